@@ -1,0 +1,3 @@
+//! joiner gives a Kubernetes cluster the nodes that its pending pods need.
+
+pub mod api;

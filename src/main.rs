@@ -1,0 +1,3 @@
+//! The `joiner` binary.
+
+fn main() {}
