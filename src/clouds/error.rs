@@ -1,0 +1,75 @@
+//! How a cloud call fails, in the classes on which callers act.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::core::ids::InstanceTypeName;
+
+/// A failed call. Everything but [`Error::Unknown`] is certain: nothing was changed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// The machine was not launched, for a reason that concerns what was asked for.
+    #[error("launch refused: {0}")]
+    Launch(LaunchRefused),
+    /// The cloud asks for fewer calls.
+    #[error("throttled{}", .retry_after.map_or_else(String::new, |after| format!(", retry in {} s", after.as_secs())))]
+    Throttled {
+        /// When to come back, if the cloud says so.
+        retry_after: Option<Duration>,
+    },
+    /// The account may not do this, or its credentials are not accepted.
+    #[error("not authorized to {action}: {message}")]
+    Unauthorized {
+        /// The call.
+        action: &'static str,
+        /// What the cloud said.
+        message: String,
+    },
+    /// The request is wrong and will stay wrong until somebody changes an object.
+    #[error("invalid {field}: {message}")]
+    Invalid {
+        /// The field to change.
+        field: String,
+        /// What is wrong with it, and how to mend it.
+        message: String,
+    },
+    /// The cloud cannot do this at all.
+    #[error("{0} is not supported by this cloud")]
+    Unsupported(&'static str),
+    /// Failed on the cloud's side, certainly without effect; worth another try.
+    #[error("{0}")]
+    Temporary(String),
+    /// No answer, or one that leaves open whether the call took effect. Never retried blindly.
+    #[error("outcome unknown: {0}")]
+    Unknown(String),
+}
+
+/// Why a machine was not launched. Each is certain: there is no machine.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LaunchRefused {
+    /// None of the offerings could be had.
+    #[error("insufficient capacity, {message}")]
+    InsufficientCapacity {
+        /// Offerings that are sold out, for the catalog to remember.
+        sold_out: Vec<SoldOut>,
+        /// What the cloud said.
+        message: String,
+    },
+    /// The NodeClass does not exist or is not ready.
+    #[error("NodeClassRef not ready, {0}")]
+    ClassNotReady(String),
+    /// The account's quota is used up.
+    #[error("quota exceeded, {0}")]
+    Quota(String),
+}
+
+/// An offering that could not be had.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SoldOut {
+    /// Instance type.
+    pub instance_type: InstanceTypeName,
+    /// Zone, if the cloud has zones.
+    pub zone: Option<Arc<str>>,
+    /// Capacity type.
+    pub capacity_type: Arc<str>,
+}

@@ -1,0 +1,65 @@
+//! Where machines come from: the trait [`Cloud`], and one room per cloud behind it.
+//!
+//! A cloud is slow, throttled and eventually consistent, and it loses answers. So every call ends in one of three ways (done, refused for
+//! certain, unknown), creating takes a token that makes repeats safe, and a listing says how far it can be trusted. Clouds never name
+//! each other, and never spawn tasks that outlive their calls.
+
+mod error;
+
+use futures::future::BoxFuture;
+
+use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
+use crate::core::ids::{ClaimUid, ClassRef, ProviderId};
+
+pub use error::{Error, LaunchRefused, SoldOut};
+pub use spec::{Deletion, LaunchSpec, Listing, RepairAction, RepairPolicy};
+
+mod spec;
+
+/// A cloud, chosen at start. Object-safe; every future may be dropped at any await without leaving more than an unknown outcome behind.
+pub trait Cloud: Send + Sync + 'static {
+    /// Name for metrics and messages: `kwok`, `simulated`, `aws`.
+    fn name(&self) -> &'static str;
+
+    /// Group and kind of the NodeClasses that this cloud understands, the default first.
+    fn class_kinds(&self) -> Vec<(&'static str, &'static str)>;
+
+    /// Label keys that users may require although their domain is restricted (KWOK: `karpenter.kwok.sh/instance-size`, ...).
+    fn label_keys(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// All instance types of a NodeClass with all offerings, those that cannot be had now included.
+    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Vec<InstanceType>, Error>>;
+
+    /// Launches the machine of a NodeClaim. Idempotent by [`LaunchSpec::token`]: asked twice, it answers with the same machine.
+    ///
+    /// [`Error::Unknown`] means that a machine may or may not exist: look with [`Cloud::find`] before doing anything else.
+    fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>>;
+
+    /// The machine with this identity, or nothing when the cloud is certain that there is none.
+    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>>;
+
+    /// The machines that were launched with this token: none, one, or (a fault that the caller must mend) several.
+    fn find<'a>(&'a self, token: &'a ClaimUid) -> BoxFuture<'a, Result<Vec<Machine>, Error>>;
+
+    /// Every machine that wears this cluster's mark, with a statement of how far the list can be trusted.
+    fn list(&self) -> BoxFuture<'_, Result<Listing, Error>>;
+
+    /// Begins to take a machine down, or says that it is gone. Repeating it is harmless.
+    fn delete<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Deletion, Error>>;
+
+    /// Restarts a machine in place; `operation` makes repeats safe where the cloud can. Refused with [`Error::Unsupported`] where it cannot.
+    fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Why the machine of a NodeClaim no longer matches its NodeClass, in one word, or nothing when it does.
+    fn drift<'a>(&'a self, claim: &'a Claim, class: &'a NodeClass) -> BoxFuture<'a, Result<Option<String>, Error>>;
+
+    /// Which node conditions mean that a machine is broken, and what to do then. Static: asked once.
+    fn repair_policies(&self) -> Vec<RepairPolicy>;
+
+    /// A NodeClass that users get who name none, where the cloud has such a thing (embedded worlds).
+    fn default_class(&self) -> Option<ClassRef> {
+        None
+    }
+}

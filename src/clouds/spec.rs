@@ -1,0 +1,69 @@
+//! What goes into a cloud's calls and what comes out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Status};
+use crate::core::ids::ClaimUid;
+
+/// All that a cloud needs to launch one machine. The choice among `candidates` is the cloud's: the cheapest that it can get.
+#[derive(Clone, Debug)]
+pub struct LaunchSpec {
+    /// UID of the NodeClaim: the idempotency token, and part of the machine's mark.
+    pub token: ClaimUid,
+    /// The NodeClaim.
+    pub claim: Arc<Claim>,
+    /// Its NodeClass.
+    pub class: Arc<NodeClass>,
+    /// Instance types that meet the NodeClaim's requirements, cheapest first, each with only those offerings that are available
+    /// and compatible with them, cheapest first. Never empty, and no list of offerings in it is.
+    pub candidates: Vec<Arc<InstanceType>>,
+}
+
+/// What became of a deletion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deletion {
+    /// The cloud has taken the order; the machine is still there.
+    InProgress,
+    /// The cloud is certain that there is no such machine.
+    Gone,
+}
+
+/// Every machine with this cluster's mark.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// The machines.
+    pub machines: Vec<Machine>,
+    /// Whether the cloud vouches that all pages were read without an error in between.
+    pub complete: bool,
+    /// Machines younger than this may be missing (eventual consistency).
+    pub settles_within: Duration,
+}
+
+/// What to do with a broken machine.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RepairAction {
+    /// Restart it in place.
+    Reboot,
+    /// Replace it.
+    Replace,
+}
+
+/// A node condition that means that the machine is broken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RepairPolicy {
+    /// Condition type.
+    pub condition: &'static str,
+    /// The status that is bad.
+    pub status: Status,
+    /// How long it is tolerated.
+    pub toleration: Duration,
+    /// What to do then.
+    pub action: RepairAction,
+    /// How long a drain may take; nothing means as the NodeClaim says.
+    pub termination_grace: Option<Duration>,
+    /// 0 to 100, the more urgent the higher.
+    pub priority: u8,
+    /// A regular expression that the condition's reason must contain; nothing marks the one fallback of the whole set.
+    pub reason: Option<&'static str>,
+}

@@ -1,0 +1,92 @@
+//! How we see and touch Kubernetes: the trait [`Cluster`], and the real client behind it.
+//!
+//! Nothing in here retries or decides: a conflict, a refusal or a lost answer goes back to the actor as a value. Nothing spawns tasks:
+//! [`Cluster::facts`] is a stream that its reader drives.
+
+mod error;
+mod write;
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+
+use crate::core::facts::{Claim, ClaimDraft, Fact};
+use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+
+pub use error::Error;
+pub use write::{Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding};
+
+/// A Kubernetes API server as joiner needs it. Object-safe; every write is a single request.
+pub trait Cluster: Send + Sync + 'static {
+    /// Everything that happens, from a first full list onwards, without end: gaps are healed inside by listing again, and said
+    /// with [`Fact::Relisting`] and [`Fact::Relisted`].
+    fn facts(&self) -> BoxStream<'static, Fact>;
+
+    /// Creates a NodeClaim under the name in the draft. [`Error::Exists`] means that an earlier attempt had worked.
+    fn create_claim<'a>(&'a self, draft: &'a ClaimDraft) -> BoxFuture<'a, Result<Arc<Claim>, Error>>;
+
+    /// Changes metadata of a NodeClaim. With a `version`, a change by somebody else makes it an [`Error::Conflict`].
+    fn patch_claim<'a>(
+        &'a self,
+        name: &'a ClaimName,
+        patch: &'a ClaimPatch,
+    ) -> BoxFuture<'a, Result<Arc<Claim>, Error>>;
+
+    /// Changes the status of a NodeClaim.
+    fn patch_claim_status<'a>(
+        &'a self,
+        name: &'a ClaimName,
+        patch: &'a ClaimStatusPatch,
+    ) -> BoxFuture<'a, Result<Arc<Claim>, Error>>;
+
+    /// Asks for the deletion of a NodeClaim; finalizers decide when it happens.
+    fn delete_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// All NodeClaims as the API server has them now, not from a cache: evidence for the auditor.
+    fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>>;
+
+    /// Changes metadata and taints of a Node.
+    fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Asks for the deletion of a Node; finalizers decide when it happens.
+    fn delete_node<'a>(&'a self, name: &'a NodeName, uid: &'a NodeUid) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Changes annotations of a NodePool.
+    fn patch_pool<'a>(&'a self, name: &'a PoolName, patch: &'a PoolPatch) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Changes the status of a NodePool.
+    fn patch_pool_status<'a>(
+        &'a self,
+        name: &'a PoolName,
+        patch: &'a PoolStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Sets `status.nominatedNodeName` of a pod, or clears it. The UID guards against a namesake.
+    fn nominate<'a>(
+        &'a self,
+        pod: &'a ObjectKey,
+        uid: &'a PodUid,
+        node: Option<&'a NodeName>,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Asks for the eviction of a pod. [`Error::TooManyRequests`] means that a PodDisruptionBudget forbids it for now.
+    fn evict<'a>(&'a self, pod: &'a ObjectKey, uid: &'a PodUid) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Deletes a pod with a grace period of at least one second: the way past a budget when a deadline allows it.
+    fn delete_pod<'a>(
+        &'a self,
+        pod: &'a ObjectKey,
+        uid: &'a PodUid,
+        grace_seconds: i64,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Writes an Event.
+    fn announce<'a>(&'a self, announcement: &'a Announcement) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Takes or renews the leader lease for `holder`; the answer says who holds it now.
+    fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>>;
+
+    /// Gives the lease back, if `holder` has it, so that a successor need not wait.
+    fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>>;
+}

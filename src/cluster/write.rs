@@ -1,0 +1,119 @@
+//! What joiner writes, as values: small patches that name only what changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::core::facts::{Condition, Taint};
+use crate::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId};
+use crate::core::labels::Labels;
+use crate::core::resources::Resources;
+
+/// A change of a NodeClaim's metadata.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ClaimPatch {
+    /// Refuse when the object has another `resourceVersion` by now.
+    pub version: Option<Arc<str>>,
+    /// Labels to set.
+    pub labels: Labels,
+    /// Annotations to set.
+    pub annotations: Labels,
+    /// All finalizers that are to remain, when they change; needs `version`.
+    pub finalizers: Option<Vec<Arc<str>>>,
+}
+
+/// A change of a NodeClaim's status. What is nothing stays as it is.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ClaimStatusPatch {
+    /// Refuse when the object has another `resourceVersion` by now.
+    pub version: Option<Arc<str>>,
+    /// `status.providerID`.
+    pub provider_id: Option<ProviderId>,
+    /// `status.nodeName`.
+    pub node: Option<NodeName>,
+    /// `status.imageID`.
+    pub image: Option<Arc<str>>,
+    /// `status.capacity`.
+    pub capacity: Option<Resources>,
+    /// `status.allocatable`.
+    pub allocatable: Option<Resources>,
+    /// `status.lastPodEventTime`.
+    pub last_pod_event: Option<Timestamp>,
+    /// All of `status.conditions`.
+    pub conditions: Option<Vec<Condition>>,
+}
+
+/// A change of a Node's metadata and taints.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct NodePatch {
+    /// Refuse when the object has another `resourceVersion` by now.
+    pub version: Option<Arc<str>>,
+    /// Labels to set.
+    pub labels: Labels,
+    /// Annotations to set.
+    pub annotations: Labels,
+    /// All taints, when they change; needs `version`.
+    pub taints: Option<Vec<Taint>>,
+    /// All finalizers that are to remain, when they change; needs `version`.
+    pub finalizers: Option<Vec<Arc<str>>>,
+    /// The NodeClaim to add as an owner (`blockOwnerDeletion`, not the controller); needs `version`.
+    pub owner: Option<(ClaimName, ClaimUid)>,
+}
+
+/// A change of a NodePool's annotations.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct PoolPatch {
+    /// Annotations to set.
+    pub annotations: Labels,
+}
+
+/// A change of a NodePool's status. What is nothing stays as it is.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct PoolStatusPatch {
+    /// Refuse when the object has another `resourceVersion` by now.
+    pub version: Option<Arc<str>>,
+    /// `status.nodes`.
+    pub nodes: Option<i64>,
+    /// `status.resources`, `nodes` included.
+    pub resources: Option<Resources>,
+    /// `status.nodeClassObservedGeneration`.
+    pub class_generation: Option<i64>,
+    /// All of `status.conditions`.
+    pub conditions: Option<Vec<Condition>>,
+}
+
+/// The object that an Event is about.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Regarding {
+    /// A pod.
+    Pod(ObjectKey, PodUid),
+    /// A node.
+    Node(NodeName, NodeUid),
+    /// A NodeClaim.
+    Claim(ClaimName, ClaimUid),
+    /// A NodePool.
+    Pool(PoolName, PoolUid),
+}
+
+/// An Event to write.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Announcement {
+    /// What it is about.
+    pub regarding: Regarding,
+    /// Whether people should worry (type Warning instead of Normal).
+    pub warning: bool,
+    /// One word, as Karpenter uses it.
+    pub reason: &'static str,
+    /// One sentence, at most 1,024 characters.
+    pub message: String,
+}
+
+/// The leader lease after an attempt to take it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lease {
+    /// Who holds it.
+    pub holder: String,
+    /// For how long from now, if it is not renewed.
+    pub remaining: Duration,
+}

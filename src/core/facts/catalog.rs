@@ -1,0 +1,76 @@
+//! The catalog: instance types with their offerings and prices, for each NodePool.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::core::ids::{InstanceTypeName, PoolName};
+use crate::core::labels;
+use crate::core::requirements::{Operator, Requirement};
+use crate::core::resources::Resources;
+
+/// Where and how an instance type can be had, and at what price.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Offering {
+    /// Zone and capacity type at least, each `In` one value; a cloud may add keys of its own.
+    pub requirements: Vec<Requirement>,
+    /// Price in USD per hour.
+    pub price: f64,
+    /// Whether it can be had now, as far as is known.
+    pub available: bool,
+    /// For reserved capacity: how many machines are left of the reservation.
+    pub reservation_capacity: Option<u32>,
+}
+
+impl Offering {
+    /// The one value that it states for a key.
+    pub fn value(&self, key: &str) -> Option<&Arc<str>> {
+        self.requirements
+            .iter()
+            .find(|r| &*r.key == key && r.operator == Operator::In && r.values.len() == 1)
+            .and_then(|r| r.values.first())
+    }
+
+    /// Its zone, or nothing for a cloud without zones.
+    pub fn zone(&self) -> Option<&Arc<str>> {
+        self.value(labels::ZONE)
+    }
+
+    /// Its capacity type.
+    pub fn capacity_type(&self) -> Option<&Arc<str>> {
+        self.value(labels::CAPACITY_TYPE)
+    }
+}
+
+/// A kind of machine that a cloud sells.
+#[derive(Clone, PartialEq, Debug)]
+pub struct InstanceType {
+    /// The cloud's name of it.
+    pub name: InstanceTypeName,
+    /// What its nodes' labels will be: instance type, architecture, operating systems, and the cloud's own keys.
+    pub requirements: Vec<Requirement>,
+    /// What the machine has.
+    pub capacity: Resources,
+    /// What the system keeps of it; capacity less this is allocatable.
+    pub overhead: Resources,
+    /// Where and how it can be had.
+    pub offerings: Vec<Offering>,
+}
+
+impl InstanceType {
+    /// What pods may use of it: capacity less overhead, never below zero.
+    pub fn allocatable(&self) -> Resources {
+        self.capacity
+            .iter()
+            .map(|(name, milli)| (name.clone(), milli.saturating_sub(self.overhead.get(name)).max(0)))
+            .collect()
+    }
+}
+
+/// What can be bought now, by NodePool. Pools of one NodeClass share one list.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// Rises with every change, so that a reader can tell whether what it derived is still good.
+    pub epoch: u64,
+    /// Instance types in the cloud's order; sold-out offerings are there with `available` false.
+    pub pools: BTreeMap<PoolName, Arc<Vec<Arc<InstanceType>>>>,
+}

@@ -1,0 +1,114 @@
+//! NodeClaims: as they were last seen, and as they are about to be written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, PoolName, PoolUid, ProviderId};
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::Requirement;
+use crate::core::resources::Resources;
+
+use super::{Condition, Status, Taint, condition};
+
+/// A NodeClaim object.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Claim {
+    /// `metadata.name`.
+    pub name: ClaimName,
+    /// `metadata.uid`.
+    pub uid: ClaimUid,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// `metadata.resourceVersion`, for writes that must not overwrite somebody else's.
+    pub version: Arc<str>,
+    /// `metadata.creationTimestamp`.
+    pub created: Timestamp,
+    /// `metadata.deletionTimestamp`.
+    pub deleting: Option<Timestamp>,
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// `metadata.annotations`.
+    pub annotations: Labels,
+    /// `metadata.finalizers`, all of them.
+    pub finalizers: Vec<Arc<str>>,
+    /// UID of the NodePool in `metadata.ownerReferences`.
+    pub owner_pool: Option<PoolUid>,
+    /// `spec.requirements`.
+    pub requirements: Vec<Requirement>,
+    /// `spec.resources.requests`: what its pods and daemons need at least.
+    pub requests: Resources,
+    /// `spec.taints`.
+    pub taints: Vec<Taint>,
+    /// `spec.startupTaints`.
+    pub startup_taints: Vec<Taint>,
+    /// `spec.nodeClassRef`.
+    pub class: ClassRef,
+    /// `spec.terminationGracePeriod`.
+    pub termination_grace: Option<Duration>,
+    /// `spec.expireAfter`; nothing means never.
+    pub expire_after: Option<Duration>,
+    /// `status.providerID`.
+    pub provider_id: Option<ProviderId>,
+    /// `status.nodeName`.
+    pub node: Option<NodeName>,
+    /// `status.imageID`.
+    pub image: Option<Arc<str>>,
+    /// `status.capacity`.
+    pub capacity: Resources,
+    /// `status.allocatable`.
+    pub allocatable: Resources,
+    /// `status.lastPodEventTime`.
+    pub last_pod_event: Option<Timestamp>,
+    /// `status.conditions`.
+    pub conditions: Vec<Condition>,
+    /// What of the object could not be understood, field and remedy, in one sentence; its actor keeps its hands off.
+    pub broken: Option<Arc<str>>,
+}
+
+impl Claim {
+    /// The NodePool named by its label; stand-alone NodeClaims have none.
+    pub fn pool(&self) -> Option<PoolName> {
+        self.labels.get(labels::NODEPOOL).map(|name| PoolName::from(Arc::clone(name)))
+    }
+
+    /// Whether a condition is True.
+    pub fn is(&self, kind: &str) -> bool {
+        condition::find(&self.conditions, kind).is_some_and(|condition| condition.status == Status::True)
+    }
+
+    /// Whether joiner's finalizer is still on it.
+    pub fn has_finalizer(&self) -> bool {
+        self.finalizers.iter().any(|name| &**name == labels::TERMINATION_FINALIZER)
+    }
+}
+
+/// A NodeClaim that is complete but not yet written: whoever writes it has no choice left.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ClaimDraft {
+    /// `metadata.name`, chosen before the write, so that writing it twice makes one object.
+    pub name: ClaimName,
+    /// NodePool that it is made from.
+    pub pool: PoolName,
+    /// UID of that NodePool, for the owner reference.
+    pub pool_uid: PoolUid,
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// `metadata.annotations`.
+    pub annotations: Labels,
+    /// `spec.requirements`.
+    pub requirements: Vec<Requirement>,
+    /// `spec.resources.requests`.
+    pub requests: Resources,
+    /// `spec.taints`.
+    pub taints: Vec<Taint>,
+    /// `spec.startupTaints`.
+    pub startup_taints: Vec<Taint>,
+    /// `spec.nodeClassRef`.
+    pub class: ClassRef,
+    /// `spec.terminationGracePeriod`.
+    pub termination_grace: Option<Duration>,
+    /// `spec.expireAfter`; nothing means never.
+    pub expire_after: Option<Duration>,
+}

@@ -1,0 +1,32 @@
+//! Facts: what was observed in the cluster and in the cloud, parsed once, lean, and free of any API library's types.
+//!
+//! [`Fact`] is the word that `cluster` hands to `actors`; [`Snapshot`] is all that a decision may look at.
+
+mod catalog;
+mod claim;
+mod class;
+mod condition;
+mod daemon;
+mod machine;
+mod node;
+mod pod;
+mod pool;
+mod seen;
+mod snapshot;
+mod taint;
+
+pub use catalog::{Catalog, InstanceType, Offering};
+pub use claim::{Claim, ClaimDraft};
+pub use class::NodeClass;
+pub use condition::{Condition, Status, find as find_condition};
+pub use daemon::DaemonSet;
+pub use machine::Machine;
+pub use node::Node;
+pub use pod::{
+    AffinityTerm, HostPort, NodeAffinity, Owner, Pod, PodPhase, PodShape, PolicyHonor, Preference, Selector,
+    TopologySpread, Weighted,
+};
+pub use pool::{Budget, ConsolidationPolicy, Disruption, Pool, Template};
+pub use seen::{Fact, Kind};
+pub use snapshot::Snapshot;
+pub use taint::{Effect, Taint, Toleration, TolerationOperator};

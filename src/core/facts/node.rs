@@ -1,0 +1,68 @@
+//! Nodes as they were last seen.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::core::ids::{NodeName, NodeUid, PoolName, ProviderId};
+use crate::core::labels::{self, Labels};
+use crate::core::resources::Resources;
+
+use super::{Condition, Status, Taint, condition};
+
+/// A Node object.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Node {
+    /// `metadata.name`.
+    pub name: NodeName,
+    /// `metadata.uid`.
+    pub uid: NodeUid,
+    /// `metadata.creationTimestamp`.
+    pub created: Timestamp,
+    /// `metadata.deletionTimestamp`.
+    pub deleting: Option<Timestamp>,
+    /// `metadata.resourceVersion`, for writes that must not overwrite somebody else's.
+    pub version: Arc<str>,
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// `metadata.annotations` in Karpenter's domains.
+    pub annotations: Labels,
+    /// `metadata.finalizers`, all of them.
+    pub finalizers: Vec<Arc<str>>,
+    /// Names of the NodeClaims in `metadata.ownerReferences`.
+    pub owner_claims: Vec<Arc<str>>,
+    /// `spec.providerID`; nothing until somebody has set it.
+    pub provider_id: Option<ProviderId>,
+    /// `spec.taints`.
+    pub taints: Vec<Taint>,
+    /// `spec.unschedulable`: cordoned.
+    pub cordoned: bool,
+    /// `status.capacity`.
+    pub capacity: Resources,
+    /// `status.allocatable`.
+    pub allocatable: Resources,
+    /// `status.conditions`.
+    pub conditions: Vec<Condition>,
+}
+
+impl Node {
+    /// The NodePool named by its label.
+    pub fn pool(&self) -> Option<PoolName> {
+        self.labels.get(labels::NODEPOOL).map(|name| PoolName::from(Arc::clone(name)))
+    }
+
+    /// Whether its Ready condition is True.
+    pub fn is_ready(&self) -> bool {
+        condition::find(&self.conditions, "Ready").is_some_and(|ready| ready.status == Status::True)
+    }
+
+    /// Whether its NodeClaim has been matched with it.
+    pub fn is_registered(&self) -> bool {
+        self.labels.get(labels::REGISTERED).is_some_and(|value| &**value == "true")
+    }
+
+    /// Whether it was once ready for its pods.
+    pub fn is_initialized(&self) -> bool {
+        self.labels.get(labels::INITIALIZED).is_some_and(|value| &**value == "true")
+    }
+}

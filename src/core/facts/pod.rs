@@ -1,0 +1,239 @@
+//! Pods, split into what makes each one itself and what many have in common.
+//!
+//! A Deployment's hundred pods differ in name, UID and age only. Everything a placement depends on sits in a [`PodShape`], of
+//! which equal pods share one: it is what keeps 100,000 pods small and lets the solver treat them as one class.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::core::ids::{NodeName, ObjectKey, PodUid};
+use crate::core::labels::Labels;
+use crate::core::requirements::Requirement;
+use crate::core::resources::{ResourceName, Resources};
+
+use super::Toleration;
+
+/// `status.phase` of a pod.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum PodPhase {
+    /// Not all containers were started yet, or the pod has no node.
+    Pending,
+    /// At least one container runs.
+    Running,
+    /// All containers ended well.
+    Succeeded,
+    /// All containers ended, at least one badly.
+    Failed,
+}
+
+/// What kind of object keeps a pod alive, as far as decisions care.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Owner {
+    /// A DaemonSet: it follows the node.
+    DaemonSet,
+    /// The node itself (mirror pod of a static pod).
+    Node,
+    /// A StatefulSet: the replacement waits until the old pod is gone.
+    StatefulSet,
+    /// Any other controller.
+    Controller,
+    /// Nobody: once evicted, it is gone.
+    Nobody,
+}
+
+/// A pod as it was last seen.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pod {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// `metadata.uid`.
+    pub uid: PodUid,
+    /// `metadata.creationTimestamp`.
+    pub created: Timestamp,
+    /// All that a placement depends on.
+    pub shape: Arc<PodShape>,
+    /// `status.phase`.
+    pub phase: PodPhase,
+    /// The node it is bound to.
+    pub node: Option<NodeName>,
+    /// `status.nominatedNodeName`.
+    pub nominated: Option<NodeName>,
+    /// Whether kube-scheduler said that it fits nowhere (condition PodScheduled with reason Unschedulable).
+    pub unschedulable: bool,
+    /// `metadata.deletionTimestamp`: when its grace period ends.
+    pub deleting: Option<Timestamp>,
+    /// `status.startTime`.
+    pub started: Option<Timestamp>,
+}
+
+impl Pod {
+    /// Whether all its containers have ended.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self.phase, PodPhase::Succeeded | PodPhase::Failed)
+    }
+
+    /// Whether a new node could help it: kube-scheduler found no place for it, and it is not tied to a node.
+    ///
+    /// Unlike Karpenter, a pod that carries a nomination still counts, because nominations are ours (design, section 4): a
+    /// restarted joiner assigns such pods again to the nodes that are under way.
+    pub fn is_provisionable(&self) -> bool {
+        self.unschedulable
+            && self.node.is_none()
+            && self.deleting.is_none()
+            && !self.is_terminal()
+            && !matches!(self.shape.owner, Owner::DaemonSet | Owner::Node)
+    }
+
+    /// Whether it uses room on its node.
+    pub fn is_active_on_node(&self) -> bool {
+        self.node.is_some() && !self.is_terminal()
+    }
+}
+
+/// Everything that a pod's placement and eviction depend on.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PodShape {
+    /// `metadata.namespace`: selectors of other pods look at it.
+    pub namespace: Arc<str>,
+    /// `metadata.labels`: selectors of other pods look at them.
+    pub labels: Labels,
+    /// What kube-scheduler counts: containers, init containers, sidecars, overhead; and one pod.
+    pub requests: Resources,
+    /// `spec.nodeSelector`.
+    pub node_selector: Labels,
+    /// `spec.affinity.nodeAffinity`.
+    pub node_affinity: NodeAffinity,
+    /// `spec.tolerations`.
+    pub tolerations: Vec<Toleration>,
+    /// `spec.topologySpreadConstraints`.
+    pub spreads: Vec<TopologySpread>,
+    /// Required terms of `spec.affinity.podAffinity`.
+    pub affinity: Vec<AffinityTerm>,
+    /// Required terms of `spec.affinity.podAntiAffinity`.
+    pub anti_affinity: Vec<AffinityTerm>,
+    /// Preferred terms of `spec.affinity.podAffinity`.
+    pub preferred_affinity: Vec<Weighted<AffinityTerm>>,
+    /// Preferred terms of `spec.affinity.podAntiAffinity`.
+    pub preferred_anti_affinity: Vec<Weighted<AffinityTerm>>,
+    /// Ports of the node that its containers take.
+    pub host_ports: Vec<HostPort>,
+    /// `spec.priority`.
+    pub priority: i32,
+    /// Who keeps it alive.
+    pub owner: Owner,
+    /// `spec.schedulerName`, when it is not `default-scheduler`.
+    pub scheduler: Option<Arc<str>>,
+    /// Annotation `karpenter.sh/do-not-disrupt`: blocks for ever (no duration), or for a time after the pod's start.
+    pub do_not_disrupt: Option<Option<Duration>>,
+    /// What of the pod could not be understood, field and remedy, in one sentence; such a pod is refused with it.
+    pub broken: Option<Arc<str>>,
+}
+
+impl PodShape {
+    /// A shape that asks for `requests` and nothing else, in namespace `default`.
+    pub fn plain(requests: Resources) -> Self {
+        Self {
+            namespace: "default".into(),
+            labels: Labels::new(),
+            requests: requests.with(ResourceName::Pods.as_str(), 1000),
+            node_selector: Labels::new(),
+            node_affinity: NodeAffinity::default(),
+            tolerations: Vec::new(),
+            spreads: Vec::new(),
+            affinity: Vec::new(),
+            anti_affinity: Vec::new(),
+            preferred_affinity: Vec::new(),
+            preferred_anti_affinity: Vec::new(),
+            host_ports: Vec::new(),
+            priority: 0,
+            owner: Owner::Controller,
+            scheduler: None,
+            do_not_disrupt: None,
+            broken: None,
+        }
+    }
+}
+
+/// `spec.affinity.nodeAffinity`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct NodeAffinity {
+    /// Required terms: at least one must hold, each being a list of requirements that must all hold. Empty: no requirement.
+    pub required: Vec<Vec<Requirement>>,
+    /// Preferred terms.
+    pub preferred: Vec<Preference>,
+}
+
+/// A preferred node affinity term.
+pub type Preference = Weighted<Vec<Requirement>>;
+
+/// Something with a weight of 1 to 100.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Weighted<T> {
+    /// 1 to 100.
+    pub weight: i32,
+    /// What is weighed.
+    pub term: T,
+}
+
+/// A label selector. `None` of its Kubernetes form (no selector at all) matches nothing and is not a [`Selector`].
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Selector {
+    /// Labels that must be equal.
+    pub labels: Labels,
+    /// Expressions that must hold (`In`, `NotIn`, `Exists`, `DoesNotExist`).
+    pub expressions: Vec<Requirement>,
+}
+
+/// Whether a spread constraint counts nodes that a pod could not use.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum PolicyHonor {
+    /// Nodes that do not match are left out.
+    Honor,
+    /// All nodes count.
+    Ignore,
+}
+
+/// One of `spec.topologySpreadConstraints`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TopologySpread {
+    /// Node label whose values are the domains.
+    pub key: Arc<str>,
+    /// How much fuller than the emptiest domain a domain may be.
+    pub max_skew: i32,
+    /// Fewer domains than this count as an empty one.
+    pub min_domains: Option<i32>,
+    /// `DoNotSchedule` (true) or `ScheduleAnyway` (false).
+    pub required: bool,
+    /// Which pods are counted, `matchLabelKeys` already folded in; nothing matches no pod.
+    pub selector: Option<Selector>,
+    /// Default `Honor`.
+    pub node_affinity_policy: PolicyHonor,
+    /// Default `Ignore`.
+    pub node_taints_policy: PolicyHonor,
+}
+
+/// A term of pod affinity or anti-affinity.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AffinityTerm {
+    /// Node label whose values are the domains.
+    pub key: Arc<str>,
+    /// Which pods are meant, `matchLabelKeys` and `mismatchLabelKeys` already folded in; nothing matches no pod.
+    pub selector: Option<Selector>,
+    /// Namespaces by name. When this and `namespace_selector` are both empty, the parser has put the pod's own here.
+    pub namespaces: Vec<Arc<str>>,
+    /// Namespaces by label, in addition; an empty selector means all.
+    pub namespace_selector: Option<Selector>,
+}
+
+/// A port of the node that a container takes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HostPort {
+    /// Address; `0.0.0.0` and `::` stand for all.
+    pub ip: Arc<str>,
+    /// Port number.
+    pub port: i32,
+    /// `TCP`, `UDP` or `SCTP`.
+    pub protocol: Arc<str>,
+}

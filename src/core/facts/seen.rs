@@ -1,0 +1,70 @@
+//! The word in which the cluster reports: one observation, parsed.
+
+use std::sync::Arc;
+
+use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName};
+use crate::core::labels::Labels;
+
+use super::{Claim, DaemonSet, Node, NodeClass, Pod, Pool};
+
+/// The kinds of object that joiner watches.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// Pods.
+    Pod,
+    /// Nodes.
+    Node,
+    /// NodeClaims.
+    NodeClaim,
+    /// NodePools.
+    NodePool,
+    /// NodeClasses of the chosen cloud.
+    NodeClass,
+    /// DaemonSets.
+    DaemonSet,
+    /// Namespaces.
+    Namespace,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 7] =
+        [Self::Pod, Self::Node, Self::NodeClaim, Self::NodePool, Self::NodeClass, Self::DaemonSet, Self::Namespace];
+}
+
+/// Something that was observed. Idempotent: the latest about an object replaces what was known of it.
+#[derive(Clone, Debug)]
+pub enum Fact {
+    /// A pod is as given.
+    PodSeen(Arc<Pod>),
+    /// A pod is no more.
+    PodGone(PodUid),
+    /// A node is as given.
+    NodeSeen(Arc<Node>),
+    /// A node is no more.
+    NodeGone(NodeName),
+    /// A NodeClaim is as given.
+    ClaimSeen(Arc<Claim>),
+    /// A NodeClaim is no more.
+    ClaimGone(ClaimName),
+    /// A NodePool is as given.
+    PoolSeen(Arc<Pool>),
+    /// A NodePool is no more.
+    PoolGone(PoolName),
+    /// A NodeClass is as given.
+    ClassSeen(Arc<NodeClass>),
+    /// A NodeClass is no more.
+    ClassGone(ClassRef),
+    /// A DaemonSet is as given.
+    DaemonSeen(Arc<DaemonSet>),
+    /// A DaemonSet is no more.
+    DaemonGone(ObjectKey),
+    /// A namespace has these labels.
+    NamespaceSeen(Arc<str>, Arc<Labels>),
+    /// A namespace is no more.
+    NamespaceGone(Arc<str>),
+    /// A watch starts over (first list, or after a gap): what is not seen again before [`Fact::Relisted`] is gone.
+    Relisting(Kind),
+    /// A watch has now reported everything there is of a kind.
+    Relisted(Kind),
+}

@@ -1,0 +1,59 @@
+//! All that a decision may look at: an immutable picture of the cluster that is cheap to copy and shares its structure.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
+use crate::core::labels::Labels;
+
+use super::{Claim, DaemonSet, Kind, Node, NodeClass, Pod, Pool};
+
+/// A picture of the cluster. Copying it copies a few pointers; maps are ordered, so that walking them is deterministic.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Rises with every fact.
+    pub epoch: u64,
+    /// Pods by UID.
+    pub pods: OrdMap<PodUid, Arc<Pod>>,
+    /// UIDs of the pods bound to each node.
+    pub bound: OrdMap<NodeName, OrdSet<PodUid>>,
+    /// UIDs of the pods that a new node could help.
+    pub pending: OrdSet<PodUid>,
+    /// Nodes by name.
+    pub nodes: OrdMap<NodeName, Arc<Node>>,
+    /// Names of the nodes that carry each provider ID: more than one is a fault that somebody must see.
+    pub nodes_of: OrdMap<ProviderId, OrdSet<NodeName>>,
+    /// NodeClaims by name.
+    pub claims: OrdMap<ClaimName, Arc<Claim>>,
+    /// NodePools by name.
+    pub pools: OrdMap<PoolName, Arc<Pool>>,
+    /// NodeClasses.
+    pub classes: OrdMap<ClassRef, Arc<NodeClass>>,
+    /// DaemonSets.
+    pub daemons: OrdMap<ObjectKey, Arc<DaemonSet>>,
+    /// Labels of namespaces.
+    pub namespaces: OrdMap<Arc<str>, Arc<Labels>>,
+    /// For which NodeClaim each pod was planned, as long as that is not outdated.
+    pub planned: OrdMap<PodUid, ClaimName>,
+    /// Kinds of which everything has been reported at least once.
+    pub listed: OrdSet<Kind>,
+}
+
+impl Snapshot {
+    /// Whether every kind has been listed once, so that absence means something.
+    pub fn is_complete(&self) -> bool {
+        Kind::ALL.iter().all(|kind| self.listed.contains(kind))
+    }
+
+    /// Pods bound to a node.
+    pub fn pods_on<'a>(&'a self, node: &NodeName) -> impl Iterator<Item = &'a Arc<Pod>> {
+        self.bound.get(node).into_iter().flatten().filter_map(|uid| self.pods.get(uid))
+    }
+
+    /// The node of a NodeClaim, when exactly one carries its provider ID.
+    pub fn node_of(&self, claim: &Claim) -> Option<&Arc<Node>> {
+        let names = self.nodes_of.get(claim.provider_id.as_ref()?)?;
+        if names.len() == 1 { names.get_min().and_then(|name| self.nodes.get(name)) } else { None }
+    }
+}

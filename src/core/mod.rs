@@ -1,0 +1,17 @@
+//! What we decide: plain functions on plain values.
+//!
+//! Law: nothing in here is async, reads a clock, talks to anybody, logs, draws a random number or depends on hash order. An
+//! immutable [`facts::Snapshot`] goes in; a complete plan, or the next step of a machine's life, comes out, with a reason for
+//! every refusal.
+
+pub mod ids;
+pub mod labels;
+pub mod resources;
+
+pub mod requirements;
+
+pub mod facts;
+
+pub mod scheduling;
+
+pub mod lifecycle;

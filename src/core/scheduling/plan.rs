@@ -1,0 +1,69 @@
+//! What the solver returns: NodeClaims to create, pods for nodes that exist, and a reason for every pod that found no place.
+
+use std::sync::Arc;
+
+use crate::core::facts::{ClaimDraft, Pod};
+use crate::core::ids::{ClaimName, InstanceTypeName, NodeName, PodUid};
+
+use super::reason::Reason;
+
+/// How a solve is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Salt for the names of new NodeClaims, so that two plans never collide and the same input gives the same names.
+    pub name_salt: u64,
+    /// Most instance types that a NodeClaim lists (Karpenter: 600).
+    pub max_instance_types: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { name_salt: 0, max_instance_types: 600 }
+    }
+}
+
+/// The outcome of a solve. Every pod that was asked about is in exactly one of the three lists.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// NodeClaims to create, in the order in which they were opened.
+    pub claims: Vec<PlannedClaim>,
+    /// Pods for nodes that exist or are under way.
+    pub existing: Vec<PlacedOn>,
+    /// Pods that found no place.
+    pub refused: Vec<Refusal>,
+    /// Sum of the prices of `claims`, in USD per hour.
+    pub price: f64,
+}
+
+/// A NodeClaim to create.
+#[derive(Clone, Debug)]
+pub struct PlannedClaim {
+    /// The object, complete.
+    pub draft: ClaimDraft,
+    /// Pods planned for it, in the order of their placement.
+    pub pods: Vec<Arc<Pod>>,
+    /// Instance types that hold them, cheapest first.
+    pub instance_types: Vec<InstanceTypeName>,
+    /// Price of the cheapest available offering, in USD per hour.
+    pub price: f64,
+}
+
+/// Where on what exists pods were placed.
+#[derive(Clone, Debug)]
+pub struct PlacedOn {
+    /// The NodeClaim behind the node, if joiner owns it.
+    pub claim: Option<ClaimName>,
+    /// The node, once it exists.
+    pub node: Option<NodeName>,
+    /// Pods placed there.
+    pub pods: Vec<Arc<Pod>>,
+}
+
+/// A pod that found no place.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The pod.
+    pub pod: PodUid,
+    /// Why, most helpful first.
+    pub reasons: Vec<Reason>,
+}
