@@ -6,6 +6,7 @@
 
 pub mod ids;
 pub mod labels;
+pub mod quantity;
 pub mod resources;
 
 pub mod requirements;
