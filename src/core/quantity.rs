@@ -221,4 +221,5 @@ impl fmt::Display for Quantity {
 }
 
 #[cfg(test)]
+#[path = "quantity_tests.rs"]
 mod tests;
