@@ -1,4 +1,8 @@
 //! NodePool: what nodes may be made, how many, and when they may be taken away.
+#![expect(
+    clippy::duplicated_attributes,
+    reason = "the lint takes the columns of one resource for repeats of each other"
+)]
 
 use std::collections::BTreeMap;
 use std::time::Duration;
