@@ -15,3 +15,4 @@ pub mod nodeclaim;
 pub mod nodeoverlay;
 pub mod nodepool;
 mod schema;
+pub mod validation;
