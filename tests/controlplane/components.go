@@ -128,6 +128,10 @@ func apiserverArgs(dir string, etcd, port int) []string {
 		"--etcd-certfile="+filepath.Join(pki, "kube-apiserver.crt"), "--etcd-keyfile="+filepath.Join(pki, "kube-apiserver.key"),
 		"--cert-dir="+pki,
 		"--client-ca-file="+filepath.Join(pki, "ca.crt"),
+		// Nobody holds such a certificate, yet the other programs ask for these settings again and again.
+		"--requestheader-client-ca-file="+filepath.Join(pki, "ca.crt"), "--requestheader-allowed-names=front-proxy",
+		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--authorization-mode=Node,RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file="+filepath.Join(pki, "service-account.pub"),

@@ -94,6 +94,8 @@ func runKubectl() int {
 
 // runKwok does what kwok's own main does: its configuration files and log flags are parsed before its command is built.
 func runKwok() int {
+	// The Kubernetes programs register flags for the whole process, a --version of another type than cobra's among them.
+	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ExitOnError)
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.Usage = func() {}
