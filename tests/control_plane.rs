@@ -80,12 +80,26 @@ fn pods_of_a_deployment_run_on_a_fake_node_and_nothing_is_left_behind() {
     cluster.namespace("shop");
     cluster.apply(DEPLOYMENT);
     let waiting = ["wait", "pod", "--all", "-n", "shop", "--timeout=60s", "--for=condition=PodScheduled=false"];
-    cluster.kubectl(&["wait", "deployment/web", "-n", "shop", "--for=jsonpath={.status.unavailableReplicas}=3", "--timeout=60s"]);
+    cluster.kubectl(&[
+        "wait",
+        "deployment/web",
+        "-n",
+        "shop",
+        "--for=jsonpath={.status.unavailableReplicas}=3",
+        "--timeout=60s",
+    ]);
     cluster.kubectl(&waiting);
 
     cluster.apply(NODE);
     cluster.kubectl(&["rollout", "status", "deployment/web", "-n", "shop", "--timeout=60s"]);
-    let places = cluster.kubectl(&["get", "pods", "-n", "shop", "-o", "jsonpath={range .items[*]}{.spec.nodeName}={.status.phase} {end}"]);
+    let places = cluster.kubectl(&[
+        "get",
+        "pods",
+        "-n",
+        "shop",
+        "-o",
+        "jsonpath={range .items[*]}{.spec.nodeName}={.status.phase} {end}",
+    ]);
     assert_eq!(places, "fake-1=Running fake-1=Running fake-1=Running ");
 
     if cfg!(target_os = "linux") {

@@ -89,9 +89,11 @@ impl ControlPlane {
 
     /// A `kube` client for the kubeconfig of [`Self::kubeconfig`] or [`Self::kubeconfig_for_service_account`].
     pub(crate) async fn client(&self, kubeconfig: &Path) -> kube::Client {
-        let file = kube::config::Kubeconfig::read_from(kubeconfig).expect("the control plane writes kubeconfigs that can be read");
-        let config = kube::Config::from_custom_kubeconfig(file, &kube::config::KubeConfigOptions::default());
-        let config = config.await.expect("the control plane's kubeconfigs are complete");
+        let file = kube::config::Kubeconfig::read_from(kubeconfig)
+            .expect("the control plane writes kubeconfigs that can be read");
+        let current = kube::config::KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(file, &current).await;
+        let config = config.expect("the control plane's kubeconfigs are complete");
         kube::Client::try_from(config).expect("the control plane's kubeconfigs hold valid certificates")
     }
 
