@@ -46,10 +46,18 @@ spec:
           resources: { requests: { cpu: '1', memory: 1Gi } }
 ";
 
+const CHART: &str = r"
+apiVersion: v2
+name: reader
+version: 0.1.0
+kubeVersion: '>=1.30.0-0'
+";
+
+/// The template of [`CHART`].
 const READER: &str = r"
 apiVersion: v1
 kind: ServiceAccount
-metadata: { name: reader, namespace: shop }
+metadata: { name: reader, namespace: {{ .Release.Namespace }} }
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -62,7 +70,7 @@ kind: ClusterRoleBinding
 metadata: { name: reader }
 roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reader }
 subjects:
-  - { kind: ServiceAccount, name: reader, namespace: shop }
+  - { kind: ServiceAccount, name: reader, namespace: {{ .Release.Namespace }} }
 ";
 
 /// The programs that run from the folder of a control plane, by their command lines. Without `/proc` there is none to be seen.
@@ -79,28 +87,13 @@ fn pods_of_a_deployment_run_on_a_fake_node_and_nothing_is_left_behind() {
     let dir = cluster.dir().to_owned();
     cluster.namespace("shop");
     cluster.apply(DEPLOYMENT);
-    let waiting = ["wait", "pod", "--all", "-n", "shop", "--timeout=60s", "--for=condition=PodScheduled=false"];
-    cluster.kubectl(&[
-        "wait",
-        "deployment/web",
-        "-n",
-        "shop",
-        "--for=jsonpath={.status.unavailableReplicas}=3",
-        "--timeout=60s",
-    ]);
-    cluster.kubectl(&waiting);
+    cluster.kubectl("wait deployment/web -n shop --for=jsonpath={.status.unavailableReplicas}=3 --timeout=60s");
+    cluster.kubectl("wait pod --all -n shop --for=condition=PodScheduled=false --timeout=60s");
 
     cluster.apply(NODE);
-    cluster.kubectl(&["rollout", "status", "deployment/web", "-n", "shop", "--timeout=60s"]);
-    let places = cluster.kubectl(&[
-        "get",
-        "pods",
-        "-n",
-        "shop",
-        "-o",
-        "jsonpath={range .items[*]}{.spec.nodeName}={.status.phase} {end}",
-    ]);
-    assert_eq!(places, "fake-1=Running fake-1=Running fake-1=Running ");
+    cluster.kubectl("rollout status deployment/web -n shop --timeout=60s");
+    let places = cluster.kubectl("get pods -n shop -o jsonpath={range.items[*]}{.spec.nodeName}={.status.phase},{end}");
+    assert_eq!(places, "fake-1=Running,fake-1=Running,fake-1=Running,");
 
     if cfg!(target_os = "linux") {
         assert_eq!(processes_of(&dir).len(), 5, "etcd, three of Kubernetes and kwok: {:?}", processes_of(&dir));
@@ -111,11 +104,15 @@ fn pods_of_a_deployment_run_on_a_fake_node_and_nothing_is_left_behind() {
 }
 
 #[tokio::test]
-async fn a_service_account_may_do_what_its_role_says_and_no_more() {
+async fn the_service_account_of_a_helm_chart_may_do_what_its_role_says_and_no_more() {
     let cluster = ControlPlane::start_with(&["--without=kwok,kube-scheduler"]);
-    cluster.namespace("shop");
     cluster.apply(NODE);
-    cluster.apply(READER);
+    let chart = cluster.dir().join("chart");
+    fs::create_dir_all(chart.join("templates")).expect("the control plane's folder is ours");
+    fs::write(chart.join("Chart.yaml"), CHART).expect("the control plane's folder is ours");
+    fs::write(chart.join("templates/reader.yaml"), READER).expect("the control plane's folder is ours");
+    let chart = chart.to_str().expect("temporary folders have plain names");
+    cluster.helm(&["install", "reader", chart, "--namespace", "shop", "--create-namespace"]);
     let kubeconfig = cluster.kubeconfig_for_service_account("shop", "reader");
     let nodes: Api<Node> = Api::all(cluster.client(&kubeconfig).await);
     let listed = nodes.list(&ListParams::default()).await.expect("the role allows it");
@@ -132,7 +129,7 @@ fn the_api_server_comes_back_as_it_was_and_no_child_outlives_a_killed_supervisor
     let refused = cluster.try_kubectl(&["get", "namespace", "before"], None).expect_err("kube-apiserver is stopped");
     assert!(refused.contains("refused"), "{refused}");
     cluster.start_apiserver();
-    assert_eq!(cluster.kubectl(&["get", "namespace", "before", "-o", "name"]), "namespace/before\n");
+    assert_eq!(cluster.kubectl("get namespace before -o name"), "namespace/before\n");
     cluster.tell("kill kube-apiserver");
     cluster.start_apiserver();
     cluster.namespace("after"); // so kube-controller-manager has found it again

@@ -97,10 +97,12 @@ impl ControlPlane {
         kube::Client::try_from(config).expect("the control plane's kubeconfigs hold valid certificates")
     }
 
-    /// Runs kubectl as the admin and returns what it prints.
+    /// Runs kubectl as the admin and returns what it prints. The line is cut at its blanks, without quoting; where an argument holds
+    /// a blank there is [`Self::try_kubectl`].
     #[track_caller]
-    pub(crate) fn kubectl<S: AsRef<OsStr>>(&self, args: &[S]) -> String {
-        self.try_kubectl(args, None).unwrap_or_else(|error| fail(&error))
+    pub(crate) fn kubectl(&self, line: &str) -> String {
+        let args: Vec<&str> = line.split_whitespace().collect();
+        self.try_kubectl(&args, None).unwrap_or_else(|error| fail(&error))
     }
 
     /// Runs kubectl, with `input` on its stdin, where a failure is of interest too: the error is what kubectl says.
@@ -121,7 +123,7 @@ impl ControlPlane {
     #[track_caller]
     pub(crate) fn namespace(&self, name: &str) {
         self.apply(&format!("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {name}\n"));
-        self.kubectl(&["wait", "--for=create", "serviceaccount/default", "--namespace", name, "--timeout=60s"]);
+        self.kubectl(&format!("wait --for=create serviceaccount/default --namespace {name} --timeout=60s"));
     }
 
     /// Runs helm as the admin and returns what it prints.

@@ -19,8 +19,8 @@ import (
 const (
 	// pollInterval is the pause between two looks at a health endpoint.
 	pollInterval = 50 * time.Millisecond
-	// stopGrace is how long `stop` lets a component end by itself.
-	stopGrace = 10 * time.Second
+	// stopGrace is how long `stop` lets a component end by itself. kube-apiserver would wait a minute for its watches to end.
+	stopGrace = 3 * time.Second
 	// tailBytes is how much of a component's log is shown when it fails.
 	tailBytes = 4 << 10
 )

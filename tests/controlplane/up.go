@@ -35,7 +35,7 @@ with the annotation kwok.x-k8s.io/node=fake are kept Ready, and the pods bound t
 const commandsUsage = `take commands from stdin, one a line, and stop when stdin is closed. Each is answered on stdout with
 "ok" or "error: REASON":
   start COMPONENT    start it and wait until it is ready
-  stop COMPONENT     end it in order (SIGTERM)
+  stop COMPONENT     end it in order (SIGTERM, and SIGKILL after 3 s)
   kill COMPONENT     end it as a crash would (SIGKILL)
   freeze COMPONENT   let it hang: it keeps its connections and answers nothing (SIGSTOP)
   thaw COMPONENT     let it go on`
