@@ -174,7 +174,7 @@ impl ControlPlane {
             let log = fs::read_to_string(entry.path()).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             let tail = lines.iter().skip(lines.len().saturating_sub(TAIL));
-            write!(text, "--- the end of {}\n", entry.path().display()).expect("a String takes everything");
+            writeln!(text, "--- the end of {}", entry.path().display()).expect("a String takes everything");
             tail.for_each(|line| text.extend([line, "\n"]));
         }
         text
