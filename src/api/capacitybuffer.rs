@@ -1,4 +1,8 @@
 //! CapacityBuffer: spare room kept ready for pods to come. Alpha; the kind is Cluster Autoscaler's.
+#![expect(
+    clippy::duplicated_attributes,
+    reason = "the lint takes the columns of one resource for repeats of each other"
+)]
 
 use kube::CustomResource;
 use schemars::JsonSchema;

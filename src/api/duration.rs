@@ -17,14 +17,20 @@ pub struct DurationError {
     pub never_allowed: bool,
 }
 
+impl DurationError {
+    /// What is wrong and how to put it right, without the field.
+    pub fn remedy(&self) -> String {
+        let never = if self.never_allowed { ", or Never" } else { "" };
+        format!(
+            "{:?} is not a duration; write whole hours, minutes and seconds of at most 292 years, such as 720h or 1h30m{never}",
+            self.text
+        )
+    }
+}
+
 impl fmt::Display for DurationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let never = if self.never_allowed { ", or Never" } else { "" };
-        write!(
-            f,
-            "{}: {:?} is not a duration; write whole hours, minutes and seconds of at most 292 years, such as 720h or 1h30m{never}",
-            self.field, self.text
-        )
+        write!(f, "{}: {}", self.field, self.remedy())
     }
 }
 

@@ -7,12 +7,12 @@
 pub mod capacitybuffer;
 pub mod classes;
 pub mod common;
-// pub mod conditions;
-// pub mod crds;
+pub mod conditions;
+pub mod crds;
 pub mod duration;
-// pub mod hash;
+pub mod hash;
 pub mod nodeclaim;
 pub mod nodeoverlay;
 pub mod nodepool;
 mod schema;
-// pub mod validation;
+pub mod validation;

@@ -1,4 +1,8 @@
 //! NodeClaim: one node asked for, from the wish to the machine's end.
+#![expect(
+    clippy::duplicated_attributes,
+    reason = "the lint takes the columns of one resource for repeats of each other"
+)]
 
 use std::time::Duration;
 

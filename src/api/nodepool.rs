@@ -1,4 +1,8 @@
 //! NodePool: what nodes may be made, how many, and when they may be taken away.
+#![expect(
+    clippy::duplicated_attributes,
+    reason = "the lint takes the columns of one resource for repeats of each other"
+)]
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -217,10 +221,12 @@ impl Disruption {
 /// How many nodes of a NodePool may be on their way out at once, perhaps only at some hours or for some reasons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+// Required and defaulted at once: the API server fills defaults in before it validates.
+#[schemars(extend("required" = ["nodes"]))]
 pub struct Budget {
     /// A count such as `5`, or a share of the nodes such as `10%`, rounded up.
     #[serde(default = "default_budget_nodes")]
-    #[schemars(required, regex(pattern = "^((100|[0-9]{1,2})%|[0-9]+)$"))]
+    #[schemars(regex(pattern = "^((100|[0-9]{1,2})%|[0-9]+)$"))]
     pub nodes: String,
     /// The reasons this budget is for; without any, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

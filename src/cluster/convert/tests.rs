@@ -569,7 +569,7 @@ fn a_nodeclass_carries_its_typed_body_and_its_conditions() {
     assert_eq!(class.reference.label(), "karpenter.kwok.sh/kwoknodeclass");
     assert_eq!(find_condition(&class.conditions, "Ready").unwrap().status, Status::True);
     let body = class.body.downcast_ref::<KwokNodeClass>().unwrap();
-    assert_eq!(body.spec.node_registration_delay.as_deref(), Some("30s"));
+    assert_eq!(body.spec.spec.node_registration_delay.as_deref(), Some("30s"));
     let bare = read_class(&json!({ "metadata": { "name": "bare" } }), &kwok()).unwrap();
     assert!(bare.body.is::<KwokNodeClass>());
 }
