@@ -14,11 +14,7 @@ use super::{amounts, common};
 
 /// Reads a NodeClaim from a manifest or an answer of the API server.
 pub fn read_claim(value: &Value) -> Result<Claim, Unreadable> {
-    let (wire, _) = lenient("NodeClaim", value, |named| Custom {
-        metadata: named.metadata,
-        spec: Value::Null,
-        status: Value::Null,
-    })?;
+    let (wire, _) = lenient("NodeClaim", value)?;
     claim(&wire)
 }
 

@@ -61,18 +61,24 @@ impl ClassKind {
 }
 
 fn read_as<T: DeserializeOwned + Send + Sync + 'static>(value: &Value) -> Result<Body, String> {
-    match serde_path_to_error::deserialize::<_, T>(value) {
-        Ok(body) => Ok(Arc::new(body)),
-        Err(error) => {
-            Err(format!("{}: {}; write what the API reference says for this field", error.path(), error.inner()))
-        }
-    }
+    let error = match T::deserialize(value) {
+        Ok(body) => return Ok(Arc::new(body)),
+        Err(error) => error,
+    };
+    // The path of an error is lost in flattened types, so it is found by leaving out one field after the other.
+    let is_culprit = |field: &&String| {
+        let mut without = value.clone();
+        without["spec"].as_object_mut().is_some_and(|spec| spec.remove(*field).is_some())
+            && T::deserialize(&without).is_ok()
+    };
+    let culprit = value["spec"].as_object().and_then(|spec| spec.keys().find(is_culprit));
+    let field = culprit.map_or_else(|| "spec".to_owned(), |field| format!("spec.{field}"));
+    Err(format!("{field}: {error}; write what the API reference says for this field"))
 }
 
 /// Reads a NodeClass from a manifest or an answer of the API server.
 pub fn read_class(value: &Value, kind: &ClassKind) -> Result<NodeClass, Unreadable> {
-    let (wire, _) =
-        lenient(kind.kind, value, |named| Custom { metadata: named.metadata, spec: Value::Null, status: Value::Null })?;
+    let (wire, _) = lenient(kind.kind, value)?;
     class(&wire, kind)
 }
 

@@ -12,7 +12,7 @@ use super::{common, pod};
 
 /// Reads a DaemonSet from a manifest or an answer of the API server.
 pub fn read_daemon(value: &Value, shapes: &ShapeStore) -> Result<DaemonSet, Unreadable> {
-    let (wire, error) = lenient("DaemonSet", value, |named| wire::DaemonSet { metadata: named.metadata, spec: None })?;
+    let (wire, error) = lenient("DaemonSet", value)?;
     convert(&wire, error, shapes)
 }
 

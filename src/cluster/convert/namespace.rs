@@ -12,7 +12,7 @@ use super::wire;
 
 /// Reads a namespace from a manifest or an answer of the API server.
 pub fn read_namespace(value: &Value) -> Result<(Arc<str>, Arc<Labels>), Unreadable> {
-    let (wire, _) = lenient("Namespace", value, |named| named)?;
+    let (wire, _) = lenient("Namespace", value)?;
     namespace(&wire)
 }
 

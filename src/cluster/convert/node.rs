@@ -13,8 +13,7 @@ use super::{amounts, common};
 
 /// Reads a node from a manifest or an answer of the API server.
 pub fn read_node(value: &Value) -> Result<Node, Unreadable> {
-    let (wire, error): (wire::Node, _) =
-        lenient("Node", value, |named| wire::Node { metadata: named.metadata, spec: None, status: None })?;
+    let (wire, error): (wire::Node, _) = lenient("Node", value)?;
     match error {
         None => node(&wire),
         // A node's fact has no place for problems, and a node without its taints would invite pods: refuse it.

@@ -19,8 +19,7 @@ use super::{amounts, common, go_duration};
 /// Reads a pod from a manifest or an answer of the API server. Whatever part of it cannot be read, the pod is there, with the reason
 /// in its shape.
 pub fn read_pod(value: &Value, shapes: &ShapeStore) -> Result<Pod, Unreadable> {
-    let (wire, error) =
-        lenient("Pod", value, |named| wire::Pod { metadata: named.metadata, spec: None, status: None })?;
+    let (wire, error) = lenient("Pod", value)?;
     convert(&wire, error, shapes)
 }
 

@@ -4,33 +4,37 @@ use serde_json::Value;
 
 use crate::api::common::NodeClassRef;
 use crate::api::nodepool::{self as api, NodePoolSpec, NodePoolStatus};
+use crate::api::validation::{self, CloudLabels};
 use crate::core::facts::{Budget, ConsolidationPolicy, Disruption, Pool, Template};
 use crate::core::ids::{PoolName, PoolUid};
-use crate::core::labels;
 
 use super::problems::{Problems, Unreadable, lenient};
 use super::wire::{self, Custom};
 use super::{amounts, common};
 
-/// Reads a NodePool from a manifest or an answer of the API server.
-pub fn read_pool(value: &Value) -> Result<Pool, Unreadable> {
-    let (wire, _) = lenient("NodePool", value, |named| Custom {
-        metadata: named.metadata,
-        spec: Value::Null,
-        status: Value::Null,
-    })?;
-    pool(&wire)
+/// Reads a NodePool from a manifest or an answer of the API server. `cloud` says which labels its users may ask for.
+pub fn read_pool(value: &Value, cloud: &CloudLabels<'_>) -> Result<Pool, Unreadable> {
+    let (wire, _) = lenient("NodePool", value)?;
+    pool(&wire, cloud)
 }
 
 /// Folds a NodePool into a fact; what cannot be read of it, and what runtime validation finds, goes to `errors`.
-pub fn pool(wire: &Custom) -> Result<Pool, Unreadable> {
+pub fn pool(wire: &Custom, cloud: &CloudLabels<'_>) -> Result<Pool, Unreadable> {
     let meta = &wire.metadata;
     let name = common::name("NodePool", meta)?;
     let mut problems = Problems::default();
     if wire.spec.is_null() {
         problems.note("spec", "is missing; write at least spec.template.spec with requirements and a nodeClassRef");
     }
-    let spec = problems.part("spec", &wire.spec).unwrap_or_else(|| unread(&wire.spec));
+    let spec: Option<NodePoolSpec> = problems.part("spec", &wire.spec);
+    let is_read = spec.is_some();
+    let object = api::NodePool::new(&name, spec.unwrap_or_else(|| unread(&wire.spec)));
+    if is_read {
+        validation::nodepool(&object, cloud).iter().for_each(|fault| problems.note(&fault.field, &fault.remedy));
+    }
+    // Without a hash (a duration cannot be read, which is an error of its own) nothing is compared with it.
+    let hash = object.hash().map(|hash| hash.to_string()).unwrap_or_default();
+    let spec = object.spec;
     let status: NodePoolStatus = problems.part("status", &wire.status).unwrap_or_default();
     let conditions: Vec<wire::Condition> =
         wire.status.get("conditions").and_then(|list| problems.part("status.conditions", list)).unwrap_or_default();
@@ -51,7 +55,7 @@ pub fn pool(wire: &Custom) -> Result<Pool, Unreadable> {
         replicas: spec.replicas,
         template,
         disruption,
-        hash: meta.annotations.as_ref().and_then(|a| a.get(labels::NODEPOOL_HASH)).map_or("", String::as_str).into(),
+        hash: if is_read { hash.into() } else { "".into() },
         errors: problems.sentences(),
         status_nodes: wire.status.get("nodes").map(|_| status.nodes),
         status_resources: amounts::capacity(status.resources.as_ref().map(common::amounts).as_ref()),

@@ -32,12 +32,16 @@ impl Problems {
 
     /// Notes a problem: `field` as a path from the object's root, then what is wrong and what to write instead.
     pub(super) fn note(&mut self, field: &str, problem: impl std::fmt::Display) {
-        self.found.push(format!("{}{field}: {problem}", self.root));
+        self.note_whole(format!("{}{field}: {problem}", self.root));
     }
 
-    /// Notes a problem that already names its field.
+    /// Notes a problem that already names its field. The first problem of a field stands for all of them.
     pub(super) fn note_whole(&mut self, problem: impl std::fmt::Display) {
-        self.found.push(problem.to_string());
+        let problem = problem.to_string();
+        let field = problem.split(": ").next().unwrap_or_default();
+        if !self.found.iter().any(|other| other.split(": ").next() == Some(field)) {
+            self.found.push(problem);
+        }
     }
 
     /// All of them in one sentence, or nothing.
@@ -67,22 +71,23 @@ impl Problems {
     }
 }
 
-/// Reads a whole object, or, if a part of it has the wrong form, its metadata alone and the reason.
-pub(super) fn lenient<T, L>(kind: &str, value: &Value, rest: L) -> Result<(T, Option<String>), Unreadable>
-where
-    T: DeserializeOwned,
-    L: FnOnce(super::wire::Namespace) -> T,
-{
+/// Reads an object. A part (`spec`, `status`) that has the wrong form is left out, and its error returned; without readable metadata
+/// there is nothing.
+pub(super) fn lenient<T: DeserializeOwned>(kind: &str, value: &Value) -> Result<(T, Option<String>), Unreadable> {
     let error = match serde_path_to_error::deserialize(value) {
         Ok(whole) => return Ok((whole, None)),
-        Err(error) => {
-            format!("{}: {}; write what the API reference says for this field", error.path(), error.inner())
-        }
+        Err(error) => error,
     };
-    match serde_path_to_error::deserialize(value) {
-        Ok(metadata) => Ok((rest(metadata), Some(error))),
-        Err(_) => Err(Unreadable { kind: kind.to_owned(), name: name_of(value), message: error }),
+    let path = error.path().to_string();
+    let message = format!("{path}: {}; write what the API reference says for this field", error.inner());
+    let part = path.split(['.', '[']).next().unwrap_or_default();
+    let mut rest = value.clone();
+    let removed = rest.as_object_mut().filter(|_| part != "metadata").and_then(|fields| fields.remove(part));
+    if removed.is_none() {
+        return Err(Unreadable { kind: kind.to_owned(), name: name_of(value), message });
     }
+    let (whole, next) = lenient(kind, &rest)?;
+    Ok((whole, Some(next.map_or_else(|| message.clone(), |next| format!("{message}; {next}")))))
 }
 
 /// The name of an object that could not be read, as far as there is one.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::classes::kwok::KwokNodeClass;
+use crate::api::validation::CloudLabels;
 use crate::core::facts::{
     ConsolidationPolicy, Effect, Owner, Pod, PodPhase, PolicyHonor, Status, TolerationOperator, find_condition,
 };
@@ -95,7 +96,7 @@ spec:
 status:
   phase: Pending
   nominatedNodeName: node-1
-  conditions: [{ type: PodScheduled, status: "False", reason: Unschedulable, message: no }]
+  conditions: [{ type: PodScheduled, status: "False", reason: Unschedulable, message: none fits }]
 "#;
 
 #[test]
@@ -268,6 +269,15 @@ fn a_broken_pod_is_there_with_field_and_remedy() {
 }
 
 #[test]
+fn a_pod_with_an_unreadable_status_keeps_its_spec() {
+    let mut value = yaml(WEB);
+    value["status"]["conditions"][0]["message"] = json!(false);
+    let pod = read_pod(&value, &ShapeStore::new()).unwrap();
+    assert_eq!(pod.shape.requests.get(&"cpu".into()), 250);
+    assert!(pod.shape.broken.as_deref().unwrap().starts_with("status.conditions[0].message: invalid type"));
+}
+
+#[test]
 fn only_a_pod_without_a_name_is_refused() {
     let error = read_pod(&json!({ "metadata": { "namespace": "n" } }), &ShapeStore::new()).unwrap_err();
     assert_eq!(error.to_string(), "Pod without a name: metadata.name: is missing; give the object a name");
@@ -381,7 +391,7 @@ metadata:
   uid: nu
   resourceVersion: "7"
   labels: { karpenter.sh/nodepool: default, karpenter.sh/registered: "true" }
-  annotations: { karpenter.sh/nodepool-hash: "1", karpenter.kwok.sh/x: y, other.example/x: z }
+  annotations: { karpenter.sh/nodepool-hash: "1", karpenter.kwok.sh/x: a, other.example/x: z }
   finalizers: [karpenter.sh/termination]
   ownerReferences: [{ apiVersion: karpenter.sh/v1, kind: NodeClaim, name: c1, uid: cu }]
 spec:
@@ -403,6 +413,9 @@ status:
     assert_eq!((&*node.version, node.provider_id.unwrap().as_str()), ("7", "kwok://n1"));
     assert!(read_node(&json!({ "metadata": { "name": "x" }, "spec": { "taints": 1 } })).is_err());
 }
+
+const KWOK_LABELS: CloudLabels<'_> =
+    CloudLabels { restricted_domains: &["karpenter.kwok.sh"], well_known: &["karpenter.kwok.sh/instance-size"] };
 
 const POOL: &str = r#"
 apiVersion: karpenter.sh/v1
@@ -428,7 +441,7 @@ status: { nodes: 2, resources: { cpu: "8", nodes: "2" }, conditions: [{ type: Re
 
 #[test]
 fn a_nodepool_is_read_whole() {
-    let pool = read_pool(&yaml(POOL)).unwrap();
+    let pool = read_pool(&yaml(POOL), &KWOK_LABELS).unwrap();
     assert!(pool.errors.is_empty(), "{:?}", pool.errors);
     assert!(pool.is_ready());
     assert_eq!((pool.weight, pool.replicas, pool.generation), (10, None, 3));
@@ -437,6 +450,7 @@ fn a_nodepool_is_read_whole() {
     assert_eq!(pool.template.requirements[1].min_values, Some(3));
     assert_eq!(pool.template.termination_grace, Some(Duration::from_secs(300)));
     assert_eq!(pool.template.expire_after, Some(Duration::from_secs(720 * 3600)));
+    assert_eq!(pool.hash.parse::<u64>().unwrap().to_string(), *pool.hash);
     assert_eq!(pool.disruption.consolidate_after, None);
     assert_eq!(pool.disruption.policy, ConsolidationPolicy::WhenEmptyOrUnderutilized);
     assert_eq!(pool.disruption.budgets[1].duration, Some(Duration::from_secs(5400)));
@@ -456,12 +470,14 @@ fn a_nodepool_that_cannot_be_read_says_why() {
         ("/spec/limits/cpu", json!("many"), "spec.limits.cpu: \"many\" is not a quantity"),
         ("/spec/disruption/consolidationPolicy", json!("Never"), "spec.disruption.consolidationPolicy"),
         ("/spec/disruption/budgets/1/duration", json!("1d"), "spec.disruption.budgets[1].duration"),
+        ("/spec/template/metadata/labels", json!({ "karpenter.kwok.sh/x": "y" }), "karpenter.kwok.sh/x"),
         ("/spec/weight", json!("heavy"), "spec.weight: invalid type"),
         ("/spec", Value::Null, "spec: is missing"),
     ] {
         let mut value = yaml(POOL);
-        *value.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer} is not there")) = wrong;
-        let pool = read_pool(&value).unwrap();
+        let (parent, field) = pointer.rsplit_once('/').unwrap();
+        value.pointer_mut(parent).unwrap_or_else(|| panic!("{parent} is not there"))[field] = wrong;
+        let pool = read_pool(&value, &KWOK_LABELS).unwrap();
         assert!(pool.errors.iter().any(|error| error.contains(needle)), "{:?}", pool.errors);
         assert!(!pool.is_ready());
         assert_eq!(pool.name.as_str(), "default");
@@ -535,14 +551,14 @@ fn a_nodeclaim_survives_the_way_out_and_back() {
 fn a_nodeclaim_that_cannot_be_read_is_broken_and_still_known() {
     let claim = read_claim(&json!({
         "metadata": { "name": "c", "uid": "cu", "finalizers": ["karpenter.sh/termination"] },
-        "spec": { "requirements": "none", "nodeClassRef": {} },
+        "spec": { "requirements": "none", "nodeClassRef": { "group": "g", "kind": "k", "name": "n" } },
         "status": { "providerID": "kwok://c", "conditions": [{ "type": "Launched", "status": "True" }] },
     }))
     .unwrap();
     let broken = claim.broken.as_deref().unwrap();
     assert!(broken.starts_with("spec.requirements: invalid type"), "{broken}");
     assert!(claim.has_finalizer());
-    // The status reads on its own, except that a condition without a time breaks it.
+    // A condition without a time breaks the status; the conditions are read all the same.
     assert!(claim.is("Launched"));
     let claim = read_claim(&json!({
         "metadata": { "name": "c" },
@@ -589,7 +605,7 @@ fn a_nodeclass_that_cannot_be_read_is_not_ready_and_says_why() {
 
 #[test]
 fn namespaces_are_names_with_labels() {
-    let (name, labels) = read_namespace(&json!({ "metadata": { "name": "a", "labels": { "x": "y" } } })).unwrap();
+    let (name, labels) = read_namespace(&json!({ "metadata": { "name": "a", "labels": { "x": "1" } } })).unwrap();
     assert_eq!((&*name, labels.len()), ("a", 1));
 }
 
