@@ -3,6 +3,7 @@
 //! Nothing in here retries or decides: a conflict, a refusal or a lost answer goes back to the actor as a value. Nothing spawns tasks:
 //! [`Cluster::facts`] is a stream that its reader drives.
 
+pub mod convert;
 mod error;
 mod write;
 
