@@ -316,4 +316,5 @@ fn is_subdomain(text: &str) -> bool {
 }
 
 #[cfg(test)]
+#[path = "validation_tests.rs"]
 mod tests;
