@@ -4,4 +4,5 @@ pub mod actors;
 pub mod api;
 pub mod clouds;
 pub mod cluster;
+pub mod config;
 pub mod core;
