@@ -107,8 +107,9 @@ impl<'a> NodeLabels<'a> {
     fn sample(&self, samples: &mut Samples, family: &Family<12>, resources: &Resources) {
         for (name, milli) in resources.iter() {
             let name = identifier(name.as_str());
-            let [a, b, c, d, e, f, g, h, i, j, k] = self.0;
-            samples.add(family, &[&name, a, b, c, d, e, f, g, h, i, j, k], whole(milli));
+            let mut values = [&*name; 12];
+            values[1..].copy_from_slice(&self.0);
+            samples.add(family, &values, whole(milli));
         }
     }
 }
