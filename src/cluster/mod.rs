@@ -5,7 +5,6 @@
 
 pub mod convert;
 mod error;
-mod write;
 
 use std::sync::Arc;
 
@@ -15,8 +14,10 @@ use futures::stream::BoxStream;
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
+pub use crate::core::writes::{
+    Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding,
+};
 pub use error::Error;
-pub use write::{Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding};
 
 /// A Kubernetes API server as joiner needs it. Object-safe; every write is a single request.
 pub trait Cluster: Send + Sync + 'static {
