@@ -16,7 +16,7 @@ use crate::cluster::{self, Lease};
 use crate::core::facts::{Claim, Fact, InstanceType, Machine};
 use crate::core::ids::{ClaimName, ClassRef, PodUid, PoolName, ProviderId};
 use crate::core::lifecycle::PodRef;
-use crate::core::scheduling::{Plan, Violation};
+use crate::core::scheduling::Plan;
 
 use super::runtime::{OpId, Outcome};
 
@@ -77,7 +77,7 @@ pub enum ProvisionerMsg {
     /// *Nudge.* A batch is ready: solve.
     BatchReady,
     /// *Outcome.* The solver is done, and the checker too; or one of them panicked.
-    Solved(OpId, Result<Box<(Plan, Vec<Violation>)>, String>),
+    Solved(OpId, Result<Box<(Plan, Vec<String>)>, String>),
     /// *Outcome.* A NodeClaim was written, or not.
     Created(ClaimName, Written<Arc<Claim>>),
     /// *Nudge.* Something has changed that could make room for pods that were refused.
