@@ -4,3 +4,4 @@ pub mod api;
 pub mod clouds;
 pub mod cluster;
 pub mod core;
+pub mod sim;
