@@ -60,8 +60,7 @@ struct Front {
 impl SimCluster {
     /// An empty cluster.
     pub fn new(seed: Seed, clock: Clock, latency: Latency) -> Self {
-        let front =
-            Front { gate: Box::new(Open), requests: Requests::new(), rng: seed.stream("request latency") };
+        let front = Front { gate: Box::new(Open), requests: Requests::new(), rng: seed.stream("request latency") };
         let store = Store::new(seed, clock);
         Self { shared: Arc::new(Shared { latency, store: Mutex::new(store), front: Mutex::new(front) }) }
     }

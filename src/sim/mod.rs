@@ -12,14 +12,27 @@ mod cluster;
 mod matching;
 mod store;
 
+mod agenda;
+mod containers;
+mod daemons;
+mod kubelet;
+mod scheduler;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 pub use admission::{Gate, Open, Requests, Verdict};
 pub use cluster::{Latency, SimCluster};
+pub use containers::Containers;
+pub use daemons::Daemons;
+pub use kubelet::{Kubelet, Pace};
+pub use scheduler::{Rhythm, Scheduler};
 pub use seed::Seed;
 pub use store::{Budget, Count, NewPod, PodRecord, Store, Written};
 
 /// The wall clock of a world.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+#[cfg(test)]
+mod props;

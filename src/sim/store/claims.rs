@@ -62,17 +62,14 @@ impl Store {
     pub fn patch_claim(&mut self, name: &ClaimName, patch: &ClaimPatch) -> Result<Arc<Claim>, Error> {
         let there = self.claim(name)?;
         check_version(&object(name), patch.version.as_ref(), &there.version)?;
-        check_guarded(
-            &object(name),
-            "metadata.finalizers",
-            patch.finalizers.is_none() || patch.version.is_some(),
-        )?;
+        check_guarded(&object(name), "metadata.finalizers", patch.finalizers.is_none() || patch.version.is_some())?;
         let mut claim = (*there).clone();
         let mut changed = merge(&mut claim.labels, &patch.labels) | merge(&mut claim.annotations, &patch.annotations);
         if let Some(finalizers) = &patch.finalizers
             && *finalizers != claim.finalizers
         {
-            if let Some(new) = finalizers.iter().find(|new| claim.deleting.is_some() && !claim.finalizers.contains(new)) {
+            if let Some(new) = finalizers.iter().find(|new| claim.deleting.is_some() && !claim.finalizers.contains(new))
+            {
                 let message = format!("metadata.finalizers: {new} cannot be added to an object that is being deleted");
                 return Err(Error::Invalid { object: object(name), message });
             }
