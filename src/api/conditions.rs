@@ -301,4 +301,5 @@ fn whole_second(time: &Time) -> Time {
 }
 
 #[cfg(test)]
+#[path = "conditions_tests.rs"]
 mod tests;

@@ -81,4 +81,5 @@ fn groups(text: &str) -> Option<Duration> {
 }
 
 #[cfg(test)]
+#[path = "duration_tests.rs"]
 mod tests;

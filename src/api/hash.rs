@@ -159,4 +159,5 @@ fn fnv1(bytes: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
+#[path = "hash_tests.rs"]
 mod tests;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::StreamExt;
 
@@ -21,9 +20,6 @@ const TOLERATED: [(&str, Effect); 6] = [
     ("node.kubernetes.io/pid-pressure", Effect::NoSchedule),
     ("node.kubernetes.io/unschedulable", Effect::NoSchedule),
 ];
-
-/// Grace period of daemon pods.
-const GRACE: Duration = Duration::from_secs(30);
 
 /// Keeps the pods of DaemonSets. Unlike the real controller it binds them itself, before the scheduler looks at the node: daemons come
 /// with priority in practice.
@@ -102,7 +98,6 @@ impl Daemons {
             let new = NewPod {
                 key: ObjectKey::new(key.namespace.clone(), format!("{}-{suffix}", key.name)),
                 shape: Arc::clone(shape),
-                grace: GRACE,
                 runs_for: None,
                 workload: None,
                 node: Some(name.clone()),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
@@ -11,7 +10,8 @@ use super::cluster::{Latency, SimCluster};
 use super::store::NewPod;
 use super::{Clock, Seed};
 use crate::clouds::LaunchSpec;
-use crate::clouds::simulated::{Conduct, Simulated, catalogue};
+use crate::clouds::catalog::generated;
+use crate::clouds::simulated::{Conduct, Simulated};
 use crate::core::facts::{
     Claim, ClaimDraft, ConsolidationPolicy, Disruption, Node, NodeClass, PodShape, Pool, Template,
 };
@@ -31,7 +31,7 @@ pub(super) fn cluster(seed: u64) -> SimCluster {
 }
 
 pub(super) fn cloud(seed: u64, conduct: Conduct) -> Simulated {
-    Simulated::new(catalogue(), conduct, clock(), Seed(seed).stream("cloud"))
+    Simulated::new(generated(), conduct, clock(), Seed(seed).stream("cloud"))
 }
 
 pub(super) fn class_ref() -> ClassRef {
@@ -59,7 +59,7 @@ pub(super) fn draft(name: &str) -> ClaimDraft {
 pub(super) fn launch(claim: &Arc<Claim>, cpus: i64) -> LaunchSpec {
     let class =
         NodeClass { reference: class_ref(), generation: 1, deleting: None, conditions: Vec::new(), body: Arc::new(()) };
-    let fitting = catalogue().into_iter().filter(|kind| kind.capacity.get(&"cpu".into()) == cpus * 1_000);
+    let fitting = generated().into_iter().filter(|kind| kind.capacity.get(&"cpu".into()) == cpus * 1_000);
     let candidates = fitting.map(Arc::new).collect();
     LaunchSpec { token: claim.uid.clone(), claim: Arc::clone(claim), class: Arc::new(class), candidates }
 }
@@ -102,7 +102,6 @@ pub(super) fn add_pod(cluster: &SimCluster, name: &str, shape: &Arc<PodShape>) -
     let new = NewPod {
         key: ObjectKey::new("default", name),
         shape: Arc::clone(shape),
-        grace: Duration::from_secs(30),
         runs_for: None,
         workload: None,
         node: None,

@@ -4,13 +4,11 @@
 //! behind, offerings are sold out although the catalogue has them, answers get lost, kubelets never report. A token is worth what it
 //! is in the best of clouds: asked twice, [`Simulated`] answers with the same machine.
 
-mod catalogue;
 mod conduct;
 mod machines;
 
 mod cloud;
 
-pub use catalogue::catalogue;
 pub use cloud::Simulated;
 pub use conduct::{Conduct, SoldOutWindow};
 pub use machines::{Change, SimMachine};

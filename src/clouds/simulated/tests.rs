@@ -8,7 +8,8 @@ use futures::{FutureExt, StreamExt};
 use jiff::Timestamp;
 use tokio::time::sleep;
 
-use super::{Change, Conduct, Simulated, SoldOutWindow, catalogue};
+use super::{Change, Conduct, Simulated, SoldOutWindow};
+use crate::clouds::catalog::generated;
 use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec};
 use crate::core::facts::{Claim, NodeClass};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, ProviderId};
@@ -16,7 +17,7 @@ use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 
 fn cloud(conduct: Conduct) -> Simulated {
-    Simulated::new(catalogue(), conduct, Arc::new(|| Timestamp::UNIX_EPOCH), Rng::with_seed(7))
+    Simulated::new(generated(), conduct, Arc::new(|| Timestamp::UNIX_EPOCH), Rng::with_seed(7))
 }
 
 fn spec(token: &str) -> LaunchSpec {
@@ -50,7 +51,7 @@ fn spec(token: &str) -> LaunchSpec {
     };
     let class =
         NodeClass { reference: class, generation: 1, deleting: None, conditions: Vec::new(), body: Arc::new(()) };
-    let candidates = catalogue().into_iter().filter(|kind| kind.name.as_str() == "c-2x-amd64-linux").map(Arc::new);
+    let candidates = generated().into_iter().filter(|kind| kind.name.as_str() == "c-2x-amd64-linux").map(Arc::new);
     LaunchSpec {
         token: claim.uid.clone(),
         claim: Arc::new(claim),

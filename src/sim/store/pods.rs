@@ -18,8 +18,6 @@ pub struct NewPod {
     pub key: ObjectKey,
     /// What it looks like.
     pub shape: Arc<PodShape>,
-    /// `spec.terminationGracePeriodSeconds`.
-    pub grace: Duration,
     /// After how long its containers end by themselves; nothing means never.
     pub runs_for: Option<Duration>,
     /// The workload that owns it.
@@ -33,8 +31,6 @@ pub struct NewPod {
 pub struct PodRecord {
     /// The pod as it is seen.
     pub pod: Arc<Pod>,
-    /// `spec.terminationGracePeriodSeconds`.
-    pub grace: Duration,
     /// After how long its containers end by themselves.
     pub runs_for: Option<Duration>,
     /// The workload that owns it.
@@ -80,7 +76,7 @@ impl Store {
         let pod = Arc::new(pod);
         self.count(None, Some(&pod));
         let record =
-            PodRecord { pod: Arc::clone(&pod), grace: new.grace, runs_for: new.runs_for, workload: new.workload };
+            PodRecord { pod: Arc::clone(&pod), runs_for: new.runs_for, workload: new.workload };
         self.touch(&record);
         self.pods.insert(uid.clone(), record);
         self.emit(&Fact::PodSeen(pod));
@@ -136,7 +132,7 @@ impl Store {
         let Some(record) = self.pods.get(uid) else { return Ok(()) };
         match self.verdict(&record.pod) {
             Verdict::Allowed => {
-                let grace = record.grace;
+                let grace = grace(&record.pod.shape);
                 self.end_gracefully(uid, grace);
                 Ok(())
             }
@@ -150,7 +146,7 @@ impl Store {
     /// Deletes a pod. Without a grace period its own is used; a pod without a node goes at once.
     pub fn delete_pod(&mut self, key: &ObjectKey, uid: &PodUid, grace: Option<Duration>) -> Result<(), Error> {
         self.check_pod(key, uid)?;
-        let own = self.pods.get(uid).map_or(Duration::ZERO, |record| record.grace);
+        let own = self.pods.get(uid).map_or(Duration::ZERO, |record| grace(&record.pod.shape));
         self.end_gracefully(uid, grace.unwrap_or(own));
         Ok(())
     }
@@ -252,6 +248,11 @@ impl Store {
             self.bell.notify_one();
         }
     }
+}
+
+/// The grace period of pods of a shape.
+fn grace(shape: &PodShape) -> Duration {
+    Duration::from_secs(u64::try_from(shape.grace_seconds).unwrap_or(0))
 }
 
 /// A time later by a duration; the end of time when that is beyond it.

@@ -274,7 +274,6 @@ async fn a_pod_name_is_taken_until_the_pod_is_gone() {
     let again = NewPod {
         key: pods[0].0.clone(),
         shape: Arc::clone(&record.pod.shape),
-        grace: record.grace,
         runs_for: None,
         workload: None,
         node: None,
