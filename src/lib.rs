@@ -45,4 +45,5 @@ pub mod clouds;
 pub mod cluster;
 pub mod config;
 pub mod core;
+pub mod sim;
 pub mod telemetry;

@@ -1,0 +1,343 @@
+//! The trait [`Cloud`] over simulated machines.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fastrand::Rng;
+use futures::channel::mpsc::UnboundedReceiver;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep};
+
+use super::conduct::Conduct;
+use super::machines::{Change, Machines, SimMachine};
+use crate::api::classes::kwok::KwokNodeClass;
+use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, SoldOut};
+use crate::core::facts::{Claim, Effect, InstanceType, Machine, NodeClass, Offering, Status, Taint, find_condition};
+use crate::core::ids::{ClaimUid, ClassRef, ProviderId};
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::Operator;
+
+/// How long a node may be not ready before it counts as broken: Karpenter's KWOK provider says 10 minutes.
+const NOT_READY: Duration = Duration::from_mins(10);
+
+/// The simulated cloud. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Simulated {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    catalogue: Vec<InstanceType>,
+    conduct: Conduct,
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    started: Instant,
+    machines: Mutex<Machines>,
+}
+
+impl Simulated {
+    /// A cloud that sells `catalogue`. Sold-out windows count from now, on tokio's clock; chance comes from `rng` alone.
+    pub fn new(
+        catalogue: Vec<InstanceType>,
+        conduct: Conduct,
+        clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+        rng: Rng,
+    ) -> Self {
+        let machines = Mutex::new(Machines::new(rng));
+        Self { shared: Arc::new(Shared { catalogue, conduct, clock, started: Instant::now(), machines }) }
+    }
+
+    /// The machines there are now.
+    pub fn machines(&self) -> Vec<Arc<SimMachine>> {
+        self.settled().all().cloned().collect()
+    }
+
+    /// News of machines from now on, those that run already first.
+    pub fn changes(&self) -> UnboundedReceiver<Change> {
+        self.settled().subscribe()
+    }
+
+    /// Lets a machine vanish at once, as a cloud takes back a spot machine without a warning; false when there is none.
+    pub fn vanish(&self, id: &ProviderId) -> bool {
+        self.settled().end(id, Instant::now())
+    }
+
+    fn settled(&self) -> MutexGuard<'_, Machines> {
+        // A panic of one caller leaves the machines as they are between two calls.
+        let mut machines = self.shared.machines.lock().unwrap_or_else(PoisonError::into_inner);
+        machines.settle();
+        machines
+    }
+
+    fn draw(&self, bounds: (Duration, Duration)) -> Duration {
+        between(&mut self.settled().rng, bounds)
+    }
+
+    /// The ordinary latency of a call.
+    async fn wait(&self) {
+        sleep(self.draw(self.shared.conduct.call)).await;
+    }
+
+    /// Makes the machine, or says why not; nothing in here waits, so a launch happens or does not.
+    fn launch(&self, spec: &LaunchSpec) -> Result<(Machine, bool), Error> {
+        let conduct = &self.shared.conduct;
+        let mut machines = self.settled();
+        if let Some(machine) = machines.with_token(&spec.token).into_iter().next() {
+            return Ok((machine, false));
+        }
+        if conduct.quota.is_some_and(|quota| machines.count() >= quota) {
+            let message = format!("{} machines run and the account may have no more", machines.count());
+            return Err(Error::Launch(LaunchRefused::Quota(message)));
+        }
+        let (instance_type, offering) = self.choose(spec)?;
+        let machine = self.build(&mut machines, spec, instance_type, offering)?;
+        let lost = machines.rng.f64() < conduct.lost_answers;
+        Ok((machines.add(machine), lost))
+    }
+
+    /// The cheapest candidate that is not sold out.
+    fn choose<'a>(&self, spec: &'a LaunchSpec) -> Result<(&'a InstanceType, &'a Offering), Error> {
+        let elapsed = self.shared.started.elapsed();
+        let mut offered: Vec<_> = spec
+            .candidates
+            .iter()
+            .flat_map(|kind| kind.offerings.iter().map(move |offering| (&**kind, offering)))
+            .collect();
+        offered.sort_by(|(_, one), (_, other)| one.price.total_cmp(&other.price));
+        let sold_out = |(kind, offering): &(&InstanceType, &Offering)| {
+            self.shared.conduct.sold_out.iter().any(|window| window.covers(kind, offering, elapsed))
+        };
+        if let Some(found) = offered.iter().find(|offer| !sold_out(offer)) {
+            return Ok(*found);
+        }
+        let mut missing: Vec<_> = offered
+            .iter()
+            .map(|(kind, offering)| SoldOut {
+                instance_type: kind.name.clone(),
+                zone: offering.zone().cloned(),
+                capacity_type: offering.capacity_type().cloned().unwrap_or_else(|| labels::ON_DEMAND.into()),
+            })
+            .collect();
+        missing.sort();
+        missing.dedup();
+        let message = format!("all {} requested offerings are sold out", missing.len());
+        Err(Error::Launch(LaunchRefused::InsufficientCapacity { sold_out: missing, message }))
+    }
+
+    fn build(
+        &self,
+        machines: &mut Machines,
+        spec: &LaunchSpec,
+        instance_type: &InstanceType,
+        offering: &Offering,
+    ) -> Result<SimMachine, Error> {
+        let conduct = &self.shared.conduct;
+        let delay = registration_delay(&spec.class)?;
+        let name = machines.next_id();
+        let zone = offering.zone().map_or("any", |zone| &**zone);
+        let launched = Instant::now();
+        let silent = machines.rng.f64() < conduct.never_register;
+        let boot = between(&mut machines.rng, conduct.boot) + delay;
+        let lag = between(&mut machines.rng, (Duration::ZERO, conduct.settles_within));
+        let unregistered = Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute);
+        let machine = Machine {
+            id: ProviderId::from(format!("sim://{zone}/{name}")),
+            token: Some(spec.token.clone()),
+            claim: Some(spec.claim.name.clone()),
+            created: Some((self.shared.clock)()),
+            deleting: false,
+            instance_type: Some(instance_type.name.clone()),
+            labels: resolve(&spec.claim, instance_type, offering),
+            annotations: Labels::new(),
+            image: Some("sim-image".into()),
+            capacity: instance_type.capacity.clone(),
+            allocatable: instance_type.allocatable(),
+        };
+        Ok(SimMachine {
+            machine,
+            price: offering.price,
+            launched,
+            listed_from: launched + lag,
+            reports: (!silent).then(|| launched + boot),
+            gone_at: None,
+            taints: [unregistered]
+                .iter()
+                .chain(&spec.claim.taints)
+                .chain(&spec.claim.startup_taints)
+                .cloned()
+                .collect(),
+            class_generation: spec.class.generation,
+        })
+    }
+}
+
+impl Cloud for Simulated {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    fn class_kinds(&self) -> Vec<(&'static str, &'static str)> {
+        // KWOK's, so that manifests written for it run unchanged.
+        vec![("karpenter.kwok.sh", "KWOKNodeClass")]
+    }
+
+    fn label_keys(&self) -> Vec<&'static str> {
+        vec![
+            "karpenter.kwok.sh/instance-size",
+            "karpenter.kwok.sh/instance-family",
+            "karpenter.kwok.sh/instance-cpu",
+            "karpenter.kwok.sh/instance-memory",
+        ]
+    }
+
+    fn catalog<'a>(&'a self, _class: &'a NodeClass) -> BoxFuture<'a, Result<Vec<InstanceType>, Error>> {
+        Box::pin(async {
+            self.wait().await;
+            Ok(self.shared.catalogue.clone())
+        })
+    }
+
+    fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>> {
+        Box::pin(async move {
+            let way = self.draw(self.shared.conduct.launch) / 2;
+            sleep(way).await;
+            let launched = check_class(&spec.class).and_then(|()| self.launch(spec));
+            sleep(way).await;
+            match launched? {
+                (_, true) => Err(Error::Unknown("connection lost while the machine was launched".to_owned())),
+                (machine, false) => Ok(machine),
+            }
+        })
+    }
+
+    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
+        Box::pin(async move {
+            self.wait().await;
+            Ok(self.settled().get(id).map(|machine| machine.machine.clone()))
+        })
+    }
+
+    fn find<'a>(&'a self, token: &'a ClaimUid) -> BoxFuture<'a, Result<Vec<Machine>, Error>> {
+        Box::pin(async move {
+            self.wait().await;
+            Ok(self.settled().with_token(token))
+        })
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Listing, Error>> {
+        Box::pin(async move {
+            self.wait().await;
+            let now = Instant::now();
+            let mut machines = self.settled();
+            let mut listed: Vec<Machine> = machines
+                .all()
+                .filter(|machine| machine.listed_from <= now)
+                .map(|machine| machine.machine.clone())
+                .collect();
+            let complete = machines.rng.f64() >= self.shared.conduct.broken_listings;
+            if !complete {
+                let pages = machines.rng.usize(..=listed.len());
+                listed.truncate(pages);
+            }
+            Ok(Listing { machines: listed, complete, settles_within: self.shared.conduct.settles_within })
+        })
+    }
+
+    fn delete<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Deletion, Error>> {
+        Box::pin(async move {
+            self.wait().await;
+            let at = Instant::now() + self.draw(self.shared.conduct.shutdown);
+            let there = self.settled().end(id, at);
+            Ok(if there { Deletion::InProgress } else { Deletion::Gone })
+        })
+    }
+
+    fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            self.wait().await;
+            let back = Instant::now() + self.draw(self.shared.conduct.boot);
+            if self.settled().reboot(id, operation, back) {
+                return Ok(());
+            }
+            let message = format!("there is no machine {id} to reboot");
+            Err(Error::Invalid { field: "providerID".to_owned(), message })
+        })
+    }
+
+    fn drift<'a>(&'a self, claim: &'a Claim, class: &'a NodeClass) -> BoxFuture<'a, Result<Option<String>, Error>> {
+        Box::pin(async move {
+            self.wait().await;
+            let machines = self.settled();
+            let machine = claim.provider_id.as_ref().and_then(|id| machines.get(id));
+            let drifted = machine.is_some_and(|machine| machine.class_generation != class.generation);
+            Ok(drifted.then(|| "NodeClassDrift".to_owned()))
+        })
+    }
+
+    fn repair_policies(&self) -> Vec<RepairPolicy> {
+        let policy = |status, priority| RepairPolicy {
+            condition: "Ready",
+            status,
+            toleration: NOT_READY,
+            action: RepairAction::Replace,
+            termination_grace: None,
+            priority,
+            reason: None,
+        };
+        vec![policy(Status::False, 50), policy(Status::Unknown, 50)]
+    }
+
+    fn default_class(&self) -> Option<ClassRef> {
+        Some(ClassRef { group: "karpenter.kwok.sh".into(), kind: "KWOKNodeClass".into(), name: "default".into() })
+    }
+}
+
+fn check_class(class: &NodeClass) -> Result<(), Error> {
+    let ready = find_condition(&class.conditions, "Ready");
+    let problem = match ready {
+        _ if class.deleting.is_some() => format!("{} is being deleted", class.reference),
+        Some(ready) if ready.status != Status::True => format!("{}: {}", class.reference, ready.message),
+        // A KWOKNodeClass is born ready; the API server writes the condition itself.
+        _ => return Ok(()),
+    };
+    Err(Error::Launch(LaunchRefused::ClassNotReady(problem)))
+}
+
+fn registration_delay(class: &NodeClass) -> Result<Duration, Error> {
+    let Some(typed) = class.body.downcast_ref::<KwokNodeClass>() else { return Ok(Duration::ZERO) };
+    typed.spec.spec.node_registration_delay().map_err(|error| Error::Invalid {
+        field: format!("{}: spec.nodeRegistrationDelay", class.reference),
+        message: error.to_string(),
+    })
+}
+
+/// The labels that the cloud decides: one value for each key of the instance type, then those of the offering.
+fn resolve(claim: &Claim, instance_type: &InstanceType, offering: &Offering) -> Labels {
+    let wanted = |key: &str, value: &Arc<str>| {
+        claim
+            .requirements
+            .iter()
+            .filter(|requirement| &*requirement.key == key && requirement.operator == Operator::In)
+            .all(|requirement| requirement.values.contains(value))
+    };
+    let mut labels = Labels::new();
+    for requirement in instance_type.requirements.iter().filter(|r| r.operator == Operator::In) {
+        let value = requirement.values.iter().find(|value| wanted(&requirement.key, value));
+        if let Some(value) = value.or(requirement.values.first()) {
+            labels.insert(requirement.key.clone(), value.clone());
+        }
+    }
+    for requirement in &offering.requirements {
+        if let Some(value) = offering.value(&requirement.key) {
+            labels.insert(requirement.key.clone(), value.clone());
+        }
+    }
+    labels.insert(labels::INSTANCE_TYPE.into(), instance_type.name.as_str().into());
+    labels
+}
+
+fn between(rng: &mut Rng, (one, other): (Duration, Duration)) -> Duration {
+    let (low, high) = (one.min(other), one.max(other));
+    let span = u64::try_from((high - low).as_micros()).unwrap_or(u64::MAX - 1);
+    low + Duration::from_micros(rng.u64(0..=span))
+}

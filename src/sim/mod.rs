@@ -1,0 +1,38 @@
+//! A world in a box: a cluster in memory, machines, pods and time, so that joiner can be rehearsed and tested without a socket.
+//!
+//! [`SimCluster`] stands behind the trait [`crate::cluster::Cluster`], [`crate::clouds::simulated::Simulated`] behind
+//! [`crate::clouds::Cloud`]; stand-ins play kubelet, kube-scheduler and the workload controllers between them. Everything waits on
+//! tokio's clock: in a runtime whose clock is paused a day passes in milliseconds, in any other it passes as days do. Everything random
+//! comes from one [`Seed`], nothing depends on the order of a hash map, and so the same seed gives the same world.
+
+mod seed;
+
+mod admission;
+mod cluster;
+mod matching;
+mod store;
+
+mod agenda;
+mod containers;
+mod daemons;
+mod kubelet;
+mod scheduler;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+pub use admission::{Gate, Open, Requests, Verdict};
+pub use cluster::{Latency, SimCluster};
+pub use containers::Containers;
+pub use daemons::Daemons;
+pub use kubelet::{Kubelet, Pace};
+pub use scheduler::{Rhythm, Scheduler};
+pub use seed::Seed;
+pub use store::{Budget, Count, NewPod, PodRecord, Store, Written};
+
+/// The wall clock of a world.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+#[cfg(test)]
+mod props;

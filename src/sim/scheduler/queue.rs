@@ -1,0 +1,189 @@
+//! Who waits, who has a place: the scheduler's view of pods, kept from facts.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::board::Board;
+use super::shapes::{ShapeId, Shapes, Turn};
+use crate::core::facts::{Fact, Pod};
+use crate::core::ids::{NodeName, PodUid};
+use crate::core::labels::Labels;
+
+/// A pod, its shape and where it stands.
+pub(super) struct Entry {
+    pub(super) pod: Arc<Pod>,
+    pub(super) shape: ShapeId,
+    pub(super) turn: Turn,
+    pub(super) home: Home,
+}
+
+/// Where a pod stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Home {
+    /// In the queue of its shape.
+    Waiting,
+    /// In the queue of nominated pods, room being kept for it.
+    Nominated(NodeName),
+    /// On a node, or just sent there.
+    On(NodeName),
+    /// Nowhere, and not the scheduler's business (any more).
+    Nowhere,
+}
+
+/// All pods and nodes, and who is to be tried next.
+#[derive(Default)]
+pub(super) struct Queue {
+    pub(super) board: Board,
+    pub(super) shapes: Shapes,
+    pub(super) pods: BTreeMap<PodUid, Entry>,
+    /// Shapes that are worth a try.
+    pub(super) active: BTreeSet<ShapeId>,
+    pub(super) nominated: BTreeMap<Turn, PodUid>,
+    /// Nominated pods that found no place since the board last improved.
+    pub(super) stuck: BTreeMap<Turn, PodUid>,
+    /// Pods that are not yet known to be unschedulable, by shape.
+    pub(super) unmarked: BTreeMap<ShapeId, BTreeSet<PodUid>>,
+    namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
+    arrivals: u64,
+    awake_at: u64,
+}
+
+impl Queue {
+    /// Takes in a fact.
+    pub(super) fn note(&mut self, fact: &Fact) {
+        match fact {
+            Fact::PodSeen(pod) => self.see(pod),
+            Fact::PodGone(uid) => {
+                self.leave(uid);
+                self.pods.remove(uid);
+            }
+            Fact::NodeSeen(node) => self.board.see(node, &self.shapes),
+            Fact::NodeGone(name) => {
+                let pods = self.pods.iter().filter(|(_, entry)| matches!(&entry.home, Home::On(at) if at == name));
+                self.board.forget(name, pods.map(|(uid, entry)| (uid.clone(), entry.shape)));
+            }
+            Fact::NamespaceSeen(name, labels) => {
+                // Groups that look at namespace labels count pods by what the labels were when the pod's shape first came.
+                self.namespaces.insert(name.clone(), labels.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn see(&mut self, pod: &Arc<Pod>) {
+        let home = home(pod);
+        if let Some(entry) = self.pods.get_mut(&pod.uid) {
+            // News from before our own binding, which cannot be undone.
+            let stale = matches!(entry.home, Home::On(_)) && pod.node.is_none();
+            if stale || entry.home == home {
+                entry.pod = Arc::clone(pod);
+                return;
+            }
+            let turn = entry.turn;
+            self.leave(&pod.uid);
+            self.enter(pod, home, turn);
+            return;
+        }
+        self.arrivals += 1;
+        let turn = (Reverse(pod.shape.priority), self.arrivals);
+        self.enter(pod, home, turn);
+    }
+
+    fn enter(&mut self, pod: &Arc<Pod>, home: Home, turn: Turn) {
+        let shape = self.shapes.learn(&pod.shape, &mut self.board, &self.namespaces);
+        match &home {
+            Home::Waiting => {
+                self.shapes.get_mut(shape).queue.insert(turn, pod.uid.clone());
+                self.active.insert(shape);
+            }
+            Home::Nominated(name) => {
+                self.nominated.insert(turn, pod.uid.clone());
+                self.board.nominate(name, &pod.uid, pod.shape.priority, shape, &self.shapes);
+            }
+            Home::On(name) => self.board.occupy(name, &pod.uid, shape, &self.shapes),
+            Home::Nowhere => {}
+        }
+        if matches!(home, Home::Waiting | Home::Nominated(_)) && !pod.unschedulable {
+            self.unmarked.entry(shape).or_default().insert(pod.uid.clone());
+        }
+        self.pods.insert(pod.uid.clone(), Entry { pod: Arc::clone(pod), shape, turn, home });
+    }
+
+    /// Takes a pod out of wherever it stands.
+    fn leave(&mut self, uid: &PodUid) {
+        let Some(entry) = self.pods.get_mut(uid) else { return };
+        let home = std::mem::replace(&mut entry.home, Home::Nowhere);
+        let (shape, turn) = (entry.shape, entry.turn);
+        if let Home::On(name) = &home {
+            self.board.vacate(name, uid, shape, &self.shapes);
+        } else {
+            self.stop_waiting(uid, shape, turn);
+        }
+        if let Home::Nominated(name) = &home {
+            self.board.withdraw(name, uid, &self.shapes, true);
+        }
+    }
+
+    fn stop_waiting(&mut self, uid: &PodUid, shape: ShapeId, turn: Turn) {
+        self.shapes.get_mut(shape).queue.remove(&turn);
+        self.nominated.remove(&turn);
+        self.stuck.remove(&turn);
+        if let Some(unmarked) = self.unmarked.get_mut(&shape) {
+            unmarked.remove(uid);
+        }
+    }
+
+    /// Puts a pod on a node that it was just sent to.
+    pub(super) fn settle(&mut self, uid: &PodUid, node: &NodeName) {
+        let Some(entry) = self.pods.get_mut(uid) else { return };
+        let home = std::mem::replace(&mut entry.home, Home::On(node.clone()));
+        let (shape, turn) = (entry.shape, entry.turn);
+        self.stop_waiting(uid, shape, turn);
+        if let Home::Nominated(name) = &home {
+            // Kept room that is used by its pod is no improvement; kept elsewhere, it is.
+            self.board.withdraw(name, uid, &self.shapes, name != node);
+        }
+        self.board.occupy(node, uid, shape, &self.shapes);
+        self.wake_those_who_count(shape);
+    }
+
+    /// Drops a pod that could not be bound: the news of why is on its way.
+    pub(super) fn drop_waiting(&mut self, uid: &PodUid) {
+        self.leave(uid);
+    }
+
+    /// After an improvement of the board, everybody who found no place is worth another try.
+    pub(super) fn wake(&mut self) {
+        if self.awake_at == self.board.epoch {
+            return;
+        }
+        self.awake_at = self.board.epoch;
+        self.active.extend(self.shapes.ids().filter(|id| !self.shapes.get(*id).queue.is_empty()));
+        self.nominated.append(&mut self.stuck);
+    }
+
+    /// A pod more can make room for others: the emptiest domain has filled up, or a companion has come.
+    fn wake_those_who_count(&mut self, placed: ShapeId) {
+        let counted_in = self.shapes.get(placed).counted_in.clone();
+        for id in self.shapes.ids() {
+            let known = self.shapes.get(id);
+            if known.failed.is_some()
+                && !known.queue.is_empty()
+                && known.spreads.iter().chain(&known.affinity).any(|rule| counted_in.contains(&rule.group))
+            {
+                self.active.insert(id);
+            }
+        }
+    }
+}
+
+fn home(pod: &Pod) -> Home {
+    match (&pod.node, &pod.nominated) {
+        _ if pod.is_terminal() => Home::Nowhere,
+        (Some(node), _) => Home::On(node.clone()),
+        _ if pod.deleting.is_some() || pod.shape.scheduler.is_some() => Home::Nowhere,
+        (None, Some(node)) => Home::Nominated(node.clone()),
+        (None, None) => Home::Waiting,
+    }
+}

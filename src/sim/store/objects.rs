@@ -1,0 +1,214 @@
+//! The objects of the simulated API server, its watchers, its Events and its lease.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use jiff::Timestamp;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::cluster::{Announcement, Error};
+use crate::core::facts::{Claim, DaemonSet, Fact, Kind, Node, NodeClass, PodShape, Pool};
+use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName};
+use crate::core::labels::Labels;
+
+use super::budgets::Budget;
+use super::pods::{PodRecord, Tally};
+use crate::sim::Clock;
+use crate::sim::seed::{self, Seed};
+
+/// How many Events are kept.
+const EVENTS: usize = 10_000;
+
+/// An Event with the time of its writing.
+pub type Written = (Timestamp, Announcement);
+
+/// The objects, and who wants to hear of them.
+pub struct Store {
+    clock: Clock,
+    names: Rng,
+    jitter: Rng,
+    version: u64,
+    pub(in crate::sim) pods: BTreeMap<PodUid, PodRecord>,
+    pub(in crate::sim) pod_names: BTreeMap<ObjectKey, PodUid>,
+    pub(in crate::sim) bound: BTreeMap<NodeName, BTreeSet<PodUid>>,
+    pub(in crate::sim) shapes: BTreeMap<Arc<PodShape>, Tally>,
+    pub(in crate::sim) by_workload: BTreeMap<Arc<str>, BTreeSet<PodUid>>,
+    /// Workloads of which a pod has changed since the controller last looked.
+    pub(in crate::sim) touched: BTreeSet<Arc<str>>,
+    /// Rings when something was touched.
+    pub(in crate::sim) bell: Arc<Notify>,
+    pub(in crate::sim) nodes: BTreeMap<NodeName, Arc<Node>>,
+    pub(in crate::sim) claims: BTreeMap<ClaimName, Arc<Claim>>,
+    pub(in crate::sim) pools: BTreeMap<PoolName, Arc<Pool>>,
+    pub(in crate::sim) classes: BTreeMap<ClassRef, Arc<NodeClass>>,
+    pub(in crate::sim) daemons: BTreeMap<ObjectKey, Arc<DaemonSet>>,
+    pub(in crate::sim) namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
+    pub(in crate::sim) budgets: BTreeMap<ObjectKey, Budget>,
+    pub(in crate::sim) events: VecDeque<Written>,
+    pub(in crate::sim) lease: Option<(String, Instant)>,
+    subscribers: Vec<Subscriber>,
+}
+
+/// One reader of the watch.
+struct Subscriber {
+    queue: UnboundedSender<(Instant, Fact)>,
+    delay: (Duration, Duration),
+    last: Instant,
+}
+
+impl Store {
+    /// An empty API server.
+    pub fn new(seed: Seed, clock: Clock) -> Self {
+        let namespace = |name: &str| {
+            let labels = Labels::from([("kubernetes.io/metadata.name".into(), name.into())]);
+            (Arc::from(name), Arc::new(labels))
+        };
+        Self {
+            clock,
+            names: seed.stream("uids"),
+            jitter: seed.stream("watch delivery"),
+            version: 0,
+            pods: BTreeMap::new(),
+            pod_names: BTreeMap::new(),
+            bound: BTreeMap::new(),
+            shapes: BTreeMap::new(),
+            by_workload: BTreeMap::new(),
+            touched: BTreeSet::new(),
+            bell: Arc::new(Notify::new()),
+            nodes: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            pools: BTreeMap::new(),
+            classes: BTreeMap::new(),
+            daemons: BTreeMap::new(),
+            namespaces: ["default", "kube-system"].map(namespace).into(),
+            budgets: BTreeMap::new(),
+            events: VecDeque::new(),
+            lease: None,
+            subscribers: Vec::new(),
+        }
+    }
+
+    /// The world's wall clock.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// A fresh UID.
+    pub fn uid(&mut self) -> String {
+        seed::uid(&mut self.names)
+    }
+
+    /// A fresh suffix for a generated name.
+    pub fn suffix(&mut self, length: usize) -> String {
+        seed::suffix(&mut self.names, length)
+    }
+
+    /// Subscribes to every change after a first full list. Each fact arrives after a delay between the two bounds, in order.
+    pub fn subscribe(&mut self, delay: (Duration, Duration)) -> UnboundedReceiver<(Instant, Fact)> {
+        let (queue, reader) = unbounded();
+        let mut subscriber = Subscriber { queue, delay, last: Instant::now() };
+        for kind in Kind::ALL {
+            let listed = std::iter::once(Fact::Relisting(kind)).chain(self.all(kind));
+            for fact in listed.chain(std::iter::once(Fact::Relisted(kind))) {
+                subscriber.send(&mut self.jitter, fact);
+            }
+        }
+        self.subscribers.push(subscriber);
+        reader
+    }
+
+    /// Writes an Event; the oldest go when there are too many.
+    pub fn announce(&mut self, announcement: Announcement) {
+        if self.events.len() == EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back((self.now(), announcement));
+    }
+
+    /// Takes or renews the lease for `holder` for `term`, unless somebody else has it. Answers who has it, and for how long.
+    pub fn renew_lease(&mut self, holder: &str, term: Duration) -> (String, Duration) {
+        let now = Instant::now();
+        match &self.lease {
+            Some((other, until)) if other != holder && *until > now => (other.clone(), *until - now),
+            _ => {
+                self.lease = Some((holder.to_owned(), now + term));
+                (holder.to_owned(), term)
+            }
+        }
+    }
+
+    /// Gives the lease back, if `holder` has it.
+    pub fn release_lease(&mut self, holder: &str) {
+        if self.lease.as_ref().is_some_and(|(other, _)| other == holder) {
+            self.lease = None;
+        }
+    }
+
+    fn all(&self, kind: Kind) -> Vec<Fact> {
+        match kind {
+            Kind::Pod => self.pods.values().map(|record| Fact::PodSeen(Arc::clone(&record.pod))).collect(),
+            Kind::Node => self.nodes.values().cloned().map(Fact::NodeSeen).collect(),
+            Kind::NodeClaim => self.claims.values().cloned().map(Fact::ClaimSeen).collect(),
+            Kind::NodePool => self.pools.values().cloned().map(Fact::PoolSeen).collect(),
+            Kind::NodeClass => self.classes.values().cloned().map(Fact::ClassSeen).collect(),
+            Kind::DaemonSet => self.daemons.values().cloned().map(Fact::DaemonSeen).collect(),
+            Kind::Namespace => {
+                self.namespaces.iter().map(|(name, labels)| Fact::NamespaceSeen(name.clone(), labels.clone())).collect()
+            }
+        }
+    }
+
+    /// Tells every subscriber; those that have gone are forgotten.
+    pub(super) fn emit(&mut self, fact: &Fact) {
+        let Self { subscribers, jitter, .. } = self;
+        subscribers.retain_mut(|subscriber| subscriber.send(jitter, fact.clone()));
+    }
+
+    /// The next resourceVersion.
+    pub(super) fn next_version(&mut self) -> Arc<str> {
+        self.version += 1;
+        self.version.to_string().into()
+    }
+}
+
+impl Subscriber {
+    /// Queues a fact; false when the reader has gone.
+    fn send(&mut self, jitter: &mut Rng, fact: Fact) -> bool {
+        let at = match self.delay {
+            (Duration::ZERO, Duration::ZERO) => self.last.max(Instant::now()),
+            bounds => self.last.max(Instant::now() + seed::between(jitter, bounds)),
+        };
+        self.last = at;
+        self.queue.unbounded_send((at, fact)).is_ok()
+    }
+}
+
+/// Refuses when a write was meant for another version than the one that is there.
+pub(super) fn check_version(object: &str, meant: Option<&Arc<str>>, there: &Arc<str>) -> Result<(), Error> {
+    match meant {
+        Some(meant) if meant != there => Err(Error::Conflict(object.to_owned())),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses to replace a whole list without saying which version of it was read.
+pub(super) fn check_guarded(object: &str, field: &str, guarded: bool) -> Result<(), Error> {
+    if guarded {
+        return Ok(());
+    }
+    let message = format!("{field} can only be replaced together with the resourceVersion that was read; set it");
+    Err(Error::Invalid { object: object.to_owned(), message })
+}
+
+/// Adds labels or annotations; whether anything changed.
+pub(super) fn merge(into: &mut Labels, from: &Labels) -> bool {
+    let mut changed = false;
+    for (key, value) in from {
+        changed |= into.insert(key.clone(), value.clone()).as_ref() != Some(value);
+    }
+    changed
+}

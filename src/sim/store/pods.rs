@@ -1,0 +1,261 @@
+//! Pods in the store: created by controllers, bound by the scheduler, run by the kubelet, evicted under budgets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::budgets::Verdict;
+use super::objects::Store;
+use crate::cluster::Error;
+use crate::core::facts::{Fact, Pod, PodPhase, PodShape};
+use crate::core::ids::{NodeName, ObjectKey, PodUid};
+
+/// A pod to create.
+#[derive(Clone, Debug)]
+pub struct NewPod {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// What it looks like.
+    pub shape: Arc<PodShape>,
+    /// After how long its containers end by themselves; nothing means never.
+    pub runs_for: Option<Duration>,
+    /// The workload that owns it.
+    pub workload: Option<Arc<str>>,
+    /// The node it is created on (daemons only).
+    pub node: Option<NodeName>,
+}
+
+/// A pod, with what only its kubelet and its controller care about.
+#[derive(Clone, Debug)]
+pub struct PodRecord {
+    /// The pod as it is seen.
+    pub pod: Arc<Pod>,
+    /// After how long its containers end by themselves.
+    pub runs_for: Option<Duration>,
+    /// The workload that owns it.
+    pub workload: Option<Arc<str>>,
+}
+
+/// How many pods of a shape there are.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(in crate::sim) struct Tally {
+    /// Pods whose containers have not all ended, those that are going included.
+    pub(in crate::sim) living: u64,
+    /// Pods that run and are not going.
+    pub(in crate::sim) healthy: u64,
+    /// All pods, ended ones included.
+    pub(in crate::sim) all: u64,
+}
+
+impl Store {
+    /// Creates a pod.
+    pub fn create_pod(&mut self, new: NewPod) -> Result<PodUid, Error> {
+        if self.pod_names.contains_key(&new.key) {
+            return Err(Error::Exists(format!("pod {}", new.key)));
+        }
+        let uid = PodUid::from(self.uid());
+        // Equal shapes share one value: that is what lets budgets and the scheduler work by shape.
+        let shape = self.shapes.get_key_value(&new.shape).map_or(new.shape, |(shared, _)| Arc::clone(shared));
+        let pod = Pod {
+            key: new.key.clone(),
+            uid: uid.clone(),
+            created: self.now(),
+            shape,
+            phase: PodPhase::Pending,
+            node: new.node,
+            nominated: None,
+            unschedulable: false,
+            deleting: None,
+            started: None,
+        };
+        self.pod_names.insert(new.key, uid.clone());
+        if let Some(workload) = &new.workload {
+            self.by_workload.entry(workload.clone()).or_default().insert(uid.clone());
+        }
+        let pod = Arc::new(pod);
+        self.count(None, Some(&pod));
+        let record =
+            PodRecord { pod: Arc::clone(&pod), runs_for: new.runs_for, workload: new.workload };
+        self.touch(&record);
+        self.pods.insert(uid.clone(), record);
+        self.emit(&Fact::PodSeen(pod));
+        Ok(uid)
+    }
+
+    /// Binds a pod to a node, as the scheduler does; false when it is gone, bound, or on its way out, or the node is gone.
+    pub fn bind(&mut self, uid: &PodUid, node: &NodeName) -> bool {
+        let free = self.pods.get(uid).is_some_and(|r| r.pod.node.is_none() && r.pod.deleting.is_none());
+        let possible = free && self.nodes.contains_key(node);
+        if possible {
+            self.change_pod(uid, |pod| {
+                pod.node = Some(node.clone());
+                // Kubernetes clears the nomination with the binding.
+                pod.nominated = None;
+                pod.unschedulable = false;
+            });
+        }
+        possible
+    }
+
+    /// Says that the scheduler found no place for a pod.
+    pub fn mark_unschedulable(&mut self, uid: &PodUid) {
+        self.change_pod(uid, |pod| pod.unschedulable = pod.node.is_none());
+    }
+
+    /// Says that the containers of a pod run.
+    pub fn start_pod(&mut self, uid: &PodUid) {
+        let now = self.now();
+        self.change_pod(uid, |pod| {
+            if pod.phase == PodPhase::Pending && pod.node.is_some() {
+                pod.phase = PodPhase::Running;
+                pod.started = Some(now);
+            }
+        });
+    }
+
+    /// Says that the containers of a pod have ended.
+    pub fn end_pod(&mut self, uid: &PodUid, phase: PodPhase) {
+        self.change_pod(uid, |pod| pod.phase = phase);
+    }
+
+    /// Sets or clears the nomination of a pod.
+    pub fn nominate(&mut self, key: &ObjectKey, uid: &PodUid, node: Option<&NodeName>) -> Result<(), Error> {
+        self.check_pod(key, uid)?;
+        self.change_pod(uid, |pod| pod.nominated = node.cloned());
+        Ok(())
+    }
+
+    /// Evicts a pod unless a budget forbids it.
+    pub fn evict(&mut self, key: &ObjectKey, uid: &PodUid) -> Result<(), Error> {
+        self.check_pod(key, uid)?;
+        let Some(record) = self.pods.get(uid) else { return Ok(()) };
+        match self.verdict(&record.pod) {
+            Verdict::Allowed => {
+                let grace = grace(&record.pod.shape);
+                self.end_gracefully(uid, grace);
+                Ok(())
+            }
+            Verdict::Forbidden(message) => Err(Error::TooManyRequests { retry_after: None, message }),
+            Verdict::Ambiguous => Err(Error::Temporary(format!(
+                "pod {key} has more than one PodDisruptionBudget, which the eviction subresource does not support"
+            ))),
+        }
+    }
+
+    /// Deletes a pod. Without a grace period its own is used; a pod without a node goes at once.
+    pub fn delete_pod(&mut self, key: &ObjectKey, uid: &PodUid, grace: Option<Duration>) -> Result<(), Error> {
+        self.check_pod(key, uid)?;
+        let own = self.pods.get(uid).map_or(Duration::ZERO, |record| grace(&record.pod.shape));
+        self.end_gracefully(uid, grace.unwrap_or(own));
+        Ok(())
+    }
+
+    /// Takes a pod away for good: its kubelet has stopped it, or its node is no more.
+    pub fn remove_pod(&mut self, uid: &PodUid) {
+        let Some(record) = self.pods.remove(uid) else { return };
+        self.pod_names.remove(&record.pod.key);
+        if let Some(node) = &record.pod.node {
+            self.unbind(node, uid);
+        }
+        if let Some(workload) = &record.workload
+            && let Some(pods) = self.by_workload.get_mut(workload)
+        {
+            pods.remove(uid);
+            if pods.is_empty() {
+                self.by_workload.remove(workload);
+            }
+        }
+        self.count(Some(&record.pod), None);
+        self.touch(&record);
+        self.emit(&Fact::PodGone(uid.clone()));
+    }
+
+    fn end_gracefully(&mut self, uid: &PodUid, grace: Duration) {
+        let Some(record) = self.pods.get(uid) else { return };
+        if record.pod.node.is_none() {
+            self.remove_pod(uid);
+            return;
+        }
+        let end = later(self.now(), grace);
+        // A second deletion can only shorten the time that is left.
+        self.change_pod(uid, |pod| pod.deleting = Some(pod.deleting.map_or(end, |earlier| earlier.min(end))));
+    }
+
+    fn check_pod(&self, key: &ObjectKey, uid: &PodUid) -> Result<(), Error> {
+        match self.pod_names.get(key) {
+            Some(there) if there == uid => Ok(()),
+            Some(_) => Err(Error::NotFound(format!("pod {key} with UID {uid}"))),
+            None => Err(Error::NotFound(format!("pod {key}"))),
+        }
+    }
+
+    /// The one place where a pod changes: counts, indexes and watchers follow.
+    fn change_pod(&mut self, uid: &PodUid, change: impl FnOnce(&mut Pod)) {
+        let Some(record) = self.pods.get(uid) else { return };
+        let old = Arc::clone(&record.pod);
+        let mut pod = (*old).clone();
+        change(&mut pod);
+        if pod == *old {
+            return;
+        }
+        let pod = Arc::new(pod);
+        self.count(Some(&old), Some(&pod));
+        let Some(record) = self.pods.get_mut(uid) else { return };
+        record.pod = Arc::clone(&pod);
+        let record = record.clone();
+        self.touch(&record);
+        self.emit(&Fact::PodSeen(pod));
+    }
+
+    /// Moves a pod's weight in the tallies and in the index by node.
+    fn count(&mut self, old: Option<&Arc<Pod>>, new: Option<&Arc<Pod>>) {
+        let living = |pod: &Pod| u64::from(!pod.is_terminal());
+        let healthy = |pod: &Pod| u64::from(pod.phase == PodPhase::Running && pod.deleting.is_none());
+        if let Some(pod) = new {
+            let tally = self.shapes.entry(Arc::clone(&pod.shape)).or_default();
+            tally.all += 1;
+            tally.living += living(pod);
+            tally.healthy += healthy(pod);
+            if let Some(node) = &pod.node {
+                self.bound.entry(node.clone()).or_default().insert(pod.uid.clone());
+            }
+        }
+        if let Some(pod) = old
+            && let Some(tally) = self.shapes.get_mut(&pod.shape)
+        {
+            tally.all -= 1;
+            tally.living -= living(pod);
+            tally.healthy -= healthy(pod);
+            if tally.all == 0 {
+                self.shapes.remove(&pod.shape);
+            }
+        }
+    }
+
+    fn unbind(&mut self, node: &NodeName, uid: &PodUid) {
+        if let Some(pods) = self.bound.get_mut(node) {
+            pods.remove(uid);
+            if pods.is_empty() {
+                self.bound.remove(node);
+            }
+        }
+    }
+
+    fn touch(&mut self, record: &PodRecord) {
+        if let Some(workload) = &record.workload {
+            self.touched.insert(workload.clone());
+            self.bell.notify_one();
+        }
+    }
+}
+
+/// The grace period of pods of a shape.
+fn grace(shape: &PodShape) -> Duration {
+    Duration::from_secs(u64::try_from(shape.grace_seconds).unwrap_or(0))
+}
+
+/// A time later by a duration; the end of time when that is beyond it.
+pub(in crate::sim) fn later(from: Timestamp, by: Duration) -> Timestamp {
+    SignedDuration::try_from(by).ok().and_then(|by| from.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,138 @@
+//! NodePools, NodeClasses, DaemonSets and namespaces in the store: what users apply and delete.
+
+use std::sync::Arc;
+
+use super::objects::{Store, check_version, merge};
+use crate::cluster::{Error, PoolPatch, PoolStatusPatch};
+use crate::core::facts::{DaemonSet, Fact, NodeClass, Pool};
+use crate::core::ids::{ClassRef, ObjectKey, PoolName, PoolUid};
+use crate::core::labels::Labels;
+
+impl Store {
+    /// Puts a NodePool as a user wrote it. Identity, age and status of one that exists stay; its generation rises when what is wanted
+    /// has changed.
+    pub fn apply_pool(&mut self, mut pool: Pool) -> Arc<Pool> {
+        match self.pools.get(&pool.name) {
+            None => {
+                pool.uid = PoolUid::from(self.uid());
+                pool.created = self.now();
+                pool.generation = 1;
+            }
+            Some(there) => {
+                let mut kept = (**there).clone();
+                merge(&mut kept.annotations, &pool.annotations);
+                pool.annotations = kept.annotations;
+                pool.uid = kept.uid;
+                pool.created = kept.created;
+                pool.deleting = kept.deleting;
+                pool.version = kept.version;
+                pool.status_nodes = kept.status_nodes;
+                pool.status_resources = kept.status_resources;
+                pool.class_generation = kept.class_generation;
+                pool.conditions = kept.conditions;
+                pool.generation = kept.generation;
+                if pool == **there {
+                    return Arc::clone(there);
+                }
+                pool.generation += i64::from(!same_wish(&pool, there));
+            }
+        }
+        self.save_pool(pool)
+    }
+
+    /// Changes annotations of a NodePool.
+    pub fn patch_pool(&mut self, name: &PoolName, patch: &PoolPatch) -> Result<(), Error> {
+        let mut pool = self.pool(name)?;
+        if merge(&mut pool.annotations, &patch.annotations) {
+            self.save_pool(pool);
+        }
+        Ok(())
+    }
+
+    /// Changes the status of a NodePool; its generation stays.
+    pub fn patch_pool_status(&mut self, name: &PoolName, patch: &PoolStatusPatch) -> Result<(), Error> {
+        let there = self.pool(name)?;
+        check_version(&object(name), patch.version.as_ref(), &there.version)?;
+        let mut pool = there.clone();
+        let given = patch.clone();
+        pool.status_nodes = given.nodes.or(pool.status_nodes);
+        pool.status_resources = given.resources.unwrap_or(pool.status_resources);
+        pool.class_generation = given.class_generation.or(pool.class_generation);
+        pool.conditions = given.conditions.unwrap_or(pool.conditions);
+        if pool != there {
+            self.save_pool(pool);
+        }
+        Ok(())
+    }
+
+    /// Deletes a NodePool and, as the garbage collector does, the NodeClaims that it owned.
+    pub fn delete_pool(&mut self, name: &PoolName) -> Result<(), Error> {
+        let pool = self.pools.remove(name).ok_or_else(|| Error::NotFound(object(name)))?;
+        self.emit(&Fact::PoolGone(name.clone()));
+        self.collect_claims_of(&pool.uid);
+        Ok(())
+    }
+
+    /// Puts a NodeClass.
+    pub fn apply_class(&mut self, mut class: NodeClass) {
+        class.generation = self.classes.get(&class.reference).map_or(1, |there| there.generation + 1);
+        let class = Arc::new(class);
+        self.classes.insert(class.reference.clone(), Arc::clone(&class));
+        self.emit(&Fact::ClassSeen(class));
+    }
+
+    /// Deletes a NodeClass.
+    pub fn delete_class(&mut self, reference: &ClassRef) -> Result<(), Error> {
+        self.classes.remove(reference).ok_or_else(|| Error::NotFound(reference.to_string()))?;
+        self.emit(&Fact::ClassGone(reference.clone()));
+        Ok(())
+    }
+
+    /// Puts a DaemonSet; its pods are the business of the DaemonSet controller's stand-in.
+    pub fn apply_daemon(&mut self, daemon: DaemonSet) {
+        let daemon = Arc::new(daemon);
+        self.daemons.insert(daemon.key.clone(), Arc::clone(&daemon));
+        self.emit(&Fact::DaemonSeen(daemon));
+    }
+
+    /// Deletes a DaemonSet.
+    pub fn delete_daemon(&mut self, key: &ObjectKey) -> Result<(), Error> {
+        self.daemons.remove(key).ok_or_else(|| Error::NotFound(format!("DaemonSet {key}")))?;
+        self.emit(&Fact::DaemonGone(key.clone()));
+        Ok(())
+    }
+
+    /// Puts a namespace, with the label that names it.
+    pub fn apply_namespace(&mut self, name: &Arc<str>, mut labels: Labels) {
+        labels.insert("kubernetes.io/metadata.name".into(), name.clone());
+        let labels = Arc::new(labels);
+        if self.namespaces.insert(name.clone(), Arc::clone(&labels)).as_ref() != Some(&labels) {
+            self.emit(&Fact::NamespaceSeen(name.clone(), labels));
+        }
+    }
+
+    fn pool(&self, name: &PoolName) -> Result<Pool, Error> {
+        self.pools.get(name).map(|pool| (**pool).clone()).ok_or_else(|| Error::NotFound(object(name)))
+    }
+
+    fn save_pool(&mut self, mut pool: Pool) -> Arc<Pool> {
+        pool.version = self.next_version();
+        let pool = Arc::new(pool);
+        self.pools.insert(pool.name.clone(), Arc::clone(&pool));
+        self.emit(&Fact::PoolSeen(Arc::clone(&pool)));
+        pool
+    }
+}
+
+/// Whether two versions of a NodePool want the same; metadata does not count.
+fn same_wish(one: &Pool, other: &Pool) -> bool {
+    one.weight == other.weight
+        && one.limits == other.limits
+        && one.replicas == other.replicas
+        && one.template == other.template
+        && one.disruption == other.disruption
+}
+
+fn object(name: &PoolName) -> String {
+    format!("NodePool {name}")
+}
