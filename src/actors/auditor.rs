@@ -5,8 +5,10 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clouds::{Deletion, Listing};
-use crate::core::audit::{History, Look, Verdict, audit};
+use crate::core::audit::{Finding, History, Look, Verdict, audit};
 use crate::core::facts::Claim;
+
+use crate::telemetry::metrics::{self, OrphanKind};
 
 use super::protocol::{AuditorMsg, Called, Written};
 use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timer, View};
@@ -80,6 +82,10 @@ impl Auditor {
         self.trouble = None;
         if self.history.len() != known {
             for (finding, evidence) in &self.history {
+                metrics::orphan_found(match finding {
+                    Finding::OrphanMachine(_) | Finding::UnmarkedMachine(_) => OrphanKind::Machine,
+                    Finding::LostMachine(_) => OrphanKind::Claim,
+                });
                 tracing::warn!(%finding, looks = evidence.looks, since = %evidence.since, "audit finding");
             }
         }

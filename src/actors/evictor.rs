@@ -11,6 +11,8 @@ use crate::cluster;
 use crate::core::ids::PodUid;
 use crate::core::lifecycle::PodRef;
 
+use crate::telemetry::metrics;
+
 use super::protocol::{EvictorMsg, Written};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
@@ -81,6 +83,12 @@ impl Evictor {
     fn evicted(&mut self, pod: &PodRef, outcome: Written<()>, cx: &Cx<EvictorMsg>) {
         let Some(leaving) = self.pods.get_mut(&pod.uid) else { return };
         leaving.asking = false;
+        if leaving.force.is_none() {
+            metrics::eviction_requested(code(&outcome));
+        }
+        if let Outcome::Done(()) = outcome {
+            metrics::pod_drained(if leaving.force.is_some() { "Forceful Termination" } else { "" });
+        }
         let (answer, wait) = match outcome {
             Outcome::Done(()) | Outcome::Failed(cluster::Error::NotFound(_) | cluster::Error::Conflict(_)) => {
                 self.pods.remove(&pod.uid);
@@ -119,6 +127,23 @@ impl Evictor {
         let next = self.pods.values().filter(|leaving| !leaving.asking).filter_map(|leaving| leaving.again).min();
         let delay = next.map(|next| next.saturating_duration_since(Instant::now()).max(Duration::from_millis(10)));
         self.retry = delay.map(|delay| cx.after(delay, EvictorMsg::Retry));
+    }
+}
+
+/// The status code behind an answer; 0 when there was none.
+fn code(outcome: &Written<()>) -> u16 {
+    match outcome {
+        Outcome::Done(()) => 200,
+        Outcome::Failed(error) => match error {
+            cluster::Error::NotFound(_) => 404,
+            cluster::Error::Exists(_) | cluster::Error::Conflict(_) => 409,
+            cluster::Error::TooManyRequests { .. } => 429,
+            cluster::Error::Forbidden { .. } => 403,
+            cluster::Error::Invalid { .. } => 422,
+            cluster::Error::Temporary(_) => 503,
+            cluster::Error::Unknown(_) => 0,
+        },
+        Outcome::Lost | Outcome::NotLeader => 0,
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::telemetry::metrics;
+
 use super::protocol::{ClaimsMsg, LeaderMsg, PoolsMsg, ProvisionerMsg};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
@@ -51,6 +53,7 @@ impl Leader {
             return;
         }
         self.leading = leading;
+        metrics::leading(&self.wiring.settings.lease_name, leading);
         self.since = cx.now();
         let slots = &self.wiring.slots;
         let names = self.wiring.boards.snapshot().claims.keys().cloned().collect();

@@ -12,6 +12,11 @@ use crate::core::facts::{Claim, Pod};
 use crate::core::ids::ClaimName;
 use crate::core::scheduling::{self, Plan, PlannedClaim, Problem, Settings};
 
+use crate::core::writes::Regarding;
+use crate::telemetry::dedupe::Dedupe;
+use crate::telemetry::events;
+use crate::telemetry::metrics::{self, CreatedFor};
+
 use super::protocol::{ProvisionerMsg, Refusals, StateMsg, Written};
 use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
@@ -41,12 +46,13 @@ pub(super) struct Provisioner {
     refused: usize,
     last: Option<String>,
     timeline: Vec<(Timestamp, String)>,
+    said: Dedupe,
 }
 
 #[derive(Debug)]
 enum Doing {
     Nothing,
-    Solving(OpId),
+    Solving(OpId, Instant),
     /// NodeClaims under way, and how often each was tried.
     Creating(BTreeMap<ClaimName, (PlannedClaim, u32)>),
 }
@@ -76,7 +82,7 @@ impl Provisioner {
         self.again = false;
         self.last_op += 1;
         let op = self.last_op;
-        self.doing = Doing::Solving(op);
+        self.doing = Doing::Solving(op, Instant::now());
         let catalog = self.wiring.boards.catalog();
         self.plans += 1;
         let salt = self
@@ -99,7 +105,9 @@ impl Provisioner {
     }
 
     fn solved(&mut self, result: Result<Box<(Plan, Vec<String>)>, String>, cx: &Cx<ProvisionerMsg>) {
-        self.doing = Doing::Nothing;
+        if let Doing::Solving(_, began) = std::mem::replace(&mut self.doing, Doing::Nothing) {
+            metrics::scheduled(Kind::Provisioner.as_str(), began.elapsed());
+        }
         let (plan, violations) = match result {
             Ok(solved) => *solved,
             Err(panic) => {
@@ -118,6 +126,7 @@ impl Provisioner {
         let epoch = self.wiring.boards.snapshot().epoch;
         self.publish_refusals(&plan, epoch);
         self.report(&plan, cx);
+        self.tell_pods(&plan, cx);
         for placed in &plan.existing {
             if let Some(claim) = &placed.claim {
                 let pods = placed.pods.iter().map(|pod| pod.uid.clone()).collect();
@@ -149,6 +158,7 @@ impl Provisioner {
         let failure = match outcome {
             Outcome::Done(claim) => {
                 tracing::info!(nodeclaim = %name, nodepool = %planned.draft.pool, pods = planned.pods.len(), price = planned.price, "created nodeclaim");
+                metrics::claim_created(CreatedFor::Provisioned, &planned.draft.pool, false);
                 self.wiring.slots.state.cast(StateMsg::Seen(crate::core::facts::Fact::ClaimSeen(claim)));
                 self.awaited.insert(name.clone(), Instant::now());
                 None
@@ -196,6 +206,30 @@ impl Provisioner {
         }
     }
 
+    /// Tells pods where they are to go, or why nowhere.
+    fn tell_pods(&mut self, plan: &Plan, cx: &Cx<ProvisionerMsg>) {
+        let about = |pod: &Pod| Regarding::Pod(pod.key.clone(), pod.uid.clone());
+        let mut events = Vec::new();
+        for planned in &plan.claims {
+            events
+                .extend(planned.pods.iter().map(|pod| events::nominated(about(pod), Some(&planned.draft.name), None)));
+        }
+        for placed in &plan.existing {
+            let (claim, node) = (placed.claim.as_ref(), placed.node.as_ref());
+            events.extend(placed.pods.iter().map(|pod| events::nominated(about(pod), claim, node)));
+        }
+        let snapshot = self.wiring.boards.snapshot();
+        for refusal in &plan.refused {
+            if let Some(pod) = snapshot.pods.get(&refusal.pod) {
+                let why: Vec<String> = refusal.reasons.iter().map(ToString::to_string).collect();
+                events.push(events::failed_scheduling(about(pod), &why.join("; ")));
+            }
+        }
+        for event in events {
+            self.wiring.announce(&cx.house, &mut self.said, event);
+        }
+    }
+
     fn report(&mut self, plan: &Plan, cx: &Cx<ProvisionerMsg>) {
         let new: usize = plan.claims.iter().map(|claim| claim.pods.len()).sum();
         let existing: usize = plan.existing.iter().map(|placed| placed.pods.len()).sum();
@@ -205,6 +239,8 @@ impl Provisioner {
             plan.price,
             plan.refused.len()
         );
+        metrics::plan_made(plan.price, plan.claims.len(), [new, existing, plan.refused.len()]);
+        metrics::pods_unschedulable(Kind::Provisioner.as_str(), plan.refused.len());
         if self.last.as_ref() != Some(&text) {
             tracing::info!(
                 new_pods = new,
@@ -253,6 +289,7 @@ impl Behaviour for Provisioner {
             refused: 0,
             last: None,
             timeline: Vec::new(),
+            said: Dedupe::new(),
         }
     }
 
@@ -263,7 +300,7 @@ impl Behaviour for Provisioner {
                 self.begin(cx);
             }
             ProvisionerMsg::Solved(op, result) => {
-                if matches!(self.doing, Doing::Solving(current) if current == op) {
+                if matches!(self.doing, Doing::Solving(current, _) if current == op) {
                     self.solved(result, cx);
                     if matches!(self.doing, Doing::Nothing) && self.again {
                         self.begin(cx);
@@ -292,7 +329,7 @@ impl Behaviour for Provisioner {
             Doing::Nothing => {
                 ("catching up".to_owned(), Some(format!("{} new NodeClaims to be seen", self.awaited.len())))
             }
-            Doing::Solving(_) => ("solving".to_owned(), Some("the plan".to_owned())),
+            Doing::Solving(..) => ("solving".to_owned(), Some("the plan".to_owned())),
             Doing::Creating(creating) => {
                 ("creating".to_owned(), Some(format!("{} NodeClaims to be written", creating.len())))
             }

@@ -23,6 +23,8 @@ pub struct Settings {
     pub batch_max: Duration,
     /// Whether a lease decides who may write; without it this joiner always may.
     pub leader_election: bool,
+    /// Name of the lease.
+    pub lease_name: String,
     /// Name of this joiner in the lease.
     pub identity: String,
     /// Which planned pods are nominated.
@@ -43,6 +45,7 @@ impl Default for Settings {
             batch_idle: Duration::from_secs(1),
             batch_max: Duration::from_secs(10),
             leader_election: true,
+            lease_name: "karpenter-leader-election".to_owned(),
             identity: "joiner".to_owned(),
             nominate: Nominate::default(),
             catalog_refresh: Duration::from_hours(1),

@@ -6,6 +6,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use jiff::Timestamp;
 
+use crate::telemetry::metrics;
+
 use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, PoolsMsg, ProvisionerMsg, StateMsg};
 use super::runtime::{Behaviour, Cx, Kind, Mailbox, Timer, View};
 use super::tree::Wiring;
@@ -25,6 +27,7 @@ pub(super) struct State {
     pump: tokio::task::JoinHandle<()>,
     reconnect: Option<Timer>,
     facts: u64,
+    synced: bool,
 }
 
 impl Drop for State {
@@ -52,6 +55,10 @@ impl State {
         // Until everything was listed once, absence means nothing: what a predecessor published is better than a part.
         if !self.fold.snapshot().is_complete() {
             return;
+        }
+        if !self.synced {
+            self.synced = true;
+            metrics::cluster_synced(true);
         }
         self.wiring.boards.snapshot.send_replace(Arc::new(self.fold.snapshot().clone()));
         let news = self.fold.take_news();
@@ -87,7 +94,8 @@ impl Behaviour for State {
         // Plans are the one thing that no list brings back; what a predecessor published of them is kept.
         let fold = Fold::with_plans_of(&wiring.boards.snapshot());
         let pump = pump(wiring, cx.mailbox());
-        Self { wiring: Arc::clone(wiring), fold, publishing: false, pump, reconnect: None, facts: 0 }
+        metrics::cluster_synced(false);
+        Self { wiring: Arc::clone(wiring), fold, publishing: false, pump, reconnect: None, facts: 0, synced: false }
     }
 
     fn handle(&mut self, message: StateMsg, cx: &Cx<StateMsg>) {

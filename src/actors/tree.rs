@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::clouds::Cloud;
 use crate::cluster::{Announcement, Cluster};
+use crate::telemetry::dedupe::Dedupe;
+use crate::telemetry::events::Event;
 
 use super::auditor::Auditor;
 use super::batcher::Batcher;
@@ -59,7 +61,12 @@ pub(super) struct Wiring {
 
 impl Wiring {
     /// Writes an Event beside everything else. Events are for people: one that gets lost is not worth a second try.
-    pub(super) fn announce(&self, house: &House, announcement: Announcement) {
+    pub(super) fn announce(&self, house: &House, said: &mut Dedupe, event: Event) {
+        if !said.admit(&event, house.clock.now()) {
+            return;
+        }
+        let Event { about: regarding, warning, reason, message, .. } = event;
+        let announcement = Announcement { regarding, warning, reason, message };
         let cluster = Arc::clone(&self.cluster);
         let call = async move { cluster.announce(&announcement).await };
         house.operations.start(Permits::WriteCluster, call, drop);

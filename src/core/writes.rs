@@ -84,7 +84,7 @@ pub struct PoolStatusPatch {
 }
 
 /// The object that an Event is about.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Regarding {
     /// A pod.
     Pod(ObjectKey, PodUid),

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid};
+use crate::core::ids::{ClaimName, NodeName, ObjectKey};
+pub use crate::core::writes::Regarding as About;
 
 use super::conditions::Transition;
 
@@ -15,19 +16,6 @@ use super::conditions::Transition;
 const LONGEST: usize = 1024;
 /// For how long the same is not said again, unless an event says otherwise; Karpenter's.
 const WINDOW: Duration = Duration::from_mins(2);
-
-/// The object that an event is about.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum About {
-    /// A pod.
-    Pod(ObjectKey, PodUid),
-    /// A node.
-    Node(NodeName, NodeUid),
-    /// A NodeClaim.
-    Claim(ClaimName, ClaimUid),
-    /// A NodePool.
-    Pool(PoolName, PoolUid),
-}
 
 /// An event that could be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]

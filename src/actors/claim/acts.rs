@@ -32,7 +32,8 @@ impl Claim {
             }
             Act::DeleteClaim(reason) => {
                 self.note(cx.now(), &format!("deleted: {}", reason.as_str()));
-                self.tell_of_deletion(claim, &reason, cx);
+                let pods = claim.node.as_ref().map_or(0, |node| snapshot.pods_on(node).count());
+                self.tell_of_deletion(claim, &reason, pods, cx);
                 let op = self.begin("the NodeClaim's deletion");
                 let call = async move { cluster.delete_claim(&name).await.map(|()| None) };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
@@ -40,6 +41,7 @@ impl Claim {
             Act::PatchNode(node, patch) => {
                 let op = self.begin("the Node");
                 self.memory.patched_node.clone_from(&patch.version);
+                self.tell_of_node(claim, snapshot.nodes.get(&node).map(|node| &**node), &patch, cx);
                 let call = async move { cluster.patch_node(&node, &patch).await };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
             }

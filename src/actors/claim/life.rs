@@ -12,6 +12,7 @@ use crate::core::lifecycle::{Memory, Situation, Step, step};
 use crate::actors::protocol::ClaimMsg;
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View};
 use crate::actors::tree::Wiring;
+use crate::telemetry::dedupe::Dedupe;
 
 /// First wait after a failed act; doubles (Karpenter's NodeClaim lifecycle backs off from 1 s to 1 min).
 const FIRST_BACKOFF: SignedDuration = SignedDuration::from_secs(1);
@@ -43,6 +44,7 @@ pub(in crate::actors) struct Claim {
     last: Option<Step>,
     alarm: Option<Timer>,
     timeline: Vec<(Timestamp, String)>,
+    pub(super) said: Dedupe,
 }
 
 impl Claim {
@@ -145,6 +147,7 @@ impl Behaviour for Claim {
             last: None,
             alarm: None,
             timeline: Vec::new(),
+            said: Dedupe::new(),
         }
     }
 

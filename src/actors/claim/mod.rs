@@ -7,5 +7,6 @@ mod life;
 
 mod acts;
 mod outcomes;
+mod tell;
 
 pub(super) use life::{Claim, ClaimArgs};

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use crate::actors::protocol::{CatalogMsg, ClaimMsg, Written};
 use crate::actors::runtime::{Cx, Outcome, Permits};
 use crate::clouds::{self, Deletion, LaunchRefused};
-use crate::cluster::{self, Announcement, Regarding};
-use crate::core::facts;
+use crate::cluster;
 use crate::core::facts::Machine;
 use crate::core::lifecycle::{DeleteReason, Sight};
 
@@ -19,6 +18,7 @@ impl Claim {
             ClaimMsg::Look => {}
             ClaimMsg::Written(op, outcome) if self.ends(op) => {
                 if let Some(Some(claim)) = self.written("the NodeClaim", outcome, cx) {
+                    self.tell_of_change(&claim, cx);
                     self.written = Some(claim);
                 }
             }
@@ -31,16 +31,7 @@ impl Claim {
                 // One attempt: a node that stays closed hurts more than a pod that goes elsewhere.
                 self.memory.nominated = true;
                 if let Outcome::Done((done, failed)) = outcome {
-                    self.note(
-                        cx.now(),
-                        &format!(
-                            "nominated {done} pods{}",
-                            match failed {
-                                0 => String::new(),
-                                failed => format!(", {failed} failed"),
-                            }
-                        ),
-                    );
+                    self.tell_of_nominations(done, failed, cx);
                 }
             }
             ClaimMsg::Launched(op, outcome) if self.ends(op) => self.launched(outcome, cx),
@@ -53,6 +44,7 @@ impl Claim {
             ClaimMsg::Deleted(op, outcome) if self.ends(op) => match self.called("the deletion", outcome, cx) {
                 Some(Deletion::Gone) => {
                     self.note(cx.now(), "the cloud confirms that the machine is gone");
+                    self.tell_of_end_of_machine(cx);
                     self.memory.sight = Sight::Gone;
                 }
                 Some(Deletion::InProgress) => self.memory.delete_asked = Some(cx.now()),
@@ -85,10 +77,12 @@ impl Claim {
                 self.memory.refused = Some(DeleteReason::ClassNotReady(message));
             }
             Outcome::Failed(clouds::Error::Unknown(message)) => {
+                self.tell_of_doubt();
                 self.memory.sight = Sight::Uncertain;
                 self.postpone(message, cx);
             }
             Outcome::Lost => {
+                self.tell_of_doubt();
                 self.memory.sight = Sight::Uncertain;
                 self.postpone("the cloud gave no answer".to_owned(), cx);
             }
@@ -138,15 +132,5 @@ impl Claim {
             Outcome::NotLeader => self.failed(what, "this joiner does not hold the lease", cx),
         }
         None
-    }
-
-    /// Says to people why a NodeClaim is deleted that nobody asked to delete.
-    pub(super) fn tell_of_deletion(&self, claim: &facts::Claim, reason: &DeleteReason, cx: &Cx<ClaimMsg>) {
-        tracing::info!(nodeclaim = %claim.name, reason = reason.as_str(), "deleting nodeclaim");
-        let DeleteReason::InsufficientCapacity(message) = reason else { return };
-        let regarding = Regarding::Claim(claim.name.clone(), claim.uid.clone());
-        let message = format!("NodeClaim {} event: {message}", claim.name);
-        let announcement = Announcement { regarding, warning: true, reason: "InsufficientCapacityError", message };
-        self.args.wiring.announce(&cx.house, announcement);
     }
 }

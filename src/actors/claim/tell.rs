@@ -1,0 +1,127 @@
+//! What a claim actor says of its machine's life: Events for people, metrics for dashboards.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::actors::protocol::ClaimMsg;
+use crate::actors::runtime::Cx;
+use crate::core::facts::{self, Node, Status};
+use crate::core::ids::PoolName;
+use crate::core::labels;
+use crate::core::lifecycle::{DeleteReason, Sight};
+use crate::core::writes::{NodePatch, Regarding};
+use crate::telemetry::conditions::transitions;
+use crate::telemetry::events;
+use crate::telemetry::metrics::{self, CloudCall, DisruptedFor, NominationResult, ObjectKind, TerminationMode};
+
+use super::Claim;
+
+impl Claim {
+    /// The NodeClaim was written: what changed in its conditions, and whether that ended its life.
+    pub(super) fn tell_of_change(&mut self, now: &facts::Claim, cx: &Cx<ClaimMsg>) {
+        let Some(before) = self.object().filter(|before| before.uid == now.uid) else { return };
+        let pool = pool(now);
+        for transition in transitions(&before.conditions, &now.conditions) {
+            metrics::condition_changed(ObjectKind::NodeClaim, &transition);
+            match (&*transition.kind, transition.to) {
+                ("Registered", Status::True) => metrics::node_created(&pool, label(now, labels::ZONE)),
+                ("Drained", Status::True) => metrics::node_drained(&pool),
+                _ => {}
+            }
+            if let Some(event) = events::condition_changed(about(now), &transition) {
+                self.announce(event, cx);
+            }
+        }
+        if let Some(deleting) = now.deleting
+            && before.has_finalizer()
+            && !now.has_finalizer()
+        {
+            let (capacity_type, zone) = (label(now, labels::CAPACITY_TYPE), label(now, labels::ZONE));
+            metrics::claim_terminated(&pool, capacity_type, zone, between(deleting, cx.now()));
+            self.announce(events::finalized(about(now)), cx);
+            tracing::info!(nodeclaim = %now.name, nodepool = %pool, "deleted nodeclaim");
+        }
+    }
+
+    /// A NodeClaim is deleted that nobody asked to delete.
+    pub(super) fn tell_of_deletion(
+        &mut self,
+        claim: &facts::Claim,
+        reason: &DeleteReason,
+        pods: usize,
+        cx: &Cx<ClaimMsg>,
+    ) {
+        tracing::info!(nodeclaim = %claim.name, reason = reason.as_str(), "deleting nodeclaim");
+        if let DeleteReason::InsufficientCapacity(message) = reason {
+            self.announce(events::insufficient_capacity(about(claim), &claim.name, message), cx);
+        }
+        let counted = match reason {
+            DeleteReason::InsufficientCapacity(_) => DisruptedFor::InsufficientCapacity,
+            DeleteReason::ClassNotReady(_) => DisruptedFor::NodeClassNotReady,
+            DeleteReason::LaunchTimeout => DisruptedFor::LaunchTimeout,
+            DeleteReason::RegistrationTimeout => DisruptedFor::RegistrationTimeout,
+            DeleteReason::Expired => DisruptedFor::Expired,
+            DeleteReason::MachineGone => DisruptedFor::GarbageCollected,
+            // A user's act, not ours.
+            DeleteReason::NodeDeleted => return,
+        };
+        let mode = TerminationMode::of(claim.termination_grace);
+        let pods = u64::try_from(pods).unwrap_or(u64::MAX);
+        metrics::claim_disrupted(counted, &pool(claim), label(claim, labels::CAPACITY_TYPE), None, mode, pods);
+    }
+
+    /// A Node's finalizer is about to be taken off, because its machine is gone.
+    pub(super) fn tell_of_node(&self, claim: &facts::Claim, node: Option<&Node>, patch: &NodePatch, cx: &Cx<ClaimMsg>) {
+        let Some(node) = node else { return };
+        let (Some(deleting), Some(finalizers)) = (node.deleting, &patch.finalizers) else { return };
+        if !finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER) {
+            let now = cx.now();
+            let (since_deletion, lifetime) = (between(deleting, now), between(node.created, now));
+            metrics::node_terminated(&pool(claim), label(claim, labels::ZONE), since_deletion, lifetime);
+        }
+    }
+
+    /// The cloud confirms that the machine is gone.
+    pub(super) fn tell_of_end_of_machine(&self, cx: &Cx<ClaimMsg>) {
+        let asked = self.memory.delete_asked.filter(|_| self.memory.sight != Sight::Gone);
+        if let (Some(asked), Some(claim)) = (asked, self.object()) {
+            metrics::instance_terminated(&pool(&claim), between(asked, cx.now()));
+        }
+    }
+
+    /// Nobody knows whether a launch took effect.
+    pub(super) fn tell_of_doubt(&self) {
+        tracing::warn!(nodeclaim = %self.args.name, "outcome of a launch unknown, looking before anything else");
+        metrics::cloud_outcome_unknown(CloudCall::Create);
+    }
+
+    /// Pods were nominated, and some could not be.
+    pub(super) fn tell_of_nominations(&mut self, done: usize, refused: usize, cx: &Cx<ClaimMsg>) {
+        (0..done).for_each(|_| metrics::nominated(NominationResult::Written));
+        (0..refused).for_each(|_| metrics::nominated(NominationResult::Refused));
+        let problem = if refused > 0 { format!(", {refused} were refused") } else { String::new() };
+        self.note(cx.now(), &format!("nominated {done} pods{problem}"));
+    }
+
+    fn announce(&mut self, event: events::Event, cx: &Cx<ClaimMsg>) {
+        self.args.wiring.announce(&cx.house, &mut self.said, event);
+    }
+}
+
+fn about(claim: &facts::Claim) -> Regarding {
+    Regarding::Claim(claim.name.clone(), claim.uid.clone())
+}
+
+/// The NodePool, or an empty name for a NodeClaim that somebody made by hand.
+fn pool(claim: &facts::Claim) -> PoolName {
+    claim.pool().unwrap_or_else(|| "".into())
+}
+
+fn label<'a>(claim: &'a facts::Claim, key: &str) -> &'a str {
+    claim.labels.get(key).map_or("", |value| value)
+}
+
+fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or(Duration::ZERO)
+}
