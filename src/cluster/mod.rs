@@ -3,9 +3,21 @@
 //! Nothing in here retries or decides: a conflict, a refusal or a lost answer goes back to the actor as a value. Nothing spawns tasks:
 //! [`Cluster::facts`] is a stream that its reader drives.
 
-pub mod convert;
 mod error;
 mod write;
+
+mod answer;
+mod client;
+mod counts;
+mod events;
+mod evict;
+mod lease;
+mod patch;
+mod request;
+mod throttle;
+mod watch;
+
+pub mod convert;
 
 use std::sync::Arc;
 
@@ -15,6 +27,8 @@ use futures::stream::BoxStream;
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
+pub use client::{CheckError, KubeCluster, Options};
+pub use counts::{RequestCounts, WatchHealth};
 pub use error::Error;
 pub use write::{Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding};
 
@@ -91,3 +105,6 @@ pub trait Cluster: Send + Sync + 'static {
     /// Gives the lease back, if `holder` has it, so that a successor need not wait.
     fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>>;
 }
+
+#[cfg(test)]
+mod tests;
