@@ -45,7 +45,7 @@ impl Exporter {
 
     /// A recorder that is not installed, for tests of one thread.
     #[cfg(test)]
-    pub(super) fn aside() -> Result<(metrics_exporter_prometheus::PrometheusRecorder, Self), Error> {
+    pub(crate) fn aside() -> Result<(metrics_exporter_prometheus::PrometheusRecorder, Self), Error> {
         let recorder = builder()?.build_recorder();
         describe(&recorder);
         let exporter = Self(recorder.handle());
