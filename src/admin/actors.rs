@@ -81,7 +81,7 @@ impl Wanted {
 /// One page of the tree.
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Page {
+pub(super) struct Listing {
     now: Timestamp,
     /// Whether this joiner may change anything: it holds the lease and is not shutting down.
     may_write: bool,
@@ -152,7 +152,7 @@ struct Step {
 }
 
 /// Reads one page.
-pub(super) async fn page(house: &House, wanted: &Wanted) -> Page {
+pub(super) async fn page(house: &House, wanted: &Wanted) -> Listing {
     let now = house.clock.now();
     let outline = house.observations.outline();
     let mut kinds = IndexMap::new();
@@ -187,7 +187,7 @@ pub(super) async fn page(house: &House, wanted: &Wanted) -> Page {
         let ids: Vec<u64> = shown.iter().map(|line| line.actor.id).collect();
         views = house.observations.ask(PATIENCE, &ids).await;
     }
-    Page {
+    Listing {
         now,
         may_write: house.operations.may_write(),
         operations_under_way: house.operations.under_way(),

@@ -126,7 +126,7 @@ async fn open(
     purpose: &'static str,
     setting: &'static str,
 ) -> Result<TcpListener, Error> {
-    let first = SocketAddr::new(host.unwrap_or(Ipv6Addr::UNSPECIFIED.into()), port);
+    let first = SocketAddr::new(host.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), port);
     let (address, opened) = match TcpListener::bind(first).await {
         // A machine without IPv6.
         Err(error) if host.is_none() && error.kind() != std::io::ErrorKind::AddrInUse => {

@@ -105,10 +105,13 @@ impl<'a> NodeLabels<'a> {
     }
 
     fn sample(&self, samples: &mut Samples, family: &Family<12>, resources: &Resources) {
+        let mut values = [""; 12];
+        values[1..].copy_from_slice(&self.0);
         for (name, milli) in resources.iter() {
             let name = identifier(name.as_str());
-            let [a, b, c, d, e, f, g, h, i, j, k] = self.0;
-            samples.add(family, &[&name, a, b, c, d, e, f, g, h, i, j, k], whole(milli));
+            let mut values = values;
+            values[0] = &name;
+            samples.add(family, &values, whole(milli));
         }
     }
 }
@@ -217,3 +220,7 @@ fn owner(owner: Owner) -> &'static str {
         Owner::Nobody => "",
     }
 }
+
+#[cfg(test)]
+#[path = "cluster_tests.rs"]
+mod tests;
