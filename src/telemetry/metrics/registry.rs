@@ -105,7 +105,7 @@ fn key<const N: usize>(family: &Family<N>, values: &[&str; N]) -> Key {
 }
 
 /// A label value without commas: Karpenter's own test suites split a line's labels at every comma, also inside quotes.
-pub(super) fn clean(value: &str) -> String {
+fn clean(value: &str) -> String {
     value.replace(',', ";")
 }
 
