@@ -5,5 +5,6 @@ pub mod admin;
 pub mod api;
 pub mod clouds;
 pub mod cluster;
+pub mod config;
 pub mod core;
 pub mod telemetry;

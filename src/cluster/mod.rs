@@ -3,8 +3,8 @@
 //! Nothing in here retries or decides: a conflict, a refusal or a lost answer goes back to the actor as a value. Nothing spawns tasks:
 //! [`Cluster::facts`] is a stream that its reader drives.
 
+pub mod convert;
 mod error;
-mod write;
 
 use std::sync::Arc;
 
@@ -14,8 +14,10 @@ use futures::stream::BoxStream;
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
+pub use crate::core::writes::{
+    Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding,
+};
 pub use error::Error;
-pub use write::{Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding};
 
 /// A Kubernetes API server as joiner needs it. Object-safe; every write is a single request.
 pub trait Cluster: Send + Sync + 'static {

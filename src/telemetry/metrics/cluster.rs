@@ -105,12 +105,10 @@ impl<'a> NodeLabels<'a> {
     }
 
     fn sample(&self, samples: &mut Samples, family: &Family<12>, resources: &Resources) {
-        let mut values = [""; 12];
-        values[1..].copy_from_slice(&self.0);
         for (name, milli) in resources.iter() {
             let name = identifier(name.as_str());
-            let mut values = values;
-            values[0] = &name;
+            let mut values = [&*name; 12];
+            values[1..].copy_from_slice(&self.0);
             samples.add(family, &values, whole(milli));
         }
     }

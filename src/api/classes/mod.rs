@@ -1,0 +1,3 @@
+//! The NodeClasses: what only one cloud understands, one file each.
+
+pub mod kwok;

@@ -1,0 +1,38 @@
+//! From what the API server sends to lean facts, and from drafts back to objects.
+//!
+//! Law: an object that cannot be read is still reported, with what is wrong with it in the field that the fact keeps for
+//! that (`broken`, `errors`, a condition that is not True); only an object without a name is refused. Objects are folded into facts
+//! as they are parsed: nothing of the API library's types stays in memory.
+
+mod affinity;
+mod amounts;
+mod claim;
+mod class;
+mod common;
+mod daemon;
+mod draft;
+mod namespace;
+mod node;
+mod pod;
+mod pool;
+mod problems;
+mod selector;
+mod shapes;
+mod text;
+pub mod wire;
+
+pub use amounts::{capacity, written};
+pub use claim::{claim, read_claim};
+pub use class::{ClassKind, class, read_class};
+pub use daemon::{daemon, read_daemon};
+pub use draft::{claim_object, condition_object, taint_object};
+pub use namespace::{namespace, read_namespace};
+pub use node::{node, read_node};
+pub use pod::{pod, read_pod};
+pub use pool::{pool, read_pool};
+pub use problems::Unreadable;
+pub use shapes::ShapeStore;
+pub use text::{go_duration, manifest_duration};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! Pods.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodAffinityTerm;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde_json::Value;
+
+use crate::core::facts::{AffinityTerm, HostPort, Owner, Pod, PodPhase, PodShape, Weighted};
+use crate::core::ids::{NodeName, ObjectKey, PodUid};
+use crate::core::labels;
+
+use super::affinity::{self, Own};
+use super::problems::{Problems, Unreadable, lenient};
+use super::shapes::ShapeStore;
+use super::wire::{self, Container, PodSpec, PodStatus};
+use super::{amounts, common, go_duration};
+
+/// Reads a pod from a manifest or an answer of the API server. Whatever part of it cannot be read, the pod is there, with the reason
+/// in its shape.
+pub fn read_pod(value: &Value, shapes: &ShapeStore) -> Result<Pod, Unreadable> {
+    let (wire, error) = lenient("Pod", value)?;
+    convert(&wire, error, shapes)
+}
+
+/// Folds a pod into a fact.
+pub fn pod(wire: &wire::Pod, shapes: &ShapeStore) -> Result<Pod, Unreadable> {
+    convert(wire, None, shapes)
+}
+
+fn convert(wire: &wire::Pod, error: Option<String>, shapes: &ShapeStore) -> Result<Pod, Unreadable> {
+    let meta = &wire.metadata;
+    let name = common::name("Pod", meta)?;
+    let mut problems = Problems::default();
+    if let Some(error) = error {
+        problems.note_whole(error);
+    } else if wire.spec.is_none() {
+        problems.note("spec", "is missing; write the pod's containers there");
+    }
+    let empty = PodSpec::default();
+    let spec = wire.spec.as_ref().unwrap_or(&empty);
+    let owner = owner(meta.owner_references.as_deref().unwrap_or_default());
+    let shape = shape(meta, spec, wire.status.as_ref(), owner, problems);
+    let key = ObjectKey { namespace: Arc::clone(&shape.namespace), name };
+    let status = wire.status.as_ref();
+    let node = |name: &String| (!name.is_empty()).then(|| NodeName::from(name.as_str()));
+    Ok(Pod {
+        key,
+        uid: PodUid::from(common::uid(meta)),
+        created: common::created(meta),
+        shape: shapes.share(shape),
+        phase: phase(status.and_then(|s| s.phase.as_deref())),
+        node: spec.node_name.as_ref().and_then(node),
+        nominated: status.and_then(|s| s.nominated_node_name.as_ref()).and_then(node),
+        unschedulable: status.is_some_and(is_unschedulable),
+        deleting: common::time(meta.deletion_timestamp.as_ref()),
+        started: common::time(status.and_then(|s| s.start_time.as_ref())),
+    })
+}
+
+/// The shape of a pod, or of a template's pods.
+pub(super) fn shape(
+    meta: &ObjectMeta,
+    spec: &PodSpec,
+    status: Option<&PodStatus>,
+    owner: Owner,
+    mut problems: Problems,
+) -> PodShape {
+    let namespace: Arc<str> = meta.namespace.as_deref().unwrap_or("default").into();
+    let own_labels = common::shared(meta.labels.as_ref());
+    let own = Own { namespace: &namespace, labels: &own_labels, is_daemon: owner == Owner::DaemonSet };
+    let affinity = spec.affinity.as_ref();
+    let pods = affinity.and_then(|a| a.pod_affinity.as_ref());
+    let anti = affinity.and_then(|a| a.pod_anti_affinity.as_ref());
+    let required = "requiredDuringSchedulingIgnoredDuringExecution";
+    let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+    let mut terms = |kind: &str, list: Option<&Vec<PodAffinityTerm>>| -> Vec<AffinityTerm> {
+        affinity::terms(&format!("spec.affinity.{kind}.{required}"), list, &own, &mut problems)
+    };
+    let required_pods =
+        terms("podAffinity", pods.and_then(|a| a.required_during_scheduling_ignored_during_execution.as_ref()));
+    let required_anti =
+        terms("podAntiAffinity", anti.and_then(|a| a.required_during_scheduling_ignored_during_execution.as_ref()));
+    let mut weighted = |kind: &str, list| -> Vec<Weighted<AffinityTerm>> {
+        affinity::weighted(&format!("spec.affinity.{kind}.{preferred}"), list, &own, &mut problems)
+    };
+    let preferred_pods =
+        weighted("podAffinity", pods.and_then(|a| a.preferred_during_scheduling_ignored_during_execution.as_ref()));
+    let preferred_anti =
+        weighted("podAntiAffinity", anti.and_then(|a| a.preferred_during_scheduling_ignored_during_execution.as_ref()));
+    let node_affinity = affinity::node(affinity.and_then(|a| a.node_affinity.as_ref()), &own, &mut problems);
+    let spreads = affinity::spreads(spec.topology_spread_constraints.as_ref(), &own, &mut problems);
+    let tolerations = affinity::tolerations(spec.tolerations.as_ref(), &mut problems);
+    let requests = amounts::of_pod(spec, status, &mut problems);
+    PodShape {
+        requests,
+        node_selector: node_selector(spec),
+        node_affinity,
+        tolerations,
+        spreads,
+        affinity: required_pods,
+        anti_affinity: required_anti,
+        preferred_affinity: preferred_pods,
+        preferred_anti_affinity: preferred_anti,
+        host_ports: host_ports(spec),
+        priority: spec.priority.unwrap_or(0),
+        critical: matches!(
+            spec.priority_class_name.as_deref(),
+            Some("system-cluster-critical" | "system-node-critical")
+        ),
+        // The API server's default, for objects that never went through it.
+        grace_seconds: spec.termination_grace_period_seconds.unwrap_or(30),
+        owner,
+        scheduler: spec
+            .scheduler_name
+            .as_deref()
+            .filter(|name| !matches!(*name, "" | "default-scheduler"))
+            .map(Arc::from),
+        do_not_disrupt: meta.annotations.as_ref().and_then(|a| a.get(labels::DO_NOT_DISRUPT)).and_then(|v| blocks(v)),
+        broken: problems.sentence(),
+        namespace,
+        labels: own_labels,
+    }
+}
+
+fn node_selector(spec: &PodSpec) -> labels::Labels {
+    spec.node_selector
+        .iter()
+        .flatten()
+        .map(|(key, value)| (labels::normalized(key).into(), value.as_str().into()))
+        .collect()
+}
+
+/// Annotation `karpenter.sh/do-not-disrupt`: `true`, or a positive duration. Anything else is ignored, as Karpenter does.
+fn blocks(value: &str) -> Option<Option<std::time::Duration>> {
+    match value {
+        "true" => Some(None),
+        text => go_duration(text).filter(|duration| !duration.is_zero()).map(Some),
+    }
+}
+
+/// Ports of the node that containers and sidecars take; with `hostNetwork`, every port is one.
+fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
+    let on_host = spec.host_network.unwrap_or(false);
+    let is_sidecar = |container: &&Container| container.restart_policy.as_deref() == Some("Always");
+    let sidecars = spec.init_containers.iter().flatten().filter(is_sidecar);
+    let mut ports: Vec<HostPort> = spec
+        .containers
+        .iter()
+        .flatten()
+        .chain(sidecars)
+        .flat_map(|container| container.ports.iter().flatten())
+        .filter_map(|port| {
+            let number = port.host_port.filter(|n| *n != 0).or(port.container_port.filter(|_| on_host))?;
+            Some(HostPort {
+                ip: port.host_ip.as_deref().filter(|ip| !ip.is_empty()).unwrap_or("0.0.0.0").into(),
+                port: number,
+                protocol: port.protocol.as_deref().filter(|p| !p.is_empty()).unwrap_or("TCP").into(),
+            })
+        })
+        .collect();
+    ports.sort();
+    ports.dedup();
+    ports
+}
+
+fn owner(references: &[OwnerReference]) -> Owner {
+    let has = |group: &str, kind: &str| {
+        references.iter().any(|r| r.kind == kind && r.api_version.split('/').next() == Some(group))
+    };
+    if has("apps", "DaemonSet") {
+        Owner::DaemonSet
+    } else if has("v1", "Node") {
+        Owner::Node
+    } else if has("apps", "StatefulSet") {
+        Owner::StatefulSet
+    } else if references.is_empty() {
+        Owner::Nobody
+    } else {
+        Owner::Controller
+    }
+}
+
+fn phase(word: Option<&str>) -> PodPhase {
+    match word {
+        // A pod whose node is lost may still run: it is not over.
+        Some("Running" | "Unknown") => PodPhase::Running,
+        Some("Succeeded") => PodPhase::Succeeded,
+        Some("Failed") => PodPhase::Failed,
+        _ => PodPhase::Pending,
+    }
+}
+
+fn is_unschedulable(status: &PodStatus) -> bool {
+    status
+        .conditions
+        .iter()
+        .flatten()
+        .any(|c| c.kind == "PodScheduled" && c.status == "False" && c.reason.as_deref() == Some("Unschedulable"))
+}

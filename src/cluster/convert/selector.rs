@@ -1,0 +1,86 @@
+//! Label selectors and node selector terms.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::NodeSelectorTerm;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::core::facts::Selector;
+use crate::core::labels::{Labels, normalized};
+use crate::core::requirements::{Operator, Requirement};
+
+use super::problems::Problems;
+
+/// A label selector with `matchLabelKeys` (and `mismatchLabelKeys`) folded in: the pod's own value of each such key must (not) be
+/// shared. The API server folds some of them itself; what is there already is not said twice.
+pub(super) fn label_selector(
+    field: &str,
+    selector: Option<&LabelSelector>,
+    own: &Labels,
+    matching: Option<&Vec<String>>,
+    mismatching: Option<&Vec<String>>,
+    problems: &mut Problems,
+) -> Option<Selector> {
+    let selector = selector?;
+    let mut expressions = Vec::new();
+    for (at, expression) in selector.match_expressions.iter().flatten().enumerate() {
+        let known = matches!(expression.operator.as_str(), "In" | "NotIn" | "Exists" | "DoesNotExist");
+        match Operator::parse(&expression.operator).filter(|_| known) {
+            Some(operator) => expressions.push(Requirement::new(
+                expression.key.as_str(),
+                operator,
+                expression.values.iter().flatten().map(String::as_str),
+            )),
+            None => problems.note(
+                &format!("{field}.matchExpressions[{at}].operator"),
+                format!("{:?} is no operator; write In, NotIn, Exists or DoesNotExist", expression.operator),
+            ),
+        }
+    }
+    for (keys, operator) in [(matching, Operator::In), (mismatching, Operator::NotIn)] {
+        for key in keys.into_iter().flatten() {
+            let Some((key, value)) = own.get_key_value(key.as_str()) else { continue };
+            let expression = Requirement::new(key.clone(), operator, [value.clone()]);
+            if !expressions.contains(&expression) {
+                expressions.push(expression);
+            }
+        }
+    }
+    let labels = shared(selector.match_labels.as_ref());
+    Some(Selector { labels, expressions })
+}
+
+fn shared(map: Option<&BTreeMap<String, String>>) -> Labels {
+    super::common::shared(map)
+}
+
+/// The requirements of a node selector term. `ignore_fields` is for DaemonSet pods, which are tied to their node by a field.
+pub(super) fn node_term(
+    field: &str,
+    term: &NodeSelectorTerm,
+    ignore_fields: bool,
+    problems: &mut Problems,
+) -> Vec<Requirement> {
+    if !ignore_fields && term.match_fields.as_ref().is_some_and(|fields| !fields.is_empty()) {
+        problems.note(
+            &format!("{field}.matchFields"),
+            "ties the pod to a node by name, which no new node can meet; use matchExpressions on a label",
+        );
+    }
+    let mut all = Vec::new();
+    for (at, expression) in term.match_expressions.iter().flatten().enumerate() {
+        let known = !matches!(expression.operator.as_str(), "Gte" | "Lte");
+        match Operator::parse(&expression.operator).filter(|_| known) {
+            Some(operator) => all.push(Requirement::new(
+                normalized(&expression.key),
+                operator,
+                expression.values.iter().flatten().map(String::as_str),
+            )),
+            None => problems.note(
+                &format!("{field}.matchExpressions[{at}].operator"),
+                format!("{:?} is no operator; write In, NotIn, Exists, DoesNotExist, Gt or Lt", expression.operator),
+            ),
+        }
+    }
+    all
+}

@@ -1,0 +1,74 @@
+//! Shapes shared among equal pods.
+
+use std::hash::{BuildHasher, BuildHasherDefault};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::core::facts::PodShape;
+
+/// Hands out one shape for all pods that are equal. It holds shapes weakly: when the last pod of a shape is gone, so is the shape.
+#[derive(Default, Debug)]
+pub struct ShapeStore(Mutex<Shelves>);
+
+#[derive(Default, Debug)]
+struct Shelves {
+    /// Shapes by the hash of their content.
+    shelves: FxHashMap<u64, Vec<Weak<PodShape>>>,
+    /// How many shapes are on the shelves, dead ones included.
+    count: usize,
+    /// At how many the dead ones are thrown out next.
+    sweep_at: usize,
+}
+
+impl ShapeStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The shape that equals this one, if some pod has it already; else this one.
+    pub fn share(&self, shape: PodShape) -> Arc<PodShape> {
+        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(&shape);
+        let mut shelves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = shelves
+            .shelves
+            .get(&hash)
+            .and_then(|shelf| shelf.iter().filter_map(Weak::upgrade).find(|other| **other == shape));
+        if let Some(found) = found {
+            return found;
+        }
+        let shape = Arc::new(shape);
+        shelves.shelves.entry(hash).or_default().push(Arc::downgrade(&shape));
+        shelves.count += 1;
+        if shelves.count > shelves.sweep_at {
+            shelves.sweep();
+        }
+        shape
+    }
+
+    /// How many shapes are alive.
+    pub fn len(&self) -> usize {
+        let mut shelves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shelves.sweep();
+        shelves.count
+    }
+
+    /// Whether no shape is alive.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Shelves {
+    /// Throws out what is dead; the next sweep is due when the shelves have doubled, so that each shape pays for it once.
+    fn sweep(&mut self) {
+        self.shelves.retain(|_, shelf| {
+            shelf.retain(|shape| shape.strong_count() > 0);
+            !shelf.is_empty()
+        });
+        self.count = self.shelves.values().map(Vec::len).sum();
+        self.sweep_at = (self.count * 2).max(1024);
+        self.shelves.shrink_to(self.sweep_at);
+    }
+}
