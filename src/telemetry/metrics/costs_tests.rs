@@ -26,7 +26,7 @@ fn catalog() -> Catalog {
         offerings: vec![offering("a", "spot", 0.25, true), offering("b", "on-demand", 1.0, false)],
     })]);
     let pools = ["one", "two"].map(|pool| (PoolName::from(pool), Arc::clone(&list)));
-    Catalog { epoch: 1, pools: pools.into_iter().collect() }
+    Catalog { epoch: 1, pools: pools.into_iter().collect(), ..Catalog::default() }
 }
 
 fn claim(name: &str, pool: &str, zone: &str, capacity_type: &str, launched: bool) -> Arc<Claim> {
