@@ -42,3 +42,7 @@ pub fn transitions(old: &[Condition], new: &[Condition]) -> Vec<Transition> {
     }
     changes
 }
+
+#[cfg(test)]
+#[path = "conditions_tests.rs"]
+mod tests;

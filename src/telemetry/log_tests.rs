@@ -7,8 +7,7 @@ struct Sink(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {

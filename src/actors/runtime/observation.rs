@@ -7,7 +7,12 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
+use crate::telemetry::metrics::ActorFigures;
+
 use super::{Kind, Meter};
+
+/// Meters of places that nobody fills any more are folded into totals whenever so many have gathered.
+const FOLD_EVERY: usize = 1024;
 
 /// What an actor says of itself when it is asked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,7 +53,16 @@ type Probe = Arc<dyn Fn() -> BoxFuture<'static, Option<View>> + Send + Sync>;
 
 /// All live actors of one joiner.
 #[derive(Clone, Default)]
-pub struct Observations(Arc<Mutex<BTreeMap<u64, Entry>>>);
+pub struct Observations(Arc<Mutex<Census>>);
+
+#[derive(Default)]
+struct Census {
+    live: BTreeMap<u64, Entry>,
+    /// Meters of actors that have ended, by address: a place that is filled again takes its meter back from here.
+    vacant: BTreeMap<usize, (Kind, Arc<Meter>)>,
+    /// What the actors of places that no longer exist had done. Without it, totals would fall whenever a NodeClaim goes.
+    past: BTreeMap<Kind, ActorFigures>,
+}
 
 #[derive(Clone)]
 struct Entry {
@@ -71,38 +85,60 @@ impl Observations {
         meter: Arc<Meter>,
         probe: Probe,
     ) {
-        self.lock().insert(id, Entry { parent, kind, name, born, meter, probe });
+        let mut census = self.lock();
+        census.vacant.remove(&address(&meter));
+        census.live.insert(id, Entry { parent, kind, name, born, meter, probe });
     }
 
     /// An actor has ended.
     pub(super) fn leave(&self, id: u64) {
-        self.lock().remove(&id);
+        let mut census = self.lock();
+        if let Some(entry) = census.live.remove(&id) {
+            census.vacant.insert(address(&entry.meter), (entry.kind, entry.meter));
+            if census.vacant.len().is_multiple_of(FOLD_EVERY) {
+                census.fold();
+            }
+        }
     }
 
     /// How many actors of each kind are alive.
     pub fn count(&self) -> BTreeMap<Kind, usize> {
         let mut counts = BTreeMap::new();
-        for entry in self.lock().values() {
+        for entry in self.lock().live.values() {
             *counts.entry(entry.kind).or_default() += 1;
         }
         counts
     }
 
-    /// The meters of every live place, by kind: claims come many times.
-    pub fn meters(&self) -> Vec<(Kind, Arc<Meter>)> {
-        self.lock().values().map(|entry| (entry.kind, Arc::clone(&entry.meter))).collect()
+    /// What the actors of each kind do and have done. Totals count those that have ended, too, and never fall.
+    pub fn figures(&self) -> BTreeMap<Kind, ActorFigures> {
+        let mut census = self.lock();
+        census.fold();
+        let mut figures = census.past.clone();
+        for (kind, meter) in census.vacant.values() {
+            add_totals(figures.entry(*kind).or_default(), meter);
+        }
+        for entry in census.live.values() {
+            let sum = figures.entry(entry.kind).or_default();
+            add_totals(sum, &entry.meter);
+            sum.alive += 1;
+            sum.waiting += entry.meter.depth();
+            sum.fullest = sum.fullest.max(entry.meter.depth());
+        }
+        figures
     }
 
     /// The tree without asking anybody: every live actor, the views left out. In order of birth.
     pub fn outline(&self) -> Vec<Observation> {
-        self.lock().iter().map(|(id, entry)| entry.observation(*id, None)).collect()
+        self.lock().live.iter().map(|(id, entry)| entry.observation(*id, None)).collect()
     }
 
     /// Every live actor for which `wanted` holds, with what it says of itself within `patience`. In order of birth.
     pub async fn read(&self, patience: Duration, wanted: impl Fn(&Observation) -> bool) -> Vec<Observation> {
         let entries: Vec<(u64, Entry)> = {
             let lock = self.lock();
-            lock.iter()
+            lock.live
+                .iter()
                 .filter(|(id, entry)| wanted(&entry.observation(**id, None)))
                 .map(|(id, entry)| (*id, entry.clone()))
                 .collect()
@@ -114,9 +150,56 @@ impl Observations {
         futures::future::join_all(asked).await
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Entry>> {
+    /// What these actors say of themselves within `patience`; those that are gone or silent are missing.
+    pub async fn ask(&self, patience: Duration, ids: &[u64]) -> BTreeMap<u64, View> {
+        let probes: Vec<(u64, Probe)> = {
+            let census = self.lock();
+            ids.iter().filter_map(|id| Some((*id, Arc::clone(&census.live.get(id)?.probe)))).collect()
+        };
+        let asked = probes.into_iter().map(|(id, probe)| async move { Some((id, probe().await?)) });
+        // One timer for all: they run side by side.
+        let answers: futures::stream::FuturesUnordered<_> = asked.collect();
+        let mut views = BTreeMap::new();
+        // Running out of time leaves what has come in so far.
+        let _ = tokio::time::timeout(patience, async {
+            futures::pin_mut!(answers);
+            while let Some(answer) = futures::StreamExt::next(&mut answers).await {
+                views.extend(answer);
+            }
+        })
+        .await;
+        views
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Census> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Census {
+    /// Adds what is left of places that no longer exist to the totals of the past.
+    fn fold(&mut self) {
+        let Self { vacant, past, .. } = self;
+        vacant.retain(|_, (kind, meter)| {
+            // Whoever could fill the place again holds its slot, and with it the meter.
+            let kept = Arc::strong_count(meter) > 1;
+            if !kept {
+                add_totals(past.entry(*kind).or_default(), meter);
+            }
+            kept
+        });
+    }
+}
+
+fn add_totals(sum: &mut ActorFigures, meter: &Meter) {
+    sum.handled += meter.handled_total();
+    sum.dropped += meter.dropped_total();
+    sum.busy += meter.busy();
+    sum.restarts += meter.restarts();
+}
+
+fn address(meter: &Arc<Meter>) -> usize {
+    Arc::as_ptr(meter).addr()
 }
 
 impl Entry {

@@ -218,3 +218,7 @@ fn owner(owner: Owner) -> &'static str {
         Owner::Nobody => "",
     }
 }
+
+#[cfg(test)]
+#[path = "cluster_tests.rs"]
+mod tests;

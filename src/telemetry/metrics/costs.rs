@@ -62,3 +62,7 @@ pub fn sample_costs(samples: &mut Samples, snapshot: &Snapshot, catalog: &Catalo
         samples.add(&f::NODEPOOLS_COST, &[pool.as_str()], cost);
     }
 }
+
+#[cfg(test)]
+#[path = "costs_tests.rs"]
+mod tests;

@@ -45,7 +45,7 @@ impl Exporter {
 
     /// A recorder that is not installed, for tests of one thread.
     #[cfg(test)]
-    pub(super) fn aside() -> Result<(metrics_exporter_prometheus::PrometheusRecorder, Self), Error> {
+    pub(crate) fn aside() -> Result<(metrics_exporter_prometheus::PrometheusRecorder, Self), Error> {
         let recorder = builder()?.build_recorder();
         describe(&recorder);
         let exporter = Self(recorder.handle());
@@ -105,7 +105,7 @@ fn key<const N: usize>(family: &Family<N>, values: &[&str; N]) -> Key {
 }
 
 /// A label value without commas: Karpenter's own test suites split a line's labels at every comma, also inside quotes.
-pub(super) fn clean(value: &str) -> String {
+fn clean(value: &str) -> String {
     value.replace(',', ";")
 }
 
