@@ -98,7 +98,7 @@ impl Provisioner {
             let mut problem = Problem::new(&snapshot, &catalog, &pods, &settings);
             problem.label_keys = &label_keys;
             let plan = scheduling::solve(&problem);
-            let violations = Vec::new();
+            let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
             (plan, violations)
         };
         cx.compute(work, move |result| ProvisionerMsg::Solved(op, result.map(Box::new)));
