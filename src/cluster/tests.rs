@@ -1,1 +1,699 @@
-//! The client against an API server in a box.
+//! The client against an API server in a box: a service that answers from a script and remembers what it was asked.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::StreamExt;
+use http::Response;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::convert::ClassKind;
+use super::*;
+use crate::api::classes::kwok::KwokNodeClass;
+use crate::core::facts::{Condition, Effect, Kind, Status, Taint};
+use crate::core::labels::Labels;
+use crate::core::resources::Resources;
+
+/// What the box answers.
+#[derive(Clone)]
+enum Reply {
+    /// A status and a JSON body.
+    Json(u16, Value),
+    /// A status, a `Retry-After` and a plain body, as from flow control or a balancer.
+    Plain(u16, Option<u32>, &'static str),
+    /// Events of a watch, one a line, then the end of the stream.
+    Lines(Vec<Value>),
+    /// No answer, ever.
+    Silence,
+    /// Nobody listens.
+    Refused,
+}
+
+/// A request as it arrived.
+#[derive(Clone, Debug)]
+struct Asked {
+    method: String,
+    path: String,
+    content: String,
+    body: Value,
+}
+
+type Script = dyn Fn(&Asked) -> Reply + Send + Sync;
+
+#[derive(Clone)]
+struct Server {
+    asked: Arc<Mutex<Vec<Asked>>>,
+    script: Arc<Script>,
+}
+
+impl Server {
+    fn new(script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        Self { asked: Arc::default(), script: Arc::new(script) }
+    }
+
+    /// Answers the replies one after the other, whatever is asked.
+    fn replies(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let queue = Mutex::new(replies.into_iter().collect::<VecDeque<_>>());
+        Self::new(move |asked| queue.lock().unwrap().pop_front().unwrap_or_else(|| panic!("unexpected {asked:?}")))
+    }
+
+    fn client(&self) -> Client {
+        let server = self.clone();
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let server = server.clone();
+            async move {
+                let (head, body) = request.into_parts();
+                let bytes = body.collect_bytes().await?;
+                let asked = Asked {
+                    method: head.method.to_string(),
+                    path: head.uri.to_string(),
+                    content: head.headers.get("content-type").map_or("", |v| v.to_str().unwrap()).to_owned(),
+                    body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+                };
+                server.asked.lock().unwrap().push(asked.clone());
+                let response = Response::builder();
+                let response = match (server.script)(&asked) {
+                    Reply::Json(code, body) => response.status(code).body(Body::from(body.to_string().into_bytes()))?,
+                    Reply::Plain(code, after, text) => {
+                        let response = match after {
+                            Some(seconds) => response.header("Retry-After", seconds),
+                            None => response,
+                        };
+                        response.status(code).body(Body::from(text.as_bytes().to_vec()))?
+                    }
+                    Reply::Lines(lines) => {
+                        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+                        response.body(Body::from(text.into_bytes()))?
+                    }
+                    Reply::Silence => std::future::pending().await,
+                    Reply::Refused => return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into()),
+                };
+                Ok::<_, Box<dyn std::error::Error + Send + Sync>>(response)
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    fn cluster(&self) -> KubeCluster {
+        KubeCluster::new(self.client(), options())
+    }
+
+    fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    fn last(&self) -> Asked {
+        self.asked().pop().unwrap()
+    }
+}
+
+fn options() -> Options {
+    let mut options = Options::new(Arc::new(|| "2026-11-21T12:00:00.5Z".parse().unwrap()));
+    options.classes =
+        vec![ClassKind::of::<KwokNodeClass>("karpenter.kwok.sh", "v1alpha1", "KWOKNodeClass", "kwoknodeclasses")];
+    options.page_size = 2;
+    options
+}
+
+fn status(code: u16, reason: &str, message: &str) -> Reply {
+    Reply::Json(
+        code,
+        json!({ "kind": "Status", "apiVersion": "v1", "code": code, "reason": reason, "message": message }),
+    )
+}
+
+fn claim_json(name: &str) -> Value {
+    json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+        "metadata": { "name": name, "uid": format!("uid-{name}"), "resourceVersion": "5" },
+        "spec": { "requirements": [], "nodeClassRef": { "group": "g", "kind": "K", "name": "n" } },
+    })
+}
+
+fn pod() -> (ObjectKey, PodUid) {
+    (ObjectKey::new("shop", "web"), PodUid::from("pu"))
+}
+
+async fn evict_against(reply: Reply) -> Error {
+    let (key, uid) = pod();
+    Server::replies([reply]).cluster().evict(&key, &uid).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn an_eviction_names_the_pod_that_is_meant() {
+    let server = Server::replies([Reply::Json(201, json!({ "kind": "Status", "status": "Success" }))]);
+    let (key, uid) = pod();
+    let cluster = server.cluster();
+    cluster.evict(&key, &uid).await.unwrap();
+    let asked = server.last();
+    assert_eq!((&*asked.method, &*asked.path), ("POST", "/api/v1/namespaces/shop/pods/web/eviction"));
+    assert_eq!(asked.body["deleteOptions"], json!({ "preconditions": { "uid": "pu" } }));
+    assert_eq!(asked.body["kind"], "Eviction");
+    assert_eq!(cluster.counts().of("create", "pods/eviction"), 1);
+}
+
+#[tokio::test]
+async fn a_budget_that_forbids_is_told_at_once_with_its_hint() {
+    let mut reply = json!({ "kind": "Status", "code": 429, "reason": "TooManyRequests", "message": "Cannot evict pod as it would violate the pod's disruption budget." });
+    reply["details"] = json!({ "retryAfterSeconds": 10 });
+    let Error::TooManyRequests { retry_after, message } = evict_against(Reply::Json(429, reply)).await else {
+        panic!()
+    };
+    assert_eq!(retry_after, Some(Duration::from_secs(10)));
+    assert!(message.contains("disruption budget"));
+    // Flow control answers in plain text with a header.
+    let error = evict_against(Reply::Plain(429, Some(3), "Too many requests, please try again later.")).await;
+    let Error::TooManyRequests { retry_after, message } = error else { panic!() };
+    assert_eq!((retry_after, &*message), (Some(Duration::from_secs(3)), "Too many requests, please try again later."));
+    // Two budgets on one pod.
+    let error = evict_against(status(
+        500,
+        "InternalError",
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+    ))
+    .await;
+    assert!(matches!(error, Error::TooManyRequests { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn refusals_are_told_apart() {
+    let forbidden =
+        "pods \"web\" is forbidden: User \"system:serviceaccount:joiner\" cannot create resource \"pods/eviction\"";
+    let error = evict_against(status(403, "Forbidden", forbidden)).await;
+    assert_eq!(
+        error.to_string(),
+        "forbidden: create pods/eviction; add a rule to joiner's ClusterRole: apiGroups [\"\"], resources [\"pods/eviction\"], verbs [\"create\"]"
+    );
+    let error = evict_against(status(403, "Forbidden", "exceeded quota")).await;
+    assert!(matches!(&error, Error::Invalid { message, .. } if message == "exceeded quota"), "{error}");
+    // The UID did not match: the pod that was meant is gone.
+    assert!(matches!(evict_against(status(409, "Conflict", "uid")).await, Error::NotFound(_)));
+    assert!(matches!(evict_against(status(404, "NotFound", "no")).await, Error::NotFound(_)));
+    assert!(matches!(evict_against(status(422, "Invalid", "bad")).await, Error::Invalid { .. }));
+    assert!(matches!(evict_against(status(401, "Unauthorized", "who")).await, Error::Temporary(_)));
+    let webhook = "Internal error occurred: failed calling webhook \"x\": connection refused";
+    assert!(matches!(evict_against(status(500, "InternalError", webhook)).await, Error::Temporary(_)));
+    for code in [408, 500, 502, 503, 504] {
+        let error = evict_against(Reply::Plain(code, None, "upstream gone")).await;
+        assert!(matches!(&error, Error::Unknown(text) if text.contains("Pod shop/web")), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_unknown_for_writes_and_harmless_for_reads() {
+    let started = Instant::now();
+    let error = evict_against(Reply::Silence).await;
+    assert_eq!(error.to_string(), "outcome unknown: create Pod shop/web: no answer within 30 s");
+    assert_eq!(started.elapsed(), Duration::from_secs(30));
+    let error = Server::replies([Reply::Silence]).cluster().list_claims().await.unwrap_err();
+    assert!(matches!(error, Error::Temporary(_)), "{error}");
+    // Where nobody listens, nothing happened.
+    let error = evict_against(Reply::Refused).await;
+    assert!(matches!(&error, Error::Temporary(text) if text.contains("cannot be reached")), "{error}");
+}
+
+#[tokio::test]
+async fn conflicts_and_namesakes_are_different_things() {
+    let name = ClaimName::from("c");
+    let patch = ClaimPatch { version: Some("4".into()), ..ClaimPatch::default() };
+    let cluster = Server::replies([status(409, "Conflict", "the object has been modified")]).cluster();
+    let error = cluster.patch_claim(&name, &patch).await.unwrap_err();
+    assert_eq!(error.to_string(), "NodeClaim c was changed by somebody else");
+    let cluster = Server::replies([status(409, "AlreadyExists", "exists")]).cluster();
+    assert!(matches!(cluster.create_claim(&draft()).await.unwrap_err(), Error::Exists(_)));
+    let cluster = Server::replies([Reply::Plain(404, None, "404 page not found")]).cluster();
+    let error = cluster.create_claim(&draft()).await.unwrap_err().to_string();
+    assert!(error.contains("joiner crds | kubectl apply -f -"), "{error}");
+}
+
+fn draft() -> ClaimDraft {
+    ClaimDraft {
+        name: "c".into(),
+        pool: "p".into(),
+        pool_uid: "pu".into(),
+        labels: Labels::new(),
+        annotations: Labels::new(),
+        requirements: Vec::new(),
+        requests: Resources::new(),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        class: crate::core::ids::ClassRef { group: "g".into(), kind: "K".into(), name: "n".into() },
+        termination_grace: None,
+        expire_after: None,
+    }
+}
+
+#[tokio::test]
+async fn nodeclaims_are_created_and_patched_with_small_requests() {
+    let server = Server::new(|_| Reply::Json(200, claim_json("c")));
+    let cluster = server.cluster();
+    let claim = cluster.create_claim(&draft()).await.unwrap();
+    assert_eq!((claim.uid.as_str(), &*claim.version), ("uid-c", "5"));
+    let asked = server.last();
+    assert_eq!((&*asked.method, &*asked.path), ("POST", "/apis/karpenter.sh/v1/nodeclaims"));
+    assert_eq!(asked.body["metadata"]["ownerReferences"][0]["blockOwnerDeletion"], true);
+
+    let patch = ClaimPatch {
+        version: Some("5".into()),
+        labels: [("a".into(), "b".into())].into(),
+        finalizers: Some(vec!["karpenter.sh/termination".into()]),
+        ..ClaimPatch::default()
+    };
+    cluster.patch_claim(&claim.name, &patch).await.unwrap();
+    let asked = server.last();
+    assert_eq!((&*asked.method, &*asked.path), ("PATCH", "/apis/karpenter.sh/v1/nodeclaims/c"));
+    assert_eq!(asked.content, "application/merge-patch+json");
+    assert_eq!(
+        asked.body,
+        json!({ "metadata": { "resourceVersion": "5", "labels": { "a": "b" }, "finalizers": ["karpenter.sh/termination"] } })
+    );
+
+    let patch = ClaimStatusPatch {
+        provider_id: Some("kwok://n".into()),
+        capacity: Some(Resources::new().with("cpu", 4000).with("memory", 1024 * 1024 * 1000)),
+        conditions: Some(vec![Condition {
+            kind: "Launched".into(),
+            status: Status::True,
+            reason: "Launched".into(),
+            message: "".into(),
+            since: "2026-11-21T11:59:59.9Z".parse().unwrap(),
+            generation: 1,
+        }]),
+        ..ClaimStatusPatch::default()
+    };
+    cluster.patch_claim_status(&claim.name, &patch).await.unwrap();
+    let asked = server.last();
+    assert_eq!(asked.path, "/apis/karpenter.sh/v1/nodeclaims/c/status");
+    assert_eq!(
+        asked.body,
+        json!({ "status": {
+            "providerID": "kwok://n",
+            "capacity": { "cpu": "4", "memory": "1Mi" },
+            "conditions": [{
+                "type": "Launched", "status": "True", "reason": "Launched", "message": "",
+                "lastTransitionTime": "2026-11-21T11:59:59Z", "observedGeneration": 1,
+            }],
+        } })
+    );
+}
+
+#[tokio::test]
+async fn lists_are_not_replaced_without_the_version_they_were_made_from() {
+    let cluster = Server::replies([]).cluster();
+    let patch = ClaimPatch { finalizers: Some(Vec::new()), ..ClaimPatch::default() };
+    let error = cluster.patch_claim(&"c".into(), &patch).await.unwrap_err().to_string();
+    assert!(error.contains("needs the resourceVersion"), "{error}");
+    let patch = NodePatch { taints: Some(Vec::new()), ..NodePatch::default() };
+    assert!(matches!(cluster.patch_node(&"n".into(), &patch).await.unwrap_err(), Error::Invalid { .. }));
+}
+
+#[tokio::test]
+async fn a_node_is_taken_over_in_one_request() {
+    let server = Server::new(|_| Reply::Json(200, json!({})));
+    let cluster = server.cluster();
+    let mut patch = NodePatch {
+        version: Some("7".into()),
+        labels: [("karpenter.sh/registered".into(), "true".into())].into(),
+        taints: Some(vec![Taint { key: "k".into(), value: "v".into(), effect: Effect::NoSchedule }]),
+        finalizers: Some(vec!["karpenter.sh/termination".into()]),
+        owner: Some(("c".into(), "cu".into())),
+        ..NodePatch::default()
+    };
+    cluster.patch_node(&"n".into(), &patch).await.unwrap();
+    let asked = server.last();
+    assert_eq!((&*asked.path, &*asked.content), ("/api/v1/nodes/n", "application/strategic-merge-patch+json"));
+    assert_eq!(
+        asked.body,
+        json!({
+            "metadata": {
+                "resourceVersion": "7",
+                "labels": { "karpenter.sh/registered": "true" },
+                "finalizers": ["karpenter.sh/termination"],
+                "ownerReferences": [{
+                    "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": "c", "uid": "cu",
+                    "blockOwnerDeletion": true,
+                }],
+            },
+            "spec": { "taints": [{ "$patch": "replace" }, { "key": "k", "value": "v", "effect": "NoSchedule" }] },
+        })
+    );
+    patch.owner = None;
+    cluster.patch_node(&"n".into(), &patch).await.unwrap();
+    let asked = server.last();
+    assert_eq!(asked.content, "application/merge-patch+json");
+    assert_eq!(asked.body["spec"]["taints"], json!([{ "key": "k", "value": "v", "effect": "NoSchedule" }]));
+}
+
+#[tokio::test]
+async fn deletions_nominations_pools_and_events_say_what_is_meant() {
+    let server = Server::new(|_| Reply::Json(200, json!({})));
+    let cluster = server.cluster();
+    let (key, uid) = pod();
+    cluster.delete_node(&"n".into(), &"nu".into()).await.unwrap();
+    assert_eq!(server.last().body["preconditions"]["uid"], "nu");
+    cluster.delete_pod(&key, &uid, 0).await.unwrap();
+    let asked = server.last();
+    assert_eq!((&*asked.method, &*asked.path), ("DELETE", "/api/v1/namespaces/shop/pods/web"));
+    assert_eq!((&asked.body["gracePeriodSeconds"], &asked.body["preconditions"]["uid"]), (&json!(1), &json!("pu")));
+    cluster.delete_claim(&"c".into()).await.unwrap();
+    assert_eq!((server.last().method, server.last().body), ("DELETE".to_owned(), Value::Null));
+    cluster.nominate(&key, &uid, Some(&"n".into())).await.unwrap();
+    let asked = server.last();
+    assert_eq!(asked.path, "/api/v1/namespaces/shop/pods/web/status");
+    assert_eq!(asked.body, json!({ "metadata": { "uid": "pu" }, "status": { "nominatedNodeName": "n" } }));
+    cluster.nominate(&key, &uid, None).await.unwrap();
+    assert_eq!(server.last().body["status"], json!({ "nominatedNodeName": null }));
+    let patch = PoolPatch { annotations: [("karpenter.sh/nodepool-hash".into(), "1".into())].into() };
+    cluster.patch_pool(&"p".into(), &patch).await.unwrap();
+    assert_eq!(server.last().body, json!({ "metadata": { "annotations": { "karpenter.sh/nodepool-hash": "1" } } }));
+    let patch = PoolStatusPatch { nodes: Some(2), class_generation: Some(3), ..PoolStatusPatch::default() };
+    cluster.patch_pool_status(&"p".into(), &patch).await.unwrap();
+    let asked = server.last();
+    assert_eq!(asked.path, "/apis/karpenter.sh/v1/nodepools/p/status");
+    assert_eq!(asked.body, json!({ "status": { "nodes": 2, "nodeClassObservedGeneration": 3 } }));
+    let announcement = Announcement {
+        regarding: Regarding::Claim("c".into(), "cu".into()),
+        warning: true,
+        reason: "InsufficientCapacityError",
+        message: "é".repeat(600),
+    };
+    cluster.announce(&announcement).await.unwrap();
+    let asked = server.last();
+    assert_eq!(asked.path, "/api/v1/namespaces/default/events");
+    assert_eq!(asked.body["source"]["component"], "karpenter");
+    assert_eq!((&asked.body["type"], &asked.body["metadata"]["generateName"]), (&json!("Warning"), &json!("c.")));
+    assert_eq!(asked.body["message"].as_str().unwrap().len(), 1024);
+    assert_eq!(asked.body["firstTimestamp"], "2026-11-21T12:00:00Z");
+    assert_eq!(
+        asked.body["involvedObject"],
+        json!({ "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": "c", "uid": "cu" })
+    );
+}
+
+#[tokio::test]
+async fn a_nomination_of_a_namesake_is_not_found() {
+    let (key, uid) = pod();
+    let message = "Pod \"web\" is invalid: metadata.uid: Invalid value: \"pu\": field is immutable";
+    let cluster = Server::replies([status(422, "Invalid", message)]).cluster();
+    assert!(matches!(cluster.nominate(&key, &uid, None).await.unwrap_err(), Error::NotFound(_)));
+}
+
+#[tokio::test]
+async fn nodeclaims_are_listed_page_by_page() {
+    let server = Server::replies([
+        Reply::Json(200, json!({ "metadata": { "continue": "tok" }, "items": [claim_json("a"), claim_json("b")] })),
+        Reply::Json(200, json!({ "metadata": {}, "items": [claim_json("c")] })),
+    ]);
+    let claims = server.cluster().list_claims().await.unwrap();
+    assert_eq!(claims.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(server.last().path, "/apis/karpenter.sh/v1/nodeclaims?limit=2&continue=tok");
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_keep_to_the_rate_and_the_lease_does_not_wait() {
+    let server = Server::new(|asked| {
+        if asked.path.contains("leases") && asked.method == "GET" {
+            return Reply::Plain(404, None, "");
+        }
+        Reply::Json(200, json!({ "metadata": { "resourceVersion": "1" } }))
+    });
+    let cluster = KubeCluster::new(server.client(), Options { qps: 2.0, burst: 3, ..options() });
+    let started = Instant::now();
+    for _ in 0..7 {
+        cluster.delete_claim(&"c".into()).await.unwrap();
+    }
+    assert_eq!(started.elapsed().as_millis(), 2000);
+    cluster.renew_lease("me").await.unwrap();
+    assert_eq!(started.elapsed().as_millis(), 2000);
+}
+
+// The lease.
+
+fn lease_json(version: &str, holder: &str, seconds: i64) -> Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": "karpenter-leader-election", "namespace": "kube-system", "resourceVersion": version, "uid": "lu" },
+        "spec": {
+            "holderIdentity": holder, "leaseDurationSeconds": seconds, "leaseTransitions": 4,
+            "acquireTime": "2020-01-01T00:00:00.000000Z", "renewTime": "2020-01-01T00:00:00.000000Z",
+        },
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_lease_is_created() {
+    let server = Server::replies([status(404, "NotFound", ""), Reply::Json(201, lease_json("1", "me", 15))]);
+    let lease = server.cluster().renew_lease("me").await.unwrap();
+    assert_eq!(lease, Lease { holder: "me".to_owned(), remaining: Duration::from_secs(15) });
+    let asked = server.last();
+    assert_eq!((&*asked.method, &*asked.path), ("POST", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"));
+    assert_eq!(asked.body["spec"]["renewTime"], "2026-11-21T12:00:00.500000Z");
+    assert_eq!(asked.body["spec"]["leaseTransitions"], 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_lease_is_respected_until_it_was_unchanged_for_its_duration_as_seen_from_here() {
+    // Its renewTime is years ago, but nobody's clock but ours counts.
+    let server = Server::new(|asked| match asked.method.as_str() {
+        "GET" => Reply::Json(200, lease_json("7", "other", 15)),
+        _ => Reply::Json(200, lease_json("8", "me", 15)),
+    });
+    let cluster = server.cluster();
+    let lease = cluster.renew_lease("me").await.unwrap();
+    assert_eq!(lease, Lease { holder: "other".to_owned(), remaining: Duration::from_secs(15) });
+    tokio::time::advance(Duration::from_secs(10)).await;
+    assert_eq!(cluster.renew_lease("me").await.unwrap().remaining, Duration::from_secs(5));
+    tokio::time::advance(Duration::from_secs(5)).await;
+    assert_eq!(cluster.renew_lease("me").await.unwrap().holder, "me");
+    let asked = server.last();
+    assert_eq!((&*asked.method, &asked.body["metadata"]["resourceVersion"]), ("PUT", &json!("7")));
+    assert_eq!(asked.body["spec"]["leaseTransitions"], 5);
+    assert_eq!(asked.body["spec"]["acquireTime"], "2026-11-21T12:00:00.500000Z");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewed_foreign_lease_counts_anew_and_our_own_keeps_its_beginning() {
+    let version = Arc::new(Mutex::new("7"));
+    let shown = Arc::clone(&version);
+    let server = Server::new(move |_| Reply::Json(200, lease_json(*shown.lock().unwrap(), "other", 15)));
+    let cluster = server.cluster();
+    cluster.renew_lease("me").await.unwrap();
+    tokio::time::advance(Duration::from_secs(14)).await;
+    *version.lock().unwrap() = "8";
+    assert_eq!(cluster.renew_lease("me").await.unwrap().remaining, Duration::from_secs(15));
+    // The same answers, asked by their holder: renewed, not acquired.
+    let lease = cluster.renew_lease("other").await.unwrap();
+    assert_eq!(lease.holder, "other");
+    let asked = server.last();
+    assert_eq!(asked.body["spec"]["acquireTime"], "2020-01-01T00:00:00.000000Z");
+    assert_eq!(asked.body["spec"]["leaseTransitions"], 4);
+}
+
+#[tokio::test]
+async fn whoever_loses_the_race_for_the_lease_is_told_so() {
+    let server = Server::replies([
+        Reply::Json(200, lease_json("7", "", 1)),
+        status(409, "Conflict", "the object has been modified"),
+    ]);
+    assert!(matches!(server.cluster().renew_lease("me").await.unwrap_err(), Error::Conflict(_)));
+}
+
+#[tokio::test]
+async fn the_lease_is_given_back_by_its_holder_only() {
+    let server = Server::new(|_| Reply::Json(200, lease_json("7", "me", 15)));
+    let cluster = server.cluster();
+    cluster.release_lease("you").await.unwrap();
+    assert_eq!(server.last().method, "GET");
+    cluster.release_lease("me").await.unwrap();
+    assert_eq!(server.last().method, "PUT");
+    assert_eq!(server.last().body["spec"]["holderIdentity"], "");
+    assert_eq!(server.last().body["spec"]["leaseDurationSeconds"], 1);
+}
+
+// The watches.
+
+fn list(version: &str, rest: &str, items: &[Value]) -> Reply {
+    Reply::Json(
+        200,
+        json!({ "kind": "List", "metadata": { "resourceVersion": version, "continue": rest }, "items": items }),
+    )
+}
+
+fn pod_json(name: &str) -> Value {
+    json!({ "metadata": { "name": name, "namespace": "n", "uid": name, "resourceVersion": "3" }, "spec": { "containers": [] } })
+}
+
+/// What of facts tests look at.
+fn said(fact: &Fact) -> String {
+    match fact {
+        Fact::PodSeen(pod) => format!("pod {}", pod.key.name),
+        Fact::PodGone(uid) => format!("gone {uid}"),
+        Fact::ClassSeen(class) => format!("class {}", class.reference),
+        Fact::ClassGone(class) => format!("gone {class}"),
+        Fact::ClaimSeen(claim) => format!("claim {} {}", claim.name, claim.broken.as_deref().unwrap_or("ok")),
+        Fact::Relisting(kind) => format!("relisting {kind:?}"),
+        Fact::Relisted(kind) => format!("relisted {kind:?}"),
+        other => format!("{other:?}"),
+    }
+}
+
+/// The first facts of one kind, from a server on which the other kinds have no objects and no news.
+async fn first_facts(cluster: &KubeCluster, kind: Kind, count: usize) -> Vec<String> {
+    let is_meant = move |fact: &Fact| match fact {
+        Fact::PodSeen(_) | Fact::PodGone(_) => kind == Kind::Pod,
+        Fact::ClassSeen(_) | Fact::ClassGone(_) => kind == Kind::NodeClass,
+        Fact::ClaimSeen(_) | Fact::ClaimGone(_) => kind == Kind::NodeClaim,
+        Fact::Relisting(of) | Fact::Relisted(of) => *of == kind,
+        _ => false,
+    };
+    let facts = cluster.facts().filter(move |fact| futures::future::ready(is_meant(fact)));
+    facts.take(count).map(|fact| said(&fact)).collect().await
+}
+
+fn quiet(asked: &Asked) -> Reply {
+    if asked.path.contains("watch=true") { Reply::Silence } else { list("1", "", &[]) }
+}
+
+/// Answers what concerns a plural from the queue and the rest quietly.
+fn about(plural: &'static str, replies: impl IntoIterator<Item = Reply>) -> Server {
+    let queue = Mutex::new(replies.into_iter().collect::<VecDeque<_>>());
+    Server::new(move |asked| {
+        if asked.path.contains(&format!("/{plural}?")) {
+            queue.lock().unwrap().pop_front().unwrap_or(Reply::Silence)
+        } else {
+            quiet(asked)
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_lists_by_pages_then_follows_and_heals_after_a_gap() {
+    let event = |kind: &str, object: Value| json!({ "type": kind, "object": object });
+    let server = about(
+        "pods",
+        [
+            list("9", "next", &[pod_json("a"), pod_json("b")]),
+            list("9", "", &[pod_json("c")]),
+            Reply::Lines(vec![
+                event("MODIFIED", pod_json("a")),
+                event("DELETED", pod_json("b")),
+                event(
+                    "BOOKMARK",
+                    json!({ "kind": "Pod", "apiVersion": "v1", "metadata": { "resourceVersion": "20", "annotations": {} } }),
+                ),
+                event(
+                    "ERROR",
+                    json!({ "kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version", "status": "Failure" }),
+                ),
+            ]),
+            list("30", "", &[pod_json("c")]),
+        ],
+    );
+    let cluster = server.cluster();
+    let facts = first_facts(&cluster, Kind::Pod, 10).await;
+    assert_eq!(
+        facts,
+        [
+            "relisting Pod",
+            "pod a",
+            "pod b",
+            "pod c",
+            "relisted Pod",
+            "pod a",
+            "gone b",
+            "relisting Pod",
+            "pod c",
+            "relisted Pod",
+        ]
+    );
+    let paths: Vec<_> =
+        server.asked().into_iter().map(|asked| asked.path).filter(|path| path.contains("/pods?")).collect();
+    assert!(paths[0].contains("limit=2") && paths[1].contains("continue=next"), "{paths:?}");
+    assert!(paths[2].contains("resourceVersion=9") && paths[2].contains("allowWatchBookmarks=true"), "{paths:?}");
+    assert_eq!(cluster.counts().of("list", "pods"), 2);
+    assert!(cluster.health().troubles().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_not_allowed_says_so_and_goes_on_trying() {
+    let forbidden = status(403, "Forbidden", "pods is forbidden: User \"x\" cannot list resource \"pods\"");
+    let server = about("pods", [forbidden.clone(), forbidden, list("1", "", &[pod_json("a")])]);
+    let cluster = server.cluster();
+    let facts = first_facts(&cluster, Kind::Pod, 3).await;
+    assert_eq!(facts, ["relisting Pod", "relisting Pod", "relisting Pod"]);
+    let troubles = cluster.health().troubles();
+    assert!(troubles[&Kind::Pod].contains("list and watch"), "{troubles:?}");
+    let facts = first_facts(&cluster, Kind::Pod, 3).await;
+    assert_eq!(facts, ["relisting Pod", "pod a", "relisted Pod"]);
+    assert!(cluster.health().troubles().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_unreadable_nodeclaim_does_not_hide_the_others() {
+    let mut broken = claim_json("broken");
+    broken["spec"]["requirements"] = json!({ "key": "x" });
+    let server = about("nodeclaims", [list("1", "", &[broken, claim_json("fine")])]);
+    let facts = first_facts(&server.cluster(), Kind::NodeClaim, 4).await;
+    assert!(facts[1].starts_with("claim broken spec.requirements: invalid type"), "{facts:?}");
+    assert_eq!(facts[2], "claim fine ok");
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_kinds_of_nodeclass_are_told_as_one() {
+    let class = |name: &str| json!({ "metadata": { "name": name, "resourceVersion": "1" } });
+    let server = Server::new(move |asked| {
+        let is_watch = asked.path.contains("watch=true");
+        match asked.path.as_str() {
+            path if path.contains("/kwoknodeclasses?") && !is_watch => list("1", "", &[class("a")]),
+            path if path.contains("/othernodeclasses?") && !is_watch => list("1", "", &[class("b")]),
+            _ => quiet(asked),
+        }
+    });
+    let mut options = options();
+    options.classes.push(ClassKind::of::<Value>("other.example", "v1", "OtherNodeClass", "othernodeclasses"));
+    let cluster = KubeCluster::new(server.client(), options);
+    let facts = first_facts(&cluster, Kind::NodeClass, 4).await;
+    assert_eq!(facts, ["relisting NodeClass", "class KWOKNodeClass/a", "class OtherNodeClass/b", "relisted NodeClass"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_without_nodeclasses_has_listed_them_all() {
+    let server = Server::new(quiet);
+    let cluster = KubeCluster::new(server.client(), Options { classes: Vec::new(), ..options() });
+    assert_eq!(first_facts(&cluster, Kind::NodeClass, 2).await, ["relisting NodeClass", "relisted NodeClass"]);
+}
+
+// The check at start.
+
+fn api(asked: &Asked, kwok: bool) -> Reply {
+    let resources = |names: &[&str]| {
+        let list: Vec<_> = names
+            .iter()
+            .map(|n| json!({ "name": n, "singularName": "", "namespaced": false, "kind": "X", "verbs": [] }))
+            .collect();
+        Reply::Json(200, json!({ "kind": "APIResourceList", "groupVersion": "x/v1", "resources": list }))
+    };
+    match asked.path.as_str() {
+        "/version" => Reply::Json(200, json!({ "gitVersion": "v1.36.3", "major": "1", "minor": "36" })),
+        "/apis/karpenter.sh/v1" => resources(&["nodepools", "nodepools/status", "nodeclaims"]),
+        "/apis/karpenter.kwok.sh/v1alpha1" if kwok => resources(&["kwoknodeclasses"]),
+        _ => Reply::Plain(404, None, "404 page not found"),
+    }
+}
+
+#[tokio::test]
+async fn the_check_names_what_is_missing_and_the_command_that_mends_it() {
+    assert_eq!(Server::new(|asked| api(asked, true)).cluster().check().await.unwrap(), "v1.36.3");
+    let error = Server::new(|asked| api(asked, false)).cluster().check().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the cluster lacks the definitions of kwoknodeclasses.karpenter.kwok.sh/v1alpha1; apply them with `joiner crds | kubectl apply -f -`"
+    );
+    let error = Server::new(|_| Reply::Refused).cluster().check().await.unwrap_err();
+    assert!(error.to_string().contains("check KUBECONFIG"), "{error}");
+}
