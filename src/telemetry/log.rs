@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
@@ -38,19 +37,6 @@ pub enum Level {
     Error,
 }
 
-impl FromStr for Level {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        match word {
-            "debug" => Ok(Self::Debug),
-            "" | "info" => Ok(Self::Info),
-            "error" => Ok(Self::Error),
-            other => Err(format!("log level {other:?} is not known; use debug, info or error")),
-        }
-    }
-}
-
 /// Where lines go (one of `LOG_OUTPUT_PATHS`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Output {
@@ -63,20 +49,6 @@ pub enum Output {
 }
 
 impl Output {
-    /// Reads a comma list of `stdout`, `stderr` and paths, as in `LOG_OUTPUT_PATHS`. Empty means standard output.
-    pub fn list(text: &str) -> Vec<Self> {
-        let words: Vec<&str> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
-        if words.is_empty() {
-            return vec![Self::Stdout];
-        }
-        let one = |word: &str| match word {
-            "stdout" => Self::Stdout,
-            "stderr" => Self::Stderr,
-            path => Self::File(path.strip_prefix("file://").unwrap_or(path).into()),
-        };
-        words.into_iter().map(one).collect()
-    }
-
     fn open(&self) -> Result<Box<dyn Write + Send>, Error> {
         Ok(match self {
             Self::Stdout => Box::new(std::io::stdout()),
