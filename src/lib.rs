@@ -30,6 +30,7 @@
 //! admin/       how we are seen: probes, metrics, the actor tree
 //! sim/         a world in a box: an in-memory cluster, kubelets, a scheduler, workloads
 //! telemetry/   how we speak: metrics, log lines, events
+//! command/     what the subcommands do: wiring, nothing else
 //! config/      every flag and variable, documented once
 //! ```
 //!
@@ -43,6 +44,7 @@ pub mod admin;
 pub mod api;
 pub mod clouds;
 pub mod cluster;
+pub mod command;
 pub mod config;
 pub mod core;
 pub mod sim;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use syn::visit::Visit;
 
 /// Who may name whom. A room may always name itself.
-const WALLS: [(&str, &[&str]); 10] = [
+const WALLS: [(&str, &[&str]); 11] = [
     ("core", &[]),
     ("api", &[]),
     ("telemetry", &["core"]),
@@ -17,7 +17,9 @@ const WALLS: [(&str, &[&str]); 10] = [
     ("admin", &["core", "actors", "telemetry"]),
     ("sim", &["core", "api", "clouds", "cluster", "actors", "telemetry", "config"]),
     ("config", &["core", "api", "actors"]),
-    ("main", &["core", "api", "clouds", "cluster", "actors", "admin", "sim", "telemetry", "config"]),
+    ("command", &["core", "api", "clouds", "cluster", "actors", "admin", "sim", "telemetry", "config"]),
+    ("command", &["core", "api", "clouds", "cluster", "actors", "admin", "sim", "telemetry", "config"]),
+    ("main", &["core", "api", "config", "command"]),
 ];
 
 /// Crates that a room must not use, whatever for.

@@ -1,6 +1,7 @@
 //! [`Cluster`] on a real API server.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::BoxStream;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -110,9 +112,23 @@ pub struct KubeCluster {
     lease: Watched,
 }
 
+/// Where a client finds its API server and its credentials.
+#[derive(Clone, Copy, Debug)]
+pub enum ClientFrom<'a> {
+    /// The kubeconfig that KUBECONFIG names, or `~/.kube/config`, or else the ServiceAccount of the pod that this runs in.
+    Found,
+    /// The kubeconfig that KUBECONFIG names, or `~/.kube/config`.
+    Kubeconfig,
+    /// This kubeconfig.
+    File(&'a Path),
+}
+
 /// Why joiner cannot work with a cluster.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CheckError {
+    /// There are no usable credentials.
+    #[error("no cluster to look after: {0}; set KUBECONFIG to a kubeconfig that works, run in a cluster, or try `--cluster simulated`")]
+    Kubeconfig(String),
     /// The API server does not answer.
     #[error("the API server cannot be asked: {0}; check KUBECONFIG or the ServiceAccount")]
     Unreachable(Error),
@@ -135,11 +151,20 @@ impl KubeCluster {
         Self { shared, throttle, lease: Watched::default() }
     }
 
-    /// A client as this room wants it, from KUBECONFIG or the ServiceAccount: without the API library's own retries, which would hold
-    /// an eviction for minutes while a budget forbids it.
-    pub async fn client() -> Result<Client, CheckError> {
+    /// A client as this room wants it: without the API library's own retries, which would hold an eviction for minutes while a budget
+    /// forbids it.
+    pub async fn client(from: ClientFrom<'_>) -> Result<Client, CheckError> {
         let unreachable = |error: &dyn fmt::Display| CheckError::Unreachable(Error::Temporary(error.to_string()));
-        let mut config = Config::infer().await.map_err(|error| unreachable(&error))?;
+        let unreadable = |error: &KubeconfigError| CheckError::Kubeconfig(error.to_string());
+        let options = KubeConfigOptions::default();
+        let mut config = match from {
+            ClientFrom::Found => Config::infer().await.map_err(|error| CheckError::Kubeconfig(error.to_string()))?,
+            ClientFrom::Kubeconfig => Config::from_kubeconfig(&options).await.map_err(|error| unreadable(&error))?,
+            ClientFrom::File(path) => {
+                let kubeconfig = Kubeconfig::read_from(path).map_err(|error| unreadable(&error))?;
+                Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| unreadable(&error))?
+            }
+        };
         config.default_retry = false;
         if let Ok(agent) = concat!("joiner/", env!("CARGO_PKG_VERSION")).parse() {
             config.headers.push((http::header::USER_AGENT, agent));

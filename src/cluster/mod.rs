@@ -29,7 +29,7 @@ use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName
 pub use crate::core::writes::{
     Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding,
 };
-pub use client::{CheckError, KubeCluster, Options};
+pub use client::{CheckError, ClientFrom, KubeCluster, Options};
 pub use counts::{RequestCounts, WatchHealth};
 pub use error::Error;
 

@@ -1,0 +1,105 @@
+//! A joiner that looks after a real cluster: its client, its cloud, its name.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+
+use crate::actors::runtime::Clock;
+use crate::actors::{self, Parts};
+use crate::clouds::Cloud;
+use crate::clouds::catalog;
+use crate::clouds::kwok::Kwok;
+use crate::cluster::{ClientFrom, KubeCluster, Options};
+use crate::config::{self, Cluster, Run, Settings};
+
+/// What a live joiner is made of.
+pub(super) struct Live {
+    /// For the actors.
+    pub parts: Parts,
+    /// For metrics and probes.
+    pub cluster: Arc<KubeCluster>,
+}
+
+/// Connects to the cluster, and checks that it can be worked with.
+pub(super) async fn connect(run: &Run, clock: Clock) -> Result<Live> {
+    let settings = &run.settings;
+    let from = match (&run.cluster, &settings.kubeconfig) {
+        (_, Some(path)) => ClientFrom::File(path),
+        (Cluster::Kubeconfig, None) => ClientFrom::Kubeconfig,
+        (Cluster::Found | Cluster::Simulated(_), None) => ClientFrom::Found,
+    };
+    let client = KubeCluster::client(from).await?;
+    let types = match &settings.instance_types {
+        Some(path) => catalog::read_file(path)?,
+        None => catalog::generated(),
+    };
+    let cloud = match run.cloud {
+        config::Cloud::Kwok => Kwok::new(client.clone(), types),
+        config::Cloud::Simulated => anyhow::bail!(
+            "--cloud simulated has machines in memory only; it goes with --cluster simulated, a real cluster needs --cloud kwok"
+        ),
+    };
+    let identity = identity(settings);
+    let mut options = Options::new(Arc::new(move || clock.now()));
+    options.classes = vec![Kwok::class_kind()];
+    options.restricted_domains = vec!["karpenter.kwok.sh"];
+    options.label_keys = cloud.label_keys();
+    options.qps = f64::from(settings.kube_client_qps);
+    options.burst = settings.kube_client_burst;
+    options.instance.clone_from(&identity);
+    if let Some(election) = &settings.leader_election {
+        options.lease_name.clone_from(&election.name);
+        options.lease_namespace = namespace(election.namespace.as_deref());
+    }
+    let lease_name = options.lease_name.clone();
+    let cluster = Arc::new(KubeCluster::new(client, options));
+    let version = cluster.check().await?;
+    tracing::info!(version, cloud = cloud.name(), "connected to the cluster");
+    let settings = actors::Settings {
+        lease_name,
+        identity,
+        // Two joiners, or two lives of one, must not give two NodeClaims the same name.
+        name_salt: u64::from(std::process::id()) ^ u64::try_from(clock.now().as_nanosecond() & i128::from(u64::MAX)).unwrap_or(0),
+        ..actors_settings(settings)
+    };
+    Ok(Live { parts: Parts { cluster: Arc::clone(&cluster) as _, cloud: Arc::new(cloud), settings, clock }, cluster })
+}
+
+/// What of the settings the actors are told.
+pub(super) fn actors_settings(settings: &Settings) -> actors::Settings {
+    actors::Settings {
+        batch_idle: settings.batch_idle,
+        batch_max: settings.batch_max,
+        leader_election: settings.leader_election.is_some(),
+        nominate: match settings.nominate {
+            config::Nominate::All => actors::Nominate::All,
+            config::Nominate::Contested => actors::Nominate::Contested,
+            config::Nominate::None => actors::Nominate::None,
+        },
+        ..actors::Settings::default()
+    }
+}
+
+/// Name in the lease: that of the pod or host, and something that tells two lives apart.
+fn identity(settings: &Settings) -> String {
+    let host = || std::fs::read_to_string("/etc/hostname").ok().map(|name| name.trim().to_owned());
+    let name = settings.pod_name.clone().or_else(host).filter(|name| !name.is_empty());
+    format!("{}_{}", name.unwrap_or_else(|| "joiner".to_owned()), std::process::id())
+}
+
+/// Namespace of the lease: as told, else the pod's own, else Karpenter's.
+fn namespace(told: Option<&str>) -> String {
+    let own = || std::fs::read_to_string("/var/run/secrets/kubernetes.io/serviceaccount/namespace").ok();
+    told.map(str::to_owned).or_else(own).unwrap_or_else(|| "kube-system".to_owned())
+}
+
+/// Waits for SIGTERM or Ctrl-C.
+pub(super) async fn signal() -> Result<&'static str> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut term = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
+    Ok(tokio::select! {
+        _ = term.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}

@@ -1,0 +1,86 @@
+//! `joiner run`: looks after a cluster until it is told to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::actors::Joiner;
+use crate::actors::runtime::Clock;
+use crate::admin::{self, Check, Sources};
+use crate::config::{Cluster, Run, Settings};
+use crate::telemetry::metrics;
+
+use super::{live, speech};
+
+/// How long writes under way may take to end after SIGTERM: well below the 30 s after which a kubelet kills.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs until SIGTERM or Ctrl-C. `live_bytes` says how much memory the allocator has handed out.
+pub fn run(run: Run, live_bytes: fn() -> u64) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(run.settings.threads.get())
+        .enable_all()
+        .build()
+        .context("cannot start threads")?;
+    runtime.block_on(async move {
+        let clock = Clock::machine();
+        let for_people = matches!(run.cluster, Cluster::Simulated(_));
+        let exporter = speech::set_up(&run.settings, for_people, clock)?;
+        let live = live::connect(&run, clock).await?;
+        let joiner = Joiner::start(live.parts);
+        let sources = sources(&run.settings, &joiner, exporter, live_bytes);
+        serve(joiner, sources, &run.settings).await
+    })
+}
+
+/// Serves probes, metrics and the actor page until a signal comes, and then stops in good order.
+pub(super) async fn serve(joiner: Joiner, sources: Sources, settings: &Settings) -> Result<()> {
+    let ports = admin::Config {
+        host: None,
+        health_port: settings.health_probe_port,
+        metrics_port: settings.metrics_port,
+    };
+    let admin = admin::serve(ports, sources).await?;
+    tracing::info!(metrics = %admin.metrics, probes = %admin.health, "serving; the live tree of actors is at /actors");
+    let signal = live::signal().await?;
+    tracing::info!(signal, "stopping: no new write begins");
+    if !joiner.stop(PATIENCE).await {
+        tracing::warn!("some writes had not ended; their outcome will be found by the next joiner");
+    }
+    admin.stop(Duration::from_secs(1)).await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// What is shown of a joiner.
+pub(super) fn sources(
+    settings: &Settings,
+    joiner: &Joiner,
+    exporter: metrics::Exporter,
+    live_bytes: fn() -> u64,
+) -> Sources {
+    let (boards, clock) = (joiner.boards().clone(), joiner.house().clock);
+    let mut samplers: Vec<admin::Sampler> = vec![Arc::new(move |samples| metrics::sample_process(samples, live_bytes()))];
+    let observed = boards.clone();
+    samplers.push(Arc::new(move |samples| {
+        let (snapshot, catalog) = (observed.snapshot(), observed.catalog());
+        metrics::sample_catalog(samples, &catalog);
+        metrics::sample_costs(samples, &snapshot, &catalog);
+    }));
+    if settings.cluster_state_observability {
+        let observed = boards.clone();
+        samplers.push(Arc::new(move |samples| {
+            let snapshot = observed.snapshot();
+            metrics::sample_pods(samples, &snapshot, clock.now());
+            metrics::sample_nodes(samples, &snapshot, clock.now());
+            metrics::sample_pools(samples, &snapshot);
+            metrics::sample_conditions(samples, &snapshot, clock.now());
+        }));
+    }
+    // A restart mends a lost watch, and nothing else that readiness could ask for: standing by is being ready, too.
+    let listed = Check::new("state", move || {
+        if boards.snapshot().is_complete() { Ok(()) } else { Err("the cluster has not been listed yet".to_owned()) }
+    });
+    Sources { house: joiner.house().clone(), exporter, samplers, alive: Vec::new(), ready: vec![listed] }
+}
