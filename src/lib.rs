@@ -6,3 +6,4 @@ pub mod clouds;
 pub mod cluster;
 pub mod config;
 pub mod core;
+pub mod sim;
