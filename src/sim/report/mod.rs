@@ -1,6 +1,6 @@
 //! The report of a rehearsal: one self-contained HTML page, readable in light and dark, with nothing to fetch.
 //!
-//! [`page`] puts it together, [`series`] thins and sorts what the charts show, [`chart`] draws them with plotters.
+//! `page` puts it together, `series` thins and sorts what the charts show, `chart` draws them with plotters.
 
 mod axis;
 mod chart;
