@@ -18,6 +18,14 @@ mod daemons;
 mod kubelet;
 mod scheduler;
 
+pub mod outcome;
+
+mod figures;
+
+pub mod progress;
+pub mod report;
+pub mod summary;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
