@@ -3,8 +3,20 @@
 //! Nothing in here retries or decides: a conflict, a refusal or a lost answer goes back to the actor as a value. Nothing spawns tasks:
 //! [`Cluster::facts`] is a stream that its reader drives.
 
-pub mod convert;
 mod error;
+
+mod answer;
+mod client;
+mod counts;
+mod events;
+mod evict;
+mod lease;
+mod patch;
+mod request;
+mod throttle;
+mod watch;
+
+pub mod convert;
 
 use std::sync::Arc;
 
@@ -17,6 +29,8 @@ use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName
 pub use crate::core::writes::{
     Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding,
 };
+pub use client::{CheckError, KubeCluster, Options};
+pub use counts::{RequestCounts, WatchHealth};
 pub use error::Error;
 
 /// A Kubernetes API server as joiner needs it. Object-safe; every write is a single request.
@@ -92,3 +106,6 @@ pub trait Cluster: Send + Sync + 'static {
     /// Gives the lease back, if `holder` has it, so that a successor need not wait.
     fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>>;
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,7 +28,7 @@ pub struct Simulated {
 }
 
 struct Shared {
-    catalogue: Vec<InstanceType>,
+    catalogue: Arc<Vec<Arc<InstanceType>>>,
     conduct: Conduct,
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     started: Instant,
@@ -44,6 +44,7 @@ impl Simulated {
         rng: Rng,
     ) -> Self {
         let machines = Mutex::new(Machines::new(rng));
+        let catalogue = Arc::new(catalogue.into_iter().map(Arc::new).collect());
         Self { shared: Arc::new(Shared { catalogue, conduct, clock, started: Instant::now(), machines }) }
     }
 
@@ -190,10 +191,10 @@ impl Cloud for Simulated {
         ]
     }
 
-    fn catalog<'a>(&'a self, _class: &'a NodeClass) -> BoxFuture<'a, Result<Vec<InstanceType>, Error>> {
+    fn catalog<'a>(&'a self, _class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {
         Box::pin(async {
             self.wait().await;
-            Ok(self.shared.catalogue.clone())
+            Ok(Arc::clone(&self.shared.catalogue))
         })
     }
 

@@ -25,6 +25,7 @@ pub use amounts::{capacity, written};
 pub use claim::{claim, read_claim};
 pub use class::{ClassKind, class, read_class};
 pub use daemon::{daemon, read_daemon};
+pub(crate) use draft::seconds;
 pub use draft::{claim_object, condition_object, taint_object};
 pub use namespace::{namespace, read_namespace};
 pub use node::{node, read_node};

@@ -75,8 +75,7 @@ impl Store {
         }
         let pod = Arc::new(pod);
         self.count(None, Some(&pod));
-        let record =
-            PodRecord { pod: Arc::clone(&pod), runs_for: new.runs_for, workload: new.workload };
+        let record = PodRecord { pod: Arc::clone(&pod), runs_for: new.runs_for, workload: new.workload };
         self.touch(&record);
         self.pods.insert(uid.clone(), record);
         self.emit(&Fact::PodSeen(pod));
@@ -132,7 +131,7 @@ impl Store {
         let Some(record) = self.pods.get(uid) else { return Ok(()) };
         match self.verdict(&record.pod) {
             Verdict::Allowed => {
-                let grace = grace(&record.pod.shape);
+                let grace = own_grace(&record.pod.shape);
                 self.end_gracefully(uid, grace);
                 Ok(())
             }
@@ -146,7 +145,7 @@ impl Store {
     /// Deletes a pod. Without a grace period its own is used; a pod without a node goes at once.
     pub fn delete_pod(&mut self, key: &ObjectKey, uid: &PodUid, grace: Option<Duration>) -> Result<(), Error> {
         self.check_pod(key, uid)?;
-        let own = self.pods.get(uid).map_or(Duration::ZERO, |record| grace(&record.pod.shape));
+        let own = self.pods.get(uid).map_or(Duration::ZERO, |record| own_grace(&record.pod.shape));
         self.end_gracefully(uid, grace.unwrap_or(own));
         Ok(())
     }
@@ -251,7 +250,7 @@ impl Store {
 }
 
 /// The grace period of pods of a shape.
-fn grace(shape: &PodShape) -> Duration {
+fn own_grace(shape: &PodShape) -> Duration {
     Duration::from_secs(u64::try_from(shape.grace_seconds).unwrap_or(0))
 }
 

@@ -1,0 +1,82 @@
+//! What an answer of the API server means, or that there was none.
+
+use std::error::Error as _;
+use std::io;
+use std::time::Duration;
+
+use http::StatusCode;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+
+use super::Error;
+use super::request::Request;
+
+/// What an answer that is no success means.
+pub(super) fn refusal(request: &Request, code: StatusCode, retry_after: Option<&str>, body: &[u8]) -> Error {
+    let status: Option<Status> = serde_json::from_slice(body).ok();
+    let message = status
+        .as_ref()
+        .and_then(|status| status.message.clone())
+        .filter(|message| !message.is_empty())
+        .unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
+    let reason = status.as_ref().and_then(|status| status.reason.as_deref()).unwrap_or_default();
+    let object = || request.object.clone();
+    let hinted = status.as_ref().and_then(|status| status.details.as_ref()).and_then(|d| d.retry_after_seconds);
+    let retry_after = retry_after
+        .and_then(|text| text.trim().parse().ok())
+        .or_else(|| hinted.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0))
+        .map(Duration::from_secs);
+    match code.as_u16() {
+        401 => Error::Temporary(format!(
+            "{}: the API server does not accept joiner's credentials ({message}); check its ServiceAccount or kubeconfig",
+            request.object
+        )),
+        // RBAC says that somebody cannot do something; quotas and admission say forbidden too, of the object.
+        403 if message.contains(" cannot ") => {
+            Error::Forbidden { verb: request.verb, group: request.group, resource: request.resource }
+        }
+        403 => Error::Invalid { object: object(), message },
+        404 if request.verb == "create" && request.group == "karpenter.sh" => Error::NotFound(format!(
+            "{}.{} (the definition is missing; apply it with `joiner crds | kubectl apply -f -`)",
+            request.resource, request.group
+        )),
+        404 => Error::NotFound(object()),
+        409 if reason == "AlreadyExists" => Error::Exists(object()),
+        409 if request.guarded => Error::NotFound(object()),
+        409 => Error::Conflict(object()),
+        422 if request.guarded && message.contains("metadata.uid") => Error::NotFound(object()),
+        429 => Error::TooManyRequests { retry_after, message },
+        // More than one PodDisruptionBudget on a pod is answered as an internal error; to callers it is a budget that forbids.
+        500 if request.resource == "pods/eviction" && message.contains("PodDisruptionBudget") => {
+            Error::TooManyRequests { retry_after, message }
+        }
+        // Admission comes before the write.
+        500 if message.contains("failed calling webhook") => Error::Temporary(format!("{}: {message}", request.object)),
+        400..500 if code != StatusCode::REQUEST_TIMEOUT && code != StatusCode::GONE => {
+            Error::Invalid { object: object(), message }
+        }
+        _ => unclear(request, &format!("{code} {message}")),
+    }
+}
+
+/// What it means that there was no answer.
+pub(super) fn silence(request: &Request, error: &kube::Error) -> Error {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(io) = error.downcast_ref::<io::Error>()
+            && matches!(
+                io.kind(),
+                io::ErrorKind::ConnectionRefused | io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable
+            )
+        {
+            return Error::Temporary(format!("{}: the API server cannot be reached ({io})", request.object));
+        }
+        cause = error.source();
+    }
+    unclear(request, &error.to_string())
+}
+
+/// A failure that says nothing about the effect: reads had none, writes may have had one.
+pub(super) fn unclear(request: &Request, what: &str) -> Error {
+    let text = format!("{} {}: {what}", request.verb, request.object);
+    if request.is_write() { Error::Unknown(text) } else { Error::Temporary(text) }
+}

@@ -1,0 +1,387 @@
+//! [`Cluster`] on a real API server.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt};
+use futures::stream::BoxStream;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
+use kube::{Client, Config};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::api::validation::CloudLabels;
+use crate::core::facts::{Claim, ClaimDraft, Fact};
+use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+
+use super::convert::wire::Custom;
+use super::convert::{self, ClassKind, ShapeStore};
+use super::counts::{RequestCounts, WatchHealth};
+use super::lease::Watched;
+use super::request::{JSON, MERGE, Request};
+use super::throttle::Throttle;
+use super::{
+    Announcement, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch, PoolStatusPatch, answer,
+    events, evict, patch, watch,
+};
+
+/// How the client behaves.
+#[derive(Clone)]
+pub struct Options {
+    /// Kinds of NodeClass to watch.
+    pub classes: Vec<ClassKind>,
+    /// Label domains that the cloud keeps to itself.
+    pub restricted_domains: Vec<&'static str>,
+    /// Labels in them that users may ask for all the same.
+    pub label_keys: Vec<&'static str>,
+    /// Requests a second (`KUBE_CLIENT_QPS`); zero means no limit. Watches and the lease are not counted in.
+    pub qps: f64,
+    /// Requests that may be sent at once (`KUBE_CLIENT_BURST`).
+    pub burst: u32,
+    /// How long a request may take.
+    pub timeout: Duration,
+    /// Objects a page while listing.
+    pub page_size: u32,
+    /// Namespace of the leader lease.
+    pub lease_namespace: String,
+    /// Name of the leader lease.
+    pub lease_name: String,
+    /// How long the lease lasts without renewal.
+    pub lease_duration: Duration,
+    /// Who writes Events: `reportingInstance`.
+    pub instance: String,
+    /// The wall clock, for times in leases and Events.
+    pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+impl Options {
+    /// Karpenter's defaults: 200 requests a second, 300 at once, `kube-system/karpenter-leader-election` of 15 s.
+    pub fn new(clock: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
+        Self {
+            classes: Vec::new(),
+            restricted_domains: Vec::new(),
+            label_keys: Vec::new(),
+            qps: 200.0,
+            burst: 300,
+            timeout: Duration::from_secs(30),
+            page_size: 500,
+            lease_namespace: "kube-system".to_owned(),
+            lease_name: "karpenter-leader-election".to_owned(),
+            lease_duration: Duration::from_secs(15),
+            instance: "joiner".to_owned(),
+            clock,
+        }
+    }
+
+    /// What validation of NodePools needs to know of the cloud.
+    pub(super) fn cloud_labels(&self) -> CloudLabels<'_> {
+        CloudLabels { restricted_domains: &self.restricted_domains, well_known: &self.label_keys }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("classes", &self.classes)
+            .field("qps", &self.qps)
+            .field("burst", &self.burst)
+            .field("timeout", &self.timeout)
+            .field("lease", &format_args!("{}/{}", self.lease_namespace, self.lease_name))
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the client and its watches share.
+pub(super) struct Shared {
+    pub(super) client: Client,
+    pub(super) options: Options,
+    pub(super) shapes: ShapeStore,
+    pub(super) counts: Arc<RequestCounts>,
+    pub(super) health: Arc<WatchHealth>,
+}
+
+/// A real API server.
+pub struct KubeCluster {
+    shared: Arc<Shared>,
+    throttle: Throttle,
+    lease: Watched,
+}
+
+/// Why joiner cannot work with a cluster.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CheckError {
+    /// The API server does not answer.
+    #[error("the API server cannot be asked: {0}; check KUBECONFIG or the ServiceAccount")]
+    Unreachable(Error),
+    /// Definitions are missing.
+    #[error("the cluster lacks the definitions of {}; apply them with `joiner crds | kubectl apply -f -`", .0.join(", "))]
+    MissingDefinitions(Vec<String>),
+}
+
+impl KubeCluster {
+    /// A cluster behind a client. Requests are never retried in here; make the client with [`KubeCluster::client`].
+    pub fn new(client: Client, options: Options) -> Self {
+        let throttle = Throttle::new(options.qps, options.burst);
+        let shared = Arc::new(Shared {
+            client,
+            options,
+            shapes: ShapeStore::new(),
+            counts: Arc::default(),
+            health: Arc::default(),
+        });
+        Self { shared, throttle, lease: Watched::default() }
+    }
+
+    /// A client as this room wants it, from KUBECONFIG or the ServiceAccount: without the API library's own retries, which would hold
+    /// an eviction for minutes while a budget forbids it.
+    pub async fn client() -> Result<Client, CheckError> {
+        let unreachable = |error: &dyn fmt::Display| CheckError::Unreachable(Error::Temporary(error.to_string()));
+        let mut config = Config::infer().await.map_err(|error| unreachable(&error))?;
+        config.default_retry = false;
+        if let Ok(agent) = concat!("joiner/", env!("CARGO_PKG_VERSION")).parse() {
+            config.headers.push((http::header::USER_AGENT, agent));
+        }
+        Client::try_from(config).map_err(|error| unreachable(&error))
+    }
+
+    /// Asks for the API server's version and whether all definitions are there; the answer is the version, such as `v1.36.3`.
+    pub async fn check(&self) -> Result<String, CheckError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Version {
+            git_version: String,
+        }
+        let ask = |path: String| Request { path, ..Request::new("get", "", "version", "the API server's version") };
+        let version: Version = self.call(&ask("/version".to_owned())).await.map_err(CheckError::Unreachable)?;
+        let classes = self.shared.options.classes.iter().map(|kind| (kind.group, kind.version, kind.plural));
+        let mut missing = Vec::new();
+        for (group, api_version, plural) in
+            [("karpenter.sh", "v1", "nodepools"), ("karpenter.sh", "v1", "nodeclaims")].into_iter().chain(classes)
+        {
+            let request = ask(format!("/apis/{group}/{api_version}"));
+            let is_there = match self.call::<APIResourceList>(&request).await {
+                Ok(list) => list.resources.iter().any(|resource| resource.name == plural),
+                Err(Error::NotFound(_)) => false,
+                Err(error) => return Err(CheckError::Unreachable(error)),
+            };
+            if !is_there {
+                missing.push(format!("{plural}.{group}/{api_version}"));
+            }
+        }
+        if missing.is_empty() { Ok(version.git_version) } else { Err(CheckError::MissingDefinitions(missing)) }
+    }
+
+    /// Requests sent so far.
+    pub fn counts(&self) -> Arc<RequestCounts> {
+        Arc::clone(&self.shared.counts)
+    }
+
+    /// Which watches are in trouble.
+    pub fn health(&self) -> Arc<WatchHealth> {
+        Arc::clone(&self.shared.health)
+    }
+
+    pub(super) fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    pub(super) fn watched_lease(&self) -> &Watched {
+        &self.lease
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        (self.shared.options.clock)()
+    }
+
+    /// Sends a request when its turn has come, and reads the answer.
+    async fn call<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Error> {
+        self.throttle.pass().await;
+        self.unthrottled(request).await
+    }
+
+    /// Sends a request at once, and reads the answer.
+    pub(super) async fn unthrottled<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Error> {
+        self.shared.counts.count(request.verb, request.resource);
+        let timeout = self.shared.options.timeout;
+        let bytes = tokio::time::timeout(timeout, self.exchange(request))
+            .await
+            .unwrap_or_else(|_| Err(answer::unclear(request, &format!("no answer within {} s", timeout.as_secs()))))?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| answer::unclear(request, &format!("the answer cannot be read ({error})")))
+    }
+
+    async fn exchange(&self, request: &Request) -> Result<Vec<u8>, Error> {
+        let response =
+            self.shared.client.send(request.http()?).await.map_err(|error| answer::silence(request, &error))?;
+        let (head, body) = response.into_parts();
+        let bytes = body.collect_bytes().await.map_err(|error| answer::silence(request, &error))?;
+        if head.status.is_success() {
+            return Ok(bytes.to_vec());
+        }
+        let retry_after = head.headers.get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+        Err(answer::refusal(request, head.status, retry_after, &bytes))
+    }
+
+    /// Sends a request whose answer says nothing but that it worked.
+    async fn tell(&self, request: Request) -> Result<(), Error> {
+        self.call::<Value>(&request).await.map(drop)
+    }
+
+    /// Sends a request that is answered with a NodeClaim.
+    async fn claim(&self, request: Request) -> Result<Arc<Claim>, Error> {
+        let object: Custom = self.call(&request).await?;
+        convert::claim(&object).map(Arc::new).map_err(|error| answer::unclear(&request, &error.to_string()))
+    }
+
+    async fn all_claims(&self) -> Result<Vec<Arc<Claim>>, Error> {
+        #[derive(Deserialize)]
+        struct Page {
+            metadata: PageMetadata,
+            items: Vec<Custom>,
+        }
+        #[derive(Deserialize)]
+        struct PageMetadata {
+            #[serde(rename = "continue", default)]
+            rest: String,
+        }
+        let mut claims = Vec::new();
+        let mut rest = String::new();
+        loop {
+            let mut request = Request::new("list", KARPENTER, "nodeclaims", "NodeClaims").at("");
+            request.path.push_str(&format!("?limit={}", self.options().page_size));
+            if !rest.is_empty() {
+                // Tokens of the API server are URL-safe base64.
+                request.path.push_str(&format!("&continue={rest}"));
+            }
+            let page: Page = self.call(&request).await?;
+            for object in &page.items {
+                let claim = convert::claim(object).map_err(|error| answer::unclear(&request, &error.to_string()))?;
+                claims.push(Arc::new(claim));
+            }
+            rest = page.metadata.rest;
+            if rest.is_empty() {
+                return Ok(claims);
+            }
+        }
+    }
+}
+
+/// Group of NodePools and NodeClaims.
+const KARPENTER: &str = "karpenter.sh";
+
+impl Cluster for KubeCluster {
+    fn facts(&self) -> BoxStream<'static, Fact> {
+        watch::facts(&self.shared)
+    }
+
+    fn create_claim<'a>(&'a self, draft: &'a ClaimDraft) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
+        let request = Request::new("create", KARPENTER, "nodeclaims", format!("NodeClaim {}", draft.name)).at("");
+        self.claim(request.with(JSON, convert::claim_object(draft))).boxed()
+    }
+
+    fn patch_claim<'a>(
+        &'a self,
+        name: &'a ClaimName,
+        patch: &'a ClaimPatch,
+    ) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
+        async move {
+            let object = format!("NodeClaim {name}");
+            let body = patch::claim(&object, patch)?;
+            let request = Request::new("patch", KARPENTER, "nodeclaims", object).at(name.as_str());
+            self.claim(request.with(MERGE, body)).await
+        }
+        .boxed()
+    }
+
+    fn patch_claim_status<'a>(
+        &'a self,
+        name: &'a ClaimName,
+        patch: &'a ClaimStatusPatch,
+    ) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
+        let request =
+            Request::new("patch", KARPENTER, "nodeclaims/status", format!("NodeClaim {name}")).at(name.as_str());
+        self.claim(request.with(MERGE, patch::claim_status(patch))).boxed()
+    }
+
+    fn delete_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<(), Error>> {
+        let request = Request::new("delete", KARPENTER, "nodeclaims", format!("NodeClaim {name}")).at(name.as_str());
+        self.tell(request).boxed()
+    }
+
+    fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
+        self.all_claims().boxed()
+    }
+
+    fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
+        async move {
+            let object = format!("Node {name}");
+            let (content, body) = patch::node(&object, patch)?;
+            self.tell(Request::new("patch", "", "nodes", object).at(name.as_str()).with(content, body)).await
+        }
+        .boxed()
+    }
+
+    fn delete_node<'a>(&'a self, name: &'a NodeName, uid: &'a NodeUid) -> BoxFuture<'a, Result<(), Error>> {
+        let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid.as_str() } });
+        let request = Request::new("delete", "", "nodes", format!("Node {name}")).at(name.as_str());
+        self.tell(request.with(JSON, options).guarded()).boxed()
+    }
+
+    fn patch_pool<'a>(&'a self, name: &'a PoolName, patch: &'a PoolPatch) -> BoxFuture<'a, Result<(), Error>> {
+        let request = Request::new("patch", KARPENTER, "nodepools", format!("NodePool {name}")).at(name.as_str());
+        self.tell(request.with(MERGE, patch::pool(patch))).boxed()
+    }
+
+    fn patch_pool_status<'a>(
+        &'a self,
+        name: &'a PoolName,
+        patch: &'a PoolStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let request =
+            Request::new("patch", KARPENTER, "nodepools/status", format!("NodePool {name}")).at(name.as_str());
+        self.tell(request.with(MERGE, patch::pool_status(patch))).boxed()
+    }
+
+    fn nominate<'a>(
+        &'a self,
+        pod: &'a ObjectKey,
+        uid: &'a PodUid,
+        node: Option<&'a NodeName>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.tell(evict::nomination(pod, uid, node)).boxed()
+    }
+
+    fn evict<'a>(&'a self, pod: &'a ObjectKey, uid: &'a PodUid) -> BoxFuture<'a, Result<(), Error>> {
+        self.tell(evict::eviction(pod, uid)).boxed()
+    }
+
+    fn delete_pod<'a>(
+        &'a self,
+        pod: &'a ObjectKey,
+        uid: &'a PodUid,
+        grace_seconds: i64,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.tell(evict::deletion(pod, uid, grace_seconds)).boxed()
+    }
+
+    fn announce<'a>(&'a self, announcement: &'a Announcement) -> BoxFuture<'a, Result<(), Error>> {
+        self.tell(events::event(announcement, &self.options().instance, self.now())).boxed()
+    }
+
+    fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {
+        self.take_lease(holder).boxed()
+    }
+
+    fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        self.drop_lease(holder).boxed()
+    }
+}
+
+impl fmt::Debug for KubeCluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KubeCluster").field("options", &self.shared.options).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,49 @@
+//! What the client counts about itself, for metrics and probes to read.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::core::facts::Kind;
+
+/// How many requests were sent, by verb (as RBAC names it) and resource (plural, with subresource).
+#[derive(Default, Debug)]
+pub struct RequestCounts(Mutex<BTreeMap<(&'static str, Arc<str>), u64>>);
+
+impl RequestCounts {
+    /// Counts one request.
+    pub(super) fn count(&self, verb: &'static str, resource: &str) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry((verb, resource.into())).or_default() += 1;
+    }
+
+    /// All counts so far.
+    pub fn all(&self) -> BTreeMap<(&'static str, Arc<str>), u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How many requests of a verb and resource were sent.
+    pub fn of(&self, verb: &'static str, resource: &str) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&(verb, resource.into())).copied().unwrap_or(0)
+    }
+}
+
+/// Which watches are in trouble, and why. A watch that fails goes on trying; this is how one sees it.
+#[derive(Default, Debug)]
+pub struct WatchHealth(Mutex<BTreeMap<Kind, String>>);
+
+impl WatchHealth {
+    /// Notes why a watch failed.
+    pub(super) fn failed(&self, kind: Kind, why: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, why);
+    }
+
+    /// Notes that a watch works.
+    pub(super) fn works(&self, kind: Kind) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&kind);
+    }
+
+    /// The kinds whose watch failed and has not worked since, each with the last reason.
+    pub fn troubles(&self) -> BTreeMap<Kind, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

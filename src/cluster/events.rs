@@ -1,0 +1,60 @@
+//! Events, as Karpenter writes them.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::convert::seconds;
+use super::request::{JSON, Request};
+use super::{Announcement, Regarding};
+
+/// Who says so: dashboards and Karpenter's own suites look for this name.
+const COMPONENT: &str = "karpenter";
+/// The most that an Event's message may hold.
+const LONGEST_MESSAGE: usize = 1024;
+/// Where Events about cluster-scoped objects are kept.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// The request that writes an Event.
+pub(super) fn event(announcement: &Announcement, instance: &str, now: Timestamp) -> Request {
+    let (api_version, kind, namespace, name, uid) = match &announcement.regarding {
+        Regarding::Pod(key, uid) => ("v1", "Pod", Some(&*key.namespace), &*key.name, uid.as_str()),
+        Regarding::Node(name, uid) => ("v1", "Node", None, name.as_str(), uid.as_str()),
+        Regarding::Claim(name, uid) => ("karpenter.sh/v1", "NodeClaim", None, name.as_str(), uid.as_str()),
+        Regarding::Pool(name, uid) => ("karpenter.sh/v1", "NodePool", None, name.as_str(), uid.as_str()),
+    };
+    let mut involved = json!({ "apiVersion": api_version, "kind": kind, "name": name, "uid": uid });
+    if let Some(namespace) = namespace {
+        involved["namespace"] = namespace.into();
+    }
+    let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
+    let time = seconds(now);
+    Request::new("create", "", "events", format!("Event {} of {kind} {name}", announcement.reason))
+        .within(namespace, "")
+        .with(
+            JSON,
+            json!({
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": { "generateName": format!("{name}."), "namespace": namespace },
+                "involvedObject": involved,
+                "type": if announcement.warning { "Warning" } else { "Normal" },
+                "reason": announcement.reason,
+                "message": cut(&announcement.message),
+                "source": { "component": COMPONENT },
+                "reportingComponent": COMPONENT,
+                "reportingInstance": instance,
+                "firstTimestamp": time,
+                "lastTimestamp": time,
+                "count": 1,
+            }),
+        )
+}
+
+/// The message, cut where a character ends.
+fn cut(message: &str) -> &str {
+    if message.len() <= LONGEST_MESSAGE {
+        return message;
+    }
+    let end = (0..=LONGEST_MESSAGE).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
+    message.get(..end).unwrap_or_default()
+}

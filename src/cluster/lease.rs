@@ -1,0 +1,138 @@
+//! The leader lease, held the way client-go holds it, so that joiner and Karpenter keep each other out.
+//!
+//! Clocks of other machines are not believed: a lease counts as expired when its record has not changed for its duration as seen from
+//! here.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease as Object;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::request::{JSON, Request};
+use super::{Error, KubeCluster, Lease};
+
+/// What was seen of the lease, and when it was first seen so.
+#[derive(Default, Debug)]
+pub(super) struct Watched(Mutex<Option<Seen>>);
+
+#[derive(Clone, Debug)]
+struct Seen {
+    version: String,
+    at: Instant,
+}
+
+impl Watched {
+    /// When this version of the lease was first seen.
+    fn first_seen(&self, version: &str, now: Instant) -> Instant {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*seen {
+            Some(seen) if seen.version == version => seen.at,
+            _ => {
+                *seen = Some(Seen { version: version.to_owned(), at: now });
+                now
+            }
+        }
+    }
+}
+
+/// Times in a lease have microseconds.
+fn micros(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}
+
+impl KubeCluster {
+    fn lease_request(&self, verb: &'static str, name: &str) -> Request {
+        let options = self.options();
+        Request::new(
+            verb,
+            "coordination.k8s.io",
+            "leases",
+            format!("Lease {}/{}", options.lease_namespace, options.lease_name),
+        )
+        .within(&options.lease_namespace, name)
+    }
+
+    async fn read_lease(&self) -> Result<Option<Object>, Error> {
+        match self.unthrottled(&self.lease_request("get", &self.options().lease_name)).await {
+            Ok(object) => Ok(Some(object)),
+            Err(Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The lease with a new spec; labels, annotations and version stay as they were read.
+    fn lease_object(&self, old: Option<&Object>, spec: &Value) -> Value {
+        let options = self.options();
+        let metadata = old.map_or_else(
+            || json!({ "name": options.lease_name, "namespace": options.lease_namespace }),
+            |old| json!(old.metadata),
+        );
+        json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec })
+    }
+
+    /// Takes or renews the lease, if it is free, expired or ours.
+    pub(super) async fn take_lease(&self, holder: &str) -> Result<Lease, Error> {
+        let old = self.read_lease().await?;
+        let now = Instant::now();
+        let spec = old.as_ref().and_then(|lease| lease.spec.clone()).unwrap_or_default();
+        let current = spec.holder_identity.clone().unwrap_or_default();
+        if let Some(old) = &old {
+            let version = old.metadata.resource_version.clone().unwrap_or_default();
+            let seen = self.watched_lease().first_seen(&version, now);
+            let seconds = u64::try_from(spec.lease_duration_seconds.unwrap_or(0)).unwrap_or(0);
+            let remaining = (seen + Duration::from_secs(seconds)).saturating_duration_since(now);
+            if !current.is_empty() && current != holder && !remaining.is_zero() {
+                return Ok(Lease { holder: current, remaining });
+            }
+        }
+        let duration = self.options().lease_duration;
+        let time = micros(self.now());
+        let is_ours = current == holder;
+        let acquired = spec.acquire_time.as_ref().filter(|_| is_ours).map(|time| micros(time.0));
+        let transitions = spec.lease_transitions.unwrap_or(0) + i32::from(old.is_some() && !is_ours);
+        let body = self.lease_object(
+            old.as_ref(),
+            &json!({
+                "holderIdentity": holder,
+                "leaseDurationSeconds": duration.as_secs(),
+                "acquireTime": acquired.as_ref().unwrap_or(&time),
+                "renewTime": time,
+                "leaseTransitions": transitions,
+            }),
+        );
+        let request = match &old {
+            Some(_) => self.lease_request("update", &self.options().lease_name),
+            None => self.lease_request("create", ""),
+        };
+        let written: Object = self.unthrottled(&request.with(JSON, body)).await?;
+        self.watched_lease().first_seen(written.metadata.resource_version.as_deref().unwrap_or_default(), now);
+        // Others count from when they see the record, which is later than `now`: never less than what is said here.
+        Ok(Lease { holder: holder.to_owned(), remaining: (now + duration).saturating_duration_since(Instant::now()) })
+    }
+
+    /// Gives the lease back: nobody holds it, and it lasts no longer than a second.
+    pub(super) async fn drop_lease(&self, holder: &str) -> Result<(), Error> {
+        let Some(old) = self.read_lease().await? else { return Ok(()) };
+        let spec = old.spec.clone().unwrap_or_default();
+        if spec.holder_identity.as_deref() != Some(holder) {
+            return Ok(());
+        }
+        let time = micros(self.now());
+        let body = self.lease_object(
+            Some(&old),
+            &json!({
+                "holderIdentity": "",
+                "leaseDurationSeconds": 1,
+                "acquireTime": time,
+                "renewTime": time,
+                "leaseTransitions": spec.lease_transitions.unwrap_or(0),
+            }),
+        );
+        let request = self.lease_request("update", &self.options().lease_name);
+        let _: Value = self.unthrottled(&request.with(JSON, body)).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! Patches as JSON.
+
+use serde_json::{Map, Value, json};
+
+use crate::core::labels::Labels;
+
+use super::convert::{condition_object, taint_object, written};
+use super::request::{MERGE, STRATEGIC};
+use super::{ClaimPatch, ClaimStatusPatch, Error, NodePatch, PoolPatch, PoolStatusPatch};
+
+/// Metadata of a patch: only what changes.
+struct Metadata(Map<String, Value>);
+
+impl Metadata {
+    fn new(version: Option<&std::sync::Arc<str>>) -> Self {
+        let mut fields = Map::new();
+        if let Some(version) = version {
+            fields.insert("resourceVersion".to_owned(), Value::from(&**version));
+        }
+        Self(fields)
+    }
+
+    fn texts(mut self, field: &str, texts: &Labels) -> Self {
+        if !texts.is_empty() {
+            let texts: Map<_, _> = texts.iter().map(|(k, v)| (k.to_string(), Value::from(&**v))).collect();
+            self.0.insert(field.to_owned(), texts.into());
+        }
+        self
+    }
+
+    fn finalizers(mut self, names: Option<&Vec<std::sync::Arc<str>>>) -> Self {
+        if let Some(names) = names {
+            self.0.insert("finalizers".to_owned(), names.iter().map(|name| Value::from(&**name)).collect());
+        }
+        self
+    }
+
+    fn into_patch(self) -> Map<String, Value> {
+        Map::from_iter([("metadata".to_owned(), self.0.into())])
+    }
+}
+
+/// A list is replaced as a whole, which without a version would undo what others have written to it.
+fn guarded(object: &str, has_lists: bool, has_version: bool) -> Result<(), Error> {
+    if has_lists && !has_version {
+        return Err(Error::Invalid {
+            object: object.to_owned(),
+            message: "a patch of finalizers, taints or owners needs the resourceVersion that it was made from"
+                .to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// A change of a NodeClaim's metadata.
+pub(super) fn claim(object: &str, patch: &ClaimPatch) -> Result<Value, Error> {
+    guarded(object, patch.finalizers.is_some(), patch.version.is_some())?;
+    let metadata = Metadata::new(patch.version.as_ref())
+        .texts("labels", &patch.labels)
+        .texts("annotations", &patch.annotations)
+        .finalizers(patch.finalizers.as_ref());
+    Ok(metadata.into_patch().into())
+}
+
+/// A change of a NodeClaim's status.
+pub(super) fn claim_status(patch: &ClaimStatusPatch) -> Value {
+    let mut status = Map::new();
+    let mut set = |field: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            status.insert(field.to_owned(), value);
+        }
+    };
+    set("providerID", patch.provider_id.as_ref().map(|id| id.as_str().into()));
+    set("nodeName", patch.node.as_ref().map(|name| name.as_str().into()));
+    set("imageID", patch.image.as_ref().map(|image| Value::from(&**image)));
+    set("capacity", patch.capacity.as_ref().map(|amounts| json!(written(amounts))));
+    set("allocatable", patch.allocatable.as_ref().map(|amounts| json!(written(amounts))));
+    set("lastPodEventTime", patch.last_pod_event.map(|time| super::convert::seconds(time).into()));
+    set("conditions", patch.conditions.as_ref().map(|all| all.iter().map(condition_object).collect()));
+    with_status(patch.version.as_ref(), status)
+}
+
+/// A change of a Node's metadata and taints, and the kind of patch it is.
+///
+/// An owner is added with a strategic merge patch, which merges owners by UID, so that the list need not be read first. In it, taints
+/// are replaced by directive; finalizers can only be added, which is all that happens when a NodeClaim takes its Node over.
+pub(super) fn node(object: &str, patch: &NodePatch) -> Result<(&'static str, Value), Error> {
+    let has_lists = patch.finalizers.is_some() || patch.taints.is_some() || patch.owner.is_some();
+    guarded(object, has_lists, patch.version.is_some())?;
+    let mut metadata = Metadata::new(patch.version.as_ref())
+        .texts("labels", &patch.labels)
+        .texts("annotations", &patch.annotations)
+        .finalizers(patch.finalizers.as_ref());
+    if let Some((name, uid)) = &patch.owner {
+        metadata.0.insert(
+            "ownerReferences".to_owned(),
+            json!([{
+                "apiVersion": "karpenter.sh/v1",
+                "kind": "NodeClaim",
+                "name": name.as_str(),
+                "uid": uid.as_str(),
+                "blockOwnerDeletion": true,
+            }]),
+        );
+    }
+    let mut body = metadata.into_patch();
+    if let Some(taints) = &patch.taints {
+        let directive = patch.owner.as_ref().map(|_| json!({ "$patch": "replace" }));
+        let taints: Vec<Value> = directive.into_iter().chain(taints.iter().map(taint_object)).collect();
+        body.insert("spec".to_owned(), json!({ "taints": taints }));
+    }
+    Ok((if patch.owner.is_some() { STRATEGIC } else { MERGE }, body.into()))
+}
+
+/// A change of a NodePool's annotations.
+pub(super) fn pool(patch: &PoolPatch) -> Value {
+    Metadata::new(None).texts("annotations", &patch.annotations).into_patch().into()
+}
+
+/// A change of a NodePool's status.
+pub(super) fn pool_status(patch: &PoolStatusPatch) -> Value {
+    let mut status = Map::new();
+    let mut set = |field: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            status.insert(field.to_owned(), value);
+        }
+    };
+    set("nodes", patch.nodes.map(Value::from));
+    set("resources", patch.resources.as_ref().map(|amounts| json!(written(amounts))));
+    set("nodeClassObservedGeneration", patch.class_generation.map(Value::from));
+    set("conditions", patch.conditions.as_ref().map(|all| all.iter().map(condition_object).collect()));
+    with_status(patch.version.as_ref(), status)
+}
+
+fn with_status(version: Option<&std::sync::Arc<str>>, status: Map<String, Value>) -> Value {
+    let metadata = Metadata::new(version);
+    let mut body = if metadata.0.is_empty() { Map::new() } else { metadata.into_patch() };
+    body.insert("status".to_owned(), status.into());
+    body.into()
+}

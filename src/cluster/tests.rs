@@ -1,0 +1,1 @@
+//! The client against an API server in a box.

@@ -1,0 +1,234 @@
+//! Watches: one per kind, each healing its own gaps, merged into one stream of facts.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use kube::core::ApiResource;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, DefaultBackoff, Event};
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+
+use crate::core::facts::{Fact, Kind, NodeClass};
+use crate::core::ids::{ClassRef, NodeName, ObjectKey, PodUid, PoolName};
+
+use super::client::Shared;
+use super::convert::wire::{self, Custom};
+use super::convert::{self, ClassKind, Unreadable};
+
+/// Everything that happens, of every kind.
+pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
+    let client = || shared.client.clone();
+    let custom = |kind: &str, plural: &str| {
+        let resource = ApiResource {
+            group: "karpenter.sh".to_owned(),
+            version: "v1".to_owned(),
+            api_version: "karpenter.sh/v1".to_owned(),
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+        };
+        Api::<Custom>::all_with(client(), &resource)
+    };
+    let own = Arc::clone(shared);
+    let pods = watch(shared, Api::<wire::Pod>::all(client()), Kind::Pod, "pods", move |event| match event {
+        Change::Seen(pod) => convert::pod(&pod, &own.shapes).map(|pod| Fact::PodSeen(Arc::new(pod))),
+        Change::Gone(pod) => Ok(Fact::PodGone(PodUid::from(pod.metadata.uid.unwrap_or_default()))),
+    });
+    let nodes = watch(shared, Api::<wire::Node>::all(client()), Kind::Node, "nodes", |event| match event {
+        Change::Seen(node) => convert::node(&node).map(|node| Fact::NodeSeen(Arc::new(node))),
+        Change::Gone(node) => Ok(Fact::NodeGone(NodeName::from(node.metadata.name.unwrap_or_default()))),
+    });
+    let claims = watch(shared, custom("NodeClaim", "nodeclaims"), Kind::NodeClaim, "nodeclaims", |event| match event {
+        Change::Seen(claim) => convert::claim(&claim).map(|claim| Fact::ClaimSeen(Arc::new(claim))),
+        Change::Gone(claim) => Ok(Fact::ClaimGone(claim.metadata.name.unwrap_or_default().into())),
+    });
+    let own = Arc::clone(shared);
+    let pools = watch(shared, custom("NodePool", "nodepools"), Kind::NodePool, "nodepools", move |event| match event {
+        Change::Seen(pool) => {
+            convert::pool(&pool, &own.options.cloud_labels()).map(|pool| Fact::PoolSeen(Arc::new(pool)))
+        }
+        Change::Gone(pool) => Ok(Fact::PoolGone(PoolName::from(pool.metadata.name.unwrap_or_default()))),
+    });
+    let own = Arc::clone(shared);
+    let daemons =
+        watch(shared, Api::<wire::DaemonSet>::all(client()), Kind::DaemonSet, "daemonsets", move |event| match event {
+            Change::Seen(daemon) => {
+                convert::daemon(&daemon, &own.shapes).map(|daemon| Fact::DaemonSeen(Arc::new(daemon)))
+            }
+            Change::Gone(daemon) => Ok(Fact::DaemonGone(ObjectKey::new(
+                daemon.metadata.namespace.unwrap_or_default(),
+                daemon.metadata.name.unwrap_or_default(),
+            ))),
+        });
+    let namespaces =
+        watch(shared, Api::<wire::Namespace>::all(client()), Kind::Namespace, "namespaces", |event| match event {
+            Change::Seen(namespace) => {
+                convert::namespace(&namespace).map(|(name, labels)| Fact::NamespaceSeen(name, labels))
+            }
+            Change::Gone(namespace) => Ok(Fact::NamespaceGone(namespace.metadata.name.unwrap_or_default().into())),
+        });
+    stream::select_all([pods, nodes, claims, pools, classes(shared), daemons, namespaces]).boxed()
+}
+
+/// What happened to an object.
+enum Change<K> {
+    Seen(K),
+    Gone(K),
+}
+
+fn events<K>(client_page: Option<u32>, api: Api<K>) -> impl futures::Stream<Item = watcher::Result<Event<K>>> + Send
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let config = watcher::Config { page_size: client_page, ..watcher::Config::default() };
+    watcher::watcher(api, config).backoff(DefaultBackoff::default())
+}
+
+/// The facts of one kind.
+fn watch<K, F>(shared: &Arc<Shared>, api: Api<K>, kind: Kind, plural: &'static str, fold: F) -> BoxStream<'static, Fact>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+    F: Fn(Change<K>) -> Result<Fact, Unreadable> + Send + 'static,
+{
+    let shared = Arc::clone(shared);
+    events(Some(shared.options.page_size), api)
+        .filter_map(move |event| {
+            let event = shared.observed(kind, plural, event);
+            let fact = event.and_then(|event| match event {
+                Event::Init => Some(Fact::Relisting(kind)),
+                Event::InitDone => Some(Fact::Relisted(kind)),
+                Event::InitApply(object) | Event::Apply(object) => {
+                    fold(Change::Seen(object)).map_err(|error| shared.health.failed(kind, error.to_string())).ok()
+                }
+                Event::Delete(object) => fold(Change::Gone(object)).ok(),
+            });
+            futures::future::ready(fact)
+        })
+        .boxed()
+}
+
+/// NodeClasses of all kinds that the cloud understands, as if they were one kind.
+///
+/// A list that starts over says that what is not seen again is gone; with several kinds behind one, that holds only if the other kinds'
+/// objects are said again too. NodeClasses are few: they are kept here for it.
+fn classes(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
+    let kinds = shared.options.classes.clone();
+    if kinds.is_empty() {
+        return stream::iter([Fact::Relisting(Kind::NodeClass), Fact::Relisted(Kind::NodeClass)])
+            .chain(stream::pending())
+            .boxed();
+    }
+    let streams = kinds.iter().enumerate().map(|(at, kind)| {
+        let shared = Arc::clone(shared);
+        let api = Api::<Custom>::all_with(shared.client.clone(), &kind.resource());
+        let plural = kind.plural;
+        events(Some(shared.options.page_size), api)
+            .filter_map(move |event| {
+                futures::future::ready(shared.observed(Kind::NodeClass, plural, event).map(|event| (at, event)))
+            })
+            .boxed()
+    });
+    let merged = stream::select_all(streams);
+    let mut shelves: Vec<Shelf> = kinds.iter().map(|_| Shelf::default()).collect();
+    let health = Arc::clone(&shared.health);
+    merged
+        .flat_map(move |(at, event)| {
+            let facts = fold_class(&mut shelves, at, &kinds[at], event).unwrap_or_else(|error| {
+                health.failed(Kind::NodeClass, error.to_string());
+                Vec::new()
+            });
+            stream::iter(facts)
+        })
+        .boxed()
+}
+
+/// The NodeClasses of one kind.
+#[derive(Default)]
+struct Shelf {
+    known: BTreeMap<ClassRef, Arc<NodeClass>>,
+    listing: BTreeMap<ClassRef, Arc<NodeClass>>,
+    is_listed: bool,
+}
+
+fn fold_class(
+    shelves: &mut [Shelf],
+    at: usize,
+    kind: &ClassKind,
+    event: Event<Custom>,
+) -> Result<Vec<Fact>, Unreadable> {
+    let Some(shelf) = shelves.get_mut(at) else { return Ok(Vec::new()) };
+    match event {
+        Event::Init => {
+            shelf.listing.clear();
+            Ok(Vec::new())
+        }
+        Event::InitApply(object) => {
+            let class = Arc::new(convert::class(&object, kind)?);
+            shelf.listing.insert(class.reference.clone(), class);
+            Ok(Vec::new())
+        }
+        Event::InitDone => {
+            shelf.known = std::mem::take(&mut shelf.listing);
+            shelf.is_listed = true;
+            if shelves.iter().any(|shelf| !shelf.is_listed) {
+                return Ok(Vec::new());
+            }
+            let all = shelves.iter().flat_map(|shelf| shelf.known.values()).cloned().map(Fact::ClassSeen);
+            let facts = std::iter::once(Fact::Relisting(Kind::NodeClass)).chain(all);
+            Ok(facts.chain([Fact::Relisted(Kind::NodeClass)]).collect())
+        }
+        Event::Apply(object) => {
+            let class = Arc::new(convert::class(&object, kind)?);
+            shelf.known.insert(class.reference.clone(), Arc::clone(&class));
+            Ok(vec![Fact::ClassSeen(class)])
+        }
+        Event::Delete(object) => {
+            let reference = kind.reference(object.metadata.name.unwrap_or_default());
+            shelf.known.remove(&reference);
+            Ok(vec![Fact::ClassGone(reference)])
+        }
+    }
+}
+
+impl Shared {
+    /// Counts and notes what a watch reports; errors end here, the watch goes on by itself.
+    fn observed<K>(&self, kind: Kind, plural: &'static str, event: watcher::Result<Event<K>>) -> Option<Event<K>> {
+        match event {
+            Ok(event) => {
+                match event {
+                    Event::Init => self.counts.count("list", plural),
+                    Event::InitDone => self.counts.count("watch", plural),
+                    _ => {}
+                }
+                if !matches!(event, Event::Init) {
+                    self.health.works(kind);
+                }
+                Some(event)
+            }
+            Err(error) => {
+                self.health.failed(kind, troubles(plural, &error));
+                None
+            }
+        }
+    }
+}
+
+/// What is wrong with a watch, and the remedy where there is one.
+fn troubles(plural: &str, error: &watcher::Error) -> String {
+    let code = match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => status.code,
+        _ => 0,
+    };
+    let remedy = match code {
+        403 => "; give joiner's ClusterRole the verbs list and watch on it",
+        404 => "; apply the definitions with `joiner crds | kubectl apply -f -`",
+        _ => "",
+    };
+    format!("watch of {plural}: {error}{remedy}")
+}
