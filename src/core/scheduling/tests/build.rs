@@ -14,9 +14,8 @@ use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 
-use super::super::{Exclusions, Plan, Problem, Settings, solve};
+use super::super::{Exclusions, Plan, Problem, Settings, check, solve};
 
-pub(in super::super) const GIB: i64 = 1000 << 30;
 pub(in super::super) const MIB: i64 = 1000 << 20;
 
 /// CPU in thousandths and memory in MiB.
@@ -284,7 +283,10 @@ impl Scene {
 
     /// Solves and checks.
     pub(in super::super) fn solve(&self) -> Plan {
-        solve(&self.problem())
+        let plan = solve(&self.problem());
+        let violations = check(&self.problem(), &plan);
+        assert!(violations.is_empty(), "{violations:#?}");
+        plan
     }
 }
 

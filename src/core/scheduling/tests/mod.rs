@@ -3,3 +3,5 @@
 mod build;
 
 mod basics;
+mod price;
+mod topology;
