@@ -1,7 +1,7 @@
 //! [`Cluster`] on a real API server.
 
 use std::fmt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -119,15 +119,17 @@ pub enum ClientFrom<'a> {
     Found,
     /// The kubeconfig that KUBECONFIG names, or `~/.kube/config`.
     Kubeconfig,
-    /// This kubeconfig.
-    File(&'a Path),
+    /// These kubeconfigs, of which the first to say something counts.
+    Files(&'a [PathBuf]),
 }
 
 /// Why joiner cannot work with a cluster.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CheckError {
     /// There are no usable credentials.
-    #[error("no cluster to look after: {0}; set KUBECONFIG to a kubeconfig that works, run in a cluster, or try `--cluster simulated`")]
+    #[error(
+        "no cluster to look after: {0}; set KUBECONFIG to a kubeconfig that works, run in a cluster, or try `--cluster simulated`"
+    )]
     Kubeconfig(String),
     /// The API server does not answer.
     #[error("the API server cannot be asked: {0}; check KUBECONFIG or the ServiceAccount")]
@@ -160,8 +162,12 @@ impl KubeCluster {
         let mut config = match from {
             ClientFrom::Found => Config::infer().await.map_err(|error| CheckError::Kubeconfig(error.to_string()))?,
             ClientFrom::Kubeconfig => Config::from_kubeconfig(&options).await.map_err(|error| unreadable(&error))?,
-            ClientFrom::File(path) => {
-                let kubeconfig = Kubeconfig::read_from(path).map_err(|error| unreadable(&error))?;
+            ClientFrom::Files(paths) => {
+                let mut kubeconfig = Kubeconfig::default();
+                for path in paths {
+                    let next = Kubeconfig::read_from(path).and_then(|next| kubeconfig.merge(next));
+                    kubeconfig = next.map_err(|error| unreadable(&error))?;
+                }
                 Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| unreadable(&error))?
             }
         };

@@ -6,9 +6,11 @@ use anyhow::{Context, Result};
 
 use crate::actors::runtime::Clock;
 use crate::actors::{self, Parts};
+use crate::api::classes::kwok::KwokNodeClass;
 use crate::clouds::Cloud;
 use crate::clouds::catalog;
-use crate::clouds::kwok::Kwok;
+use crate::clouds::kwok::{CLASS_GROUP, CLASS_KIND, Kwok};
+use crate::cluster::convert::ClassKind;
 use crate::cluster::{ClientFrom, KubeCluster, Options};
 use crate::config::{self, Cluster, Run, Settings};
 
@@ -23,10 +25,10 @@ pub(super) struct Live {
 /// Connects to the cluster, and checks that it can be worked with.
 pub(super) async fn connect(run: &Run, clock: Clock) -> Result<Live> {
     let settings = &run.settings;
-    let from = match (&run.cluster, &settings.kubeconfig) {
-        (_, Some(path)) => ClientFrom::File(path),
-        (Cluster::Kubeconfig, None) => ClientFrom::Kubeconfig,
-        (Cluster::Found | Cluster::Simulated(_), None) => ClientFrom::Found,
+    let from = match (&run.cluster, settings.kubeconfig.as_slice()) {
+        (_, paths @ [_, ..]) => ClientFrom::Files(paths),
+        (Cluster::Kubeconfig, []) => ClientFrom::Kubeconfig,
+        (Cluster::Found | Cluster::Simulated(_), []) => ClientFrom::Found,
     };
     let client = KubeCluster::client(from).await?;
     let types = match &settings.instance_types {
@@ -41,7 +43,7 @@ pub(super) async fn connect(run: &Run, clock: Clock) -> Result<Live> {
     };
     let identity = identity(settings);
     let mut options = Options::new(Arc::new(move || clock.now()));
-    options.classes = vec![Kwok::class_kind()];
+    options.classes = vec![ClassKind::of::<KwokNodeClass>(CLASS_GROUP, "v1alpha1", CLASS_KIND, "kwoknodeclasses")];
     options.restricted_domains = vec!["karpenter.kwok.sh"];
     options.label_keys = cloud.label_keys();
     options.qps = f64::from(settings.kube_client_qps);
@@ -59,7 +61,8 @@ pub(super) async fn connect(run: &Run, clock: Clock) -> Result<Live> {
         lease_name,
         identity,
         // Two joiners, or two lives of one, must not give two NodeClaims the same name.
-        name_salt: u64::from(std::process::id()) ^ u64::try_from(clock.now().as_nanosecond() & i128::from(u64::MAX)).unwrap_or(0),
+        name_salt: u64::from(std::process::id())
+            ^ u64::try_from(clock.now().as_nanosecond() & i128::from(u64::MAX)).unwrap_or(0),
         ..actors_settings(settings)
     };
     Ok(Live { parts: Parts { cluster: Arc::clone(&cluster) as _, cloud: Arc::new(cloud), settings, clock }, cluster })

@@ -36,11 +36,8 @@ pub fn run(run: Run, live_bytes: fn() -> u64) -> Result<()> {
 
 /// Serves probes, metrics and the actor page until a signal comes, and then stops in good order.
 pub(super) async fn serve(joiner: Joiner, sources: Sources, settings: &Settings) -> Result<()> {
-    let ports = admin::Config {
-        host: None,
-        health_port: settings.health_probe_port,
-        metrics_port: settings.metrics_port,
-    };
+    let ports =
+        admin::Config { host: None, health_port: settings.health_probe_port, metrics_port: settings.metrics_port };
     let admin = admin::serve(ports, sources).await?;
     tracing::info!(metrics = %admin.metrics, probes = %admin.health, "serving; the live tree of actors is at /actors");
     let signal = live::signal().await?;
@@ -61,7 +58,8 @@ pub(super) fn sources(
     live_bytes: fn() -> u64,
 ) -> Sources {
     let (boards, clock) = (joiner.boards().clone(), joiner.house().clock);
-    let mut samplers: Vec<admin::Sampler> = vec![Arc::new(move |samples| metrics::sample_process(samples, live_bytes()))];
+    let mut samplers: Vec<admin::Sampler> =
+        vec![Arc::new(move |samples| metrics::sample_process(samples, live_bytes()))];
     let observed = boards.clone();
     samplers.push(Arc::new(move |samples| {
         let (snapshot, catalog) = (observed.snapshot(), observed.catalog());

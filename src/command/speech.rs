@@ -26,7 +26,11 @@ pub(super) fn set_up(settings: &Settings, for_people: bool, clock: Clock) -> Res
             LogOutput::File(path) => Output::File(path.clone()),
         })
         .collect();
-    let format = if for_people && std::io::stdout().is_terminal() { Format::People } else { Format::Json };
+    let format = if for_people {
+        Format::Human { colour: std::io::stdout().is_terminal() }
+    } else {
+        Format::Json { commit: option_env!("JOINER_COMMIT") }
+    };
     log::install(level, format, &outputs, Arc::new(move || clock.now()))?;
     let exporter = Exporter::install()?;
     for warning in &settings.warnings {
