@@ -10,7 +10,7 @@ use crate::clouds::SoldOut;
 use crate::core::facts::{Catalog as Published, InstanceType, Offering};
 use crate::core::ids::ClassRef;
 
-use super::protocol::{Called, CatalogMsg, ClaimsMsg, ProvisionerMsg};
+use super::protocol::{BatcherMsg, Called, CatalogMsg, ClaimsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -139,7 +139,10 @@ impl Catalog {
         }
         next.epoch = before.epoch + 1;
         board.send_replace(Arc::new(next));
-        self.wiring.slots.provisioner.cast(ProvisionerMsg::SupplyChanged);
+        // New offerings are as good as new pods: who waits for one should not wait for the next round.
+        if !snapshot.pending.is_empty() {
+            self.wiring.slots.batcher.cast(BatcherMsg::PodsPending);
+        }
         // NodeClaims that were seen before their class's instance types wait for them.
         let waiting =
             snapshot.claims.values().filter(|claim| claim.provider_id.is_none()).map(|claim| claim.name.clone());

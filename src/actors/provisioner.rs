@@ -25,6 +25,8 @@ use super::tree::Wiring;
 const CATCH_UP: Duration = Duration::from_millis(50);
 /// What was created and is not seen after this long is not waited for any more: it was deleted at once, or the watch has a gap.
 const CATCH_UP_AT_MOST: Duration = Duration::from_secs(10);
+/// After its start joiner waits this long for the cloud to tell its instance types, before it says of pods that nothing can be bought.
+const CATALOG_AT_MOST: Duration = Duration::from_secs(10);
 /// Shortest pause between two solves that only try again what was refused (Karpenter reconsiders pods every 10 s).
 const RECONSIDER: Duration = Duration::from_secs(10);
 /// How often a NodeClaim is tried to be written whose answer got lost. Its name is fixed, so that writing it twice makes one object.
@@ -47,6 +49,7 @@ pub(super) struct Provisioner {
     last: Option<String>,
     timeline: Vec<(Timestamp, String)>,
     said: Dedupe,
+    born: Instant,
 }
 
 #[derive(Debug)]
@@ -70,6 +73,11 @@ impl Provisioner {
         }
         self.awaited.retain(|name, since| !snapshot.claims.contains_key(name) && since.elapsed() < CATCH_UP_AT_MOST);
         if !self.awaited.is_empty() {
+            self.again = true;
+            self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
+            return;
+        }
+        if self.born.elapsed() < CATALOG_AT_MOST && self.is_catalog_on_its_way() {
             self.again = true;
             self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
             return;
@@ -102,6 +110,15 @@ impl Provisioner {
             (plan, violations)
         };
         cx.compute(work, move |result| ProvisionerMsg::Solved(op, result.map(Box::new)));
+    }
+
+    /// Whether a NodeClass is there whose instance types the cloud has not yet told.
+    fn is_catalog_on_its_way(&self) -> bool {
+        let (snapshot, catalog) = (self.wiring.boards.snapshot(), self.wiring.boards.catalog());
+        snapshot.pools.values().any(|pool| {
+            let class = &pool.template.class;
+            snapshot.classes.contains_key(class) && !catalog.classes.contains_key(class)
+        })
     }
 
     fn solved(&mut self, result: Result<Box<(Plan, Vec<String>)>, String>, cx: &Cx<ProvisionerMsg>) {
@@ -290,6 +307,7 @@ impl Behaviour for Provisioner {
             last: None,
             timeline: Vec::new(),
             said: Dedupe::new(),
+            born: Instant::now(),
         }
     }
 

@@ -89,6 +89,8 @@ impl Fold {
                         || old.is_ready() != pool.is_ready()
                         || old.deleting != pool.deleting
                 });
+                // A pool that can now be used is as good as a new pod: who waits for one should not wait for the next round.
+                self.news.pending |= supply && pool.is_ready() && !self.snapshot.pending.is_empty();
                 self.news.supply |= supply;
                 self.news.pools = true;
                 self.snapshot.pools.insert(pool.name.clone(), pool);

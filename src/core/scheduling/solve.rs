@@ -323,7 +323,8 @@ impl<'p> Run<'p> {
             .into_iter()
             .map(|(pod, reasons)| Refusal { pod: self.world.pods[pod].uid.clone(), reasons })
             .collect();
-        plan.price = plan.claims.iter().map(|claim| claim.price).sum();
+        // An empty sum of floats is -0.0.
+        plan.price = plan.claims.iter().map(|claim| claim.price).fold(0.0, |sum, price| sum + price);
         plan
     }
 }
