@@ -6,6 +6,7 @@
 
 pub mod catalog;
 mod error;
+pub mod kwok;
 
 use futures::future::BoxFuture;
 
