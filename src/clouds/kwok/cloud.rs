@@ -159,11 +159,8 @@ impl Cloud for Kwok {
             // Asked before the Node, so that one that appears in between is not missed.
             let booting = self.boots.get(id);
             let node = self.node(name).await?;
-            Ok(node
-                .as_ref()
-                .and_then(machine)
-                .filter(|machine| !machine.deleting)
-                .or(booting.filter(|_| node.is_none())))
+            let Some(node) = node else { return Ok(booting) };
+            Ok(machine(&node).filter(|machine| !machine.deleting))
         }
         .boxed()
     }

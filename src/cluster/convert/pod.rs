@@ -126,6 +126,7 @@ fn node_selector(spec: &PodSpec) -> labels::Labels {
 }
 
 /// Annotation `karpenter.sh/do-not-disrupt`: `true`, or a positive duration. Anything else is ignored, as Karpenter does.
+#[expect(clippy::option_option, reason = "the fact has it so: no annotation, for ever, or for a time")]
 fn blocks(value: &str) -> Option<Option<std::time::Duration>> {
     match value {
         "true" => Some(None),
@@ -145,7 +146,7 @@ fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
         .chain(sidecars)
         .flat_map(|container| container.ports.iter().flatten())
         .filter_map(|port| {
-            let number = port.host_port.filter(|n| *n != 0).or(port.container_port.filter(|_| on_host))?;
+            let number = port.host_port.filter(|n| *n != 0).or_else(|| port.container_port.filter(|_| on_host))?;
             Some(HostPort {
                 ip: port.host_ip.as_deref().filter(|ip| !ip.is_empty()).unwrap_or("0.0.0.0").into(),
                 port: number,
