@@ -9,6 +9,7 @@ pub mod simulated;
 
 pub mod catalog;
 mod error;
+pub mod kwok;
 
 use std::sync::Arc;
 

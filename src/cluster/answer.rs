@@ -8,7 +8,7 @@ use http::StatusCode;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 
 use super::Error;
-use super::request::Request;
+use super::request::{Request, VERSION};
 
 /// What an answer that is no success means.
 pub(super) fn refusal(request: &Request, code: StatusCode, retry_after: Option<&str>, body: &[u8]) -> Error {
@@ -35,11 +35,15 @@ pub(super) fn refusal(request: &Request, code: StatusCode, retry_after: Option<&
             Error::Forbidden { verb: request.verb, group: request.group, resource: request.resource }
         }
         403 => Error::Invalid { object: object(), message },
-        404 if request.verb == "create" && request.group == "karpenter.sh" => Error::NotFound(format!(
-            "{}.{} (the definition is missing; apply it with `joiner crds | kubectl apply -f -`)",
-            request.resource, request.group
-        )),
-        404 => Error::NotFound(object()),
+        // Only a Status that says so is evidence that an object is gone. An unknown path (or a balancer) answers in plain text.
+        404 if reason == "NotFound" || request.resource == VERSION => Error::NotFound(object()),
+        404 => Error::Invalid {
+            object: object(),
+            message: format!(
+                "the API server knows no {} of group {:?}; if the definition is missing, apply it with `joiner crds | kubectl apply -f -`",
+                request.resource, request.group
+            ),
+        },
         409 if reason == "AlreadyExists" => Error::Exists(object()),
         409 if request.guarded => Error::NotFound(object()),
         409 => Error::Conflict(object()),

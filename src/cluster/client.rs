@@ -23,7 +23,7 @@ use super::convert::wire::Custom;
 use super::convert::{self, ClassKind, ShapeStore};
 use super::counts::{RequestCounts, WatchHealth};
 use super::lease::Watched;
-use super::request::{JSON, MERGE, Request};
+use super::request::{JSON, MERGE, Request, VERSION};
 use super::throttle::Throttle;
 use super::{
     Announcement, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch, PoolStatusPatch, answer,
@@ -185,7 +185,7 @@ impl KubeCluster {
         struct Version {
             git_version: String,
         }
-        let ask = |path: String| Request { path, ..Request::new("get", "", "version", "the API server's version") };
+        let ask = |path: String| Request { path, ..Request::new("get", "", VERSION, "the API server's version") };
         let version: Version = self.call(&ask("/version".to_owned())).await.map_err(CheckError::Unreachable)?;
         let classes = self.shared.options.classes.iter().map(|kind| (kind.group, kind.version, kind.plural));
         let mut missing = Vec::new();
@@ -282,11 +282,9 @@ impl KubeCluster {
         let mut rest = String::new();
         loop {
             let mut request = Request::new("list", KARPENTER, "nodeclaims", "NodeClaims").at("");
-            request.path.push_str(&format!("?limit={}", self.options().page_size));
-            if !rest.is_empty() {
-                // Tokens of the API server are URL-safe base64.
-                request.path.push_str(&format!("&continue={rest}"));
-            }
+            // Tokens of the API server are URL-safe base64.
+            let more = if rest.is_empty() { String::new() } else { format!("&continue={rest}") };
+            request.path = format!("{}?limit={}{more}", request.path, self.options().page_size);
             let page: Page = self.call(&request).await?;
             for object in &page.items {
                 let claim = convert::claim(object).map_err(|error| answer::unclear(&request, &error.to_string()))?;

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::core::facts::Kind;
 
-/// How many requests were sent, by verb (as RBAC names it) and resource (plural, with subresource).
+/// How many requests were sent, by verb (as RBAC names it) and resource (plural, with subresource). A watch counts as one `list` each
+/// time it starts over, however many pages that has, and as one `watch` when it begins to follow.
 #[derive(Default, Debug)]
 pub struct RequestCounts(Mutex<BTreeMap<(&'static str, Arc<str>), u64>>);
 

@@ -82,8 +82,9 @@ impl KubeCluster {
         if let Some(old) = &old {
             let version = old.metadata.resource_version.clone().unwrap_or_default();
             let seen = self.watched_lease().first_seen(&version, now);
-            let seconds = u64::try_from(spec.lease_duration_seconds.unwrap_or(0)).unwrap_or(0);
-            let remaining = (seen + Duration::from_secs(seconds)).saturating_duration_since(now);
+            let said = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+            let duration = said.map_or_else(|| self.options().lease_duration, Duration::from_secs);
+            let remaining = (seen + duration).saturating_duration_since(now);
             if !current.is_empty() && current != holder && !remaining.is_zero() {
                 return Ok(Lease { holder: current, remaining });
             }

@@ -11,6 +11,9 @@ pub(super) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 /// Content type of whole objects.
 pub(super) const JSON: &str = "application/json";
 
+/// Stands for questions about the API server itself: its version and what it serves.
+pub(super) const VERSION: &str = "version";
+
 /// A request.
 #[derive(Clone, Debug)]
 pub(super) struct Request {

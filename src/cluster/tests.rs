@@ -87,7 +87,8 @@ impl Server {
                         response.status(code).body(Body::from(text.as_bytes().to_vec()))?
                     }
                     Reply::Lines(lines) => {
-                        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+                        let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
+                        let text = lines.join("\n") + "\n";
                         response.body(Body::from(text.into_bytes()))?
                     }
                     Reply::Silence => std::future::pending().await,
@@ -418,7 +419,7 @@ async fn nodeclaims_are_listed_page_by_page() {
 async fn requests_keep_to_the_rate_and_the_lease_does_not_wait() {
     let server = Server::new(|asked| {
         if asked.path.contains("leases") && asked.method == "GET" {
-            return Reply::Plain(404, None, "");
+            return status(404, "NotFound", "");
         }
         Reply::Json(200, json!({ "metadata": { "resourceVersion": "1" } }))
     });

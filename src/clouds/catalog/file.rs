@@ -127,13 +127,11 @@ impl Reader {
             ));
         }
         let draft = Draft { architecture, systems, capacity, offerings, first: at };
-        match self.merged.get_mut(&name) {
-            Some(known) => merge(known, draft, &mut self.words),
-            None => {
-                self.merged.insert(name, draft);
-                Ok(())
-            }
+        if let Some(known) = self.merged.get_mut(&name) {
+            return merge(known, draft, &mut self.words);
         }
+        self.merged.insert(name, draft);
+        Ok(())
     }
 
     fn offering(&mut self, field: &str, offering: EntryOffering) -> Result<Offering, Fault> {

@@ -4,8 +4,6 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use std::sync::Arc;
-
 use futures::future::{BoxFuture, FutureExt};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
@@ -34,14 +32,13 @@ const PAGE: u32 = 500;
 /// The cloud of nodes without machines.
 pub struct Kwok {
     nodes: Api<Node>,
-    catalog: Arc<Vec<Arc<InstanceType>>>,
+    catalog: Vec<InstanceType>,
     boots: Boots,
 }
 
 impl Kwok {
     /// A cloud that sells these instance types and keeps its machines in the cluster behind this client.
     pub fn new(client: Client, catalog: Vec<InstanceType>) -> Self {
-        let catalog = Arc::new(catalog.into_iter().map(Arc::new).collect());
         Self { nodes: Api::all(client), catalog, boots: Boots::default() }
     }
 
@@ -148,8 +145,8 @@ impl Cloud for Kwok {
         KWOK_LABEL_KEYS.to_vec()
     }
 
-    fn catalog<'a>(&'a self, _: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {
-        async { Ok(Arc::clone(&self.catalog)) }.boxed()
+    fn catalog<'a>(&'a self, _: &'a NodeClass) -> BoxFuture<'a, Result<Vec<InstanceType>, Error>> {
+        async { Ok(self.catalog.clone()) }.boxed()
     }
 
     fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>> {
@@ -162,11 +159,8 @@ impl Cloud for Kwok {
             // Asked before the Node, so that one that appears in between is not missed.
             let booting = self.boots.get(id);
             let node = self.node(name).await?;
-            Ok(node
-                .as_ref()
-                .and_then(machine)
-                .filter(|machine| !machine.deleting)
-                .or(booting.filter(|_| node.is_none())))
+            let Some(node) = node else { return Ok(booting) };
+            Ok(machine(&node).filter(|machine| !machine.deleting))
         }
         .boxed()
     }

@@ -105,7 +105,8 @@ impl Store {
 }
 
 fn failure(code: u16, message: &str) -> Value {
-    json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message, "reason": "X" })
+    let reason = if code == 404 { "NotFound" } else { "Other" };
+    json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message, "reason": reason })
 }
 
 fn class(delay: Option<&str>, ready: Status) -> NodeClass {
@@ -217,7 +218,7 @@ async fn the_cheapest_offering_that_can_be_had_is_taken() {
     for candidate in &mut spec.candidates {
         let mut changed = (**candidate).clone();
         for offering in &mut changed.offerings {
-            let capacity_type = offering.capacity_type().map(|kind| kind.to_string());
+            let capacity_type = offering.capacity_type().map(ToString::to_string);
             offering.available = changed.name.as_str() == "c-2x-amd64-linux"
                 && capacity_type.as_deref() == Some("on-demand")
                 && offering.zone().is_some_and(|zone| &**zone == "test-zone-c");
@@ -261,7 +262,7 @@ async fn creating_twice_makes_one_node_even_when_the_first_answer_was_lost() {
     again.candidates = candidates(&["c-2x-amd64-linux"]);
     assert_eq!(store.kwok().create(&again).await.unwrap(), first);
     assert_eq!(store.count(), 1);
-    assert_eq!(kwok.find(&"0a1b".into()).await.unwrap(), [first.clone()]);
+    assert_eq!(kwok.find(&"0a1b".into()).await.unwrap(), std::slice::from_ref(&first));
     assert_eq!(kwok.find(&"other".into()).await.unwrap(), []);
     assert_eq!(kwok.get(&first.id).await.unwrap(), Some(first));
 }
@@ -309,7 +310,7 @@ async fn a_machine_that_boots_is_seen_by_every_call_before_its_node_appears() {
     assert_eq!(kwok.create(&delayed).await.unwrap(), machine);
     assert_eq!(store.count(), 0);
     assert_eq!(kwok.get(&machine.id).await.unwrap(), Some(machine.clone()));
-    assert_eq!(kwok.find(&"0a1b".into()).await.unwrap(), [machine.clone()]);
+    assert_eq!(kwok.find(&"0a1b".into()).await.unwrap(), std::slice::from_ref(&machine));
     assert_eq!(kwok.list().await.unwrap().machines.len(), 1);
     tokio::time::sleep(Duration::from_secs(59)).await;
     assert_eq!(store.count(), 0);
@@ -326,7 +327,7 @@ async fn a_machine_deleted_while_it_boots_never_appears_and_a_failed_announcemen
     let delayed = spec(class(Some("1m"), Status::True));
     let machine = kwok.create(&delayed).await.unwrap();
     assert_eq!(kwok.delete(&machine.id).await.unwrap(), Deletion::Gone);
-    tokio::time::sleep(Duration::from_secs(120)).await;
+    tokio::time::sleep(Duration::from_mins(2)).await;
     assert_eq!((store.count(), kwok.get(&machine.id).await.unwrap()), (0, None));
     kwok.create(&delayed).await.unwrap();
     tokio::time::sleep(Duration::from_secs(59)).await;
@@ -363,17 +364,16 @@ async fn a_node_that_is_being_deleted_counts_as_gone() {
 #[tokio::test]
 async fn nodes_of_karpenter_are_known_by_their_owner_and_other_nodes_are_left_alone() {
     let store = Store::default();
-    let mut nodes = store.nodes.lock().unwrap();
-    nodes.insert("theirs".to_owned(), json!({
-        "metadata": { "name": "theirs", "ownerReferences": [{ "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": "c9", "uid": "u9" }] },
+    let theirs = json!({
+        "metadata": { "name": "theirs", "ownerReferences": [
+            { "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": "c9", "uid": "u9" },
+        ] },
         "spec": { "providerID": "kwok://theirs" },
-    }));
-    nodes.insert(
-        "young".to_owned(),
-        json!({ "metadata": { "name": "young" }, "spec": { "providerID": "kwok://young" } }),
-    );
-    nodes.insert("real".to_owned(), json!({ "metadata": { "name": "real" }, "spec": { "providerID": "aws:///i-1" } }));
-    drop(nodes);
+    });
+    let young = json!({ "metadata": { "name": "young" }, "spec": { "providerID": "kwok://young" } });
+    let real = json!({ "metadata": { "name": "real" }, "spec": { "providerID": "aws:///i-1" } });
+    let all = [("theirs", theirs), ("young", young), ("real", real)];
+    store.nodes.lock().unwrap().extend(all.map(|(name, node)| (name.to_owned(), node)));
     let listing = store.kwok().list().await.unwrap();
     assert!(listing.complete);
     let seen: Vec<_> =

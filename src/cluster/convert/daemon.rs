@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::core::facts::{DaemonSet, Owner};
 use crate::core::ids::ObjectKey;
 
+use super::ShapeStore;
 use super::problems::{Problems, Unreadable, lenient};
-use super::shapes::ShapeStore;
 use super::wire::{self, PodSpec};
 use super::{common, pod};
 

@@ -4,7 +4,6 @@
 //! that (`broken`, `errors`, a condition that is not True); only an object without a name is refused. Objects are folded into facts
 //! as they are parsed: nothing of the API library's types stays in memory.
 
-mod affinity;
 mod amounts;
 mod claim;
 mod class;
@@ -16,8 +15,6 @@ mod node;
 mod pod;
 mod pool;
 mod problems;
-mod selector;
-mod shapes;
 mod text;
 pub mod wire;
 
@@ -29,10 +26,9 @@ pub(crate) use draft::seconds;
 pub use draft::{claim_object, condition_object, taint_object};
 pub use namespace::{namespace, read_namespace};
 pub use node::{node, read_node};
-pub use pod::{pod, read_pod};
+pub use pod::{ShapeStore, pod, read_pod};
 pub use pool::{pool, read_pool};
 pub use problems::Unreadable;
-pub use shapes::ShapeStore;
 pub use text::{go_duration, manifest_duration};
 
 #[cfg(test)]

@@ -30,7 +30,9 @@ pub fn pool(wire: &Custom, cloud: &CloudLabels<'_>) -> Result<Pool, Unreadable> 
     let is_read = spec.is_some();
     let object = api::NodePool::new(&name, spec.unwrap_or_else(|| unread(&wire.spec)));
     if is_read {
-        validation::nodepool(&object, cloud).iter().for_each(|fault| problems.note(&fault.field, &fault.remedy));
+        for fault in validation::nodepool(&object, cloud) {
+            problems.note(&fault.field, fault.remedy);
+        }
     }
     // Without a hash (a duration cannot be read, which is an error of its own) nothing is compared with it.
     let hash = object.hash().map(|hash| hash.to_string()).unwrap_or_default();

@@ -111,7 +111,7 @@ fn a_pod_of_a_deployment_is_read_whole() {
     let shape = &pod.shape;
     assert_eq!(shape.broken, None);
     assert_eq!((shape.owner, shape.priority, &shape.scheduler), (Owner::Controller, 100, &None));
-    assert_eq!(shape.do_not_disrupt, Some(Some(Duration::from_secs(5400))));
+    assert_eq!(shape.do_not_disrupt, Some(Some(Duration::from_mins(90))));
     assert_eq!(
         shape.requests,
         Resources::new().with("cpu", 250).with("memory", 64 * MI).with("example.com/card", 1000).with("pods", 1000)
@@ -448,12 +448,12 @@ fn a_nodepool_is_read_whole() {
     assert_eq!(pool.limits, Resources::new().with("cpu", 1_000_000).with("nodes", 5000));
     assert_eq!(pool.template.requirements[0], Requirement::new(labels::OS, Operator::In, ["linux"]));
     assert_eq!(pool.template.requirements[1].min_values, Some(3));
-    assert_eq!(pool.template.termination_grace, Some(Duration::from_secs(300)));
-    assert_eq!(pool.template.expire_after, Some(Duration::from_secs(720 * 3600)));
+    assert_eq!(pool.template.termination_grace, Some(Duration::from_mins(5)));
+    assert_eq!(pool.template.expire_after, Some(Duration::from_hours(720)));
     assert_eq!(pool.hash.parse::<u64>().unwrap().to_string(), *pool.hash);
     assert_eq!(pool.disruption.consolidate_after, None);
     assert_eq!(pool.disruption.policy, ConsolidationPolicy::WhenEmptyOrUnderutilized);
-    assert_eq!(pool.disruption.budgets[1].duration, Some(Duration::from_secs(5400)));
+    assert_eq!(pool.disruption.budgets[1].duration, Some(Duration::from_mins(90)));
     assert_eq!((pool.status_nodes, pool.status_resources.get(&"cpu".into())), (Some(2), 8000));
 }
 

@@ -50,8 +50,12 @@ fn scaled(number: &str, unit: &str) -> Option<u128> {
 /// Writes a duration as the schemas want it: whole hours, minutes and seconds, such as `1h30m`.
 pub fn manifest_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
-    let groups = [(seconds / 3600, 'h'), (seconds / 60 % 60, 'm'), (seconds % 60, 's')];
-    let text: String =
-        groups.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}")).collect();
+    let mut text = String::new();
+    for (count, unit) in [(seconds / 3600, 'h'), (seconds / 60 % 60, 'm'), (seconds % 60, 's')] {
+        if count > 0 {
+            text.push_str(&count.to_string());
+            text.push(unit);
+        }
+    }
     if text.is_empty() { "0s".to_owned() } else { text }
 }

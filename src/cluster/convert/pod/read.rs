@@ -11,10 +11,11 @@ use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::labels;
 
 use super::affinity::{self, Own};
-use super::problems::{Problems, Unreadable, lenient};
+use super::requests;
 use super::shapes::ShapeStore;
-use super::wire::{self, Container, PodSpec, PodStatus};
-use super::{amounts, common, go_duration};
+use crate::cluster::convert::problems::{Problems, Unreadable, lenient};
+use crate::cluster::convert::wire::{self, Container, PodSpec, PodStatus};
+use crate::cluster::convert::{common, go_duration};
 
 /// Reads a pod from a manifest or an answer of the API server. Whatever part of it cannot be read, the pod is there, with the reason
 /// in its shape.
@@ -59,7 +60,7 @@ fn convert(wire: &wire::Pod, error: Option<String>, shapes: &ShapeStore) -> Resu
 }
 
 /// The shape of a pod, or of a template's pods.
-pub(super) fn shape(
+pub(in crate::cluster::convert) fn shape(
     meta: &ObjectMeta,
     spec: &PodSpec,
     status: Option<&PodStatus>,
@@ -91,7 +92,7 @@ pub(super) fn shape(
     let node_affinity = affinity::node(affinity.and_then(|a| a.node_affinity.as_ref()), &own, &mut problems);
     let spreads = affinity::spreads(spec.topology_spread_constraints.as_ref(), &own, &mut problems);
     let tolerations = affinity::tolerations(spec.tolerations.as_ref(), &mut problems);
-    let requests = amounts::of_pod(spec, status, &mut problems);
+    let requests = requests::of_pod(spec, status, &mut problems);
     PodShape {
         requests,
         node_selector: node_selector(spec),
@@ -132,6 +133,7 @@ fn node_selector(spec: &PodSpec) -> labels::Labels {
 }
 
 /// Annotation `karpenter.sh/do-not-disrupt`: `true`, or a positive duration. Anything else is ignored, as Karpenter does.
+#[expect(clippy::option_option, reason = "the fact has it so: no annotation, for ever, or for a time")]
 fn blocks(value: &str) -> Option<Option<std::time::Duration>> {
     match value {
         "true" => Some(None),
@@ -151,7 +153,7 @@ fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
         .chain(sidecars)
         .flat_map(|container| container.ports.iter().flatten())
         .filter_map(|port| {
-            let number = port.host_port.filter(|n| *n != 0).or(port.container_port.filter(|_| on_host))?;
+            let number = port.host_port.filter(|n| *n != 0).or_else(|| port.container_port.filter(|_| on_host))?;
             Some(HostPort {
                 ip: port.host_ip.as_deref().filter(|ip| !ip.is_empty()).unwrap_or("0.0.0.0").into(),
                 port: number,

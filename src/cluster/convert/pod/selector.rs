@@ -9,7 +9,7 @@ use crate::core::facts::Selector;
 use crate::core::labels::{Labels, normalized};
 use crate::core::requirements::{Operator, Requirement};
 
-use super::problems::Problems;
+use crate::cluster::convert::problems::Problems;
 
 /// A label selector with `matchLabelKeys` (and `mismatchLabelKeys`) folded in: the pod's own value of each such key must (not) be
 /// shared. The API server folds some of them itself; what is there already is not said twice.
@@ -51,7 +51,7 @@ pub(super) fn label_selector(
 }
 
 fn shared(map: Option<&BTreeMap<String, String>>) -> Labels {
-    super::common::shared(map)
+    crate::cluster::convert::common::shared(map)
 }
 
 /// The requirements of a node selector term. `ignore_fields` is for DaemonSet pods, which are tied to their node by a field.

@@ -14,7 +14,7 @@ pub struct ShapeStore(Mutex<Shelves>);
 #[derive(Default, Debug)]
 struct Shelves {
     /// Shapes by the hash of their content.
-    shelves: FxHashMap<u64, Vec<Weak<PodShape>>>,
+    by_hash: FxHashMap<u64, Vec<Weak<PodShape>>>,
     /// How many shapes are on the shelves, dead ones included.
     count: usize,
     /// At how many the dead ones are thrown out next.
@@ -32,14 +32,14 @@ impl ShapeStore {
         let hash = BuildHasherDefault::<FxHasher>::default().hash_one(&shape);
         let mut shelves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = shelves
-            .shelves
+            .by_hash
             .get(&hash)
             .and_then(|shelf| shelf.iter().filter_map(Weak::upgrade).find(|other| **other == shape));
         if let Some(found) = found {
             return found;
         }
         let shape = Arc::new(shape);
-        shelves.shelves.entry(hash).or_default().push(Arc::downgrade(&shape));
+        shelves.by_hash.entry(hash).or_default().push(Arc::downgrade(&shape));
         shelves.count += 1;
         if shelves.count > shelves.sweep_at {
             shelves.sweep();
@@ -63,12 +63,12 @@ impl ShapeStore {
 impl Shelves {
     /// Throws out what is dead; the next sweep is due when the shelves have doubled, so that each shape pays for it once.
     fn sweep(&mut self) {
-        self.shelves.retain(|_, shelf| {
+        self.by_hash.retain(|_, shelf| {
             shelf.retain(|shape| shape.strong_count() > 0);
             !shelf.is_empty()
         });
-        self.count = self.shelves.values().map(Vec::len).sum();
+        self.count = self.by_hash.values().map(Vec::len).sum();
         self.sweep_at = (self.count * 2).max(1024);
-        self.shelves.shrink_to(self.sweep_at);
+        self.by_hash.shrink_to(self.sweep_at);
     }
 }

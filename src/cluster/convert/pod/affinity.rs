@@ -9,8 +9,8 @@ use crate::core::facts::{
 };
 use crate::core::labels::{Labels, normalized};
 
-use super::problems::Problems;
 use super::selector::{label_selector, node_term};
+use crate::cluster::convert::problems::Problems;
 
 /// What every term of a pod's constraints is read against.
 pub(super) struct Own<'a> {

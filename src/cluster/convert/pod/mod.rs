@@ -1,0 +1,11 @@
+//! Pods: what is theirs alone, and the shape that equal ones share.
+
+mod affinity;
+mod read;
+mod requests;
+mod selector;
+mod shapes;
+
+pub(super) use read::shape;
+pub use read::{pod, read_pod};
+pub use shapes::ShapeStore;

@@ -1,0 +1,110 @@
+//! What a pod asks for, as kube-scheduler counts it.
+
+use crate::cluster::convert::amounts::requests;
+use crate::cluster::convert::problems::Problems;
+use crate::cluster::convert::wire::{Container, ContainerStatus, PodSpec, PodStatus, ResourceRequirements};
+use crate::core::resources::{ResourceName, Resources};
+
+/// What a pod asks for, as kube-scheduler counts it, and one pod: the larger of what its containers need together and what its init
+/// containers need one after another (sidecars running on), then the pod-level requests where there are any, then the overhead. While
+/// a pod is resized in place, the larger of what is wanted and what is set aside counts; a resize that the node has called infeasible
+/// does not.
+pub(super) fn of_pod(spec: &PodSpec, status: Option<&PodStatus>, problems: &mut Problems) -> Resources {
+    let infeasible = status.is_some_and(resize_is_infeasible);
+    let mut running = Resources::new();
+    for (at, container) in spec.containers.iter().flatten().enumerate() {
+        let set_aside = status.and_then(|s| find(s.container_statuses.as_ref(), container));
+        running.add(&of_container(&format!("spec.containers[{at}]"), container, set_aside, infeasible, problems));
+    }
+    let mut sidecars = Resources::new();
+    let mut starting = Resources::new();
+    for (at, container) in spec.init_containers.iter().flatten().enumerate() {
+        let set_aside = status.and_then(|s| find(s.init_container_statuses.as_ref(), container));
+        let mut needs = of_container(&format!("spec.initContainers[{at}]"), container, set_aside, infeasible, problems);
+        if container.restart_policy.as_deref() == Some("Always") {
+            running.add(&needs);
+            sidecars.add(&needs);
+            starting.raise(&sidecars);
+        } else {
+            needs.add(&sidecars);
+            starting.raise(&needs);
+        }
+    }
+    running.raise(&starting);
+    for (name, milli) in of_whole_pod(spec, status, infeasible, problems).iter() {
+        running.set(name.clone(), milli);
+    }
+    running.add(&requests("spec.overhead", spec.overhead.as_ref(), problems));
+    running.set(ResourceName::Pods, 1000);
+    running
+}
+
+fn of_container(
+    field: &str,
+    container: &Container,
+    status: Option<&ContainerStatus>,
+    infeasible: bool,
+    problems: &mut Problems,
+) -> Resources {
+    let mut wanted = with_limits(&format!("{field}.resources"), container.resources.as_ref(), problems);
+    if let Some(status) = status {
+        let set_aside =
+            requests("status.containerStatuses.allocatedResources", status.allocated_resources.as_ref(), problems);
+        if infeasible && !set_aside.is_empty() {
+            return set_aside;
+        }
+        wanted.raise(&set_aside);
+        let in_force = status.resources.as_ref().and_then(|r| r.requests.as_ref());
+        wanted.raise(&requests("status.containerStatuses.resources.requests", in_force, problems));
+    }
+    wanted
+}
+
+/// Pod-level requests: they replace the sum over containers. Only CPU, memory and huge pages can be given so.
+fn of_whole_pod(spec: &PodSpec, status: Option<&PodStatus>, infeasible: bool, problems: &mut Problems) -> Resources {
+    let Some(resources) = &spec.resources else { return Resources::new() };
+    let mut wanted = requests("spec.resources.requests", resources.requests.as_ref(), problems);
+    if wanted.is_empty() {
+        return wanted;
+    }
+    if let Some(status) = status {
+        let set_aside = requests("status.allocatedResources", status.allocated_resources.as_ref(), problems);
+        if infeasible && !set_aside.is_empty() {
+            wanted = set_aside;
+        } else {
+            wanted.raise(&set_aside);
+            let in_force = status.resources.as_ref().and_then(|r| r.requests.as_ref());
+            wanted.raise(&requests("status.resources.requests", in_force, problems));
+        }
+    }
+    let is_supported = |name: &ResourceName| match name {
+        ResourceName::Cpu | ResourceName::Memory => true,
+        ResourceName::Other(name) => name.starts_with("hugepages-"),
+        ResourceName::Pods | ResourceName::EphemeralStorage => false,
+    };
+    wanted.iter().filter(|(name, _)| is_supported(name)).map(|(name, milli)| (name.clone(), milli)).collect()
+}
+
+/// Requests, with limits standing for those that are absent (the API server does so too when it stores a pod).
+fn with_limits(field: &str, resources: Option<&ResourceRequirements>, problems: &mut Problems) -> Resources {
+    let Some(resources) = resources else { return Resources::new() };
+    let mut all = requests(&format!("{field}.requests"), resources.requests.as_ref(), problems);
+    for (name, milli) in requests(&format!("{field}.limits"), resources.limits.as_ref(), problems).iter() {
+        if all.mentioned(name).is_none() {
+            all.set(name.clone(), milli);
+        }
+    }
+    all
+}
+
+fn find<'a>(statuses: Option<&'a Vec<ContainerStatus>>, container: &Container) -> Option<&'a ContainerStatus> {
+    statuses?.iter().find(|status| status.name == container.name)
+}
+
+fn resize_is_infeasible(status: &PodStatus) -> bool {
+    status
+        .conditions
+        .iter()
+        .flatten()
+        .any(|c| c.kind == "PodResizePending" && c.reason.as_deref() == Some("Infeasible"))
+}
