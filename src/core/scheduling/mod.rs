@@ -34,6 +34,8 @@ mod place;
 
 mod choose;
 
+mod demand;
+
 mod solve;
 
 mod name;

@@ -76,6 +76,7 @@ pub(super) fn check<'a>(
         places.push(Place {
             name: place,
             labels: certain,
+            open: true,
             taints: draft.taints.clone(),
             planned: pods,
             running: Vec::new(),

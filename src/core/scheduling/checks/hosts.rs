@@ -49,7 +49,7 @@ pub(super) fn check<'a>(
         let leaving = node.deleting.is_some()
             || problem.excluded.nodes.contains(&node.name)
             || claim.is_some_and(|claim| is_leaving(problem, claim));
-        let place = Place { name: node.name.as_str().into(), labels, taints, planned, running };
+        let place = Place { name: node.name.as_str().into(), labels, open: false, taints, planned, running };
         if !place.planned.is_empty() {
             if leaving {
                 found.push(Violation::NotUsable { place: Arc::clone(&place.name) });
@@ -77,8 +77,14 @@ pub(super) fn check<'a>(
         }
         let room = (!claim.allocatable.is_empty()).then(|| claim.allocatable.clone());
         let planned = placed.pods.iter().collect();
-        let place =
-            Place { name: name.as_str().into(), labels, taints: claim.taints.clone(), planned, running: Vec::new() };
+        let place = Place {
+            name: name.as_str().into(),
+            labels,
+            open: false,
+            taints: claim.taints.clone(),
+            planned,
+            running: Vec::new(),
+        };
         check_place(problem, &place, room, Some(claim), found);
         places.push(place);
     }

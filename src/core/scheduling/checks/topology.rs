@@ -125,17 +125,26 @@ fn together(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], fou
             keys.map(|key| count(places, key, kinds.iter().filter(|kind| means(kind.shape)))).collect()
         });
         let own = usize::from(means(kind.shape));
-        // The pod itself does not keep itself company, unless it is the only one anywhere and so was allowed to be the first.
-        let alone =
-            own == 1 && counts.iter().all(|counts| counts.values().map(|(new, old)| new + old).sum::<usize>() <= 1);
+        // The very first of its kind was allowed to be alone, and others may since have gone elsewhere.
+        let first = own == 1 && counts.iter().all(|counts| counts.values().all(|(_, old)| *old == 0));
+        let mut pardoned = !first;
         for (place, ..) in kind.at.iter().filter(|(_, new, _)| *new > 0) {
-            let met = terms.iter().zip(counts.iter()).all(|(term, counts)| {
-                let there = domain(&places[*place], &term.key).and_then(|domain| counts.get(&domain));
-                there.is_some_and(|(new, old)| new + old > own || alone)
-            });
-            if !met {
-                found.push(Violation::Lonely { pod: kind.sample.uid.clone() });
+            let here: Vec<Option<usize>> = terms
+                .iter()
+                .zip(counts.iter())
+                .map(|(term, counts)| {
+                    let domain = domain(&places[*place], &term.key)?;
+                    counts.get(&domain).map(|(new, old)| new + old)
+                })
+                .collect();
+            if here.iter().all(|many| many.is_some_and(|many| many > own)) {
+                continue;
             }
+            if !pardoned && here.iter().all(Option::is_some) {
+                pardoned = true;
+                continue;
+            }
+            found.push(Violation::Lonely { pod: kind.sample.uid.clone() });
         }
     }
 }
@@ -185,7 +194,7 @@ fn spread_of(
     let looks_at = |place: &Place<'_>| {
         let own = Requirements::from_labels(&place.labels);
         let matching = constraint.node_affinity_policy == PolicyHonor::Ignore
-            || terms.iter().any(|term| own.compatible(term, |key| open.contains(key)).is_ok());
+            || terms.iter().any(|term| own.compatible(term, |key| place.open && open.contains(key)).is_ok());
         matching && (constraint.node_taints_policy == PolicyHonor::Ignore || tolerates(shape, &place.taints))
     };
     let seen: Vec<Option<Arc<str>>> =

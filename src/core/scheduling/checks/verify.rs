@@ -34,6 +34,8 @@ pub(super) struct Place<'a> {
     pub(super) name: Arc<str>,
     /// Labels that are certain.
     pub(super) labels: Labels,
+    /// Whether well-known labels that are not among them may still come (a NodeClaim of the plan).
+    pub(super) open: bool,
     pub(super) taints: Vec<Taint>,
     pub(super) planned: Vec<&'a Arc<Pod>>,
     pub(super) running: Vec<&'a Arc<Pod>>,

@@ -228,6 +228,32 @@ pub(in super::super) struct Scene {
     pub(in super::super) excluded: Exclusions,
 }
 
+/// What differs between random scenes, as short as it goes.
+impl std::fmt::Debug for Scene {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for pool in self.snapshot.pools.values() {
+            writeln!(
+                f,
+                "pool {} weight {} limits {:?} taints {:?}",
+                pool.name, pool.weight, pool.limits, pool.template.taints
+            )?;
+        }
+        writeln!(f, "{} daemons", self.snapshot.daemons.len())?;
+        for pod in self.snapshot.pods.values().chain(&self.pods) {
+            let s = &pod.shape;
+            writeln!(f, "{} on {:?}: {:?} {:?} priority {}", pod.key, pod.node, s.labels, s.requests, s.priority)?;
+            writeln!(f, "  nodes {:?} ports {:?} tolerations {}", s.node_affinity, s.host_ports, s.tolerations.len())?;
+            writeln!(f, "  spreads {:?}", s.spreads)?;
+            writeln!(
+                f,
+                "  near {:?} far {:?} rather far {:?}",
+                s.affinity, s.anti_affinity, s.preferred_anti_affinity
+            )?;
+        }
+        Ok(())
+    }
+}
+
 impl Scene {
     /// One pool named `default` with [`types`].
     pub(in super::super) fn new() -> Self {
