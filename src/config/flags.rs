@@ -1,5 +1,6 @@
 //! Every flag with its variable, default and meaning. The doc comments are what `--help` and the README print.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,7 +58,7 @@ pub(super) struct RunFlags {
     #[arg(long, value_name = "N", help_heading = WORLD)]
     pub(super) pods: Option<u32>,
 
-    /// Seconds that pass in a simulated cluster in one second of ours. Default: 1
+    /// Seconds that pass in a simulated cluster in one second of ours. Default: `1`
     #[arg(long, value_name = "FACTOR", value_parser = values::speed, help_heading = WORLD)]
     pub(super) speed: Option<f64>,
 
@@ -107,6 +108,12 @@ pub(super) struct SimulateFlags {
     #[command(flatten)]
     pub(super) settings: Flags,
 }
+
+/// Heading of the flags that a process needs and a rehearsal does not.
+pub(super) const PROCESS: &str = "Process";
+
+/// Heading of the flags that only Karpenter needs.
+pub(super) const IGNORED: &str = "Accepted for compatibility, and ignored";
 
 /// Heading of the flags of a rehearsal.
 pub(super) const REHEARSAL: &str = "Rehearsal";
@@ -184,7 +191,7 @@ impl LogOutputs {
 }
 
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Process")]
+#[command(next_help_heading = PROCESS)]
 pub(super) struct Service {
     /// Port of `/metrics` on all interfaces, plain HTTP; 0 takes any free one
     #[arg(long, env, value_name = "PORT", default_value_t = 8080, value_parser = values::port)]
@@ -202,9 +209,9 @@ pub(super) struct Service {
     #[arg(long, env, value_name = "N", default_value_t = 300, value_parser = values::positive)]
     pub(super) kube_client_burst: u32,
 
-    /// Kubeconfig to use outside of a cluster. Default: `~/.kube/config`
-    #[arg(long, env, value_name = "FILE")]
-    pub(super) kubeconfig: Option<PathBuf>,
+    /// Kubeconfig to use outside of a cluster; several files are separated as in PATH. Default: `~/.kube/config`
+    #[arg(long, env, value_name = "FILES")]
+    pub(super) kubeconfig: Option<OsString>,
 
     /// Least severity of log lines: `debug`, `info` or `error`
     #[arg(long, env, value_name = "LEVEL", default_value = "info", value_parser = LogLevel::parse)]
@@ -240,7 +247,7 @@ pub(super) struct Service {
 }
 
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Accepted for compatibility, and ignored")]
+#[command(next_help_heading = IGNORED)]
 pub(super) struct Ignored {
     /// Ignored: joiner has no garbage collector to limit
     #[arg(long, env, value_name = "BYTES", default_value_t = -1, allow_negative_numbers = true, value_parser = values::integer)]

@@ -5,7 +5,7 @@
 //! or duration in a variable that cannot be read falls back to the default, as in Karpenter, but not silently: see
 //! [`Settings::warnings`]. Everything else that cannot be read ends the start with one message.
 //!
-//! [`flags`] is the list itself; help text and the table in the README are generated from it.
+//! `flags` is the list itself; help text and the table in the README are generated from it.
 
 mod flags;
 mod gates;

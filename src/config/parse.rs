@@ -8,13 +8,13 @@ use clap::builder::ValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, ValueEnum};
 
-use super::flags::{Cli, ClusterFlag, Flags, RunFlags, SimulateFlags, Sub};
+use super::flags::{Cli, ClusterFlag, Flags, IGNORED, PROCESS, RunFlags, SimulateFlags, Sub};
 use super::settings::{Cloud, Cluster, Command, LeaderElection, Run, Settings, Simulate, Trace, TraceFormat, World};
 use super::values;
 
 /// The command line as it is documented: the flags of `flags`, with the truth values taking `--x` and `--x=true|false`.
 pub(super) fn documented() -> clap::Command {
-    Cli::command().mut_subcommands(|command| {
+    let plain = Cli::command().mut_subcommands(|command| {
         command.mut_args(|arg| {
             if is::<bool>(&arg) {
                 arg.num_args(0..=1).require_equals(true).default_missing_value("true").hide_possible_values(true)
@@ -22,6 +22,13 @@ pub(super) fn documented() -> clap::Command {
                 arg
             }
             .hide_env_values(true)
+        })
+    });
+    // A rehearsal is given the flags of a process to ignore, so that one set of arguments serves both; its help need not list them.
+    plain.mut_subcommand("simulate", |command| {
+        command.mut_args(|arg| {
+            let idle = matches!(arg.get_help_heading(), Some(PROCESS | IGNORED)) && arg.get_id() != "log_level";
+            arg.hide(idle)
         })
     })
 }
@@ -31,7 +38,7 @@ pub(super) fn documented() -> clap::Command {
 /// The error is one message that names what was given and what is accepted.
 pub fn parse(args: impl IntoIterator<Item = String>, env: impl Fn(&str) -> Option<String>) -> Result<Command, String> {
     let documented = documented();
-    let mut args = with_command(args.into_iter().collect(), &documented);
+    let mut args = with_command(args.into_iter().collect(), &documented)?;
     let name = args.first().cloned().unwrap_or_default();
     let mut warnings = Vec::new();
     if let Some(command) = documented.find_subcommand(&name) {
@@ -42,7 +49,7 @@ pub fn parse(args: impl IntoIterator<Item = String>, env: impl Fn(&str) -> Optio
     }
     // clap is not to look at the process's variables: a test's have been read above.
     let deaf = documented.clone().mut_subcommands(|command| command.mut_args(|arg| arg.env(None::<&'static str>)));
-    let matches = match deaf.no_binary_name(true).try_get_matches_from(&args) {
+    let matches = match deaf.try_get_matches_from(with_name(&args)) {
         Ok(matches) => matches,
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp) => {
             return Ok(Command::Print(help(documented, &args)));
@@ -58,20 +65,23 @@ pub fn parse(args: impl IntoIterator<Item = String>, env: impl Fn(&str) -> Optio
     }
 }
 
-/// Puts `run` in front of arguments that begin with no command.
-fn with_command(mut args: Vec<String>, documented: &clap::Command) -> Vec<String> {
-    let first = args.first().map_or("", String::as_str);
-    let is_command = documented.find_subcommand(first).is_some();
-    if !(is_command || matches!(first, "-h" | "--help" | "-help")) {
-        args.insert(0, if matches!(first, "-V" | "--version") { "version" } else { "run" }.to_owned());
-        if args[0] == "version" {
-            args.truncate(1);
+/// Puts `run` in front of flags that follow no command, and takes the usual words for help and version.
+fn with_command(mut args: Vec<String>, documented: &clap::Command) -> Result<Vec<String>, String> {
+    match args.first().map_or("", String::as_str) {
+        "-h" | "--help" | "-help" | "help" => return Ok(vec!["--help".to_owned()]),
+        "-V" | "--version" | "-version" => return Ok(vec!["version".to_owned()]),
+        command if documented.find_subcommand(command).is_some() => {}
+        flag if flag.is_empty() || flag.starts_with('-') => args.insert(0, "run".to_owned()),
+        word => {
+            return Err(format!("{word:?} is no command of joiner; run, simulate, crds, version and help are"));
         }
     }
-    if args[0] == "-help" {
-        "--help".clone_into(&mut args[0]);
-    }
-    args
+    Ok(args)
+}
+
+/// The arguments as clap wants them, with the program's name in front.
+fn with_name(args: &[String]) -> impl Iterator<Item = &str> {
+    std::iter::once("joiner").chain(args.iter().map(String::as_str))
 }
 
 /// Gives a flag in Go's style (`-log-level=debug`) its second dash.
@@ -143,7 +153,7 @@ fn message(error: &clap::Error) -> String {
 /// The help text, with the names of the variables.
 fn help(documented: clap::Command, args: &[String]) -> String {
     // Variables were put in front as flags; they do not matter to the text.
-    match documented.no_binary_name(true).try_get_matches_from(args) {
+    match documented.try_get_matches_from(with_name(args)) {
         Err(error) => error.to_string(),
         Ok(_) => String::new(),
     }
@@ -222,7 +232,7 @@ fn validated(flags: Flags, mut warnings: Vec<String>) -> Settings {
         health_probe_port: service.health_probe_port,
         kube_client_qps: service.kube_client_qps,
         kube_client_burst: service.kube_client_burst,
-        kubeconfig: service.kubeconfig,
+        kubeconfig: service.kubeconfig.iter().flat_map(std::env::split_paths).collect(),
         log_level: service.log_level,
         log_outputs: service.log_output_paths.0,
         leader_election: (!service.disable_leader_election).then_some(LeaderElection {

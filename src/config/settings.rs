@@ -246,8 +246,8 @@ pub struct Settings {
     pub kube_client_qps: u32,
     /// Requests to the API server at once.
     pub kube_client_burst: u32,
-    /// The kubeconfig; nothing means the usual place.
-    pub kubeconfig: Option<PathBuf>,
+    /// The kubeconfig, in files of which the first to say something counts; none means the usual place.
+    pub kubeconfig: Vec<PathBuf>,
     /// Least severity of log lines.
     pub log_level: LogLevel,
     /// Where log lines go.

@@ -46,7 +46,7 @@ fn nothing_at_all_runs_with_the_defaults_of_karpenter() {
         health_probe_port: 8081,
         kube_client_qps: 200,
         kube_client_burst: 300,
-        kubeconfig: None,
+        kubeconfig: Vec::new(),
         log_level: LogLevel::Info,
         log_outputs: vec![LogOutput::Stdout],
         leader_election: Some(LeaderElection { name: "karpenter-leader-election".to_owned(), namespace: None }),
@@ -82,6 +82,7 @@ fn karpenters_chart_and_suites_are_understood() {
             ("DISABLE_CLUSTER_STATE_OBSERVABILITY", "T"),
             ("IGNORE_DRA_REQUESTS", "1"),
             ("INSTANCE_TYPES_FILE_PATH", "types.json"),
+            ("KUBECONFIG", "a/config:b/config"),
         ],
     );
     assert_eq!(settings.warnings, Vec::<String>::new());
@@ -99,6 +100,7 @@ fn karpenters_chart_and_suites_are_understood() {
     assert_eq!(settings.pod_name.as_deref(), Some("karpenter-5f"));
     assert!(!settings.cluster_state_observability);
     assert_eq!(settings.instance_types.as_deref(), Some(Path::new("types.json")));
+    assert_eq!(settings.kubeconfig, [Path::new("a/config"), Path::new("b/config")]);
 }
 
 #[test]
@@ -324,6 +326,10 @@ fn the_short_commands_are_read() {
     assert_eq!(read(&["crds"], &[]), Ok(Command::Crds));
     assert_eq!(read(&["version"], &[]), Ok(Command::Version));
     assert_eq!(read(&["--version"], &[]), Ok(Command::Version));
+    assert_eq!(
+        refused(&["simulat", "day.yaml"], &[]),
+        "\"simulat\" is no command of joiner; run, simulate, crds, version and help are"
+    );
 }
 
 #[test]
@@ -337,7 +343,13 @@ fn help_names_flags_variables_and_defaults() {
         assert!(run.contains(part), "{part} is missing in\n{run}");
     }
     assert_eq!(run, help(&["run", "-help"]));
+    assert!(run.contains("Usage: joiner run [OPTIONS] [SCENARIO.yaml]"), "{run}");
     let all = help(&["--help"]);
+    assert_eq!(all, help(&["help"]));
+    let simulate = help(&["simulate", "--help"]);
+    assert!(
+        simulate.contains("--log-level") && simulate.contains("--nominate") && !simulate.contains("--metrics-port")
+    );
     assert!(all.contains("simulate") && all.contains("Without a command, joiner runs"), "{all}");
 }
 
@@ -358,5 +370,16 @@ fn every_setting_is_explained() {
         let cells = line.split(" | ").collect::<Vec<_>>();
         assert_eq!(cells.len(), 4, "{line}");
         assert!(cells[3].len() > 12, "{line}");
+    }
+}
+
+#[test]
+fn durations_are_those_of_go() {
+    let read = |text: &str| settings(&["--batch-max-duration", text], &[]).batch_max;
+    let micros = ["0", "1us", "1µs", "1ms", "1.5s", "1m", "1h2m3s", "0.5h"].map(|text| read(text).as_micros());
+    assert_eq!(micros, [0, 1, 1, 1000, 1_500_000, 60_000_000, 3_723_000_000, 1_800_000_000]);
+    for bad in ["", "1", "1h30", "s", "1 s", "1s ago", "PT1S", "1d", "1w", "1min", "1sec", "-1s", "1:30:00", "1h,1m"] {
+        let message = refused(&[&format!("--batch-max-duration={bad}")], &[]);
+        assert!(message.contains("a duration such as 10s"), "{bad:?}: {message}");
     }
 }
