@@ -18,6 +18,16 @@ mod daemons;
 mod kubelet;
 mod scheduler;
 
+mod manifest;
+mod selector;
+mod workload;
+
+mod scenario;
+mod trace;
+
+mod ledger;
+mod world;
+
 pub mod outcome;
 
 mod figures;
@@ -35,9 +45,15 @@ pub use cluster::{Latency, SimCluster};
 pub use containers::Containers;
 pub use daemons::Daemons;
 pub use kubelet::{Kubelet, Pace};
+pub use ledger::{Ledger, Reasons};
+pub use manifest::{Invalid, Object, Priorities, read_object};
+pub use scenario::{Act, Behaviour, End, Scenario, ScenarioError, Step, read_scenario};
 pub use scheduler::{Rhythm, Scheduler};
 pub use seed::Seed;
 pub use store::{Budget, Count, NewPod, PodRecord, Store, Written};
+pub use trace::read_openb;
+pub use workload::{Workload, WorkloadKind, Workloads};
+pub use world::{World, WorldConfig};
 
 /// The wall clock of a world.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;

@@ -21,6 +21,14 @@ use crate::core::requirements::Operator;
 /// How long a node may be not ready before it counts as broken: Karpenter's KWOK provider says 10 minutes.
 const NOT_READY: Duration = Duration::from_mins(10);
 
+/// Label keys of the catalogue that users may require: those of Karpenter's KWOK provider.
+pub const LABEL_KEYS: [&str; 4] = [
+    "karpenter.kwok.sh/instance-size",
+    "karpenter.kwok.sh/instance-family",
+    "karpenter.kwok.sh/instance-cpu",
+    "karpenter.kwok.sh/instance-memory",
+];
+
 /// The simulated cloud. Clones are handles to the same one.
 #[derive(Clone)]
 pub struct Simulated {
@@ -183,12 +191,7 @@ impl Cloud for Simulated {
     }
 
     fn label_keys(&self) -> Vec<&'static str> {
-        vec![
-            "karpenter.kwok.sh/instance-size",
-            "karpenter.kwok.sh/instance-family",
-            "karpenter.kwok.sh/instance-cpu",
-            "karpenter.kwok.sh/instance-memory",
-        ]
+        LABEL_KEYS.to_vec()
     }
 
     fn catalog<'a>(&'a self, _class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {

@@ -9,7 +9,7 @@ mod machines;
 
 mod cloud;
 
-pub use cloud::Simulated;
+pub use cloud::{LABEL_KEYS, Simulated};
 pub use conduct::{Conduct, SoldOutWindow};
 pub use machines::{Change, SimMachine};
 

@@ -51,6 +51,7 @@ pub struct Store {
     pub(in crate::sim) events: VecDeque<Written>,
     pub(in crate::sim) lease: Option<(String, Instant)>,
     subscribers: Vec<Subscriber>,
+    last_change: Instant,
 }
 
 /// One reader of the watch.
@@ -89,6 +90,7 @@ impl Store {
             events: VecDeque::new(),
             lease: None,
             subscribers: Vec::new(),
+            last_change: Instant::now(),
         }
     }
 
@@ -148,6 +150,11 @@ impl Store {
         }
     }
 
+    /// When an object changed last.
+    pub fn last_change(&self) -> Instant {
+        self.last_change
+    }
+
     fn all(&self, kind: Kind) -> Vec<Fact> {
         match kind {
             Kind::Pod => self.pods.values().map(|record| Fact::PodSeen(Arc::clone(&record.pod))).collect(),
@@ -164,6 +171,7 @@ impl Store {
 
     /// Tells every subscriber; those that have gone are forgotten.
     pub(super) fn emit(&mut self, fact: &Fact) {
+        self.last_change = Instant::now();
         let Self { subscribers, jitter, .. } = self;
         subscribers.retain_mut(|subscriber| subscriber.send(jitter, fact.clone()));
     }

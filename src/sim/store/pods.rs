@@ -243,9 +243,14 @@ impl Store {
 
     fn touch(&mut self, record: &PodRecord) {
         if let Some(workload) = &record.workload {
-            self.touched.insert(workload.clone());
-            self.bell.notify_one();
+            self.touch_workload(workload);
         }
+    }
+
+    /// Lets the controller look at a workload.
+    pub(in crate::sim) fn touch_workload(&mut self, workload: &Arc<str>) {
+        self.touched.insert(workload.clone());
+        self.bell.notify_one();
     }
 }
 
