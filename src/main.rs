@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         Err(message) => Err(anyhow::anyhow!(message)),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // Whoever started joiner reads this, whether logging was set up or not; when even that fails, the exit code remains.
             let _ = writeln!(std::io::stderr(), "joiner: {error:#}");
@@ -27,16 +27,19 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(command: Command) -> anyhow::Result<()> {
+fn start(command: Command) -> anyhow::Result<ExitCode> {
     // TLS without a C toolchain. Installed twice only if somebody embeds us, and then the first one is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match command {
         Command::Run(run) => command::run(*run, live_bytes),
+        // A rehearsal in which something happened that must not is a failure, though it was carried out.
+        Command::Simulate(simulate) if !command::simulate(&simulate)? => return Ok(ExitCode::from(2)),
         Command::Simulate(_) => Ok(()),
         Command::Crds => print(&api::crds::yaml()),
         Command::Version => print(concat!("joiner ", env!("CARGO_PKG_VERSION"), "\n")),
         Command::Print(text) => print(&text),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn live_bytes() -> u64 {

@@ -4,7 +4,6 @@
 //! certain, unknown), creating takes a token that makes repeats safe, and a listing says how far it can be trusted. Clouds never name
 //! each other, and never spawn tasks that outlive their calls.
 
-pub mod kwok;
 pub mod simulated;
 
 pub mod catalog;

@@ -1,7 +1,14 @@
 //! What the subcommands of the binary do: they wire the other rooms together, and decide nothing.
 
 mod live;
+mod load;
+mod rehearsal;
 mod run;
+mod simulate;
 mod speech;
+mod stopwatch;
 
+pub use load::mixed;
+pub use rehearsal::{Rehearsal, default_pool, scenario_of};
 pub use run::run;
+pub use simulate::{rehearse, simulate};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::core::conditions::Conditions;
-use crate::core::facts::{NodeClass, Pool, Snapshot, Status, find_condition};
+use crate::core::facts::{Catalog, InstanceType, NodeClass, Pool, Snapshot, Status, find_condition};
 use crate::core::ids::PoolName;
 use crate::core::labels::{self, Labels};
 use crate::core::resources::{ResourceName, Resources};
@@ -35,6 +35,30 @@ pub fn usage(snapshot: &Snapshot) -> BTreeMap<PoolName, Resources> {
         used.add(&Resources::new().with("nodes", 1000));
     }
     usage
+}
+
+/// What the machines of each NodePool cost in USD per hour, by the labels of its NodeClaims. A machine whose offering is no longer in the
+/// catalog counts nothing.
+pub fn costs(snapshot: &Snapshot, catalog: &Catalog) -> BTreeMap<PoolName, f64> {
+    let mut costs: BTreeMap<_, f64> = snapshot.pools.keys().map(|pool| (pool.clone(), 0.0)).collect();
+    // Pools share their lists: each is indexed once.
+    let mut indexes: BTreeMap<*const Vec<Arc<InstanceType>>, BTreeMap<&str, &InstanceType>> = BTreeMap::new();
+    for claim in snapshot.claims.values().filter(|claim| claim.provider_id.is_some()) {
+        let Some(pool) = claim.pool() else { continue };
+        let Some(list) = catalog.pools.get(&pool) else { continue };
+        let index = indexes
+            .entry(Arc::as_ptr(list))
+            .or_insert_with(|| list.iter().map(|entry| (entry.name.as_str(), &**entry)).collect());
+        let label = |key: &str| claim.labels.get(key);
+        let price = label(labels::INSTANCE_TYPE).and_then(|name| index.get(&**name)).and_then(|instance_type| {
+            let matching = instance_type.offerings.iter().filter(|offering| {
+                offering.zone() == label(labels::ZONE) && offering.capacity_type() == label(labels::CAPACITY_TYPE)
+            });
+            matching.map(|offering| offering.price).reduce(f64::min)
+        });
+        *costs.entry(pool).or_default() += price.unwrap_or_default();
+    }
+    costs
 }
 
 /// The next change that brings a NodePool up to date; nothing when it is.

@@ -1,10 +1,9 @@
 //! What can be bought, and what is being paid, sampled from the catalog.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::core::facts::{Catalog, InstanceType, Snapshot};
-use crate::core::labels;
+use crate::core::pools::costs;
 use crate::core::resources::ResourceName;
 
 use super::Samples;
@@ -41,24 +40,7 @@ pub fn sample_catalog(samples: &mut Samples, catalog: &Catalog) {
 /// Samples what the machines of each NodePool cost, by the labels of its NodeClaims. A machine whose offering is no longer in the catalog
 /// counts nothing.
 pub fn sample_costs(samples: &mut Samples, snapshot: &Snapshot, catalog: &Catalog) {
-    let mut costs: BTreeMap<_, f64> = snapshot.pools.keys().map(|pool| (pool.clone(), 0.0)).collect();
-    let mut indexes: BTreeMap<*const Vec<Arc<InstanceType>>, BTreeMap<&str, &InstanceType>> = BTreeMap::new();
-    for claim in snapshot.claims.values().filter(|claim| claim.provider_id.is_some()) {
-        let Some(pool) = claim.pool() else { continue };
-        let Some(list) = catalog.pools.get(&pool) else { continue };
-        let index = indexes
-            .entry(Arc::as_ptr(list))
-            .or_insert_with(|| list.iter().map(|entry| (entry.name.as_str(), &**entry)).collect());
-        let label = |key: &str| claim.labels.get(key);
-        let price = label(labels::INSTANCE_TYPE).and_then(|name| index.get(&**name)).and_then(|instance_type| {
-            let matching = instance_type.offerings.iter().filter(|offering| {
-                offering.zone() == label(labels::ZONE) && offering.capacity_type() == label(labels::CAPACITY_TYPE)
-            });
-            matching.map(|offering| offering.price).reduce(f64::min)
-        });
-        *costs.entry(pool).or_default() += price.unwrap_or_default();
-    }
-    for (pool, cost) in costs {
+    for (pool, cost) in costs(snapshot, catalog) {
         samples.add(&f::NODEPOOLS_COST, &[pool.as_str()], cost);
     }
 }

@@ -1,0 +1,140 @@
+//! A rehearsal: a joiner in a world in a box, whether its time is made up or real.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::actors::runtime::Clock;
+use crate::actors::{self, Joiner, Parts};
+use crate::clouds::catalog;
+use crate::clouds::simulated::Conduct;
+use crate::cluster::convert::ShapeStore;
+use crate::config::{Settings, Trace, TraceFormat};
+use crate::core::facts::InstanceType;
+use crate::sim::{
+    Act, Latency, Object, Pace, Priorities, Rhythm, Scenario, Seed, Step, World, WorldConfig, read_object, read_openb,
+    read_scenario,
+};
+
+use super::live;
+
+/// What a rehearsal uses when it names no NodePool of its own.
+const DEFAULT_POOL: &str = include_str!("default-pool.yaml");
+
+/// A world, and what a joiner in it is made of.
+pub struct Rehearsal {
+    /// The world.
+    pub world: World,
+    clock: Clock,
+    settings: actors::Settings,
+}
+
+impl Rehearsal {
+    /// Builds the world of a scenario. Must be called inside the runtime whose clock it is to follow.
+    pub fn new(
+        scenario: &Scenario,
+        types: Vec<InstanceType>,
+        seed: u64,
+        clock: Clock,
+        settings: actors::Settings,
+    ) -> Self {
+        let config = WorldConfig {
+            seed: Seed(seed),
+            clock: Arc::new(move || clock.now()),
+            latency: Latency::default(),
+            pace: Pace::default(),
+            rhythm: Rhythm::default(),
+            conduct: scenario.cloud.conduct(&Conduct::default()),
+            catalogue: types,
+        };
+        Self { world: World::new(config), clock, settings: actors::Settings { name_salt: seed, ..settings } }
+    }
+
+    /// Starts a joiner in this world; it may be the second, after the first was killed.
+    pub fn joiner(&self) -> Joiner {
+        Joiner::start(Parts {
+            cluster: Arc::new(self.world.cluster.clone()),
+            cloud: Arc::new(self.world.cloud.clone()),
+            settings: self.settings.clone(),
+            clock: self.clock,
+        })
+    }
+}
+
+/// The actors' settings in a rehearsal: nobody else wants the lease.
+pub(super) fn settings(settings: &Settings) -> actors::Settings {
+    actors::Settings { leader_election: false, ..live::actors_settings(settings) }
+}
+
+/// The instance types of a file, or the generated ones.
+pub(super) fn instance_types(settings: &Settings) -> Result<Vec<InstanceType>> {
+    Ok(match &settings.instance_types {
+        Some(path) => catalog::read_file(path)?,
+        None => catalog::generated(),
+    })
+}
+
+/// Reads what is to be rehearsed, from a scenario, a trace, or both (the scenario then brings the NodePools).
+pub(super) fn read(scenario: Option<&Path>, trace: Option<&Trace>) -> Result<Scenario> {
+    let shapes = ShapeStore::new();
+    let open = |path: &Path| std::fs::read_to_string(path);
+    let scenario = scenario.map(|path| read_scenario(path, &shapes, &open)).transpose()?;
+    let trace = trace
+        .map(|trace| {
+            let text = open(&trace.file)
+                .with_context(|| format!("cannot read {}; --trace takes a readable file", trace.file.display()))?;
+            match trace.format {
+                TraceFormat::Openb => anyhow::Ok(read_openb(&trace.file, &text, &shapes)?),
+            }
+        })
+        .transpose()?;
+    let mut whole = match (scenario, trace) {
+        (Some(mut scenario), Some(trace)) => {
+            scenario.steps.extend(trace.steps);
+            scenario.steps.sort_by_key(|step| step.at);
+            scenario
+        }
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => anyhow::bail!("nothing to simulate; name a scenario file or --trace openb FILE"),
+    };
+    give_pool(&mut whole)?;
+    Ok(whole)
+}
+
+/// A scenario that puts these manifests at its start, and is over when nothing is left to do.
+pub fn scenario_of(name: &str, manifests: &[Value]) -> Result<Scenario> {
+    let shapes = ShapeStore::new();
+    let objects = manifests.iter().map(|manifest| read_object(manifest, &shapes, &Priorities::new()));
+    let objects = objects.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    let steps = vec![Step { at: Duration::ZERO, act: Act::Apply(objects) }];
+    let mut scenario = Scenario {
+        name: name.to_owned(),
+        seed: None,
+        cloud: crate::sim::Behaviour::default(),
+        steps,
+        end: crate::sim::End::Settled,
+    };
+    give_pool(&mut scenario)?;
+    Ok(scenario)
+}
+
+/// Gives a scenario without any NodePool the default one.
+fn give_pool(scenario: &mut Scenario) -> Result<()> {
+    let is_pool = |object: &Object| matches!(object, Object::Pool(_));
+    let has_pool =
+        scenario.steps.iter().any(|step| matches!(&step.act, Act::Apply(objects) if objects.iter().any(is_pool)));
+    if !has_pool {
+        let objects = default_pool()?;
+        scenario.steps.insert(0, Step { at: Duration::ZERO, act: Act::Apply(objects) });
+    }
+    Ok(())
+}
+
+/// The NodePool and NodeClass of a rehearsal that names none.
+pub fn default_pool() -> Result<Vec<Object>> {
+    let manifest: Value = serde_saphyr::from_str(DEFAULT_POOL)?;
+    Ok(read_object(&manifest, &ShapeStore::new(), &Priorities::new())?)
+}
