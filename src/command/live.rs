@@ -14,16 +14,8 @@ use crate::cluster::convert::ClassKind;
 use crate::cluster::{ClientFrom, KubeCluster, Options};
 use crate::config::{self, Cluster, Run, Settings};
 
-/// What a live joiner is made of.
-pub(super) struct Live {
-    /// For the actors.
-    pub parts: Parts,
-    /// For metrics and probes.
-    pub cluster: Arc<KubeCluster>,
-}
-
 /// Connects to the cluster, and checks that it can be worked with.
-pub(super) async fn connect(run: &Run, clock: Clock) -> Result<Live> {
+pub(super) async fn connect(run: &Run, clock: Clock) -> Result<Parts> {
     let settings = &run.settings;
     let from = match (&run.cluster, settings.kubeconfig.as_slice()) {
         (_, paths @ [_, ..]) => ClientFrom::Files(paths),
@@ -54,7 +46,7 @@ pub(super) async fn connect(run: &Run, clock: Clock) -> Result<Live> {
         options.lease_namespace = namespace(election.namespace.as_deref());
     }
     let lease_name = options.lease_name.clone();
-    let cluster = Arc::new(KubeCluster::new(client, options));
+    let cluster = KubeCluster::new(client, options);
     let version = cluster.check().await?;
     tracing::info!(version, cloud = cloud.name(), "connected to the cluster");
     let settings = actors::Settings {
@@ -65,7 +57,7 @@ pub(super) async fn connect(run: &Run, clock: Clock) -> Result<Live> {
             ^ u64::try_from(clock.now().as_nanosecond() & i128::from(u64::MAX)).unwrap_or(0),
         ..actors_settings(settings)
     };
-    Ok(Live { parts: Parts { cluster: Arc::clone(&cluster) as _, cloud: Arc::new(cloud), settings, clock }, cluster })
+    Ok(Parts { cluster: Arc::new(cluster), cloud: Arc::new(cloud), settings, clock })
 }
 
 /// What of the settings the actors are told.

@@ -1,5 +1,6 @@
 //! What the subcommands of the binary do: they wire the other rooms together, and decide nothing.
 
+mod embedded;
 mod live;
 mod load;
 mod rehearsal;

@@ -1,5 +1,6 @@
 //! `joiner run`: looks after a cluster until it is told to stop.
 
+use std::future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::admin::{self, Check, Sources};
 use crate::config::{Cluster, Run, Settings};
 use crate::telemetry::metrics;
 
-use super::{live, speech};
+use super::{embedded, live, speech};
 
 /// How long writes under way may take to end after SIGTERM: well below the 30 s after which a kubelet kills.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -23,25 +24,35 @@ pub fn run(run: Run, live_bytes: fn() -> u64) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot start threads")?;
+    let clock = Clock::machine();
     runtime.block_on(async move {
-        let clock = Clock::machine();
-        let for_people = matches!(run.cluster, Cluster::Simulated(_));
-        let exporter = speech::set_up(&run.settings, for_people, clock)?;
-        let live = live::connect(&run, clock).await?;
-        let joiner = Joiner::start(live.parts);
+        let exporter = speech::set_up(&run.settings, matches!(run.cluster, Cluster::Simulated(_)), clock)?;
+        if let Cluster::Simulated(world) = &run.cluster {
+            return embedded::run(&run.settings, world, exporter, clock, live_bytes).await;
+        }
+        let parts = live::connect(&run, clock).await?;
+        let joiner = Joiner::start(parts);
         let sources = sources(&run.settings, &joiner, exporter, live_bytes);
-        serve(joiner, sources, &run.settings).await
+        serve(joiner, sources, &run.settings, future::pending()).await
     })
 }
 
-/// Serves probes, metrics and the actor page until a signal comes, and then stops in good order.
-pub(super) async fn serve(joiner: Joiner, sources: Sources, settings: &Settings) -> Result<()> {
+/// Serves probes, metrics and the actor page until a signal comes or `over` is, and then stops in good order.
+pub(super) async fn serve(
+    joiner: Joiner,
+    sources: Sources,
+    settings: &Settings,
+    over: impl Future<Output = &'static str>,
+) -> Result<()> {
     let ports =
         admin::Config { host: None, health_port: settings.health_probe_port, metrics_port: settings.metrics_port };
     let admin = admin::serve(ports, sources).await?;
     tracing::info!(metrics = %admin.metrics, probes = %admin.health, "serving; the live tree of actors is at /actors");
-    let signal = live::signal().await?;
-    tracing::info!(signal, "stopping: no new write begins");
+    let why = tokio::select! {
+        signal = live::signal() => signal?,
+        why = over => why,
+    };
+    tracing::info!(why, "stopping: no new write begins");
     if !joiner.stop(PATIENCE).await {
         tracing::warn!("some writes had not ended; their outcome will be found by the next joiner");
     }

@@ -34,7 +34,7 @@ pub fn simulate(simulate: &Simulate) -> Result<bool> {
     }
     let types = rehearsal::instance_types(&simulate.settings)?;
     let sold = types.len();
-    let seed = if simulate.seed == 0 { scenario.seed.unwrap_or(0) } else { simulate.seed };
+    let seed = simulate.seed.or(scenario.seed).unwrap_or(1);
     let when = match simulate.progress {
         config::Progress::Auto => When::Auto,
         config::Progress::Always => When::Always,

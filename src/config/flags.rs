@@ -85,9 +85,9 @@ pub(super) struct SimulateFlags {
     #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE.csv"], help_heading = REHEARSAL)]
     pub(super) trace: Option<Vec<String>>,
 
-    /// Seed of all chance; the same seed gives the same outcome, byte for byte
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = REHEARSAL)]
-    pub(super) seed: u64,
+    /// Seed of all chance, in place of the scenario's (1 where it names none); the same seed gives the same outcome, byte for byte
+    #[arg(long, value_name = "N", help_heading = REHEARSAL)]
+    pub(super) seed: Option<u64>,
 
     /// Write the outcome as a page with charts
     #[arg(long, value_name = "FILE.html", help_heading = REHEARSAL)]

@@ -76,8 +76,8 @@ pub struct Simulate {
     pub scenario: Option<PathBuf>,
     /// A recorded day to play.
     pub trace: Option<Trace>,
-    /// Seed of all chance.
-    pub seed: u64,
+    /// Seed of all chance; nothing means the scenario's own.
+    pub seed: Option<u64>,
     /// Where to write the page with charts.
     pub report: Option<PathBuf>,
     /// How to print the outcome.

@@ -306,7 +306,7 @@ fn rehearsals_are_read() {
     ];
     let Ok(Command::Simulate(simulate)) = read(&line, &[("BATCH_IDLE_DURATION", "2s")]) else { panic!("no rehearsal") };
     assert_eq!(simulate.scenario.as_deref(), Some(Path::new("day.yaml")));
-    assert_eq!((simulate.seed, simulate.output, simulate.progress), (7, Output::Json, Progress::Never));
+    assert_eq!((simulate.seed, simulate.output, simulate.progress), (Some(7), Output::Json, Progress::Never));
     assert_eq!(simulate.until, Some(Duration::from_hours(24)));
     assert_eq!(simulate.report.as_deref(), Some(Path::new("out.html")));
     assert_eq!(simulate.settings.instance_types.as_deref(), Some(Path::new("types.json")));
