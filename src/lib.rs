@@ -1,5 +1,6 @@
 //! joiner gives a Kubernetes cluster the nodes that its pending pods need.
 
+pub mod actors;
 pub mod api;
 pub mod clouds;
 pub mod cluster;

@@ -32,7 +32,7 @@ fn upstream() -> Option<PathBuf> {
 }
 
 fn name(definition: &Value) -> &str {
-    definition["metadata"]["name"].as_str().unwrap()
+    definition["metadata"]["name"].as_str().expect("every definition has a name")
 }
 
 /// All leaves of a tree by their paths, without what is not compared.
@@ -83,7 +83,7 @@ fn walk_rule(rule: &Value, path: &str, found: &mut BTreeMap<String, String>) {
     let path = format!("{path}[{}]", rule["rule"]);
     let has_message = rule["message"].as_str().is_some_and(|message| !message.is_empty());
     found.insert(format!("{path}.message"), if has_message { "some text" } else { "none" }.into());
-    for (key, value) in rule.as_object().unwrap() {
+    for (key, value) in rule.as_object().expect("a rule is an object") {
         if key != "message" && key != "rule" {
             walk(value, &format!("{path}.{key}"), found);
         }

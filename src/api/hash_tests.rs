@@ -38,6 +38,22 @@ fn vectors() {
     assert_eq!(hash(&full), 10_219_944_325_494_688_258);
 }
 
+/// More of the same making, for what the reference leaves to reasoning; computed with the process in UTC.
+#[test]
+fn vectors_of_the_corners() {
+    let never = |metadata: Value, spec: Value| {
+        let mut spec = spec;
+        spec["expireAfter"] = json!("Never");
+        hash(&json!({ "metadata": metadata, "spec": spec }))
+    };
+    let dated = json!([{ "key": "k", "effect": "NoSchedule", "timeAdded": "2026-01-02T03:04:05Z" }]);
+    assert_eq!(never(json!({}), json!({ "taints": dated })), 1_748_304_532_372_434_010);
+    assert_eq!(never(json!({ "labels": {} }), json!({})), 1_051_302_497_054_047_366);
+    assert_eq!(never(json!({}), json!({ "taints": [] })), 2_957_312_098_354_489_946);
+    assert_eq!(never(json!({}), json!({ "terminationGracePeriod": "0s" })), 14_245_545_481_296_229_771);
+    assert_eq!(never(json!({ "labels": { "a": "" } }), json!({})), 15_211_277_932_489_848_501);
+}
+
 #[test]
 fn the_default_expiry_counts_as_written_out() {
     assert_eq!(hash(&json!({ "spec": {} })), hash(&json!({ "spec": { "expireAfter": "720h" } })));

@@ -16,3 +16,6 @@ pub mod nodeoverlay;
 pub mod nodepool;
 mod schema;
 pub mod validation;
+
+#[cfg(test)]
+mod types_tests;

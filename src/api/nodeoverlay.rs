@@ -1,8 +1,4 @@
 //! NodeOverlay: corrections to the prices and capacities of instance types. Alpha.
-#![expect(
-    clippy::duplicated_attributes,
-    reason = "the lint takes the columns of one resource for repeats of each other"
-)]
 
 use kube::CustomResource;
 use schemars::JsonSchema;

@@ -8,6 +8,8 @@ pub mod catalog;
 mod error;
 pub mod kwok;
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
@@ -31,8 +33,9 @@ pub trait Cloud: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// All instance types of a NodeClass with all offerings, those that cannot be had now included.
-    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Vec<InstanceType>, Error>>;
+    /// All instance types of a NodeClass with all offerings, those that cannot be had now included. As long as nothing has changed, the
+    /// answer is the same shared list, so that asking often costs nothing.
+    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>>;
 
     /// Launches the machine of a NodeClaim. Idempotent by [`LaunchSpec::token`]: asked twice, it answers with the same machine.
     ///

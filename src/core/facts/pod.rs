@@ -121,6 +121,10 @@ pub struct PodShape {
     pub host_ports: Vec<HostPort>,
     /// `spec.priority`.
     pub priority: i32,
+    /// Whether its priority class is `system-cluster-critical` or `system-node-critical`: it is drained last.
+    pub critical: bool,
+    /// `spec.terminationGracePeriodSeconds`.
+    pub grace_seconds: i64,
     /// Who keeps it alive.
     pub owner: Owner,
     /// `spec.schedulerName`, when it is not `default-scheduler`.
@@ -148,6 +152,8 @@ impl PodShape {
             preferred_anti_affinity: Vec::new(),
             host_ports: Vec::new(),
             priority: 0,
+            critical: false,
+            grace_seconds: 30,
             owner: Owner::Controller,
             scheduler: None,
             do_not_disrupt: None,

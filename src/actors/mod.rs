@@ -1,0 +1,3 @@
+//! Who acts, and when: the supervision tree.
+
+pub mod runtime;

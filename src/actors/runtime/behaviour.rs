@@ -1,0 +1,126 @@
+//! What an actor is: a value, how it is born, and what it does with a message.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ractor::ActorRef;
+
+use super::shell::{self, Envelope};
+use super::{House, Kind, Outcome, Slot, View};
+
+/// An actor. Handlers are plain functions that never await: what takes time is started through [`Cx`] and comes back as a message.
+pub trait Behaviour: Sized + Send + 'static {
+    /// What may be in its mailbox.
+    type Msg: Send + 'static;
+    /// All that is needed for it to be born, and born again.
+    type Args: Clone + Send + Sync + 'static;
+    /// Which kind it is.
+    const KIND: Kind;
+
+    /// A new instance. It knows nothing but `args`: what its predecessor knew is found again in the snapshot and in the cloud.
+    fn born(args: &Self::Args, cx: &Cx<Self::Msg>) -> Self;
+
+    /// Deals with one message. A panic ends the instance and another takes its place.
+    fn handle(&mut self, message: Self::Msg, cx: &Cx<Self::Msg>);
+
+    /// What it shows of itself.
+    fn observe(&self, now: Timestamp) -> View;
+
+    /// A child has ended. Only parents need this.
+    fn child_ended(&mut self, _ended: &Ended, _cx: &Cx<Self::Msg>) {}
+}
+
+/// The end of a child.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Which child.
+    pub id: u64,
+    /// What went wrong; nothing when it stopped by itself.
+    pub failure: Option<String>,
+}
+
+/// What an actor may do to the world while it handles a message.
+pub struct Cx<M: Send + 'static> {
+    pub(super) myself: ActorRef<Envelope<M>>,
+    pub(super) slot: Slot<M>,
+    /// Clock, operations, observations.
+    pub house: House,
+}
+
+/// A message to oneself that is on its way; it does not arrive once this is dropped.
+#[derive(Debug)]
+pub struct Timer(tokio::task::JoinHandle<()>);
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl<M: Send + 'static> Cx<M> {
+    /// The time now.
+    pub fn now(&self) -> Timestamp {
+        self.house.clock.now()
+    }
+
+    /// This actor's own identity.
+    pub fn id(&self) -> u64 {
+        self.myself.get_id().pid()
+    }
+
+    /// This actor's own address.
+    pub fn slot(&self) -> &Slot<M> {
+        &self.slot
+    }
+
+    /// Sends this instance a message after a while. It is lost when the instance dies: its successor sets its own.
+    #[must_use = "the message does not arrive once the timer is dropped"]
+    pub fn after(&self, delay: Duration, message: M) -> Timer {
+        let (myself, meter) = (self.myself.clone(), self.slot.meter().clone());
+        Timer(tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            meter.sent();
+            // An instance that has died meanwhile has no more use for it.
+            if myself.cast(Envelope::Message(message)).is_err() {
+                meter.dropped();
+            }
+        }))
+    }
+
+    /// Sends this instance a message, behind what is already in its mailbox.
+    pub fn cast(&self, message: M) {
+        self.slot.meter().sent();
+        if self.myself.cast(Envelope::Message(message)).is_err() {
+            self.slot.meter().dropped();
+        }
+    }
+
+    /// Ends this instance for good, after the current message.
+    pub fn stop(&self) {
+        self.myself.stop(None);
+    }
+
+    /// Runs a call beside this actor and sends it the outcome. See [`super::Operations::start`].
+    pub fn start<T, E>(
+        &self,
+        permits: super::Permits,
+        call: impl Future<Output = Result<T, E>> + Send + 'static,
+        then: impl FnOnce(Outcome<T, E>) -> M + Send + 'static,
+    ) where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let (myself, meter) = (self.myself.clone(), self.slot.meter().clone());
+        self.house.operations.start(permits, call, move |outcome| {
+            meter.sent();
+            if myself.cast(Envelope::Message(then(outcome))).is_err() {
+                meter.dropped();
+            }
+        });
+    }
+
+    /// Starts a child and puts it into a slot. The identity it returns comes back in [`Behaviour::child_ended`].
+    pub fn spawn<B: Behaviour>(&self, name: &str, args: B::Args, slot: &Slot<B::Msg>) -> Option<u64> {
+        shell::spawn::<B>(name, args, slot, &self.house, Some(self.myself.get_cell()))
+    }
+}

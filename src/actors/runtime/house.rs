@@ -1,0 +1,16 @@
+//! What all actors of one joiner share.
+
+use super::{Clock, Observations, Operations, Saboteur};
+
+/// The common ground of one joiner's actors. Several houses can stand in one process, as in tests.
+#[derive(Clone, Debug)]
+pub struct House {
+    /// The time.
+    pub clock: Clock,
+    /// Where calls run that take time.
+    pub operations: Operations,
+    /// Who is alive.
+    pub observations: Observations,
+    /// Panics on purpose.
+    pub saboteur: Saboteur,
+}

@@ -1,0 +1,85 @@
+//! Counters of one place in the actor tree; they outlive the instances that fill it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// Counts what goes through one place in the tree.
+#[derive(Debug, Default)]
+pub struct Meter {
+    sent: AtomicU64,
+    handled: AtomicU64,
+    dropped: AtomicU64,
+    busy_nanos: AtomicU64,
+    restarts: AtomicU64,
+    waiting: AtomicU64,
+    last_error: Mutex<Option<(Timestamp, String)>>,
+}
+
+impl Meter {
+    /// A message was put into the mailbox.
+    pub fn sent(&self) {
+        self.sent.fetch_add(1, Relaxed);
+        self.waiting.fetch_add(1, Relaxed);
+    }
+
+    /// A message had nobody to go to.
+    pub fn dropped(&self) {
+        self.dropped.fetch_add(1, Relaxed);
+    }
+
+    /// A message was handled, or the attempt ended the actor.
+    pub fn handled(&self, took: Duration) {
+        self.handled.fetch_add(1, Relaxed);
+        self.busy_nanos.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        let _ = self.waiting.fetch_update(Relaxed, Relaxed, |waiting| Some(waiting.saturating_sub(1)));
+    }
+
+    /// A new instance begins with an empty mailbox.
+    pub fn emptied(&self) {
+        self.waiting.store(0, Relaxed);
+    }
+
+    /// The instance ended badly and another takes its place.
+    pub fn restarted(&self, at: Timestamp, error: &str) {
+        self.restarts.fetch_add(1, Relaxed);
+        self.failed(at, error);
+    }
+
+    /// Something went wrong that is worth showing.
+    pub fn failed(&self, at: Timestamp, error: &str) {
+        *self.last_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((at, error.to_owned()));
+    }
+
+    /// Messages that wait in the mailbox.
+    pub fn depth(&self) -> u64 {
+        self.waiting.load(Relaxed)
+    }
+
+    /// Messages handled since the place was made.
+    pub fn handled_total(&self) -> u64 {
+        self.handled.load(Relaxed)
+    }
+
+    /// Messages that had nobody to go to.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.load(Relaxed)
+    }
+
+    /// Time spent in handlers.
+    pub fn busy(&self) -> Duration {
+        Duration::from_nanos(self.busy_nanos.load(Relaxed))
+    }
+
+    /// How often an instance was replaced.
+    pub fn restarts(&self) -> u64 {
+        self.restarts.load(Relaxed)
+    }
+
+    /// The last thing that went wrong, and when.
+    pub fn last_error(&self) -> Option<(Timestamp, String)> {
+        self.last_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+}

@@ -1,0 +1,139 @@
+//! Calls that take time: they run beside the actors, under a deadline and a permit, and end in a message.
+//!
+//! An actor that dies does not take its calls with it: they run on, and their answer finds nobody. The successor finds what they did by
+//! looking. This is also the one place where a joiner that does not hold the lease is kept from writing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+
+/// Numbers the operations of one actor, so that an outdated outcome can be told from the current one.
+pub type OpId = u64;
+
+/// Most requests to the API server under way at once. The client has its own limit of requests a second; this one bounds memory.
+const CLUSTER_PERMITS: usize = 256;
+/// Most cloud calls under way at once.
+const CLOUD_PERMITS: usize = 128;
+/// Longest wait for the API server; its own limit for a request is 60 s, and our client gives up at 30 s.
+const CLUSTER_DEADLINE: Duration = Duration::from_secs(40);
+/// Longest wait for a cloud.
+const CLOUD_DEADLINE: Duration = Duration::from_mins(2);
+
+/// Whom a call goes to, and whether it changes anything there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Permits {
+    /// Reads from the API server.
+    ReadCluster,
+    /// Writes to the API server: only with the lease.
+    WriteCluster,
+    /// Reads from the cloud.
+    ReadCloud,
+    /// Changes something in the cloud: only with the lease.
+    WriteCloud,
+    /// The lease itself: needs no lease, and never waits behind other calls.
+    Lease,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug)]
+pub enum Outcome<T, E> {
+    /// It was answered.
+    Done(T),
+    /// It failed, as the callee says.
+    Failed(E),
+    /// No answer came in time: it may or may not have taken effect.
+    Lost,
+    /// It was never sent, because this joiner does not hold the lease or is shutting down.
+    NotLeader,
+}
+
+/// Runs calls.
+#[derive(Clone, Debug)]
+pub struct Operations {
+    leader_until: watch::Receiver<Option<Instant>>,
+    closing: watch::Sender<bool>,
+    cluster: Arc<Semaphore>,
+    cloud: Arc<Semaphore>,
+    under_way: Arc<AtomicU64>,
+    idle: watch::Sender<u64>,
+}
+
+impl Operations {
+    /// `leader_until` says until when the lease is certainly ours; nothing when it is not.
+    pub fn new(leader_until: watch::Receiver<Option<Instant>>) -> Self {
+        Self {
+            leader_until,
+            closing: watch::Sender::new(false),
+            cluster: Arc::new(Semaphore::new(CLUSTER_PERMITS)),
+            cloud: Arc::new(Semaphore::new(CLOUD_PERMITS)),
+            under_way: Arc::default(),
+            idle: watch::Sender::new(0),
+        }
+    }
+
+    /// Whether writes are allowed at this moment.
+    pub fn may_write(&self) -> bool {
+        !*self.closing.borrow() && self.leader_until.borrow().is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Calls that have been started and have not ended.
+    pub fn under_way(&self) -> u64 {
+        self.under_way.load(Relaxed)
+    }
+
+    /// Runs a call and hands its outcome to `then`.
+    pub fn start<T, E>(
+        &self,
+        permits: Permits,
+        call: impl Future<Output = Result<T, E>> + Send + 'static,
+        then: impl FnOnce(Outcome<T, E>) + Send + 'static,
+    ) where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let (gate, deadline) = match permits {
+            Permits::ReadCluster | Permits::WriteCluster => (Some(Arc::clone(&self.cluster)), CLUSTER_DEADLINE),
+            Permits::ReadCloud | Permits::WriteCloud => (Some(Arc::clone(&self.cloud)), CLOUD_DEADLINE),
+            Permits::Lease => (None, CLUSTER_DEADLINE),
+        };
+        let writes = matches!(permits, Permits::WriteCluster | Permits::WriteCloud);
+        let operations = self.clone();
+        self.under_way.fetch_add(1, Relaxed);
+        tokio::spawn(async move {
+            let _permit = match &gate {
+                Some(gate) => gate.acquire().await.ok(),
+                None => None,
+            };
+            let outcome = if writes && !operations.may_write() {
+                Outcome::NotLeader
+            } else {
+                match tokio::time::timeout(deadline, call).await {
+                    Ok(Ok(answer)) => Outcome::Done(answer),
+                    Ok(Err(error)) => Outcome::Failed(error),
+                    Err(_) => Outcome::Lost,
+                }
+            };
+            then(outcome);
+            let left = operations.under_way.fetch_sub(1, Relaxed) - 1;
+            operations.idle.send_replace(left);
+        });
+    }
+
+    /// Lets no new write begin, and waits until those under way have ended, at most for `patience`. Says whether all did.
+    pub async fn close(&self, patience: Duration) -> bool {
+        self.closing.send_replace(true);
+        let mut idle = self.idle.subscribe();
+        tokio::time::timeout(patience, async {
+            while self.under_way() > 0 {
+                if idle.changed().await.is_err() {
+                    return;
+                }
+            }
+        })
+        .await
+        .is_ok()
+    }
+}

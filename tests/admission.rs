@@ -1,0 +1,453 @@
+//! What our schemas admit and refuse, found by running them: patterns, bounds and CEL rules.
+//!
+//! Each case is also put to Karpenter's own definitions, where they are at hand: the verdicts must agree.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex};
+
+use joiner::api::crds;
+use kube_cel::{CompiledSchema, Validator, compile_schema};
+use regex::Regex;
+use serde_json::{Value, json};
+
+/// A definition under test, ours first and then, if at hand, Karpenter's.
+struct Gate {
+    schemas: Vec<Definition>,
+}
+
+/// A schema, with its rules compiled.
+struct Definition {
+    schema: Value,
+    rules: CompiledSchema,
+}
+
+impl Gate {
+    #[expect(clippy::print_stdout, reason = "says what was not compared")]
+    fn open(name: &str, file: &str) -> Self {
+        let ours = crds::all().into_iter().find(|crd| crd["metadata"]["name"] == name).expect("one of our kinds");
+        let mut schemas = vec![Definition::of(&ours)];
+        let data = std::env::var_os("JOINER_SHARED_DATA")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
+        match std::fs::read_to_string(data.join("karpenter/crds").join(file)) {
+            Ok(text) => {
+                schemas.push(Definition::of(&serde_saphyr::from_str(&text).expect("the file is YAML")));
+            }
+            Err(_) => println!("SKIPPED: comparison with {file}; set JOINER_SHARED_DATA"),
+        }
+        Self { schemas }
+    }
+
+    /// Whether an object may be created, or changed from an old one.
+    fn admits(&self, object: &Value, old: Option<&Value>) -> bool {
+        let verdicts: Vec<Vec<String>> = self.schemas.iter().map(|schema| refusals(schema, object, old)).collect();
+        let agreed = verdicts.windows(2).all(|pair| pair[0].is_empty() == pair[1].is_empty());
+        assert!(agreed, "ours and Karpenter's disagree on {object:#}: {verdicts:#?}");
+        verdicts[0].is_empty()
+    }
+
+    #[track_caller]
+    fn admit(&self, objects: &[Value]) {
+        for object in objects {
+            assert!(self.admits(object, None), "refused: {object} for {:?}", refusals(&self.schemas[0], object, None));
+        }
+    }
+
+    #[track_caller]
+    fn refuse(&self, objects: &[Value]) {
+        for object in objects {
+            assert!(!self.admits(object, None), "admitted: {object}");
+        }
+    }
+}
+
+impl Definition {
+    fn of(crd: &Value) -> Self {
+        let schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+        let rules = compile_schema(&schema);
+        assert!(!rules.has_errors(), "{:?}", rules.compilation_errors());
+        Self { schema, rules }
+    }
+}
+
+/// Why the API server would refuse an object: it fills in defaults, validates the structure, then runs the rules.
+fn refusals(definition: &Definition, object: &Value, old: Option<&Value>) -> Vec<String> {
+    let object = stored(&definition.schema, object);
+    let mut found = Vec::new();
+    structure(&definition.schema, &object, "", &mut found);
+    if let Err(errors) = Validator::new().validate_compiled(&definition.rules, &object, old) {
+        found.extend(errors.as_slice().iter().map(ToString::to_string));
+    }
+    found
+}
+
+/// Fills in the defaults of absent fields, and of the fields within those defaults, as the API server does.
+/// (kube-cel's own function leaves a default as it is written.)
+fn fill_in(schema: &Value, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (field, of) in schema["properties"].as_object().into_iter().flatten() {
+                if let (None, Some(default)) = (fields.get(field), of.get("default")) {
+                    fields.insert(field.clone(), default.clone());
+                }
+                if let Some(inner) = fields.get_mut(field) {
+                    fill_in(of, inner);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| fill_in(&schema["items"], item)),
+        _ => {}
+    }
+}
+
+/// An object as it is stored.
+fn stored(schema: &Value, object: &Value) -> Value {
+    let mut object = object.clone();
+    fill_in(schema, &mut object);
+    object
+}
+
+/// Whether a text matches a pattern; each pattern is compiled once.
+fn matches(pattern: &str, text: &str) -> bool {
+    static COMPILED: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().expect("no test panics while it holds the lock");
+    let regex = match compiled.get(pattern) {
+        Some(regex) => regex.clone(),
+        None => Regex::new(pattern).expect("the pattern is valid"),
+    };
+    compiled.entry(pattern.to_owned()).or_insert(regex).is_match(text)
+}
+
+/// The part of structural validation that our schemas use.
+fn structure(schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
+    let mut refuse = |why: &str| found.push(format!("{path}: {why}"));
+    let int_or_string = schema["x-kubernetes-int-or-string"] == json!(true);
+    let fits = match schema["type"].as_str() {
+        _ if int_or_string => value.is_i64() || value.is_string(),
+        Some("object") => value.is_object(),
+        Some("array") => value.is_array(),
+        Some("string") => value.is_string(),
+        Some("integer") => value.is_i64(),
+        other => {
+            assert_eq!(other, None, "{path}: a type that this test does not know");
+            true
+        }
+    };
+    if !fits {
+        refuse("has the wrong type");
+        return;
+    }
+    if schema["enum"].as_array().is_some_and(|allowed| !allowed.contains(value)) {
+        refuse("is not one of the listed values");
+    }
+    if value.as_i64().is_some_and(|number| {
+        schema["minimum"].as_i64().is_some_and(|least| number < least)
+            || schema["maximum"].as_i64().is_some_and(|most| number > most)
+    }) {
+        refuse("is out of bounds");
+    }
+    if let Some(text) = value.as_str() {
+        let length = text.chars().count() as u64;
+        if schema["pattern"].as_str().is_some_and(|pattern| !matches(pattern, text)) {
+            refuse("does not match its pattern");
+        }
+        if schema["minLength"].as_u64().is_some_and(|least| length < least)
+            || schema["maxLength"].as_u64().is_some_and(|most| length > most)
+        {
+            refuse("has the wrong length");
+        }
+    }
+    if let Some(items) = value.as_array() {
+        if schema["maxItems"].as_u64().is_some_and(|most| items.len() as u64 > most) {
+            refuse("has too many items");
+        }
+        for (index, item) in items.iter().enumerate() {
+            structure(&schema["items"], item, &format!("{path}[{index}]"), found);
+        }
+    } else if let Some(fields) = value.as_object() {
+        if schema["maxProperties"].as_u64().is_some_and(|most| fields.len() as u64 > most) {
+            refuse("has too many entries");
+        }
+        for required in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if !fields.contains_key(required) {
+                refuse(&format!("lacks {required}"));
+            }
+        }
+        for (field, inner) in fields {
+            let of = [&schema["properties"][field.as_str()], &schema["additionalProperties"]];
+            if let Some(of) = of.into_iter().find(|of| of.is_object()) {
+                structure(of, inner, &format!("{path}.{field}"), found);
+            }
+        }
+    }
+}
+
+static POOLS: LazyLock<Gate> = LazyLock::new(|| Gate::open("nodepools.karpenter.sh", "karpenter.sh_nodepools.yaml"));
+static CLAIMS: LazyLock<Gate> = LazyLock::new(|| Gate::open("nodeclaims.karpenter.sh", "karpenter.sh_nodeclaims.yaml"));
+static OVERLAYS: LazyLock<Gate> =
+    LazyLock::new(|| Gate::open("nodeoverlays.karpenter.sh", "karpenter.sh_nodeoverlays.yaml"));
+
+/// Lays the fields of `with` over `base`, at any depth.
+fn over(mut base: Value, with: &Value) -> Value {
+    match (&mut base, with) {
+        (Value::Object(fields), Value::Object(with)) => {
+            for (key, value) in with {
+                let old = fields.remove(key).unwrap_or(Value::Null);
+                fields.insert(key.clone(), over(old, value));
+            }
+            base
+        }
+        _ => with.clone(),
+    }
+}
+
+fn template(with: &Value) -> Value {
+    let base = json!({ "requirements": [], "nodeClassRef": { "group": "g", "kind": "K", "name": "n" } });
+    pool(&json!({ "template": { "spec": over(base, with) } }))
+}
+
+fn pool(with: &Value) -> Value {
+    let base = json!({ "template": { "spec": {
+        "requirements": [], "nodeClassRef": { "group": "g", "kind": "K", "name": "n" } } } });
+    json!({ "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "p" }, "spec": over(base, with) })
+}
+
+fn claim(with: &Value) -> Value {
+    let base = json!({ "requirements": [], "nodeClassRef": { "group": "g", "kind": "K", "name": "n" } });
+    json!({ "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": { "name": "c" }, "spec": over(base, with) })
+}
+
+fn overlay(with: &Value) -> Value {
+    let spec = over(json!({ "requirements": [] }), with);
+    json!({ "apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": { "name": "o" }, "spec": spec })
+}
+
+fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {
+    json!({ "requirements": [{ "key": key, "operator": operator, "values": values }] })
+}
+
+/// Puts one list of requirements to the three kinds that have them; the verdicts for pool, claim, overlay.
+#[track_caller]
+fn requirements(list: &Value, expected: [bool; 3]) {
+    let verdicts =
+        [POOLS.admits(&template(list), None), CLAIMS.admits(&claim(list), None), OVERLAYS.admits(&overlay(list), None)];
+    assert_eq!(verdicts, expected, "{list}");
+}
+
+#[test]
+fn requirement_keys() {
+    requirements(&requirement("karpenter.sh/nodepool", "Exists", &[]), [false, true, true]);
+    for key in ["karpenter.sh/other", "foo.karpenter.sh/x", "mykarpenter.sh/x", "kubernetes.io/hostname", "a b", ""] {
+        requirements(&requirement(key, "Exists", &[]), [false; 3]);
+    }
+    for key in
+        ["karpenter.sh/capacity-type", "node-restriction.kubernetes.io/x", "kops.k8s.io/x", "kubernetes.io/x", "plain"]
+    {
+        requirements(&requirement(key, "Exists", &[]), [true; 3]);
+    }
+    requirements(&requirement(&"k".repeat(316), "Exists", &[]), [true; 3]);
+    requirements(&requirement(&"k".repeat(317), "Exists", &[]), [false; 3]);
+}
+
+#[test]
+fn requirement_values() {
+    requirements(&requirement("k", "In", &[]), [false; 3]);
+    requirements(&requirement("k", "NotIn", &[]), [true, true, false]);
+    for values in [&["-1"][..], &["1", "2"], &["x"], &[]] {
+        for operator in ["Gt", "Lt", "Gte", "Lte"] {
+            requirements(&requirement("k", operator, values), [false; 3]);
+        }
+    }
+    requirements(&requirement("k", "Gte", &["0"]), [true; 3]);
+    requirements(&requirement("k", "In", &["bad value!"]), [true; 3]);
+    requirements(&requirement("k", "Like", &["a"]), [false; 3]);
+    requirements(&json!({ "requirements": [{ "key": "k", "operator": "In" }] }), [false; 3]);
+    requirements(&json!({ "requirements": [] }), [true; 3]);
+    requirements(&json!({ "requirements": null }), [false; 3]);
+    let many = |count| json!({ "requirements": vec![json!({ "key": "k", "operator": "Exists" }); count] });
+    requirements(&many(100), [true; 3]);
+    requirements(&many(101), [false; 3]);
+    let least = |operator: &str, values: &[&str], least: i64| {
+        let item = json!({ "key": "k", "operator": operator, "values": values, "minValues": least });
+        json!({ "requirements": [item] })
+    };
+    // A NodeOverlay has no minValues: an unknown field, which is dropped.
+    requirements(&least("In", &["a"], 2), [false, false, true]);
+    requirements(&least("In", &["a", "b"], 2), [true; 3]);
+    requirements(&least("Exists", &[], 2), [true; 3]);
+    requirements(&least("Exists", &[], 51), [false, false, true]);
+}
+
+#[test]
+fn taints_and_durations_of_pools_and_claims() {
+    let taint = |with: Value| json!({ "taints": [over(json!({ "key": "k", "effect": "NoSchedule" }), &with)] });
+    let admitted = [
+        taint(json!({})),
+        taint(json!({ "value": "v", "timeAdded": "2026-01-01T00:00:00Z" })),
+        json!({ "taints": [{ "key": "k", "effect": "NoSchedule" }, { "key": "k", "effect": "NoExecute" }] }),
+        json!({ "taints": [{ "key": "k", "effect": "NoSchedule" }, { "key": "k", "effect": "NoSchedule" }] }),
+        json!({ "expireAfter": "1h30m5s", "terminationGracePeriod": "5m" }),
+        json!({ "expireAfter": "Never" }),
+    ];
+    let refused = [
+        taint(json!({ "value": "" })),
+        taint(json!({ "key": "" })),
+        taint(json!({ "effect": "Never" })),
+        json!({ "startupTaints": [{ "key": "k" }] }),
+        json!({ "expireAfter": "-1s" }),
+        json!({ "expireAfter": "1hr" }),
+        json!({ "expireAfter": "1.5h" }),
+        json!({ "expireAfter": "" }),
+        json!({ "terminationGracePeriod": "Never" }),
+        json!({ "nodeClassRef": { "group": "" } }),
+        json!({ "nodeClassRef": { "group": "g/v1" } }),
+        json!({ "nodeClassRef": { "name": "" } }),
+    ];
+    POOLS.admit(&admitted.each_ref().map(template));
+    CLAIMS.admit(&admitted.each_ref().map(claim));
+    POOLS.refuse(&refused.each_ref().map(template));
+    CLAIMS.refuse(&refused.each_ref().map(claim));
+}
+
+#[test]
+fn template_labels() {
+    let labels = |labels: Value| pool(&json!({ "template": { "metadata": { "labels": labels } } }));
+    POOLS.admit(&[
+        labels(json!({ "a": "", "karpenter.sh/capacity-type": "spot", "kubernetes.io/x": "y" })),
+        pool(&json!({ "template": { "metadata": { "annotations": { "karpenter.sh/any": "what ever" } } } })),
+    ]);
+    POOLS.refuse(&[
+        labels(json!({ "karpenter.sh/nodepool": "p" })),
+        labels(json!({ "kubernetes.io/hostname": "h" })),
+        labels(json!({ "x.karpenter.sh/y": "z" })),
+        labels(json!({ "a": "bad value!" })),
+        labels(json!({ "a": "v".repeat(64) })),
+        labels((0..101).map(|n| (format!("l{n}"), json!("v"))).collect()),
+    ]);
+}
+
+#[test]
+fn budgets() {
+    let budget = |with: Value| pool(&json!({ "disruption": { "budgets": [with] } }));
+    let timed =
+        |schedule: &str, duration: &str| budget(json!({ "nodes": "1", "schedule": schedule, "duration": duration }));
+    POOLS.admit(&[
+        pool(&json!({})),
+        pool(&json!({ "disruption": { "budgets": [] } })),
+        budget(json!({})),
+        budget(json!({ "nodes": "1000" })),
+        budget(json!({ "nodes": "100%", "reasons": ["Drifted", "Unhealthy"] })),
+        timed("@daily", "1h30m0s"),
+        timed("@dailyX", "8h"),
+        timed("0 9 * * 1-5", "30m"),
+        timed("0 9 * * 1-5 2030", "30m"),
+    ]);
+    POOLS.refuse(&[
+        budget(json!({ "nodes": "101%" })),
+        budget(json!({ "nodes": "-1" })),
+        budget(json!({ "nodes": 5 })),
+        budget(json!({ "nodes": "1", "reasons": ["Whim"] })),
+        budget(json!({ "nodes": "1", "schedule": "@daily" })),
+        budget(json!({ "nodes": "1", "duration": "1h" })),
+        timed("* * * *", "1h"),
+        timed("@daily", "90s"),
+        timed("@daily", "30m1h"),
+        pool(&json!({ "disruption": { "budgets": vec![json!({ "nodes": "1" }); 51] } })),
+        pool(&json!({ "disruption": { "consolidationPolicy": "whenEmpty" } })),
+        pool(&json!({ "disruption": { "consolidateAfter": "soon" } })),
+    ]);
+}
+
+#[test]
+fn static_pools_and_numbers() {
+    POOLS.admit(&[
+        pool(&json!({ "weight": 100, "limits": { "cpu": "10", "memory": "1Gi", "nodes": 3 } })),
+        pool(&json!({ "replicas": 0 })),
+        pool(&json!({ "replicas": 3, "limits": { "nodes": "5" } })),
+        pool(&json!({ "replicas": 3, "limits": {} })),
+    ]);
+    POOLS.refuse(&[
+        pool(&json!({ "weight": 0 })),
+        pool(&json!({ "weight": 101 })),
+        pool(&json!({ "replicas": -1 })),
+        pool(&json!({ "replicas": 3, "weight": 1 })),
+        pool(&json!({ "replicas": 3, "limits": { "cpu": "1" } })),
+        pool(&json!({ "limits": { "cpu": "1Zi" } })),
+        json!({ "metadata": { "name": "p" } }),
+    ]);
+}
+
+#[test]
+fn what_may_not_change() {
+    let (dynamic, fixed) = (pool(&json!({})), pool(&json!({ "replicas": 3 })));
+    let gate = &POOLS;
+    assert!(gate.admits(&pool(&json!({ "weight": 3 })), Some(&dynamic)));
+    assert!(gate.admits(&pool(&json!({ "replicas": 5 })), Some(&fixed)));
+    assert!(!gate.admits(&fixed, Some(&dynamic)));
+    assert!(!gate.admits(&dynamic, Some(&fixed)));
+    assert!(gate.admits(&template(&json!({ "nodeClassRef": { "name": "other" } })), Some(&dynamic)));
+    assert!(!gate.admits(&template(&json!({ "nodeClassRef": { "kind": "Other" } })), Some(&dynamic)));
+    assert!(!gate.admits(&template(&json!({ "nodeClassRef": { "group": "other" } })), Some(&dynamic)));
+    let old = claim(&json!({ "expireAfter": "720h" }));
+    assert!(CLAIMS.admits(&old, Some(&old)));
+    assert!(!CLAIMS.admits(&claim(&json!({ "expireAfter": "1h" })), Some(&old)));
+}
+
+#[test]
+fn prices_and_capacities_of_overlays() {
+    let adjustment = |text: &str| overlay(&json!({ "priceAdjustment": text }));
+    let price = |text: &str| overlay(&json!({ "price": text }));
+    let gate = &OVERLAYS;
+    gate.admit(&["+10", "-0.5", "+.5", "-129", "+200.5%", "-99.9%", "-100%"].map(adjustment));
+    gate.refuse(&["10", "5%", "-101%", "-100.0%", "-.5%"].map(adjustment));
+    gate.admit(&["42", "4.2"].map(price));
+    gate.refuse(&["+42", ".5", "42.", "1e3", "42%"].map(price));
+    gate.admit(&[overlay(&json!({ "capacity": { "example.com/gpu": 4 }, "weight": 10000 }))]);
+    gate.refuse(&[
+        overlay(&json!({ "price": "1", "priceAdjustment": "+1" })),
+        overlay(&json!({ "capacity": { "cpu": 4 } })),
+        overlay(&json!({ "weight": 10001 })),
+    ]);
+}
+
+#[test]
+fn buffers_and_kwok_classes() {
+    let buffer = |spec: Value| json!({ "metadata": { "name": "b" }, "spec": spec });
+    let gate = Gate::open("capacitybuffers.autoscaling.x-k8s.io", "autoscaling.x-k8s.io_capacitybuffers.yaml");
+    gate.admit(&[
+        buffer(json!({})),
+        buffer(json!({ "podTemplateRef": { "name": "t" }, "replicas": 3 })),
+        buffer(json!({ "podTemplateRef": { "name": "t" }, "limits": { "cpu": "4" } })),
+        buffer(json!({ "scalableRef": { "kind": "Deployment", "name": "d", "apiGroup": "apps" }, "percentage": 10 })),
+    ]);
+    gate.refuse(&[
+        buffer(json!({ "podTemplateRef": { "name": "t" } })),
+        buffer(json!({ "podTemplateRef": { "name": "" }, "replicas": 3 })),
+        buffer(
+            json!({ "podTemplateRef": { "name": "t" }, "replicas": 3, "scalableRef": { "kind": "D", "name": "d" } }),
+        ),
+        buffer(json!({ "scalableRef": { "kind": "D" } })),
+        buffer(json!({ "replicas": -1 })),
+    ]);
+    let gate = Gate::open("kwoknodeclasses.karpenter.kwok.sh", "karpenter.kwok.sh_kwoknodeclasses.yaml");
+    gate.admit(&[json!({ "metadata": { "name": "k" } }), json!({ "spec": { "nodeRegistrationDelay": "1m30s" } })]);
+    gate.refuse(&[json!({ "spec": { "nodeRegistrationDelay": "Never" } })]);
+    for definition in &gate.schemas {
+        let stored = stored(&definition.schema, &json!({ "metadata": { "name": "k" } }));
+        assert_eq!(stored["status"]["conditions"][0]["type"], "Ready");
+        assert_eq!(stored["status"]["conditions"][0]["status"], "True");
+    }
+}
+
+#[test]
+fn defaults_are_filled_in_as_by_karpenter() {
+    for definition in &POOLS.schemas {
+        let stored = stored(&definition.schema, &pool(&json!({})));
+        assert_eq!(
+            stored["spec"]["disruption"],
+            json!({ "consolidateAfter": "0s", "consolidationPolicy": "WhenEmptyOrUnderutilized",
+                "budgets": [{ "nodes": "10%" }] })
+        );
+        assert_eq!(stored["spec"]["template"]["spec"]["expireAfter"], "720h");
+    }
+}
