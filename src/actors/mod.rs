@@ -1,3 +1,37 @@
 //! Who acts, and when: the supervision tree.
+//!
+//! ```text
+//! supervisor ─┬─ leader       holds the lease, or nobody writes
+//!             ├─ state        folds facts, publishes snapshots, nudges whom they concern
+//!             ├─ catalog      instance types, prices, what is sold out
+//!             ├─ claims ──────── claim × n      each owns one NodeClaim's machine, from launch to gone
+//!             ├─ evictor      asks pods to leave, honestly
+//!             ├─ batcher      gathers pending pods
+//!             ├─ provisioner  solves, checks, creates NodeClaims
+//!             ├─ pools        NodePool status, limits, readiness
+//!             └─ auditor      compares machines, NodeClaims and Nodes
+//! ```
+//!
+//! Law: whoever acts does not decide. An actor turns facts into snapshots, snapshots into plans (in `core`), plans into operations. It
+//! may die at any message; its successor rebuilds what it needs from the snapshot, the API server and the cloud.
 
+pub mod protocol;
 pub mod runtime;
+
+mod auditor;
+mod batcher;
+mod boards;
+mod catalog;
+mod claim;
+mod claims;
+mod evictor;
+mod leader;
+mod pools;
+mod provisioner;
+mod settings;
+mod state;
+mod tree;
+
+pub use boards::Boards;
+pub use settings::{Nominate, Settings};
+pub use tree::{Joiner, Parts};

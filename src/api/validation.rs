@@ -271,7 +271,7 @@ fn check_not_restricted(key: &str, cloud: &CloudLabels<'_>) -> Result<(), String
 }
 
 /// Checks a qualified name: an optional DNS subdomain and a slash, then a name of up to 63 characters.
-fn check_qualified_name(text: &str) -> Result<(), String> {
+pub(crate) fn check_qualified_name(text: &str) -> Result<(), String> {
     let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
     let remedy = if name.is_empty() || !is_name(name) {
         "the name must start and end with a letter or a digit, with only letters, digits, '-', '_' and '.' between"

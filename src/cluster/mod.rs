@@ -4,7 +4,6 @@
 //! [`Cluster::facts`] is a stream that its reader drives.
 
 mod error;
-mod write;
 
 mod answer;
 mod client;
@@ -27,10 +26,12 @@ use futures::stream::BoxStream;
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
+pub use crate::core::writes::{
+    Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding,
+};
 pub use client::{CheckError, KubeCluster, Options};
 pub use counts::{RequestCounts, WatchHealth};
 pub use error::Error;
-pub use write::{Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding};
 
 /// A Kubernetes API server as joiner needs it. Object-safe; every write is a single request.
 pub trait Cluster: Send + Sync + 'static {

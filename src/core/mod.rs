@@ -4,10 +4,14 @@
 //! immutable [`facts::Snapshot`] goes in; a complete plan, or the next step of a machine's life, comes out, with a reason for
 //! every refusal.
 
+pub mod audit;
+pub mod conditions;
 pub mod ids;
 pub mod labels;
+pub mod pools;
 pub mod quantity;
 pub mod resources;
+pub mod writes;
 
 pub mod requirements;
 

@@ -57,7 +57,31 @@ impl Drop for Timer {
     }
 }
 
+/// The mailbox of one instance: unlike a slot it does not lead to its successor.
+#[derive(Debug)]
+pub struct Mailbox<M: Send + 'static> {
+    actor: ActorRef<Envelope<M>>,
+    slot: Slot<M>,
+}
+
+impl<M: Send + 'static> Mailbox<M> {
+    /// Sends a message, and says whether the instance is still there.
+    pub fn cast(&self, message: M) -> bool {
+        self.slot.meter().sent();
+        let alive = self.actor.cast(Envelope::Message(message)).is_ok();
+        if !alive {
+            self.slot.meter().dropped();
+        }
+        alive
+    }
+}
+
 impl<M: Send + 'static> Cx<M> {
+    /// This instance's mailbox, for a task that runs beside it.
+    pub fn mailbox(&self) -> Mailbox<M> {
+        Mailbox { actor: self.myself.clone(), slot: self.slot.clone() }
+    }
+
     /// The time now.
     pub fn now(&self) -> Timestamp {
         self.house.clock.now()
@@ -76,23 +100,16 @@ impl<M: Send + 'static> Cx<M> {
     /// Sends this instance a message after a while. It is lost when the instance dies: its successor sets its own.
     #[must_use = "the message does not arrive once the timer is dropped"]
     pub fn after(&self, delay: Duration, message: M) -> Timer {
-        let (myself, meter) = (self.myself.clone(), self.slot.meter().clone());
+        let mailbox = self.mailbox();
         Timer(tokio::spawn(async move {
             tokio::time::sleep(delay).await;
-            meter.sent();
-            // An instance that has died meanwhile has no more use for it.
-            if myself.cast(Envelope::Message(message)).is_err() {
-                meter.dropped();
-            }
+            mailbox.cast(message);
         }))
     }
 
     /// Sends this instance a message, behind what is already in its mailbox.
     pub fn cast(&self, message: M) {
-        self.slot.meter().sent();
-        if self.myself.cast(Envelope::Message(message)).is_err() {
-            self.slot.meter().dropped();
-        }
+        self.mailbox().cast(message);
     }
 
     /// Ends this instance for good, after the current message.
@@ -110,12 +127,27 @@ impl<M: Send + 'static> Cx<M> {
         T: Send + 'static,
         E: Send + 'static,
     {
-        let (myself, meter) = (self.myself.clone(), self.slot.meter().clone());
+        let mailbox = self.mailbox();
         self.house.operations.start(permits, call, move |outcome| {
-            meter.sent();
-            if myself.cast(Envelope::Message(then(outcome))).is_err() {
-                meter.dropped();
-            }
+            mailbox.cast(then(outcome));
+        });
+    }
+
+    /// Runs a computation beside this actor and sends it the result; in a simulation it runs here and now, so that histories repeat. A
+    /// panic in it is a result too.
+    pub fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+        then: impl FnOnce(Result<T, String>) -> M + Send + 'static,
+    ) {
+        let mailbox = self.mailbox();
+        if self.house.clock.is_simulated() {
+            mailbox.cast(then(Ok(work())));
+            return;
+        }
+        tokio::spawn(async move {
+            let result = tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string());
+            mailbox.cast(then(result));
         });
     }
 

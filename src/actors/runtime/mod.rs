@@ -15,7 +15,7 @@ mod shell;
 mod slot;
 mod supervisor;
 
-pub use behaviour::{Behaviour, Cx, Ended, Timer};
+pub use behaviour::{Behaviour, Cx, Ended, Mailbox, Timer};
 pub use clock::Clock;
 pub use house::House;
 pub use kind::Kind;

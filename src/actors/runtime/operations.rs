@@ -55,6 +55,7 @@ pub enum Outcome<T, E> {
 pub struct Operations {
     leader_until: watch::Receiver<Option<Instant>>,
     closing: watch::Sender<bool>,
+    abandoned: watch::Sender<bool>,
     cluster: Arc<Semaphore>,
     cloud: Arc<Semaphore>,
     under_way: Arc<AtomicU64>,
@@ -67,6 +68,7 @@ impl Operations {
         Self {
             leader_until,
             closing: watch::Sender::new(false),
+            abandoned: watch::Sender::new(false),
             cluster: Arc::new(Semaphore::new(CLUSTER_PERMITS)),
             cloud: Arc::new(Semaphore::new(CLOUD_PERMITS)),
             under_way: Arc::default(),
@@ -102,24 +104,36 @@ impl Operations {
         let writes = matches!(permits, Permits::WriteCluster | Permits::WriteCloud);
         let operations = self.clone();
         self.under_way.fetch_add(1, Relaxed);
+        let mut abandoned = self.abandoned.subscribe();
         tokio::spawn(async move {
-            let _permit = match &gate {
-                Some(gate) => gate.acquire().await.ok(),
-                None => None,
-            };
-            let outcome = if writes && !operations.may_write() {
-                Outcome::NotLeader
-            } else {
+            let run = async {
+                let _permit = match &gate {
+                    Some(gate) => gate.acquire().await.ok(),
+                    None => None,
+                };
+                if writes && !operations.may_write() {
+                    return Outcome::NotLeader;
+                }
                 match tokio::time::timeout(deadline, call).await {
                     Ok(Ok(answer)) => Outcome::Done(answer),
                     Ok(Err(error)) => Outcome::Failed(error),
                     Err(_) => Outcome::Lost,
                 }
             };
-            then(outcome);
+            tokio::select! {
+                biased;
+                _ = abandoned.wait_for(|abandoned| *abandoned) => return,
+                outcome = run => then(outcome),
+            }
             let left = operations.under_way.fetch_sub(1, Relaxed) - 1;
             operations.idle.send_replace(left);
         });
+    }
+
+    /// Lets nothing begin and nothing end any more, as if the process were killed: calls under way are dropped where they stand.
+    pub fn abandon(&self) {
+        self.closing.send_replace(true);
+        self.abandoned.send_replace(true);
     }
 
     /// Lets no new write begin, and waits until those under way have ended, at most for `patience`. Says whether all did.

@@ -50,7 +50,7 @@ impl<M: Send + 'static> Slot<M> {
     }
 
     /// The instance is gone.
-    pub(super) fn vacate(&self) {
+    pub(in crate::actors) fn vacate(&self) {
         *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 

@@ -128,6 +128,10 @@ pub struct PodSpec {
     pub resources: Option<ResourceRequirements>,
     /// Priority.
     pub priority: Option<i32>,
+    /// Name of its priority class.
+    pub priority_class_name: Option<String>,
+    /// How long it may take to stop, in seconds.
+    pub termination_grace_period_seconds: Option<i64>,
     /// Which scheduler places it.
     pub scheduler_name: Option<String>,
     /// Whether its containers' ports are the node's.

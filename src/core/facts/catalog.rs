@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::core::ids::{InstanceTypeName, PoolName};
+use crate::core::ids::{ClassRef, InstanceTypeName, PoolName};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
@@ -71,6 +71,8 @@ impl InstanceType {
 pub struct Catalog {
     /// Rises with every change, so that a reader can tell whether what it derived is still good.
     pub epoch: u64,
+    /// Instance types of each NodeClass, as `pools` has them.
+    pub classes: BTreeMap<ClassRef, Arc<Vec<Arc<InstanceType>>>>,
     /// Instance types in the cloud's order; sold-out offerings are there with `available` false.
     pub pools: BTreeMap<PoolName, Arc<Vec<Arc<InstanceType>>>>,
 }

@@ -7,6 +7,7 @@ mod claim;
 mod class;
 mod condition;
 mod daemon;
+mod fold;
 mod machine;
 mod node;
 mod pod;
@@ -20,6 +21,7 @@ pub use claim::{Claim, ClaimDraft};
 pub use class::NodeClass;
 pub use condition::{Condition, Status, find as find_condition};
 pub use daemon::DaemonSet;
+pub use fold::{Fold, News};
 pub use machine::Machine;
 pub use node::Node;
 pub use pod::{

@@ -30,6 +30,19 @@ impl Kind {
     /// Every kind.
     pub const ALL: [Self; 7] =
         [Self::Pod, Self::Node, Self::NodeClaim, Self::NodePool, Self::NodeClass, Self::DaemonSet, Self::Namespace];
+
+    /// The plural that people use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pod => "Pods",
+            Self::Node => "Nodes",
+            Self::NodeClaim => "NodeClaims",
+            Self::NodePool => "NodePools",
+            Self::NodeClass => "NodeClasses",
+            Self::DaemonSet => "DaemonSets",
+            Self::Namespace => "Namespaces",
+        }
+    }
 }
 
 /// Something that was observed. Idempotent: the latest about an object replaces what was known of it.

@@ -36,6 +36,8 @@ pub struct Snapshot {
     pub namespaces: OrdMap<Arc<str>, Arc<Labels>>,
     /// For which NodeClaim each pod was planned, as long as that is not outdated.
     pub planned: OrdMap<PodUid, ClaimName>,
+    /// The same the other way round: the pods planned for each NodeClaim.
+    pub planned_for: OrdMap<ClaimName, OrdSet<PodUid>>,
     /// Kinds of which everything has been reported at least once.
     pub listed: OrdSet<Kind>,
 }

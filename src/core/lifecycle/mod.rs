@@ -1,1 +1,28 @@
 //! The life of one NodeClaim's machine, from launch to confirmed gone, as a pure state machine.
+//!
+//! [`step`] looks at the NodeClaim, its Nodes, their pods and what the cloud last said, and names the one next act. It is told nothing about
+//! how the situation came about: an actor that was just born and one that has been there all along are the same thing.
+//!
+//! ```text
+//! Pending ─► Launching ─► Registering ─► Initializing ─► Ready ─► Draining ─► Terminating ─► Gone
+//!                 └── refused, or a deadline passed: the NodeClaim is deleted, and ends at Terminating ──┘
+//! ```
+
+mod act;
+mod drain;
+mod initialization;
+mod launch;
+mod liveness;
+mod registration;
+mod situation;
+mod status;
+mod step;
+mod termination;
+
+pub use act::{Act, DeleteReason, PodRef};
+pub use launch::{Candidates, candidates};
+pub use situation::{LaunchFailure, Memory, Sight, Situation};
+pub use step::{Phase, Step, step};
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,53 @@
 //! Scheduling: which pods go where, and which NodeClaims are needed for them.
+//!
+//! [`solve`] reads a [`Problem`] and returns a [`Plan`]. In between, labels become small numbers (`interner`), instance types become bits
+//! and thresholds (`shelf`), what candidates may still become is a shared profile (`algebra`), pods of one shape are one class
+//! (`classes`), and topology counts are kept, not recounted (`topology`).
 
+mod masks;
+
+mod interner;
+
+mod shelf;
+
+mod algebra;
+
+mod tolerance;
+
+mod ports;
+
+mod topology;
+
+mod problem;
+mod world;
+
+mod pools;
+
+mod existing;
+
+mod classes;
+
+mod order;
+
+mod draft;
+mod place;
+
+mod choose;
+
+mod solve;
+
+mod name;
+
+mod finish;
+
+mod explain;
 mod plan;
 mod reason;
 
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
+pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
 pub use reason::Reason;
+pub use solve::solve;
+
+#[cfg(test)]
+mod tests;

@@ -14,11 +14,14 @@ pub struct Settings {
     pub name_salt: u64,
     /// Most instance types that a NodeClaim lists (Karpenter: 600).
     pub max_instance_types: usize,
+    /// Whether preferred affinities and `ScheduleAnyway` spreads are tried before they are given up (Karpenter's preference policy
+    /// `Respect`) or not looked at (`Ignore`).
+    pub respect_preferences: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { name_salt: 0, max_instance_types: 600 }
+        Self { name_salt: 0, max_instance_types: 600, respect_preferences: true }
     }
 }
 

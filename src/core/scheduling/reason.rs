@@ -3,20 +3,245 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// One fact that kept a pod from being placed.
+use crate::core::facts::Taint;
+use crate::core::ids::PoolName;
+use crate::core::resources::ResourceName;
+
+/// One fact that kept a pod from being placed. The order is that of helpfulness: what is wrong with the pod, then what the pools that came
+/// closest lack, then pools that could not be used at all.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {
     /// The pod itself could not be understood: what, and how to mend it.
     Invalid(Arc<str>),
+    /// The pod's own node selector and node affinity exclude each other.
+    Contradiction {
+        /// Label key.
+        key: Arc<str>,
+    },
     /// There is no NodePool that could be used.
     NoPools,
+    /// A spread constraint allows none of the domains that the pod could go to.
+    Spread {
+        /// Topology key.
+        key: Arc<str>,
+        /// Its maxSkew.
+        max_skew: u32,
+        /// Pods counted in each domain, `domain=count`.
+        counts: Arc<str>,
+    },
+    /// No pod that the required pod affinity means is anywhere the pod could go.
+    Affinity {
+        /// Topology keys of its terms.
+        key: Arc<str>,
+    },
+    /// Pods that the required anti-affinity means are everywhere the pod could go.
+    AntiAffinity {
+        /// Topology key.
+        key: Arc<str>,
+    },
+    /// Pods whose anti-affinity means this pod are everywhere it could go.
+    Repelled {
+        /// Topology key.
+        key: Arc<str>,
+    },
+    /// The pool's limits are reached.
+    Limit {
+        /// NodePool.
+        pool: PoolName,
+        /// The resource that is short.
+        resource: ResourceName,
+        /// What is left of it, in thousandths.
+        left: i64,
+    },
+    /// No instance type is large enough.
+    TooLarge {
+        /// NodePool.
+        pool: PoolName,
+        /// The resource that is short.
+        resource: ResourceName,
+        /// What the pod and the daemons ask for, in thousandths.
+        wanted: i64,
+        /// The most that any matching instance type has, in thousandths.
+        most: i64,
+    },
+    /// Each resource is there in some instance type, but no type has all at once.
+    NoTypeHolds {
+        /// NodePool.
+        pool: PoolName,
+    },
+    /// Instance types match, but none of their offerings can be had at the moment.
+    NoOffering {
+        /// NodePool.
+        pool: PoolName,
+        /// How many types match.
+        types: usize,
+    },
+    /// No instance type of the pool has the labels that the pod asks for.
+    NoMatchingType {
+        /// NodePool.
+        pool: PoolName,
+    },
+    /// A host port that the pod wants is taken by a daemon on every node of the pool.
+    HostPort {
+        /// NodePool.
+        pool: PoolName,
+        /// The port.
+        port: i32,
+    },
+    /// The pool's minValues cannot be met.
+    MinValues {
+        /// NodePool.
+        pool: PoolName,
+        /// Label key.
+        key: Arc<str>,
+        /// How many values are asked for.
+        wanted: u32,
+        /// How many are left.
+        found: u32,
+    },
+    /// The pod's labels requirements and the pool's exclude each other.
+    Requirement {
+        /// NodePool.
+        pool: PoolName,
+        /// Label key.
+        key: Arc<str>,
+        /// What the pod asks for.
+        wanted: Arc<str>,
+        /// What the pool offers.
+        offered: Arc<str>,
+    },
+    /// The pod does not tolerate a taint of the pool.
+    Taint {
+        /// NodePool.
+        pool: PoolName,
+        /// The taint.
+        taint: Taint,
+    },
+    /// The pod would fit the pool, but the constraints between pods do not allow it.
+    Topology {
+        /// NodePool.
+        pool: PoolName,
+    },
+    /// The pool is not ready.
+    PoolNotReady {
+        /// NodePool.
+        pool: PoolName,
+        /// Why, as far as is known.
+        why: Arc<str>,
+    },
+    /// The pool's own requirements exclude each other.
+    PoolContradiction {
+        /// NodePool.
+        pool: PoolName,
+        /// Label key.
+        key: Arc<str>,
+    },
+    /// The pool's requirements leave no instance type with an available offering.
+    NoTypes {
+        /// NodePool.
+        pool: PoolName,
+    },
+    /// The cloud has not told which instance types the pool's NodeClass can have.
+    NoCatalog {
+        /// NodePool.
+        pool: PoolName,
+    },
+}
+
+/// An amount as people write it.
+struct Amount<'a>(&'a ResourceName, i64);
+
+impl fmt::Display for Amount<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MEBI: i64 = 1 << 20;
+        let Self(name, milli) = self;
+        let (whole, part) = (milli.div_euclid(1000), milli.rem_euclid(1000));
+        match name {
+            ResourceName::Memory | ResourceName::EphemeralStorage if whole >= MEBI => write!(f, "{}Mi", whole / MEBI),
+            _ if part == 0 => write!(f, "{whole}"),
+            _ => write!(f, "{milli}m"),
+        }
+    }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid(what) => write!(f, "{what}"),
+            Self::Contradiction { key } => {
+                write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
+            }
             Self::NoPools => write!(f, "no NodePool is ready; create one, or see the conditions of those that exist"),
+            Self::Spread { key, max_skew, counts } => write!(
+                f,
+                "the spread constraint on {key} (maxSkew {max_skew}) leaves no domain: {counts}; add capacity to the emptiest domains or raise maxSkew"
+            ),
+            Self::Affinity { key } => {
+                write!(f, "no pod that the required pod affinity on {key} asks for is where this pod could go")
+            }
+            Self::AntiAffinity { key } => {
+                write!(f, "the pod's anti-affinity on {key} excludes every domain it could go to")
+            }
+            Self::Repelled { key } => {
+                write!(f, "pods with an anti-affinity on {key} against this pod are in every domain it could go to")
+            }
+            Self::Limit { pool, resource, left } => write!(
+                f,
+                "NodePool {pool} has only {} {resource} left of its limits; raise spec.limits",
+                Amount(resource, *left)
+            ),
+            Self::TooLarge { pool, resource, wanted, most } => write!(
+                f,
+                "NodePool {pool} has no instance type large enough: the pod and its node's daemons need {} {resource}, the most there is is {}",
+                Amount(resource, *wanted),
+                Amount(resource, *most)
+            ),
+            Self::NoTypeHolds { pool } => {
+                write!(f, "NodePool {pool} has no instance type with enough of all that the pod requests at once")
+            }
+            Self::NoOffering { pool, types } => write!(
+                f,
+                "NodePool {pool} has {types} instance types that match, but none can be had at the moment; allow more zones, capacity types or types"
+            ),
+            Self::NoMatchingType { pool } => {
+                write!(f, "NodePool {pool} has no instance type with the labels that the pod asks for")
+            }
+            Self::HostPort { pool, port } => {
+                write!(f, "host port {port} is taken by a DaemonSet on every node of NodePool {pool}; use another port")
+            }
+            Self::MinValues { pool, key, wanted, found } => write!(
+                f,
+                "NodePool {pool} asks for {wanted} values of {key} (minValues), but only {found} are left for this pod; lower minValues"
+            ),
+            Self::Requirement { pool, key, wanted, offered } => {
+                write!(f, "NodePool {pool} offers {key} {offered}, but the pod wants {wanted}")
+            }
+            Self::Taint { pool, taint } => write!(
+                f,
+                "NodePool {pool} has the taint {}={}:{}, which the pod does not tolerate",
+                taint.key,
+                taint.value,
+                taint.effect.as_str()
+            ),
+            Self::Topology { pool } => {
+                write!(f, "NodePool {pool} could hold the pod, but the constraints between pods allow no such node")
+            }
+            Self::PoolNotReady { pool, why } => write!(f, "NodePool {pool} is not ready: {why}"),
+            Self::PoolContradiction { pool, key } => {
+                write!(
+                    f,
+                    "NodePool {pool}: its requirements and labels exclude each other on {key}; change one of them"
+                )
+            }
+            Self::NoTypes { pool } => {
+                write!(f, "NodePool {pool}: its requirements leave no instance type that can be had; relax them")
+            }
+            Self::NoCatalog { pool } => {
+                write!(
+                    f,
+                    "NodePool {pool}: the cloud has named no instance types for its NodeClass; see the NodeClass's conditions"
+                )
+            }
         }
     }
 }

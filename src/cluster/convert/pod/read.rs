@@ -105,6 +105,12 @@ pub(in crate::cluster::convert) fn shape(
         preferred_anti_affinity: preferred_anti,
         host_ports: host_ports(spec),
         priority: spec.priority.unwrap_or(0),
+        critical: matches!(
+            spec.priority_class_name.as_deref(),
+            Some("system-cluster-critical" | "system-node-critical")
+        ),
+        // The API server's default, for objects that never went through it.
+        grace_seconds: spec.termination_grace_period_seconds.unwrap_or(30),
         owner,
         scheduler: spec
             .scheduler_name

@@ -1,0 +1,177 @@
+//! `auditor`: compares machines, NodeClaims and Nodes, reports what does not add up, and removes what is certainly orphaned.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::clouds::{Deletion, Listing};
+use crate::core::audit::{History, Look, Verdict, audit};
+use crate::core::facts::Claim;
+
+use super::protocol::{AuditorMsg, Called, Written};
+use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timer, View};
+use super::tree::Wiring;
+
+/// Compares.
+#[derive(Debug)]
+pub(super) struct Auditor {
+    wiring: Arc<Wiring>,
+    history: History,
+    last_op: OpId,
+    /// The machines of the look under way: the NodeClaims are read after them, so that a machine's NodeClaim cannot be missing for
+    /// being newer than the list.
+    machines: Option<Listing>,
+    verdict: Verdict,
+    looks: u64,
+    last_look: Option<Timestamp>,
+    trouble: Option<String>,
+    tick: Option<Timer>,
+    timeline: Vec<(Timestamp, String)>,
+}
+
+impl Auditor {
+    fn begin(&mut self, cx: &Cx<AuditorMsg>) {
+        self.tick = Some(cx.after(self.wiring.settings.audit_every, AuditorMsg::Tick));
+        if !cx.house.operations.may_write() {
+            return;
+        }
+        self.last_op += 1;
+        let (op, cloud) = (self.last_op, Arc::clone(&self.wiring.cloud));
+        let call = async move { cloud.list().await };
+        cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachinesListed(op, outcome));
+    }
+
+    fn machines_listed(&mut self, outcome: Called<Listing>, cx: &Cx<AuditorMsg>) {
+        match outcome {
+            Outcome::Done(listing) => self.machines = Some(listing),
+            Outcome::Failed(error) => return self.interrupted(format!("machines not listed: {error}"), cx),
+            Outcome::Lost | Outcome::NotLeader => {
+                return self.interrupted("machines not listed: no answer".to_owned(), cx);
+            }
+        }
+        self.last_op += 1;
+        let (op, cluster) = (self.last_op, Arc::clone(&self.wiring.cluster));
+        let call = async move { cluster.list_claims().await };
+        cx.start(Permits::ReadCluster, call, move |outcome| AuditorMsg::ClaimsListed(op, outcome));
+    }
+
+    fn claims_listed(&mut self, outcome: Written<Vec<Arc<Claim>>>, cx: &Cx<AuditorMsg>) {
+        let claims = match outcome {
+            Outcome::Done(claims) => claims,
+            Outcome::Failed(error) => return self.interrupted(format!("NodeClaims not listed: {error}"), cx),
+            Outcome::Lost | Outcome::NotLeader => {
+                return self.interrupted("NodeClaims not listed: no answer".to_owned(), cx);
+            }
+        };
+        let Some(listing) = self.machines.take() else { return };
+        let snapshot = self.wiring.boards.snapshot();
+        let look = Look {
+            machines: &listing.machines,
+            complete: listing.complete,
+            settles_within: SignedDuration::try_from(listing.settles_within).unwrap_or(SignedDuration::MAX),
+            claims: &claims,
+            snapshot: &snapshot,
+            now: cx.now(),
+        };
+        let known = self.history.len();
+        self.verdict = audit(&look, &mut self.history);
+        self.looks += 1;
+        self.last_look = Some(cx.now());
+        self.trouble = None;
+        if self.history.len() != known {
+            for (finding, evidence) in &self.history {
+                tracing::warn!(%finding, looks = evidence.looks, since = %evidence.since, "audit finding");
+            }
+        }
+        if let Some(breaker) = &self.verdict.breaker {
+            tracing::error!(reason = %breaker, "audit breaker open, nothing is removed");
+        }
+        self.act(cx);
+    }
+
+    fn act(&mut self, cx: &Cx<AuditorMsg>) {
+        for id in self.verdict.reap.clone() {
+            tracing::warn!(machine = %id, "taking orphaned machine down");
+            self.note(cx.now(), format!("takes down {id}"));
+            let (cloud, reaped) = (Arc::clone(&self.wiring.cloud), id.clone());
+            let call = async move { cloud.delete(&id).await };
+            cx.start(Permits::WriteCloud, call, move |outcome| AuditorMsg::Reaped(reaped, outcome));
+        }
+        for name in self.verdict.finish.clone() {
+            tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
+            self.note(cx.now(), format!("deletes NodeClaim {name}"));
+            let (cluster, finished) = (Arc::clone(&self.wiring.cluster), name.clone());
+            let call = async move { cluster.delete_claim(&name).await };
+            cx.start(Permits::WriteCluster, call, move |outcome| AuditorMsg::ClaimDeleted(finished, outcome));
+        }
+    }
+
+    /// A look that could not be finished says nothing, and breaks no row of looks.
+    fn interrupted(&mut self, why: String, cx: &Cx<AuditorMsg>) {
+        tracing::warn!(error = %why, "audit not finished");
+        cx.slot().meter().failed(cx.now(), &why);
+        self.trouble = Some(why);
+        self.machines = None;
+    }
+
+    fn note(&mut self, at: Timestamp, what: String) {
+        if self.timeline.len() == 50 {
+            self.timeline.remove(0);
+        }
+        self.timeline.push((at, what));
+    }
+}
+
+impl Behaviour for Auditor {
+    type Msg = AuditorMsg;
+    type Args = Arc<Wiring>;
+    const KIND: Kind = Kind::Auditor;
+
+    fn born(wiring: &Self::Args, cx: &Cx<AuditorMsg>) -> Self {
+        Self {
+            wiring: Arc::clone(wiring),
+            history: History::new(),
+            last_op: 0,
+            machines: None,
+            verdict: Verdict::default(),
+            looks: 0,
+            last_look: None,
+            trouble: None,
+            tick: Some(cx.after(wiring.settings.audit_every, AuditorMsg::Tick)),
+            timeline: Vec::new(),
+        }
+    }
+
+    fn handle(&mut self, message: AuditorMsg, cx: &Cx<AuditorMsg>) {
+        match message {
+            AuditorMsg::Tick => self.begin(cx),
+            AuditorMsg::MachinesListed(op, outcome) if op == self.last_op => self.machines_listed(outcome, cx),
+            AuditorMsg::ClaimsListed(op, outcome) if op == self.last_op => self.claims_listed(outcome, cx),
+            AuditorMsg::MachinesListed(..) | AuditorMsg::ClaimsListed(..) => {}
+            AuditorMsg::Reaped(id, outcome) => match outcome {
+                Outcome::Done(Deletion::InProgress | Deletion::Gone) => self.note(cx.now(), format!("{id} is going")),
+                Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
+                Outcome::Lost | Outcome::NotLeader => {}
+            },
+            AuditorMsg::ClaimDeleted(name, outcome) => {
+                if let Outcome::Failed(error) = outcome {
+                    cx.slot().meter().failed(cx.now(), &format!("{name}: {error}"));
+                }
+            }
+        }
+    }
+
+    fn observe(&self, _: Timestamp) -> View {
+        let findings = self.history.iter().map(|(finding, evidence)| {
+            (finding.to_string(), format!("{} looks since {:.0}", evidence.looks, evidence.since))
+        });
+        let mut details = vec![("looks".to_owned(), self.looks.to_string())];
+        details.extend(findings.take(100));
+        let state = match (&self.verdict.breaker, self.history.len()) {
+            (Some(breaker), _) => format!("breaker open: {breaker}"),
+            (None, 0) => "nothing found".to_owned(),
+            (None, findings) => format!("{findings} findings"),
+        };
+        View { state, waits_for: self.trouble.clone(), timeline: self.timeline.clone(), details, ..View::default() }
+    }
+}

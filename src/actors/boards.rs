@@ -1,0 +1,51 @@
+//! Boards: where `state`, `catalog`, `leader` and `provisioner` publish their latest value, and everybody reads it.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::core::facts::{Catalog, Snapshot};
+
+use super::protocol::Refusals;
+
+/// The latest values. They outlive the actors that publish them: while one is being restarted, others read what it last said.
+#[derive(Clone, Debug)]
+pub struct Boards {
+    /// The cluster, by `state`.
+    pub snapshot: watch::Sender<Arc<Snapshot>>,
+    /// What can be bought, by `catalog`.
+    pub catalog: watch::Sender<Arc<Catalog>>,
+    /// Until when the lease is certainly ours, by `leader`.
+    pub leader_until: watch::Sender<Option<Instant>>,
+    /// Which pods the last solve refused, and why, by `provisioner`.
+    pub refusals: watch::Sender<Arc<Refusals>>,
+}
+
+impl Boards {
+    /// Empty boards.
+    pub fn new() -> Self {
+        Self {
+            snapshot: watch::Sender::new(Arc::default()),
+            catalog: watch::Sender::new(Arc::default()),
+            leader_until: watch::Sender::new(None),
+            refusals: watch::Sender::new(Arc::default()),
+        }
+    }
+
+    /// The cluster as last published.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.borrow())
+    }
+
+    /// What can be bought, as last published.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.borrow())
+    }
+}
+
+impl Default for Boards {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,239 @@
+//! `catalog`: instance types with their prices for every NodePool, less what is sold out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::clouds::SoldOut;
+use crate::core::facts::{Catalog as Published, InstanceType, Offering};
+use crate::core::ids::ClassRef;
+
+use super::protocol::{Called, CatalogMsg, ClaimsMsg, ProvisionerMsg};
+use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
+use super::tree::Wiring;
+
+/// Pause before a failed fetch is repeated.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// A list of instance types, shared by all who read it.
+type Types = Arc<Vec<Arc<InstanceType>>>;
+
+/// Keeps the catalog.
+#[derive(Debug)]
+pub(super) struct Catalog {
+    wiring: Arc<Wiring>,
+    classes: BTreeMap<ClassRef, Class>,
+    sold_out: BTreeMap<SoldOut, Timestamp>,
+    refresh: Option<Timer>,
+}
+
+#[derive(Debug)]
+struct Class {
+    /// Generation that was fetched: a class that was edited may offer something else.
+    generation: i64,
+    fetching: bool,
+    failure: Option<String>,
+    /// As the cloud has them.
+    types: Option<Types>,
+}
+
+impl Catalog {
+    /// Fetches what is new or edited, and forgets what is gone.
+    fn look(&mut self, cx: &Cx<CatalogMsg>) {
+        let snapshot = self.wiring.boards.snapshot();
+        self.classes.retain(|reference, _| snapshot.classes.contains_key(reference));
+        for (reference, class) in &snapshot.classes {
+            let known = self.classes.get(reference);
+            if known.is_none_or(|known| known.generation != class.generation && !known.fetching) {
+                self.fetch(reference, cx);
+            }
+        }
+        self.publish();
+    }
+
+    fn fetch(&mut self, reference: &ClassRef, cx: &Cx<CatalogMsg>) {
+        let Some(class) = self.wiring.boards.snapshot().classes.get(reference).cloned() else { return };
+        let known = self.classes.entry(reference.clone()).or_insert(Class {
+            generation: class.generation,
+            fetching: false,
+            failure: None,
+            types: None,
+        });
+        known.generation = class.generation;
+        known.fetching = true;
+        let (cloud, reference) = (Arc::clone(&self.wiring.cloud), reference.clone());
+        cx.start(Permits::ReadCloud, async move { cloud.catalog(&class).await }, move |outcome| {
+            CatalogMsg::Fetched(reference, outcome)
+        });
+    }
+
+    fn fetched(&mut self, reference: &ClassRef, outcome: Called<Types>, cx: &Cx<CatalogMsg>) {
+        let Some(class) = self.classes.get_mut(reference) else { return };
+        class.fetching = false;
+        let failure = match outcome {
+            Outcome::Done(types) => {
+                class.failure = None;
+                class.types = Some(types);
+                self.publish();
+                return;
+            }
+            Outcome::Failed(error) => error.to_string(),
+            Outcome::Lost | Outcome::NotLeader => "no answer".to_owned(),
+        };
+        tracing::error!(class = %reference, error = %failure, "instance types not fetched; what was known stays in use");
+        class.failure = Some(failure);
+        self.refresh = Some(cx.after(RETRY, CatalogMsg::Refresh));
+    }
+
+    fn sold_out(&mut self, offerings: Vec<SoldOut>, cx: &Cx<CatalogMsg>) {
+        let rest = SignedDuration::try_from(self.wiring.settings.sold_out_for).unwrap_or(SignedDuration::MAX);
+        let until = cx.now().saturating_add(rest).unwrap_or(Timestamp::MAX);
+        for offering in offerings {
+            self.sold_out.insert(offering, until);
+        }
+        self.publish();
+        self.arm(cx);
+    }
+
+    /// Sets the timer for the next thing that happens by itself.
+    fn arm(&mut self, cx: &Cx<CatalogMsg>) {
+        let expiry = self.sold_out.values().min().map(|until| cx.house.clock.until(*until));
+        let delay = expiry.unwrap_or(self.wiring.settings.catalog_refresh).min(self.wiring.settings.catalog_refresh);
+        self.refresh = Some(cx.after(delay, CatalogMsg::Refresh));
+    }
+
+    fn refresh(&mut self, cx: &Cx<CatalogMsg>) {
+        let (now, before) = (cx.now(), self.sold_out.len());
+        self.sold_out.retain(|_, until| *until > now);
+        if self.sold_out.len() == before {
+            let classes: Vec<ClassRef> = self.classes.keys().cloned().collect();
+            for reference in classes {
+                self.fetch(&reference, cx);
+            }
+        } else {
+            self.publish();
+        }
+        self.arm(cx);
+    }
+
+    fn publish(&self) {
+        let snapshot = self.wiring.boards.snapshot();
+        let (board, before) = (&self.wiring.boards.catalog, self.wiring.boards.catalog());
+        let mut next = Published::default();
+        for (reference, class) in &self.classes {
+            // What a predecessor published is good until the cloud has answered.
+            let types = class.types.as_ref().map(|types| less_sold_out(types, &self.sold_out));
+            if let Some(types) = types.or_else(|| before.classes.get(reference).cloned()) {
+                next.classes.insert(reference.clone(), types);
+            }
+        }
+        for pool in snapshot.pools.values() {
+            if let Some(types) = next.classes.get(&pool.template.class) {
+                next.pools.insert(pool.name.clone(), Arc::clone(types));
+            }
+        }
+        if same(&before, &next) {
+            return;
+        }
+        next.epoch = before.epoch + 1;
+        board.send_replace(Arc::new(next));
+        self.wiring.slots.provisioner.cast(ProvisionerMsg::SupplyChanged);
+        // NodeClaims that were seen before their class's instance types wait for them.
+        let waiting =
+            snapshot.claims.values().filter(|claim| claim.provider_id.is_none()).map(|claim| claim.name.clone());
+        self.wiring.slots.claims.cast(ClaimsMsg::Look(waiting.collect()));
+    }
+}
+
+/// Whether two catalogs offer the same; their lists are shared, so that comparing addresses nearly always decides.
+fn same(a: &Published, b: &Published) -> bool {
+    let equal = |(x, y): (&Types, &Types)| Arc::ptr_eq(x, y) || x == y;
+    a.pools.keys().eq(b.pools.keys())
+        && a.classes.keys().eq(b.classes.keys())
+        && a.classes.values().zip(b.classes.values()).all(equal)
+        && a.pools.values().zip(b.pools.values()).all(equal)
+}
+
+/// The types with sold-out offerings marked as unavailable; the same list when none is.
+fn less_sold_out(types: &Types, sold_out: &BTreeMap<SoldOut, Timestamp>) -> Types {
+    let affected: BTreeSet<_> = sold_out.keys().map(|offering| offering.instance_type.clone()).collect();
+    if !types.iter().any(|kind| affected.contains(&kind.name)) {
+        return Arc::clone(types);
+    }
+    let is_sold_out = |kind: &InstanceType, offering: &Offering| {
+        offering.capacity_type().is_some_and(|capacity_type| {
+            sold_out.contains_key(&SoldOut {
+                instance_type: kind.name.clone(),
+                zone: offering.zone().cloned(),
+                capacity_type: Arc::clone(capacity_type),
+            })
+        })
+    };
+    let marked = types.iter().map(|kind| {
+        if !affected.contains(&kind.name) {
+            return Arc::clone(kind);
+        }
+        let mut marked = InstanceType::clone(kind);
+        for offering in &mut marked.offerings {
+            offering.available &= !is_sold_out(kind, offering);
+        }
+        Arc::new(marked)
+    });
+    Arc::new(marked.collect())
+}
+
+impl Behaviour for Catalog {
+    type Msg = CatalogMsg;
+    type Args = Arc<Wiring>;
+    const KIND: Kind = Kind::Catalog;
+
+    fn born(wiring: &Self::Args, cx: &Cx<CatalogMsg>) -> Self {
+        cx.cast(CatalogMsg::Look);
+        let mut catalog =
+            Self { wiring: Arc::clone(wiring), classes: BTreeMap::new(), sold_out: BTreeMap::new(), refresh: None };
+        catalog.arm(cx);
+        catalog
+    }
+
+    fn handle(&mut self, message: CatalogMsg, cx: &Cx<CatalogMsg>) {
+        match message {
+            CatalogMsg::Look => self.look(cx),
+            CatalogMsg::Fetched(reference, outcome) => self.fetched(&reference, outcome, cx),
+            CatalogMsg::SoldOut(offerings) => self.sold_out(offerings, cx),
+            CatalogMsg::Refresh => self.refresh(cx),
+        }
+    }
+
+    fn observe(&self, _: Timestamp) -> View {
+        let fetching = self.classes.values().filter(|class| class.types.is_none()).count();
+        let mut details = Vec::new();
+        for (reference, class) in &self.classes {
+            let text = match (&class.types, &class.failure) {
+                (_, Some(failure)) => failure.clone(),
+                (Some(types), None) => format!("{} instance types", types.len()),
+                (None, None) => "asked the cloud".to_owned(),
+            };
+            details.push((reference.to_string(), text));
+        }
+        for offering in self.sold_out.keys() {
+            let zone = offering.zone.as_deref().unwrap_or("anywhere");
+            details
+                .push(("sold out".to_owned(), format!("{} {} {zone}", offering.instance_type, offering.capacity_type)));
+        }
+        View {
+            state: if fetching == 0 { "up to date" } else { "fetching" }.to_owned(),
+            waits_for: (fetching > 0).then(|| "the cloud to answer".to_owned()),
+            deadlines: self
+                .sold_out
+                .values()
+                .min()
+                .map(|at| ("sold-out offering is tried again".to_owned(), *at))
+                .into_iter()
+                .collect(),
+            details,
+            ..View::default()
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! How a claim actor does what its next step says: every act becomes one operation.
+
+use std::sync::Arc;
+
+use crate::actors::Nominate;
+use crate::actors::protocol::{ClaimMsg, EvictorMsg};
+use crate::actors::runtime::{Cx, Permits};
+use crate::clouds::LaunchSpec;
+use crate::cluster::Cluster;
+use crate::core::facts::{self, Pod, Snapshot, Status, find_condition};
+use crate::core::ids::NodeName;
+use crate::core::lifecycle::{Act, Candidates, DeleteReason, LaunchFailure, candidates};
+use crate::core::resources::Resources;
+
+use super::Claim;
+
+impl Claim {
+    pub(super) fn perform(&mut self, act: Act, claim: &Arc<facts::Claim>, snapshot: &Arc<Snapshot>, cx: &Cx<ClaimMsg>) {
+        let name = claim.name.clone();
+        let (cluster, cloud) = (Arc::clone(&self.args.wiring.cluster), Arc::clone(&self.args.wiring.cloud));
+        match act {
+            Act::Launch => self.launch(claim, snapshot, cx),
+            Act::PatchClaim(patch) => {
+                let op = self.begin("the NodeClaim's metadata");
+                let call = async move { cluster.patch_claim(&name, &patch).await.map(Some) };
+                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
+            }
+            Act::PatchStatus(patch) => {
+                let op = self.begin("the NodeClaim's status");
+                let call = async move { cluster.patch_claim_status(&name, &patch).await.map(Some) };
+                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
+            }
+            Act::DeleteClaim(reason) => {
+                self.note(cx.now(), &format!("deleted: {}", reason.as_str()));
+                self.tell_of_deletion(claim, &reason, cx);
+                let op = self.begin("the NodeClaim's deletion");
+                let call = async move { cluster.delete_claim(&name).await.map(|()| None) };
+                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
+            }
+            Act::PatchNode(node, patch) => {
+                let op = self.begin("the Node");
+                self.memory.patched_node.clone_from(&patch.version);
+                let call = async move { cluster.patch_node(&node, &patch).await };
+                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
+            }
+            Act::DeleteNode(node, uid) => {
+                let op = self.begin("the Node's deletion");
+                let call = async move { cluster.delete_node(&node, &uid).await };
+                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
+            }
+            Act::Nominate(node) => self.nominate(node, snapshot, cx),
+            Act::Drain { evict, force } => {
+                let slots = &self.args.wiring.slots;
+                slots.evictor.cast(EvictorMsg::Evict(evict));
+                if !force.is_empty() {
+                    slots.evictor.cast(EvictorMsg::Force(force));
+                }
+            }
+            Act::Find(token) => {
+                let op = self.begin("the cloud to say whether there is a machine");
+                let call = async move { cloud.find(&token).await };
+                cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Found(op, outcome));
+            }
+            Act::Get(id) => {
+                let op = self.begin("the cloud to say whether the machine exists");
+                let call = async move { cloud.get(&id).await };
+                cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Got(op, outcome));
+            }
+            Act::DeleteMachine(id) => {
+                let op = self.begin("the cloud to take the machine down");
+                let call = async move { cloud.delete(&id).await };
+                cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Deleted(op, outcome));
+            }
+        }
+    }
+
+    fn launch(&mut self, claim: &Arc<facts::Claim>, snapshot: &Snapshot, cx: &Cx<ClaimMsg>) {
+        let class = match usable_class(claim, snapshot) {
+            Ok(class) => class,
+            Err(problem) => {
+                self.memory.refused = Some(DeleteReason::ClassNotReady(problem));
+                cx.cast(ClaimMsg::Look);
+                return;
+            }
+        };
+        let catalog = self.args.wiring.boards.catalog();
+        let Some(types) = catalog.classes.get(&claim.class) else {
+            self.postpone("the cloud has not yet told its instance types".to_owned(), cx);
+            return;
+        };
+        let candidates = match candidates(claim, types) {
+            Candidates::Some(candidates) => candidates,
+            Candidates::SoldOut => {
+                let what = "insufficient capacity, all offerings that meet the NodeClaim are sold out".to_owned();
+                self.memory.refused = Some(DeleteReason::InsufficientCapacity(what));
+                cx.cast(ClaimMsg::Look);
+                return;
+            }
+            Candidates::Impossible(problem) => {
+                self.postpone(problem, cx);
+                return;
+            }
+        };
+        let spec = LaunchSpec { token: claim.uid.clone(), claim: Arc::clone(claim), class, candidates };
+        let cloud = Arc::clone(&self.args.wiring.cloud);
+        let op = self.begin("the launch");
+        self.note(cx.now(), "asked the cloud for a machine");
+        let call = async move { cloud.create(&spec).await };
+        cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Launched(op, outcome));
+    }
+
+    /// The launch did not work, and is tried again after a while that grows with every failure.
+    pub(super) fn postpone(&mut self, message: String, cx: &Cx<ClaimMsg>) {
+        self.failed("launch", &message, cx);
+        // The failure of a launch is kept apart: it shows in a condition, and holds up nothing but the next launch.
+        let retry_at = self.memory.hold_until.take().unwrap_or_else(|| cx.now());
+        self.memory.launch_failure = Some(LaunchFailure { message, retry_at });
+        cx.cast(ClaimMsg::Look);
+    }
+
+    /// Reserves the node for the pods that were planned for it.
+    fn nominate(&mut self, node: NodeName, snapshot: &Snapshot, cx: &Cx<ClaimMsg>) {
+        let policy = self.args.wiring.settings.nominate;
+        let room = snapshot.nodes.get(&node).map(|node| node.allocatable.clone()).unwrap_or_default();
+        let planned = snapshot.planned_for.get(&self.args.name);
+        let pods: Vec<Arc<Pod>> = planned
+            .into_iter()
+            .flatten()
+            .filter_map(|uid| snapshot.pods.get(uid))
+            .filter(|pod| pod.node.is_none() && pod.nominated.as_ref() != Some(&node))
+            .filter(|pod| match policy {
+                Nominate::All => true,
+                Nominate::Contested => is_contested(pod, &room),
+                Nominate::None => false,
+            })
+            .cloned()
+            .collect();
+        if pods.is_empty() {
+            self.memory.nominated = true;
+            cx.cast(ClaimMsg::Look);
+            return;
+        }
+        let cluster = Arc::clone(&self.args.wiring.cluster);
+        let op = self.begin("the nominations");
+        let call = async move { Ok(nominate_all(&*cluster, &pods, &node).await) };
+        cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Nominated(op, outcome));
+    }
+}
+
+/// How many pods of one node are nominated at a time.
+const NOMINATIONS_AT_ONCE: usize = 16;
+
+/// Nominates pods to a node; says how many were, and how many could not be. A pod that could not be is no harm: it may still come here.
+async fn nominate_all(cluster: &dyn Cluster, pods: &[Arc<Pod>], node: &NodeName) -> (usize, usize) {
+    let mut done = (0, 0);
+    for some in pods.chunks(NOMINATIONS_AT_ONCE) {
+        let requests = some.iter().map(|pod| cluster.nominate(&pod.key, &pod.uid, Some(node)));
+        for result in futures::future::join_all(requests).await {
+            if result.is_ok() {
+                done.0 += 1;
+            } else {
+                done.1 += 1;
+            }
+        }
+    }
+    done
+}
+
+/// A pod that asks for this share of its node in some resource is large: when small pods come first, its place is gone.
+const LARGE: i64 = 8;
+
+/// Whether others could take the place that was planned for this pod: every pod that cannot go just anywhere, and every large one.
+fn is_contested(pod: &Pod, room: &Resources) -> bool {
+    let shape = &pod.shape;
+    let constrained = !shape.spreads.is_empty()
+        || !shape.affinity.is_empty()
+        || !shape.anti_affinity.is_empty()
+        || !shape.node_selector.is_empty()
+        || !shape.node_affinity.required.is_empty()
+        || !shape.host_ports.is_empty();
+    let large = shape.requests.iter().any(|(name, milli)| milli > 0 && milli.saturating_mul(LARGE) >= room.get(name));
+    constrained || large
+}
+
+/// The NodeClass of a NodeClaim, if machines may be launched with it.
+fn usable_class(claim: &facts::Claim, snapshot: &Snapshot) -> Result<Arc<facts::NodeClass>, String> {
+    let Some(class) = snapshot.classes.get(&claim.class) else {
+        return Err(format!("{} does not exist; create it, or correct spec.nodeClassRef", claim.class));
+    };
+    if class.deleting.is_some() {
+        return Err(format!("{} is being deleted", claim.class));
+    }
+    match find_condition(&class.conditions, "Ready") {
+        Some(ready) if ready.status == Status::True => Ok(Arc::clone(class)),
+        Some(ready) => Err(format!("{} is not ready: {} {}", claim.class, ready.reason, ready.message)),
+        None => Err(format!("{} has no Ready condition yet", claim.class)),
+    }
+}

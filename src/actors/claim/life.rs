@@ -1,0 +1,185 @@
+//! The actor itself: it looks, does the next thing, and shows where it stands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::core::facts;
+use crate::core::ids::ClaimName;
+use crate::core::lifecycle::{Memory, Situation, Step, step};
+
+use crate::actors::protocol::ClaimMsg;
+use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View};
+use crate::actors::tree::Wiring;
+
+/// First wait after a failed act; doubles (Karpenter's NodeClaim lifecycle backs off from 1 s to 1 min).
+const FIRST_BACKOFF: SignedDuration = SignedDuration::from_secs(1);
+/// Longest wait after a failed act.
+const LONGEST_BACKOFF: SignedDuration = SignedDuration::from_mins(1);
+/// How many steps of its life an actor can show.
+const TIMELINE: usize = 32;
+
+/// What a claim actor needs to be born.
+#[derive(Clone, Debug)]
+pub(in crate::actors) struct ClaimArgs {
+    /// Its NodeClaim.
+    pub name: ClaimName,
+    /// Everything else.
+    pub wiring: Arc<Wiring>,
+}
+
+/// The owner of one NodeClaim's machine.
+#[derive(Debug)]
+pub(in crate::actors) struct Claim {
+    pub(super) args: ClaimArgs,
+    pub(super) memory: Memory,
+    /// The object as the last write returned it: the snapshot may lag behind.
+    pub(super) written: Option<Arc<facts::Claim>>,
+    under_way: Option<(OpId, &'static str)>,
+    last_op: OpId,
+    /// Something was heard while an act was under way.
+    look_again: bool,
+    last: Option<Step>,
+    alarm: Option<Timer>,
+    timeline: Vec<(Timestamp, String)>,
+}
+
+impl Claim {
+    /// The NodeClaim as it is now; nothing when it is gone.
+    pub(super) fn object(&self) -> Option<Arc<facts::Claim>> {
+        let snapshot = self.args.wiring.boards.snapshot();
+        let seen = snapshot.claims.get(&self.args.name)?;
+        let version = |claim: &facts::Claim| claim.version.parse::<u64>().unwrap_or(0);
+        Some(match &self.written {
+            Some(written) if written.uid == seen.uid && version(written) > version(seen) => Arc::clone(written),
+            _ => Arc::clone(seen),
+        })
+    }
+
+    fn look(&mut self, cx: &Cx<ClaimMsg>) {
+        if self.under_way.is_some() {
+            self.look_again = true;
+            return;
+        }
+        self.look_again = false;
+        let Some(claim) = self.object() else {
+            self.note(cx.now(), "gone");
+            cx.stop();
+            return;
+        };
+        let snapshot = self.args.wiring.boards.snapshot();
+        let mut next = step(&Situation::of(&claim, &snapshot, &self.memory, cx.now()));
+        if self.last.as_ref().is_none_or(|last| last.phase != next.phase) {
+            self.note(cx.now(), next.phase.as_str());
+        }
+        self.alarm = next.look_at.map(|at| {
+            // A moment that has just passed must not make it spin.
+            cx.after(cx.house.clock.until(at).max(Duration::from_millis(10)), ClaimMsg::Look)
+        });
+        let act = next.act.take();
+        self.last = Some(next);
+        if let Some(act) = act {
+            self.perform(act, &claim, &snapshot, cx);
+        }
+    }
+
+    /// Begins an act: its outcome must come back with this number.
+    pub(super) fn begin(&mut self, what: &'static str) -> OpId {
+        self.last_op += 1;
+        self.under_way = Some((self.last_op, what));
+        self.last_op
+    }
+
+    /// Whether an outcome is that of the act under way; if so, the act is over.
+    pub(super) fn ends(&mut self, op: OpId) -> bool {
+        let current = self.under_way.is_some_and(|(current, _)| current == op);
+        if current {
+            self.under_way = None;
+        }
+        current
+    }
+
+    /// The last act did what it should.
+    pub(super) fn succeeded(&mut self) {
+        self.memory.failures = 0;
+        self.memory.hold_until = None;
+        self.memory.trouble = None;
+    }
+
+    /// The last act failed: nothing more before a while has passed.
+    pub(super) fn failed(&mut self, what: &str, why: &str, cx: &Cx<ClaimMsg>) {
+        let trouble = format!("{what}: {why}");
+        self.memory.failures += 1;
+        let backoff = FIRST_BACKOFF.saturating_mul(1 << (self.memory.failures - 1).min(16)).min(LONGEST_BACKOFF);
+        self.memory.hold_until = Some(cx.now().saturating_add(backoff).unwrap_or(Timestamp::MAX));
+        cx.slot().meter().failed(cx.now(), &trouble);
+        if self.memory.trouble.as_ref() != Some(&trouble) {
+            tracing::warn!(nodeclaim = %self.args.name, error = %trouble, "act failed, trying again later");
+        }
+        self.memory.trouble = Some(trouble);
+    }
+
+    pub(super) fn note(&mut self, at: Timestamp, what: &str) {
+        if self.timeline.len() == TIMELINE {
+            self.timeline.remove(0);
+        }
+        self.timeline.push((at, what.to_owned()));
+    }
+}
+
+impl Behaviour for Claim {
+    type Msg = ClaimMsg;
+    type Args = ClaimArgs;
+    const KIND: Kind = Kind::Claim;
+
+    fn born(args: &Self::Args, cx: &Cx<ClaimMsg>) -> Self {
+        cx.cast(ClaimMsg::Look);
+        Self {
+            args: args.clone(),
+            memory: Memory::default(),
+            written: None,
+            under_way: None,
+            last_op: 0,
+            look_again: false,
+            last: None,
+            alarm: None,
+            timeline: Vec::new(),
+        }
+    }
+
+    fn handle(&mut self, message: ClaimMsg, cx: &Cx<ClaimMsg>) {
+        if !matches!(message, ClaimMsg::Look) {
+            self.outcome(message, cx);
+        }
+        self.look(cx);
+    }
+
+    fn observe(&self, _: Timestamp) -> View {
+        let last = self.last.as_ref();
+        let mut details = Vec::new();
+        if let Some(claim) = self.object() {
+            details.extend(claim.pool().map(|pool| ("NodePool".to_owned(), pool.to_string())));
+            details.extend(claim.node.as_ref().map(|node| ("Node".to_owned(), node.to_string())));
+            details.extend(claim.provider_id.as_ref().map(|id| ("machine".to_owned(), id.to_string())));
+            for key in
+                [crate::core::labels::INSTANCE_TYPE, crate::core::labels::ZONE, crate::core::labels::CAPACITY_TYPE]
+            {
+                details.extend(claim.labels.get(key).map(|value| (key.to_owned(), value.to_string())));
+            }
+        }
+        let doing = self.under_way.map(|(_, what)| format!("{what} to end"));
+        View {
+            state: last.map_or("New", |step| step.phase.as_str()).to_owned(),
+            waits_for: doing.or_else(|| last.and_then(|step| step.waits_for.clone())),
+            deadlines: last
+                .map(|step| &step.deadlines)
+                .into_iter()
+                .flatten()
+                .map(|(what, at)| ((*what).to_owned(), *at))
+                .collect(),
+            timeline: self.timeline.clone(),
+            details,
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! `claim`: owns one NodeClaim's machine, from launch to confirmed gone.
+//!
+//! It decides nothing: it looks (at the snapshot, and at what the cloud last told it), asks [`crate::core::lifecycle::step`] what is next, and
+//! does that one thing. What it remembers is worth a question to the cloud, no more.
+
+mod life;
+
+mod acts;
+mod outcomes;
+
+pub(super) use life::{Claim, ClaimArgs};

@@ -1,0 +1,152 @@
+//! What a claim actor learns when an act ends.
+
+use std::sync::Arc;
+
+use crate::actors::protocol::{CatalogMsg, ClaimMsg, Written};
+use crate::actors::runtime::{Cx, Outcome, Permits};
+use crate::clouds::{self, Deletion, LaunchRefused};
+use crate::cluster::{self, Announcement, Regarding};
+use crate::core::facts;
+use crate::core::facts::Machine;
+use crate::core::lifecycle::{DeleteReason, Sight};
+
+use super::Claim;
+
+impl Claim {
+    /// Takes in the end of an act. One that is not the current one came too late, and is dropped: the next look sees what it did.
+    pub(super) fn outcome(&mut self, message: ClaimMsg, cx: &Cx<ClaimMsg>) {
+        match message {
+            ClaimMsg::Look => {}
+            ClaimMsg::Written(op, outcome) if self.ends(op) => {
+                if let Some(Some(claim)) = self.written("the NodeClaim", outcome, cx) {
+                    self.written = Some(claim);
+                }
+            }
+            ClaimMsg::NodeWritten(op, outcome) if self.ends(op) => {
+                if self.written("the Node", outcome, cx).is_none() {
+                    self.memory.patched_node = None;
+                }
+            }
+            ClaimMsg::Nominated(op, outcome) if self.ends(op) => {
+                // One attempt: a node that stays closed hurts more than a pod that goes elsewhere.
+                self.memory.nominated = true;
+                if let Outcome::Done((done, failed)) = outcome {
+                    self.note(
+                        cx.now(),
+                        &format!(
+                            "nominated {done} pods{}",
+                            match failed {
+                                0 => String::new(),
+                                failed => format!(", {failed} failed"),
+                            }
+                        ),
+                    );
+                }
+            }
+            ClaimMsg::Launched(op, outcome) if self.ends(op) => self.launched(outcome, cx),
+            ClaimMsg::Found(op, outcome) if self.ends(op) => self.found(outcome, cx),
+            ClaimMsg::Got(op, outcome) if self.ends(op) => {
+                if let Some(machine) = self.called("the cloud", outcome, cx) {
+                    self.memory.sight = machine.map_or(Sight::Gone, |machine| Sight::Present(Arc::new(machine)));
+                }
+            }
+            ClaimMsg::Deleted(op, outcome) if self.ends(op) => match self.called("the deletion", outcome, cx) {
+                Some(Deletion::Gone) => {
+                    self.note(cx.now(), "the cloud confirms that the machine is gone");
+                    self.memory.sight = Sight::Gone;
+                }
+                Some(Deletion::InProgress) => self.memory.delete_asked = Some(cx.now()),
+                None => {}
+            },
+            ClaimMsg::Written(..)
+            | ClaimMsg::NodeWritten(..)
+            | ClaimMsg::Nominated(..)
+            | ClaimMsg::Launched(..)
+            | ClaimMsg::Found(..)
+            | ClaimMsg::Got(..)
+            | ClaimMsg::Deleted(..) => {}
+        }
+    }
+
+    fn launched(&mut self, outcome: Outcome<Machine, clouds::Error>, cx: &Cx<ClaimMsg>) {
+        match outcome {
+            Outcome::Done(machine) => {
+                self.note(cx.now(), &format!("the cloud launched {}", machine.id));
+                self.memory.sight = Sight::Present(Arc::new(machine));
+                self.memory.launch_failure = None;
+                self.succeeded();
+            }
+            Outcome::Failed(clouds::Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, message })) => {
+                self.args.wiring.slots.catalog.cast(CatalogMsg::SoldOut(sold_out));
+                let what = format!("insufficient capacity, {message}");
+                self.memory.refused = Some(DeleteReason::InsufficientCapacity(what));
+            }
+            Outcome::Failed(clouds::Error::Launch(LaunchRefused::ClassNotReady(message))) => {
+                self.memory.refused = Some(DeleteReason::ClassNotReady(message));
+            }
+            Outcome::Failed(clouds::Error::Unknown(message)) => {
+                self.memory.sight = Sight::Uncertain;
+                self.postpone(message, cx);
+            }
+            Outcome::Lost => {
+                self.memory.sight = Sight::Uncertain;
+                self.postpone("the cloud gave no answer".to_owned(), cx);
+            }
+            Outcome::Failed(error) => self.postpone(error.to_string(), cx),
+            Outcome::NotLeader => self.postpone("this joiner does not hold the lease".to_owned(), cx),
+        }
+    }
+
+    /// Several machines with one token are a fault: all but the first by name are taken down.
+    fn found(&mut self, outcome: Outcome<Vec<Machine>, clouds::Error>, cx: &Cx<ClaimMsg>) {
+        let Some(mut machines) = self.called("the cloud", outcome, cx) else { return };
+        machines.sort_by(|a, b| a.id.cmp(&b.id));
+        let mut machines = machines.into_iter();
+        self.memory.sight = machines.next().map_or(Sight::Absent, |machine| Sight::Present(Arc::new(machine)));
+        for extra in machines {
+            tracing::error!(nodeclaim = %self.args.name, machine = %extra.id, "second machine for one NodeClaim, taking it down");
+            let cloud = Arc::clone(&self.args.wiring.cloud);
+            let call = async move { cloud.delete(&extra.id).await };
+            cx.house.operations.start(Permits::WriteCloud, call, drop);
+        }
+    }
+
+    /// What a request to the API server returned, if it worked. A conflict is no failure: the next look sees what was changed.
+    fn written<T>(&mut self, what: &str, outcome: Written<T>, cx: &Cx<ClaimMsg>) -> Option<T> {
+        match outcome {
+            Outcome::Done(answer) => {
+                self.succeeded();
+                return Some(answer);
+            }
+            Outcome::Failed(cluster::Error::NotFound(_)) => self.failed(what, "it is gone", cx),
+            Outcome::Failed(error) => self.failed(what, &error.to_string(), cx),
+            Outcome::Lost => self.failed(what, "no answer", cx),
+            Outcome::NotLeader => self.failed(what, "this joiner does not hold the lease", cx),
+        }
+        None
+    }
+
+    /// What a cloud call returned, if it worked.
+    fn called<T>(&mut self, what: &str, outcome: Outcome<T, clouds::Error>, cx: &Cx<ClaimMsg>) -> Option<T> {
+        match outcome {
+            Outcome::Done(answer) => {
+                self.succeeded();
+                return Some(answer);
+            }
+            Outcome::Failed(error) => self.failed(what, &error.to_string(), cx),
+            Outcome::Lost => self.failed(what, "no answer", cx),
+            Outcome::NotLeader => self.failed(what, "this joiner does not hold the lease", cx),
+        }
+        None
+    }
+
+    /// Says to people why a NodeClaim is deleted that nobody asked to delete.
+    pub(super) fn tell_of_deletion(&self, claim: &facts::Claim, reason: &DeleteReason, cx: &Cx<ClaimMsg>) {
+        tracing::info!(nodeclaim = %claim.name, reason = reason.as_str(), "deleting nodeclaim");
+        let DeleteReason::InsufficientCapacity(message) = reason else { return };
+        let regarding = Regarding::Claim(claim.name.clone(), claim.uid.clone());
+        let message = format!("NodeClaim {} event: {message}", claim.name);
+        let announcement = Announcement { regarding, warning: true, reason: "InsufficientCapacityError", message };
+        self.args.wiring.announce(&cx.house, announcement);
+    }
+}

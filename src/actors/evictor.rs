@@ -1,0 +1,156 @@
+//! `evictor`: asks pods to leave, one queue for the cluster, and takes no for an answer until a deadline says otherwise.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use crate::cluster;
+use crate::core::ids::PodUid;
+use crate::core::lifecycle::PodRef;
+
+use super::protocol::{EvictorMsg, Written};
+use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
+use super::tree::Wiring;
+
+/// First wait before a refused eviction is asked for again (Karpenter: 100 ms, doubling); PodDisruptionBudgets change no faster.
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+/// Longest wait before a refused eviction is asked for again (Karpenter's value).
+const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
+
+/// Asks pods to leave.
+#[derive(Debug)]
+pub(super) struct Evictor {
+    wiring: Arc<Wiring>,
+    pods: BTreeMap<PodUid, Leaving>,
+    retry: Option<Timer>,
+}
+
+/// A pod that is to leave.
+#[derive(Debug)]
+struct Leaving {
+    pod: PodRef,
+    /// Delete it with that much grace instead of asking.
+    force: Option<i64>,
+    asking: bool,
+    refused: u32,
+    again: Option<Instant>,
+    since: Timestamp,
+    answer: Option<String>,
+}
+
+impl Evictor {
+    fn add(&mut self, pod: PodRef, force: Option<i64>, cx: &Cx<EvictorMsg>) {
+        let uid = pod.uid.clone();
+        let known = self.pods.entry(uid.clone()).or_insert_with(|| Leaving {
+            pod,
+            force: None,
+            asking: false,
+            refused: 0,
+            again: None,
+            since: cx.now(),
+            answer: None,
+        });
+        // A deadline may tighten what was asked, never loosen it.
+        if force.is_some() && known.force.is_none() {
+            known.force = force;
+            known.again = None;
+        }
+        self.ask(&uid, cx);
+    }
+
+    fn ask(&mut self, uid: &PodUid, cx: &Cx<EvictorMsg>) {
+        let Some(leaving) = self.pods.get_mut(uid) else { return };
+        if leaving.asking || leaving.again.is_some_and(|again| Instant::now() < again) {
+            return;
+        }
+        leaving.asking = true;
+        let (cluster, pod, force) = (Arc::clone(&self.wiring.cluster), leaving.pod.clone(), leaving.force);
+        let asked = pod.clone();
+        let call = async move {
+            match force {
+                Some(grace) => cluster.delete_pod(&asked.key, &asked.uid, grace).await,
+                None => cluster.evict(&asked.key, &asked.uid).await,
+            }
+        };
+        cx.start(Permits::WriteCluster, call, move |outcome| EvictorMsg::Evicted(pod, outcome));
+    }
+
+    fn evicted(&mut self, pod: &PodRef, outcome: Written<()>, cx: &Cx<EvictorMsg>) {
+        let Some(leaving) = self.pods.get_mut(&pod.uid) else { return };
+        leaving.asking = false;
+        let (answer, wait) = match outcome {
+            Outcome::Done(()) | Outcome::Failed(cluster::Error::NotFound(_) | cluster::Error::Conflict(_)) => {
+                self.pods.remove(&pod.uid);
+                return;
+            }
+            Outcome::Failed(cluster::Error::TooManyRequests { retry_after, message }) => (message, retry_after),
+            Outcome::Failed(error) => (error.to_string(), None),
+            Outcome::Lost => ("no answer".to_owned(), None),
+            Outcome::NotLeader => ("this joiner does not hold the lease".to_owned(), None),
+        };
+        if leaving.answer.as_ref() != Some(&answer) {
+            tracing::info!(pod = %pod.key, answer, "pod not evicted, asking again");
+        }
+        leaving.answer = Some(answer);
+        leaving.refused += 1;
+        let backoff = FIRST_BACKOFF.saturating_mul(1 << (leaving.refused - 1).min(8)).min(LONGEST_BACKOFF);
+        leaving.again = Some(Instant::now() + wait.unwrap_or(backoff).clamp(FIRST_BACKOFF, LONGEST_BACKOFF));
+        self.arm(cx);
+    }
+
+    /// Asks again all whose time has come, and forgets those that have left.
+    fn retry(&mut self, cx: &Cx<EvictorMsg>) {
+        self.retry = None;
+        let snapshot = self.wiring.boards.snapshot();
+        self.pods.retain(|uid, leaving| {
+            leaving.asking || snapshot.pods.get(uid).is_some_and(|pod| pod.deleting.is_none() && !pod.is_terminal())
+        });
+        let due: Vec<PodUid> = self.pods.keys().cloned().collect();
+        for uid in due {
+            self.ask(&uid, cx);
+        }
+        self.arm(cx);
+    }
+
+    fn arm(&mut self, cx: &Cx<EvictorMsg>) {
+        let next = self.pods.values().filter(|leaving| !leaving.asking).filter_map(|leaving| leaving.again).min();
+        let delay = next.map(|next| next.saturating_duration_since(Instant::now()).max(Duration::from_millis(10)));
+        self.retry = delay.map(|delay| cx.after(delay, EvictorMsg::Retry));
+    }
+}
+
+impl Behaviour for Evictor {
+    type Msg = EvictorMsg;
+    type Args = Arc<Wiring>;
+    const KIND: Kind = Kind::Evictor;
+
+    fn born(wiring: &Self::Args, _: &Cx<EvictorMsg>) -> Self {
+        // Claim actors look at their drains every few seconds, and name their pods again.
+        Self { wiring: Arc::clone(wiring), pods: BTreeMap::new(), retry: None }
+    }
+
+    fn handle(&mut self, message: EvictorMsg, cx: &Cx<EvictorMsg>) {
+        match message {
+            EvictorMsg::Evict(pods) => pods.into_iter().for_each(|pod| self.add(pod, None, cx)),
+            EvictorMsg::Force(pods) => pods.into_iter().for_each(|(pod, grace)| self.add(pod, Some(grace), cx)),
+            EvictorMsg::Evicted(pod, outcome) => self.evicted(&pod, outcome, cx),
+            EvictorMsg::Retry => self.retry(cx),
+        }
+    }
+
+    fn observe(&self, _: Timestamp) -> View {
+        let refused = self.pods.values().filter_map(|leaving| {
+            let answer = leaving.answer.as_ref()?;
+            Some((leaving.pod.key.to_string(), format!("since {:.0}: {answer}", leaving.since)))
+        });
+        View {
+            state: format!("{} pods", self.pods.len()),
+            waits_for: (!self.pods.is_empty()).then(|| "pods to leave".to_owned()),
+            details: refused.take(100).collect(),
+            ..View::default()
+        }
+    }
+}

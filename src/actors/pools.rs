@@ -1,0 +1,132 @@
+//! `pools`: keeps the status of NodePools: what they use, whether they are valid, whether their NodeClass is ready, their hash.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::core::facts::Pool;
+use crate::core::ids::PoolName;
+use crate::core::pools::{self, Wanted};
+
+use super::protocol::{PoolsMsg, Written};
+use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
+use super::tree::Wiring;
+
+/// Changes are gathered for this long before they are written: a burst of nodes is one write per pool (Karpenter's counter polls at 5 s).
+const GATHER: Duration = Duration::from_secs(1);
+/// Pause before a failed write is repeated.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Keeps NodePool status.
+#[derive(Debug)]
+pub(super) struct Pools {
+    wiring: Arc<Wiring>,
+    write: Option<Timer>,
+    under_way: BTreeSet<PoolName>,
+    failures: BTreeMap<PoolName, String>,
+}
+
+impl Pools {
+    fn write(&mut self, cx: &Cx<PoolsMsg>) {
+        self.write = None;
+        if !cx.house.operations.may_write() {
+            return;
+        }
+        let snapshot = self.wiring.boards.snapshot();
+        let usage = pools::usage(&snapshot);
+        let kinds = self.wiring.cloud.class_kinds();
+        for pool in snapshot.pools.values() {
+            // A pool of another cloud's NodeClass is somebody else's.
+            let class = &pool.template.class;
+            let ours = kinds.iter().any(|(group, kind)| **group == *class.group && **kind == *class.kind);
+            if !ours || self.under_way.contains(&pool.name) {
+                continue;
+            }
+            let used = usage.get(&pool.name).cloned().unwrap_or_default();
+            if let Some(wanted) =
+                pools::wanted(pool, &used, snapshot.classes.get(class).map(|class| &**class), cx.now())
+            {
+                self.send(pool, wanted, cx);
+            }
+        }
+    }
+
+    fn send(&mut self, pool: &Pool, wanted: Wanted, cx: &Cx<PoolsMsg>) {
+        self.under_way.insert(pool.name.clone());
+        let (cluster, name, told) = (Arc::clone(&self.wiring.cluster), pool.name.clone(), pool.name.clone());
+        let call = async move {
+            match wanted {
+                Wanted::Annotations(patch) => cluster.patch_pool(&name, &patch).await,
+                Wanted::Status(patch) => cluster.patch_pool_status(&name, &patch).await,
+            }
+        };
+        cx.start(Permits::WriteCluster, call, move |outcome| PoolsMsg::Written(told, outcome));
+    }
+
+    fn written(&mut self, pool: PoolName, outcome: Written<()>, cx: &Cx<PoolsMsg>) {
+        self.under_way.remove(&pool);
+        let failure = match outcome {
+            Outcome::Done(()) => None,
+            Outcome::Failed(error) => Some(error.to_string()),
+            Outcome::Lost => Some("no answer".to_owned()),
+            Outcome::NotLeader => return,
+        };
+        match failure {
+            // What was written comes back as a fact, and with it the next look.
+            None => {
+                self.failures.remove(&pool);
+            }
+            Some(failure) => {
+                if self.failures.get(&pool) != Some(&failure) {
+                    tracing::warn!(nodepool = %pool, error = %failure, "nodepool not written, trying again");
+                }
+                self.failures.insert(pool, failure);
+                self.write = Some(cx.after(RETRY, PoolsMsg::Write));
+            }
+        }
+    }
+}
+
+impl Behaviour for Pools {
+    type Msg = PoolsMsg;
+    type Args = Arc<Wiring>;
+    const KIND: Kind = Kind::Pools;
+
+    fn born(wiring: &Self::Args, cx: &Cx<PoolsMsg>) -> Self {
+        cx.cast(PoolsMsg::Look);
+        Self { wiring: Arc::clone(wiring), write: None, under_way: BTreeSet::new(), failures: BTreeMap::new() }
+    }
+
+    fn handle(&mut self, message: PoolsMsg, cx: &Cx<PoolsMsg>) {
+        match message {
+            PoolsMsg::Look => {
+                if self.write.is_none() {
+                    self.write = Some(cx.after(GATHER, PoolsMsg::Write));
+                }
+            }
+            PoolsMsg::Write => self.write(cx),
+            PoolsMsg::Written(pool, outcome) => self.written(pool, outcome, cx),
+        }
+    }
+
+    fn observe(&self, _: Timestamp) -> View {
+        let snapshot = self.wiring.boards.snapshot();
+        let details = snapshot.pools.values().map(|pool| {
+            let text = if let Some(failure) = self.failures.get(&pool.name) {
+                failure.clone()
+            } else if pool.is_ready() {
+                "ready".to_owned()
+            } else {
+                pools::why_not_ready(pool)
+            };
+            (pool.name.to_string(), text)
+        });
+        View {
+            state: if self.under_way.is_empty() { "up to date" } else { "writing" }.to_owned(),
+            details: details.collect(),
+            ..View::default()
+        }
+    }
+}

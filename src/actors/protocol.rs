@@ -1,0 +1,165 @@
+//! Every message, on one page.
+//!
+//! Four kinds: a *fact* is something observed, idempotent; an *outcome* is the end of an operation that this actor started; a *nudge*
+//! says go and look, carries no news, and two equal ones are one; an *ask* carries a reply port and comes only from `admin`, `main` and
+//! tests. Actors never ask actors: `state` and `catalog` publish their latest value (see [`super::Boards`]), and others read it. The one
+//! ask that all actors answer, what they show of themselves, is in [`super::runtime::Envelope`].
+//!
+//! News travels through `state` alone: it folds facts into the next snapshot, publishes it, and then nudges those whom it concerns. So
+//! whoever is nudged sees at least what the nudge was about, and whoever was not alive at the time loses nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::clouds::{self, Deletion, Listing, SoldOut};
+use crate::cluster::{self, Lease};
+use crate::core::facts::{Claim, Fact, InstanceType, Machine};
+use crate::core::ids::{ClaimName, ClassRef, PodUid, PoolName, ProviderId};
+use crate::core::lifecycle::PodRef;
+use crate::core::scheduling::{Plan, Violation};
+
+use super::runtime::{OpId, Outcome};
+
+/// The outcome of a request to the API server.
+pub type Written<T> = Outcome<T, cluster::Error>;
+/// The outcome of a cloud call.
+pub type Called<T> = Outcome<T, clouds::Error>;
+
+/// To `leader`.
+#[derive(Debug)]
+pub enum LeaderMsg {
+    /// *Nudge.* Time to take or renew the lease.
+    Renew,
+    /// *Outcome.* The lease was asked for.
+    Renewed(Written<Lease>),
+}
+
+/// To `state`.
+#[derive(Debug)]
+pub enum StateMsg {
+    /// *Fact.* The cluster reports.
+    Seen(Fact),
+    /// *Fact.* These pods are now planned for that NodeClaim.
+    Planned(ClaimName, Vec<PodUid>),
+    /// *Fact.* That NodeClaim was not created: its pods are free again.
+    Unplanned(ClaimName),
+    /// *Nudge.* The mailbox was worked off: publish what has changed.
+    Publish,
+    /// *Nudge.* The stream of facts ended, which it never should: begin it anew.
+    Reconnect,
+}
+
+/// To `catalog`.
+#[derive(Debug)]
+pub enum CatalogMsg {
+    /// *Fact.* Offerings that could not be had.
+    SoldOut(Vec<SoldOut>),
+    /// *Outcome.* Instance types of a class.
+    Fetched(ClassRef, Called<Arc<Vec<Arc<InstanceType>>>>),
+    /// *Nudge.* NodePools or NodeClasses have changed.
+    Look,
+    /// *Nudge.* Time to ask the cloud again, or to forget what was sold out.
+    Refresh,
+}
+
+/// To `batcher`.
+#[derive(Debug)]
+pub enum BatcherMsg {
+    /// *Nudge.* There are pods that need a place and are not planned for one.
+    PodsPending,
+    /// *Nudge.* The window of that number has been quiet long enough, or open long enough.
+    WindowElapsed(u64),
+}
+
+/// To `provisioner`.
+#[derive(Debug)]
+pub enum ProvisionerMsg {
+    /// *Nudge.* A batch is ready: solve.
+    BatchReady,
+    /// *Outcome.* The solver is done, and the checker too; or one of them panicked.
+    Solved(OpId, Result<Box<(Plan, Vec<Violation>)>, String>),
+    /// *Outcome.* A NodeClaim was written, or not.
+    Created(ClaimName, Written<Arc<Claim>>),
+    /// *Nudge.* Something has changed that could make room for pods that were refused.
+    SupplyChanged,
+    /// *Nudge.* Look whether anything is left to do.
+    Look,
+}
+
+/// To `claims`.
+#[derive(Debug)]
+pub enum ClaimsMsg {
+    /// *Nudge.* Something about these NodeClaims has changed: themselves, their Nodes, or the pods there.
+    Look(Vec<ClaimName>),
+    /// *Nudge.* The backoff of a failed claim actor is over.
+    Revive(ClaimName),
+}
+
+/// To a `claim`.
+#[derive(Debug)]
+pub enum ClaimMsg {
+    /// *Nudge.* Something about the NodeClaim has changed, or a moment has come.
+    Look,
+    /// *Outcome.* Metadata or status of the NodeClaim was written, or the NodeClaim was deleted (then nothing is returned).
+    Written(OpId, Written<Option<Arc<Claim>>>),
+    /// *Outcome.* The Node was written.
+    NodeWritten(OpId, Written<()>),
+    /// *Outcome.* The cloud launched a machine, or did not.
+    Launched(OpId, Called<Machine>),
+    /// *Outcome.* The machines with this NodeClaim's token.
+    Found(OpId, Called<Vec<Machine>>),
+    /// *Outcome.* The machine with this NodeClaim's provider ID.
+    Got(OpId, Called<Option<Machine>>),
+    /// *Outcome.* The cloud was asked to take the machine down.
+    Deleted(OpId, Called<Deletion>),
+    /// *Outcome.* The planned pods were nominated; how many were, and how many could not be.
+    Nominated(OpId, Written<(usize, usize)>),
+}
+
+/// To `evictor`.
+#[derive(Debug)]
+pub enum EvictorMsg {
+    /// *Nudge.* These pods are to leave.
+    Evict(Vec<PodRef>),
+    /// *Nudge.* These pods are to be deleted with that many seconds of grace: their node's deadline has come.
+    Force(Vec<(PodRef, i64)>),
+    /// *Outcome.* A pod was asked to leave.
+    Evicted(PodRef, Written<()>),
+    /// *Nudge.* Time to ask again those that refused.
+    Retry,
+}
+
+/// To `pools`.
+#[derive(Debug)]
+pub enum PoolsMsg {
+    /// *Nudge.* NodePools, NodeClasses, NodeClaims or Nodes have changed.
+    Look,
+    /// *Nudge.* Time to write what has changed.
+    Write,
+    /// *Outcome.* A NodePool was written.
+    Written(PoolName, Written<()>),
+}
+
+/// To `auditor`.
+#[derive(Debug)]
+pub enum AuditorMsg {
+    /// *Nudge.* Time to compare.
+    Tick,
+    /// *Outcome.* The NodeClaims as the API server has them.
+    ClaimsListed(OpId, Written<Vec<Arc<Claim>>>),
+    /// *Outcome.* The machines as the cloud has them.
+    MachinesListed(OpId, Called<Listing>),
+    /// *Outcome.* An orphaned machine was taken down.
+    Reaped(ProviderId, Called<Deletion>),
+    /// *Outcome.* A NodeClaim without a machine was deleted.
+    ClaimDeleted(ClaimName, Written<()>),
+}
+
+/// What the latest solve refused, for `/actors`, `explain` and the simulator.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Refusals {
+    /// When.
+    pub epoch: u64,
+    /// Reasons by pod, as sentences, the most helpful first.
+    pub reasons: BTreeMap<PodUid, Vec<String>>,
+}

@@ -1,0 +1,305 @@
+//! `provisioner`: takes a snapshot, has it solved, has the plan checked, and creates the NodeClaims.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use crate::cluster;
+use crate::core::facts::{Claim, Pod};
+use crate::core::ids::ClaimName;
+use crate::core::scheduling::{self, Plan, PlannedClaim, Problem, Settings, Violation};
+
+use super::protocol::{ProvisionerMsg, Refusals, StateMsg, Written};
+use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timer, View};
+use super::tree::Wiring;
+
+/// Wait for the snapshot to show what was just created.
+const CATCH_UP: Duration = Duration::from_millis(50);
+/// What was created and is not seen after this long is not waited for any more: it was deleted at once, or the watch has a gap.
+const CATCH_UP_AT_MOST: Duration = Duration::from_secs(10);
+/// Shortest pause between two solves that only try again what was refused (Karpenter reconsiders pods every 10 s).
+const RECONSIDER: Duration = Duration::from_secs(10);
+/// How often a NodeClaim is tried to be written whose answer got lost. Its name is fixed, so that writing it twice makes one object.
+const CREATE_ATTEMPTS: u32 = 3;
+
+/// Solves and creates.
+#[derive(Debug)]
+pub(super) struct Provisioner {
+    wiring: Arc<Wiring>,
+    doing: Doing,
+    last_op: OpId,
+    /// Asked for while busy.
+    again: bool,
+    /// Created, and not yet in the snapshot.
+    awaited: BTreeMap<ClaimName, Instant>,
+    look: Option<Timer>,
+    /// Makes names differ from plan to plan.
+    plans: u64,
+    refused: usize,
+    last: Option<String>,
+    timeline: Vec<(Timestamp, String)>,
+}
+
+#[derive(Debug)]
+enum Doing {
+    Nothing,
+    Solving(OpId),
+    /// NodeClaims under way, and how often each was tried.
+    Creating(BTreeMap<ClaimName, (PlannedClaim, u32)>),
+}
+
+impl Provisioner {
+    /// Begins a plan, if there is anything to plan and nothing in the way.
+    fn begin(&mut self, cx: &Cx<ProvisionerMsg>) {
+        if !matches!(self.doing, Doing::Nothing) {
+            self.again = true;
+            return;
+        }
+        let snapshot = self.wiring.boards.snapshot();
+        if !cx.house.operations.may_write() || !snapshot.is_complete() {
+            return;
+        }
+        self.awaited.retain(|name, since| !snapshot.claims.contains_key(name) && since.elapsed() < CATCH_UP_AT_MOST);
+        if !self.awaited.is_empty() {
+            self.again = true;
+            self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
+            return;
+        }
+        let pods: Vec<Arc<Pod>> = snapshot.pending.iter().filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
+        if pods.is_empty() {
+            self.publish_refusals(&Plan::default(), snapshot.epoch);
+            return;
+        }
+        self.again = false;
+        self.last_op += 1;
+        let op = self.last_op;
+        self.doing = Doing::Solving(op);
+        let catalog = self.wiring.boards.catalog();
+        self.plans += 1;
+        let salt = self
+            .wiring
+            .settings
+            .name_salt
+            .wrapping_add(snapshot.epoch)
+            .wrapping_mul(1_000_003)
+            .wrapping_add(self.plans);
+        let settings = Settings { name_salt: salt, ..Settings::default() };
+        let label_keys = self.wiring.cloud.label_keys();
+        let work = move || {
+            let mut problem = Problem::new(&snapshot, &catalog, &pods, &settings);
+            problem.label_keys = &label_keys;
+            let plan = scheduling::solve(&problem);
+            let violations = scheduling::check(&problem, &plan);
+            (plan, violations)
+        };
+        cx.compute(work, move |result| ProvisionerMsg::Solved(op, result.map(Box::new)));
+    }
+
+    fn solved(&mut self, result: Result<Box<(Plan, Vec<Violation>)>, String>, cx: &Cx<ProvisionerMsg>) {
+        self.doing = Doing::Nothing;
+        let (plan, violations) = match result {
+            Ok(solved) => *solved,
+            Err(panic) => {
+                tracing::error!(error = panic, "the solver failed");
+                cx.slot().meter().failed(cx.now(), &panic);
+                return;
+            }
+        };
+        if let Some(first) = violations.first() {
+            // A plan that breaks a rule is not carried out: its pods stay pending, and somebody must see this.
+            let text = format!("plan refused by its check: {first} ({} violations)", violations.len());
+            tracing::error!(error = %text, "plan refused");
+            cx.slot().meter().failed(cx.now(), &text);
+            return;
+        }
+        let epoch = self.wiring.boards.snapshot().epoch;
+        self.publish_refusals(&plan, epoch);
+        self.report(&plan, cx);
+        for placed in &plan.existing {
+            if let Some(claim) = &placed.claim {
+                let pods = placed.pods.iter().map(|pod| pod.uid.clone()).collect();
+                self.wiring.slots.state.cast(StateMsg::Planned(claim.clone(), pods));
+            }
+        }
+        let mut creating = BTreeMap::new();
+        for planned in plan.claims {
+            let pods = planned.pods.iter().map(|pod| pod.uid.clone()).collect();
+            self.wiring.slots.state.cast(StateMsg::Planned(planned.draft.name.clone(), pods));
+            self.create(&planned, cx);
+            creating.insert(planned.draft.name.clone(), (planned, 1));
+        }
+        if !creating.is_empty() {
+            self.doing = Doing::Creating(creating);
+        }
+    }
+
+    fn create(&self, planned: &PlannedClaim, cx: &Cx<ProvisionerMsg>) {
+        let (cluster, draft, name) =
+            (Arc::clone(&self.wiring.cluster), planned.draft.clone(), planned.draft.name.clone());
+        let call = async move { cluster.create_claim(&draft).await };
+        cx.start(Permits::WriteCluster, call, move |outcome| ProvisionerMsg::Created(name, outcome));
+    }
+
+    fn created(&mut self, name: &ClaimName, outcome: Written<Arc<Claim>>, cx: &Cx<ProvisionerMsg>) {
+        let Doing::Creating(creating) = &mut self.doing else { return };
+        let Some((planned, attempts)) = creating.remove(name) else { return };
+        let failure = match outcome {
+            Outcome::Done(claim) => {
+                tracing::info!(nodeclaim = %name, nodepool = %planned.draft.pool, pods = planned.pods.len(), price = planned.price, "created nodeclaim");
+                self.wiring.slots.state.cast(StateMsg::Seen(crate::core::facts::Fact::ClaimSeen(claim)));
+                self.awaited.insert(name.clone(), Instant::now());
+                None
+            }
+            // An earlier attempt whose answer got lost.
+            Outcome::Failed(cluster::Error::Exists(_)) => {
+                self.awaited.insert(name.clone(), Instant::now());
+                None
+            }
+            Outcome::Lost | Outcome::Failed(cluster::Error::Unknown(_)) if attempts < CREATE_ATTEMPTS => {
+                creating.insert(name.clone(), (planned.clone(), attempts + 1));
+                self.create(&planned, cx);
+                return;
+            }
+            Outcome::Lost => Some("no answer".to_owned()),
+            Outcome::NotLeader => Some("this joiner does not hold the lease".to_owned()),
+            Outcome::Failed(error) => Some(error.to_string()),
+        };
+        if let Some(failure) = failure {
+            tracing::error!(nodeclaim = %name, error = %failure, "nodeclaim not created");
+            cx.slot().meter().failed(cx.now(), &format!("{name}: {failure}"));
+            self.wiring.slots.state.cast(StateMsg::Unplanned(name.clone()));
+        }
+        if let Doing::Creating(creating) = &self.doing
+            && creating.is_empty()
+        {
+            self.doing = Doing::Nothing;
+            if self.again {
+                self.begin(cx);
+            }
+        }
+    }
+
+    fn publish_refusals(&mut self, plan: &Plan, epoch: u64) {
+        self.refused = plan.refused.len();
+        let reasons = plan
+            .refused
+            .iter()
+            .map(|refusal| (refusal.pod.clone(), refusal.reasons.iter().map(ToString::to_string).collect()))
+            .collect();
+        let board = &self.wiring.boards.refusals;
+        let changed = board.borrow().reasons != reasons;
+        if changed {
+            board.send_replace(Arc::new(Refusals { epoch, reasons }));
+        }
+    }
+
+    fn report(&mut self, plan: &Plan, cx: &Cx<ProvisionerMsg>) {
+        let new: usize = plan.claims.iter().map(|claim| claim.pods.len()).sum();
+        let existing: usize = plan.existing.iter().map(|placed| placed.pods.len()).sum();
+        let text = format!(
+            "{new} pods on {} new nodes at {:.4} $/h, {existing} on existing ones, {} refused",
+            plan.claims.len(),
+            plan.price,
+            plan.refused.len()
+        );
+        if self.last.as_ref() != Some(&text) {
+            tracing::info!(
+                new_pods = new,
+                nodeclaims = plan.claims.len(),
+                price = plan.price,
+                existing_pods = existing,
+                refused_pods = plan.refused.len(),
+                "computed plan"
+            );
+            if self.timeline.len() == 20 {
+                self.timeline.remove(0);
+            }
+            self.timeline.push((cx.now(), text.clone()));
+        }
+        self.last = Some(text);
+    }
+
+    /// Whether anybody waits for a place: refused pods, and pods that did not get the place that was planned for them.
+    fn is_anybody_left(&self) -> bool {
+        if self.refused > 0 {
+            return true;
+        }
+        let snapshot = self.wiring.boards.snapshot();
+        let served: BTreeSet<&ClaimName> =
+            snapshot.claims.values().filter(|claim| claim.is("Initialized")).map(|claim| &claim.name).collect();
+        snapshot.pending.iter().any(|uid| snapshot.planned.get(uid).is_none_or(|claim| served.contains(claim)))
+    }
+}
+
+impl Behaviour for Provisioner {
+    type Msg = ProvisionerMsg;
+    type Args = Arc<Wiring>;
+    const KIND: Kind = Kind::Provisioner;
+
+    fn born(wiring: &Self::Args, cx: &Cx<ProvisionerMsg>) -> Self {
+        // A predecessor may have died in the middle of creating: what it did not create is planned again, once the snapshot shows what it did.
+        let look = Some(cx.after(RECONSIDER.min(Duration::from_secs(1)), ProvisionerMsg::BatchReady));
+        Self {
+            wiring: Arc::clone(wiring),
+            doing: Doing::Nothing,
+            last_op: 0,
+            again: false,
+            awaited: BTreeMap::new(),
+            look,
+            plans: 0,
+            refused: 0,
+            last: None,
+            timeline: Vec::new(),
+        }
+    }
+
+    fn handle(&mut self, message: ProvisionerMsg, cx: &Cx<ProvisionerMsg>) {
+        match message {
+            ProvisionerMsg::BatchReady => {
+                self.look = None;
+                self.begin(cx);
+            }
+            ProvisionerMsg::Solved(op, result) => {
+                if matches!(self.doing, Doing::Solving(current) if current == op) {
+                    self.solved(result, cx);
+                    if matches!(self.doing, Doing::Nothing) && self.again {
+                        self.begin(cx);
+                    }
+                }
+            }
+            ProvisionerMsg::Created(name, outcome) => self.created(&name, outcome, cx),
+            ProvisionerMsg::SupplyChanged => {
+                let snapshot = self.wiring.boards.snapshot();
+                if self.look.is_none() && (self.refused > 0 || !snapshot.pending.is_empty()) {
+                    self.look = Some(cx.after(RECONSIDER, ProvisionerMsg::Look));
+                }
+            }
+            ProvisionerMsg::Look => {
+                self.look = None;
+                if self.again || self.is_anybody_left() {
+                    self.begin(cx);
+                }
+            }
+        }
+    }
+
+    fn observe(&self, _: Timestamp) -> View {
+        let (state, waits_for) = match &self.doing {
+            Doing::Nothing if self.awaited.is_empty() => ("idle".to_owned(), None),
+            Doing::Nothing => {
+                ("catching up".to_owned(), Some(format!("{} new NodeClaims to be seen", self.awaited.len())))
+            }
+            Doing::Solving(_) => ("solving".to_owned(), Some("the plan".to_owned())),
+            Doing::Creating(creating) => {
+                ("creating".to_owned(), Some(format!("{} NodeClaims to be written", creating.len())))
+            }
+        };
+        let refusals = self.wiring.boards.refusals.borrow().clone();
+        let details =
+            refusals.reasons.iter().take(100).map(|(pod, reasons)| (pod.to_string(), reasons.join("; "))).collect();
+        View { state, waits_for, timeline: self.timeline.clone(), details, ..View::default() }
+    }
+}

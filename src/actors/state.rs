@@ -1,0 +1,141 @@
+//! `state`: folds facts into snapshots, publishes them, and nudges those whom the news concerns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use jiff::Timestamp;
+
+use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, PoolsMsg, ProvisionerMsg, StateMsg};
+use super::runtime::{Behaviour, Cx, Kind, Mailbox, Timer, View};
+use super::tree::Wiring;
+use crate::core::facts::{Fold, News};
+
+/// Pause before a stream of facts that ended is begun anew.
+const RECONNECT: Duration = Duration::from_secs(1);
+
+/// Folds facts.
+#[derive(Debug)]
+pub(super) struct State {
+    wiring: Arc<Wiring>,
+    fold: Fold,
+    /// A nudge to publish is in the mailbox.
+    publishing: bool,
+    /// Carries facts from the cluster to this instance; ends with it.
+    pump: tokio::task::JoinHandle<()>,
+    reconnect: Option<Timer>,
+    facts: u64,
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.pump.abort();
+    }
+}
+
+/// Carries facts into a mailbox until either end is gone.
+fn pump(wiring: &Wiring, mailbox: Mailbox<StateMsg>) -> tokio::task::JoinHandle<()> {
+    let mut facts = wiring.cluster.facts();
+    tokio::spawn(async move {
+        while let Some(fact) = facts.next().await {
+            if !mailbox.cast(StateMsg::Seen(fact)) {
+                return;
+            }
+        }
+        mailbox.cast(StateMsg::Reconnect);
+    })
+}
+
+impl State {
+    fn publish(&mut self) {
+        self.publishing = false;
+        // Until everything was listed once, absence means nothing: what a predecessor published is better than a part.
+        if !self.fold.snapshot().is_complete() {
+            return;
+        }
+        self.wiring.boards.snapshot.send_replace(Arc::new(self.fold.snapshot().clone()));
+        let news = self.fold.take_news();
+        self.nudge(news);
+    }
+
+    fn nudge(&self, news: News) {
+        let slots = &self.wiring.slots;
+        if !news.claims.is_empty() {
+            slots.claims.cast(ClaimsMsg::Look(news.claims.into_iter().collect()));
+        }
+        if news.pools || news.classes {
+            slots.catalog.cast(CatalogMsg::Look);
+        }
+        if news.usage || news.pools || news.classes {
+            slots.pools.cast(PoolsMsg::Look);
+        }
+        if news.pending {
+            slots.batcher.cast(BatcherMsg::PodsPending);
+        }
+        if news.supply {
+            slots.provisioner.cast(ProvisionerMsg::SupplyChanged);
+        }
+    }
+}
+
+impl Behaviour for State {
+    type Msg = StateMsg;
+    type Args = Arc<Wiring>;
+    const KIND: Kind = Kind::State;
+
+    fn born(wiring: &Self::Args, cx: &Cx<StateMsg>) -> Self {
+        // Plans are the one thing that no list brings back; what a predecessor published of them is kept.
+        let fold = Fold::with_plans_of(&wiring.boards.snapshot());
+        let pump = pump(wiring, cx.mailbox());
+        Self { wiring: Arc::clone(wiring), fold, publishing: false, pump, reconnect: None, facts: 0 }
+    }
+
+    fn handle(&mut self, message: StateMsg, cx: &Cx<StateMsg>) {
+        match message {
+            StateMsg::Seen(fact) => {
+                self.facts += 1;
+                self.fold.fold(fact);
+            }
+            StateMsg::Planned(claim, pods) => self.fold.planned(&claim, pods),
+            StateMsg::Unplanned(claim) => self.fold.unplanned(&claim),
+            StateMsg::Publish => {
+                self.publish();
+                return;
+            }
+            StateMsg::Reconnect => {
+                if self.reconnect.take().is_none() {
+                    tracing::error!("the stream of facts ended; listing anew");
+                    self.reconnect = Some(cx.after(RECONNECT, StateMsg::Reconnect));
+                } else {
+                    self.pump = pump(&self.wiring, cx.mailbox());
+                }
+                return;
+            }
+        }
+        if !self.publishing {
+            self.publishing = true;
+            // Behind what is in the mailbox already: a burst of facts makes one snapshot.
+            cx.cast(StateMsg::Publish);
+        }
+    }
+
+    fn observe(&self, _: Timestamp) -> View {
+        let snapshot = self.fold.snapshot();
+        let missing = self.fold.not_listed();
+        View {
+            state: if missing.is_empty() { "up to date" } else { "listing" }.to_owned(),
+            waits_for: (!missing.is_empty()).then(|| format!("first list of {}", missing.join(", "))),
+            details: vec![
+                ("facts".to_owned(), self.facts.to_string()),
+                ("epoch".to_owned(), snapshot.epoch.to_string()),
+                ("pods".to_owned(), snapshot.pods.len().to_string()),
+                ("pending pods".to_owned(), snapshot.pending.len().to_string()),
+                ("nodes".to_owned(), snapshot.nodes.len().to_string()),
+                ("NodeClaims".to_owned(), snapshot.claims.len().to_string()),
+                ("NodePools".to_owned(), snapshot.pools.len().to_string()),
+                ("planned pods".to_owned(), snapshot.planned.len().to_string()),
+            ],
+            ..View::default()
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The tree as a whole: how it is put up, watched and taken down.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clouds::Cloud;
+use crate::cluster::{Announcement, Cluster};
+
+use super::auditor::Auditor;
+use super::batcher::Batcher;
+use super::boards::Boards;
+use super::catalog::Catalog;
+use super::claims::Claims;
+use super::evictor::Evictor;
+use super::leader::Leader;
+use super::pools::Pools;
+use super::protocol::{
+    AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, EvictorMsg, LeaderMsg, PoolsMsg, ProvisionerMsg, StateMsg,
+};
+use super::provisioner::Provisioner;
+use super::runtime::{Clock, House, Observations, Operations, Permits, Post, RootMsg, Saboteur, Slot, Supervisor};
+use super::settings::Settings;
+use super::state::State;
+
+/// What a joiner is made of.
+pub struct Parts {
+    /// The cluster that it serves.
+    pub cluster: Arc<dyn Cluster>,
+    /// The cloud that it buys from.
+    pub cloud: Arc<dyn Cloud>,
+    /// How it behaves.
+    pub settings: Settings,
+    /// Its clock.
+    pub clock: Clock,
+}
+
+/// Addresses of the singletons.
+#[derive(Debug)]
+pub(super) struct Slots {
+    pub leader: Slot<LeaderMsg>,
+    pub state: Slot<StateMsg>,
+    pub catalog: Slot<CatalogMsg>,
+    pub claims: Slot<ClaimsMsg>,
+    pub evictor: Slot<EvictorMsg>,
+    pub batcher: Slot<BatcherMsg>,
+    pub provisioner: Slot<ProvisionerMsg>,
+    pub pools: Slot<PoolsMsg>,
+    pub auditor: Slot<AuditorMsg>,
+}
+
+/// What every actor is born with.
+pub(super) struct Wiring {
+    pub cluster: Arc<dyn Cluster>,
+    pub cloud: Arc<dyn Cloud>,
+    pub settings: Settings,
+    pub boards: Boards,
+    pub slots: Slots,
+}
+
+impl Wiring {
+    /// Writes an Event beside everything else. Events are for people: one that gets lost is not worth a second try.
+    pub(super) fn announce(&self, house: &House, announcement: Announcement) {
+        let cluster = Arc::clone(&self.cluster);
+        let call = async move { cluster.announce(&announcement).await };
+        house.operations.start(Permits::WriteCluster, call, drop);
+    }
+}
+
+impl std::fmt::Debug for Wiring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wiring").field("settings", &self.settings).field("slots", &self.slots).finish_non_exhaustive()
+    }
+}
+
+/// A running joiner.
+#[derive(Debug)]
+pub struct Joiner {
+    wiring: Arc<Wiring>,
+    house: House,
+    root: Slot<RootMsg>,
+}
+
+impl Joiner {
+    /// Puts the tree up. Must be called inside a tokio runtime.
+    pub fn start(parts: Parts) -> Self {
+        let boards = Boards::new();
+        let house = House {
+            clock: parts.clock,
+            operations: Operations::new(boards.leader_until.subscribe()),
+            observations: Observations::default(),
+            saboteur: Saboteur::default(),
+        };
+        let slots = Slots {
+            leader: Slot::empty(),
+            state: Slot::empty(),
+            catalog: Slot::empty(),
+            claims: Slot::empty(),
+            evictor: Slot::empty(),
+            batcher: Slot::empty(),
+            provisioner: Slot::empty(),
+            pools: Slot::empty(),
+            auditor: Slot::empty(),
+        };
+        let wiring =
+            Arc::new(Wiring { cluster: parts.cluster, cloud: parts.cloud, settings: parts.settings, boards, slots });
+        let (slots, args) = (&wiring.slots, || Arc::clone(&wiring));
+        // The order of starting: whoever is nudged by another stands before it.
+        let posts = vec![
+            Post::new::<Leader>(&slots.leader, args()),
+            Post::new::<Catalog>(&slots.catalog, args()),
+            Post::new::<Claims>(&slots.claims, args()),
+            Post::new::<Evictor>(&slots.evictor, args()),
+            Post::new::<Batcher>(&slots.batcher, args()),
+            Post::new::<Provisioner>(&slots.provisioner, args()),
+            Post::new::<Pools>(&slots.pools, args()),
+            Post::new::<Auditor>(&slots.auditor, args()),
+            Post::new::<State>(&slots.state, args()),
+        ];
+        let root = Supervisor::start(posts, &house);
+        Self { wiring, house, root }
+    }
+
+    /// The latest values that actors publish.
+    pub fn boards(&self) -> &Boards {
+        &self.wiring.boards
+    }
+
+    /// Clock, operations, observations, and the saboteur for tests.
+    pub fn house(&self) -> &House {
+        &self.house
+    }
+
+    /// Takes the tree down: no new write begins, those under way are waited for, the lease is given back. Says whether all writes had
+    /// ended within `patience`.
+    pub async fn stop(self, patience: Duration) -> bool {
+        let ended = self.house.operations.close(patience).await;
+        self.root.stop();
+        if self.wiring.settings.leader_election {
+            let release = self.wiring.cluster.release_lease(&self.wiring.settings.identity);
+            if let Ok(Err(error)) = tokio::time::timeout(Duration::from_secs(5), release).await {
+                tracing::warn!(%error, "lease not given back; a successor waits until it expires");
+            }
+        }
+        ended
+    }
+
+    /// Takes the tree down at once, as if the process were killed: nothing is waited for, nothing is given back.
+    pub fn kill(self) {
+        self.house.operations.abandon();
+        self.root.stop();
+    }
+}

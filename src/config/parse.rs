@@ -1,0 +1,237 @@
+//! From arguments and variables to a [`Command`].
+
+use std::ffi::OsStr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::builder::ValueParser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, CommandFactory, FromArgMatches, ValueEnum};
+
+use super::flags::{Cli, ClusterFlag, Flags, RunFlags, SimulateFlags, Sub};
+use super::settings::{Cloud, Cluster, Command, LeaderElection, Run, Settings, Simulate, Trace, TraceFormat, World};
+use super::values;
+
+/// The command line as it is documented: the flags of `flags`, with the truth values taking `--x` and `--x=true|false`.
+pub(super) fn documented() -> clap::Command {
+    Cli::command().mut_subcommands(|command| {
+        command.mut_args(|arg| {
+            if is::<bool>(&arg) {
+                arg.num_args(0..=1).require_equals(true).default_missing_value("true").hide_possible_values(true)
+            } else {
+                arg
+            }
+            .hide_env_values(true)
+        })
+    })
+}
+
+/// Reads the arguments (without the program's name) and the variables that `env` knows.
+///
+/// The error is one message that names what was given and what is accepted.
+pub fn parse(args: impl IntoIterator<Item = String>, env: impl Fn(&str) -> Option<String>) -> Result<Command, String> {
+    let documented = documented();
+    let mut args = with_command(args.into_iter().collect(), &documented);
+    let name = args.first().cloned().unwrap_or_default();
+    let mut warnings = Vec::new();
+    if let Some(command) = documented.find_subcommand(&name) {
+        args = args.into_iter().map(|arg| go_style(arg, command)).collect();
+        let from_env = variables(command, &env, &mut warnings)?;
+        // Flags override flags before them, so what the variables say goes first.
+        args.splice(1..1, from_env);
+    }
+    // clap is not to look at the process's variables: a test's have been read above.
+    let deaf = documented.clone().mut_subcommands(|command| command.mut_args(|arg| arg.env(None::<&'static str>)));
+    let matches = match deaf.no_binary_name(true).try_get_matches_from(&args) {
+        Ok(matches) => matches,
+        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp) => {
+            return Ok(Command::Print(help(documented, &args)));
+        }
+        Err(error) => return Err(message(&error)),
+    };
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| message(&error))?;
+    match cli.command {
+        Sub::Run(flags) => run(*flags, warnings),
+        Sub::Simulate(flags) => simulate(*flags, warnings),
+        Sub::Crds => Ok(Command::Crds),
+        Sub::Version => Ok(Command::Version),
+    }
+}
+
+/// Puts `run` in front of arguments that begin with no command.
+fn with_command(mut args: Vec<String>, documented: &clap::Command) -> Vec<String> {
+    let first = args.first().map_or("", String::as_str);
+    let is_command = documented.find_subcommand(first).is_some();
+    if !(is_command || matches!(first, "-h" | "--help" | "-help")) {
+        args.insert(0, if matches!(first, "-V" | "--version") { "version" } else { "run" }.to_owned());
+        if args[0] == "version" {
+            args.truncate(1);
+        }
+    }
+    if args[0] == "-help" {
+        "--help".clone_into(&mut args[0]);
+    }
+    args
+}
+
+/// Gives a flag in Go's style (`-log-level=debug`) its second dash.
+fn go_style(arg: String, command: &clap::Command) -> String {
+    let name = arg.strip_prefix('-').map(|rest| rest.split_once('=').map_or(rest, |(name, _)| name));
+    let known = |name: &str| name == "help" || command.get_arguments().any(|arg| arg.get_long() == Some(name));
+    if name.is_some_and(known) { format!("-{arg}") } else { arg }
+}
+
+/// The variables that are set, as flags. What cannot be read is a warning where Karpenter falls back, and else an error.
+fn variables(
+    command: &clap::Command,
+    env: &impl Fn(&str) -> Option<String>,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<String>, String> {
+    let mut flags = Vec::new();
+    for arg in command.get_arguments() {
+        let (Some(variable), Some(long)) = (arg.get_env().and_then(OsStr::to_str), arg.get_long()) else { continue };
+        let Some(value) = env(variable).filter(|value| !value.is_empty()) else { continue };
+        let written = match values::truth(&value) {
+            Some(on) if is::<bool>(arg) => on.to_string(),
+            _ => value.clone(),
+        };
+        let flag = format!("--{long}={written}");
+        let alone = clap::Command::new("joiner").no_binary_name(true).arg(arg.clone().env(None::<&'static str>));
+        match alone.try_get_matches_from([&flag]) {
+            Ok(_) => flags.push(flag),
+            Err(error) if falls_back(arg) => {
+                let default =
+                    arg.get_default_values().iter().map(|d| d.to_string_lossy()).collect::<Vec<_>>().join(",");
+                let accepted = if is::<bool>(arg) { values::TRUTH.to_owned() } else { accepted(&error) };
+                warnings.push(format!("variable {variable} is {value:?}: {accepted}; taking the default {default}"));
+            }
+            Err(error) => return Err(format!("variable {variable} is {value:?}: {}", accepted(&error))),
+        }
+    }
+    Ok(flags)
+}
+
+/// Whether Karpenter takes the default when a variable of this type cannot be read.
+fn falls_back(arg: &Arg) -> bool {
+    is::<bool>(arg) || is::<u16>(arg) || is::<u32>(arg) || is::<i64>(arg) || is::<std::time::Duration>(arg)
+}
+
+/// Whether the values of a flag have a type.
+fn is<T: Clone + Send + Sync + 'static>(arg: &Arg) -> bool {
+    let typed: ValueParser = (|_: &str| -> Result<T, String> { Err(String::new()) }).into();
+    arg.get_value_parser().type_id() == typed.type_id()
+}
+
+/// What a flag accepts, out of clap's complaint.
+fn accepted(error: &clap::Error) -> String {
+    if let Some(source) = std::error::Error::source(error) {
+        return source.to_string();
+    }
+    match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(words)) => format!("{} is accepted", words.join(" or ")),
+        _ => message(error),
+    }
+}
+
+/// clap's complaint without its first word and its advice.
+fn message(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    text.replace("\n\nFor more information, try '--help'.", "").trim_end().to_owned()
+}
+
+/// The help text, with the names of the variables.
+fn help(documented: clap::Command, args: &[String]) -> String {
+    // Variables were put in front as flags; they do not matter to the text.
+    match documented.no_binary_name(true).try_get_matches_from(args) {
+        Err(error) => error.to_string(),
+        Ok(_) => String::new(),
+    }
+}
+
+fn run(flags: RunFlags, warnings: Vec<String>) -> Result<Command, String> {
+    let RunFlags { settings, cluster, cloud, scenario, pods, speed } = flags;
+    let simulated = cluster == Some(ClusterFlag::Simulated);
+    if !simulated {
+        let given = [
+            scenario.as_ref().map(|file| format!("scenario {}", file.display())),
+            pods.map(|_| "--pods".to_owned()),
+            speed.map(|_| "--speed".to_owned()),
+        ];
+        if let Some(given) = given.into_iter().flatten().next() {
+            return Err(format!(
+                "{given} goes with a simulated cluster only; add --cluster simulated, or leave it out"
+            ));
+        }
+    }
+    let cluster = match cluster {
+        None => Cluster::Found,
+        Some(ClusterFlag::Kubeconfig) => Cluster::Kubeconfig,
+        Some(ClusterFlag::Simulated) => Cluster::Simulated(World { scenario, pods, speed: speed.unwrap_or(1.0) }),
+    };
+    let cloud = cloud.unwrap_or(if simulated { Cloud::Simulated } else { Cloud::Kwok });
+    Ok(Command::Run(Box::new(Run { settings: validated(settings, warnings), cluster, cloud })))
+}
+
+fn simulate(flags: SimulateFlags, warnings: Vec<String>) -> Result<Command, String> {
+    let SimulateFlags { settings, scenario, trace, seed, report, output, progress, until } = flags;
+    let trace = match trace.as_deref() {
+        Some([format, file]) => Some(Trace {
+            format: TraceFormat::from_str(format, false)
+                .map_err(|_| format!("--trace has the format {format:?}; openb is accepted"))?,
+            file: PathBuf::from(file),
+        }),
+        _ => None,
+    };
+    if scenario.is_none() && trace.is_none() {
+        return Err("nothing to simulate; name a SCENARIO.yaml, or a trace with --trace openb FILE.csv".to_owned());
+    }
+    let settings = validated(settings, warnings);
+    Ok(Command::Simulate(Box::new(Simulate { settings, scenario, trace, seed, report, output, progress, until })))
+}
+
+/// Flags as settings; combinations without effect become warnings.
+fn validated(flags: Flags, mut warnings: Vec<String>) -> Settings {
+    let Flags { decisions, service, ignored: _ } = flags;
+    let gates = decisions.feature_gates;
+    for name in &gates.unknown {
+        warnings.push(format!("feature gate {name} is not known and has no effect"));
+    }
+    if gates.terminate_first_repair && (!gates.node_repair || decisions.legacy_node_repair) {
+        warnings.push(
+            "feature gate TerminateFirstRepair has no effect without NodeRepair, nor with legacy node repair"
+                .to_owned(),
+        );
+    }
+    if !decisions.ignore_dra_requests {
+        warnings
+            .push("IGNORE_DRA_REQUESTS=false has no effect: pods with dynamic resource claims are refused".to_owned());
+    }
+    let millicores = usize::try_from(service.cpu_requests).ok().filter(|millicores| *millicores > 0).unwrap_or(1000);
+    Settings {
+        batch_max: decisions.batch_max_duration,
+        batch_idle: decisions.batch_idle_duration,
+        preference_policy: decisions.preference_policy,
+        min_values_policy: decisions.min_values_policy,
+        gates,
+        default_spreads: decisions.scheduler_config.0,
+        legacy_node_repair: decisions.legacy_node_repair,
+        nominate: decisions.nominate,
+        instance_types: decisions.instance_types_file_path,
+        metrics_port: service.metrics_port,
+        health_probe_port: service.health_probe_port,
+        kube_client_qps: service.kube_client_qps,
+        kube_client_burst: service.kube_client_burst,
+        kubeconfig: service.kubeconfig,
+        log_level: service.log_level,
+        log_outputs: service.log_output_paths.0,
+        leader_election: (!service.disable_leader_election).then_some(LeaderElection {
+            name: service.leader_election_name,
+            namespace: service.leader_election_namespace,
+        }),
+        pod_name: service.pod_name,
+        threads: NonZeroUsize::new(millicores.div_ceil(1000)).unwrap_or(NonZeroUsize::MIN),
+        cluster_state_observability: !service.disable_cluster_state_observability,
+        warnings,
+    }
+}

@@ -1,0 +1,265 @@
+//! What the flags and variables come to: typed, validated, and with the sentinels of the command line gone.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use crate::core::facts::TopologySpread;
+
+use super::gates::FeatureGates;
+
+/// What joiner was asked to do.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Command {
+    /// Look after a cluster.
+    Run(Box<Run>),
+    /// Rehearse in simulated time.
+    Simulate(Box<Simulate>),
+    /// Print the custom resource definitions.
+    Crds,
+    /// Print the version.
+    Version,
+    /// Print this text (help that was asked for) and end well.
+    Print(String),
+}
+
+/// `joiner run`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Run {
+    /// Everything else.
+    pub settings: Settings,
+    /// The cluster to look after.
+    pub cluster: Cluster,
+    /// Where machines come from.
+    pub cloud: Cloud,
+}
+
+/// Which cluster to look after.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Cluster {
+    /// The one that the process runs in, else the kubeconfig's.
+    Found,
+    /// The kubeconfig's, wherever the process runs.
+    Kubeconfig,
+    /// One in memory.
+    Simulated(World),
+}
+
+/// What happens in a simulated cluster that is looked after in real time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct World {
+    /// A scenario to play.
+    pub scenario: Option<PathBuf>,
+    /// Pods to create at once.
+    pub pods: Option<u32>,
+    /// Simulated seconds in one real second; above zero.
+    pub speed: f64,
+}
+
+/// A cloud that machines come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Cloud {
+    /// Nodes without machines.
+    Kwok,
+    /// Machines in memory.
+    Simulated,
+}
+
+/// `joiner simulate`. At least one of `scenario` and `trace` is there.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Simulate {
+    /// Everything else.
+    pub settings: Settings,
+    /// A scenario to play.
+    pub scenario: Option<PathBuf>,
+    /// A recorded day to play.
+    pub trace: Option<Trace>,
+    /// Seed of all chance.
+    pub seed: u64,
+    /// Where to write the page with charts.
+    pub report: Option<PathBuf>,
+    /// How to print the outcome.
+    pub output: Output,
+    /// When to show a progress bar.
+    pub progress: Progress,
+    /// When to stop, in simulated time from the start.
+    pub until: Option<Duration>,
+}
+
+/// A recorded day.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trace {
+    /// Its format.
+    pub format: TraceFormat,
+    /// Its file.
+    pub file: PathBuf,
+}
+
+/// Formats of recorded days.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum TraceFormat {
+    /// The pod list of Alibaba's openb GPU cluster, as CSV.
+    Openb,
+}
+
+/// How an outcome is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
+}
+
+/// When a progress bar is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Progress {
+    /// On a terminal.
+    Auto,
+    /// Always; as lines where there is no terminal.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Whether what pods merely prefer counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum PreferencePolicy {
+    /// It is tried first.
+    #[default]
+    #[value(name = "Respect")]
+    Respect,
+    /// It is left out.
+    #[value(name = "Ignore")]
+    Ignore,
+}
+
+/// Whether `minValues` must hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum MinValuesPolicy {
+    /// It must.
+    #[default]
+    #[value(name = "Strict")]
+    Strict,
+    /// It may be lowered to place a pod.
+    #[value(name = "BestEffort")]
+    BestEffort,
+}
+
+/// Which planned pods are nominated to their nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Nominate {
+    /// Every one.
+    All,
+    /// Those that could lose their place to others.
+    #[default]
+    Contested,
+    /// None.
+    None,
+}
+
+/// Least severity of log lines. Karpenter has no `warn`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogLevel {
+    /// Everything.
+    Debug,
+    /// What people may want to know.
+    Info,
+    /// What went wrong.
+    Error,
+}
+
+impl LogLevel {
+    /// Reads a level; an empty word means `info`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "debug" => Ok(Self::Debug),
+            "info" | "" => Ok(Self::Info),
+            "error" => Ok(Self::Error),
+            _ => Err("debug, info or error is accepted".to_owned()),
+        }
+    }
+}
+
+/// A place for log lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LogOutput {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+    /// The end of a file.
+    File(PathBuf),
+}
+
+impl LogOutput {
+    /// Reads `stdout`, `stderr`, a path or a `file://` URL of this host.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let local = text.strip_prefix("file://").map(|rest| rest.strip_prefix("localhost").unwrap_or(rest));
+        match (text.trim(), local) {
+            ("stdout", _) => Ok(Self::Stdout),
+            ("stderr", _) => Ok(Self::Stderr),
+            (_, Some(path)) if path.starts_with('/') => Ok(Self::File(path.into())),
+            (path, None) if !path.is_empty() && !path.contains("://") => Ok(Self::File(path.into())),
+            _ => Err("stdout, stderr or the path of a file is accepted".to_owned()),
+        }
+    }
+}
+
+/// The lease that decides who acts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LeaderElection {
+    /// Name of the lease.
+    pub name: String,
+    /// Its namespace; nothing means the one that the process runs in.
+    pub namespace: Option<String>,
+}
+
+/// All settings but those that only `run` or only `simulate` has.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// Longest time over which pending pods are gathered.
+    pub batch_max: Duration,
+    /// Quiet time that ends the gathering.
+    pub batch_idle: Duration,
+    /// Whether what pods merely prefer counts.
+    pub preference_policy: PreferencePolicy,
+    /// Whether `minValues` must hold.
+    pub min_values_policy: MinValuesPolicy,
+    /// Which optional features are on.
+    pub gates: FeatureGates,
+    /// Spread constraints of pods that have none; their selectors are open.
+    pub default_spreads: Vec<TopologySpread>,
+    /// With gate NodeRepair: repair at once, outside of budgets.
+    pub legacy_node_repair: bool,
+    /// Which planned pods are nominated.
+    pub nominate: Nominate,
+    /// Instance types of the clouds without machines; nothing means the built-in ones.
+    pub instance_types: Option<PathBuf>,
+    /// Port of `/metrics`; zero means any.
+    pub metrics_port: u16,
+    /// Port of `/healthz` and `/readyz`; zero means any.
+    pub health_probe_port: u16,
+    /// Requests a second to the API server in the long run.
+    pub kube_client_qps: u32,
+    /// Requests to the API server at once.
+    pub kube_client_burst: u32,
+    /// The kubeconfig; nothing means the usual place.
+    pub kubeconfig: Option<PathBuf>,
+    /// Least severity of log lines.
+    pub log_level: LogLevel,
+    /// Where log lines go.
+    pub log_outputs: Vec<LogOutput>,
+    /// The lease; nothing means to act without one.
+    pub leader_election: Option<LeaderElection>,
+    /// Name of joiner's own pod, if told.
+    pub pod_name: Option<String>,
+    /// Worker threads: one for each core that was asked for or begun.
+    pub threads: NonZeroUsize,
+    /// Whether metrics of single pods, nodes and NodePools, and metrics and Events of conditions are there.
+    pub cluster_state_observability: bool,
+    /// What was given but not understood or without effect, one sentence each; to be logged at the start.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,56 @@
+//! Grammars of single values. Each error says what is accepted.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// Reads a port number.
+pub(super) fn port(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| "a port number from 0 to 65535 is accepted".to_owned())
+}
+
+/// Reads a whole number of at least one.
+pub(super) fn positive(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(format!("a whole number from 1 to {} is accepted", u32::MAX)),
+    }
+}
+
+/// Reads a whole number of any sign.
+pub(super) fn integer(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| "a whole number is accepted".to_owned())
+}
+
+/// Reads how much faster than ours simulated time passes.
+pub(super) fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(factor) if factor.is_finite() && factor > 0.0 => Ok(factor),
+        _ => Err("a number above zero is accepted".to_owned()),
+    }
+}
+
+/// Reads a duration as Go writes it (`1h30m`, `1.5s`, `100ms`, `0`).
+///
+/// The crate's grammar is wider than Go's; what only it knows (spaces, words, ISO 8601) is refused by its letters.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let letters = |c: char| c.is_ascii_digit() || ".hmsuµμn".contains(c);
+    let parsed = match text {
+        "0" => Some(Duration::ZERO),
+        text if text.chars().all(letters) => text.parse::<SignedDuration>().ok().and_then(|d| d.try_into().ok()),
+        _ => None,
+    };
+    parsed.ok_or_else(|| "a duration such as 10s, 1m30s or 500ms is accepted".to_owned())
+}
+
+/// Reads a truth value with the words of Go's `ParseBool`.
+pub(super) fn truth(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+/// What [`truth`] accepts, for messages.
+pub(super) const TRUTH: &str = "true, false, 1, 0, t or f is accepted";

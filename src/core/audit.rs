@@ -1,0 +1,161 @@
+//! The audit: machines, NodeClaims and Nodes compared, in both directions. It trusts evidence, and never absence alone.
+//!
+//! A machine is removed only when a complete listing of the cloud shows it with this cluster's mark, a list of NodeClaims fresh from the API
+//! server has nobody who claims it (by UID and by provider ID), it has been seen so in several looks over a grace period, and it is one of few.
+//! NodeClaims whose machine is gone are finished just as carefully.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::core::facts::{Claim, Machine, Snapshot};
+use crate::core::ids::{ClaimName, ProviderId};
+
+/// Looks in a row that must agree before anything is removed.
+const LOOKS: u32 = 3;
+/// How long the same thing must have been seen before anything is removed.
+const GRACE: SignedDuration = SignedDuration::from_mins(5);
+/// Share of all machines (or NodeClaims) that may be removed by one look, in percent, rounded up.
+const SHARE: usize = 10;
+/// When more than this share (in percent, rounded up) looks wrong at once, the looking is wrong: nothing is removed.
+const BREAKER: usize = 20;
+
+/// What one look of the auditor saw.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// Machines with this cluster's mark.
+    pub machines: &'a [Machine],
+    /// Whether the cloud vouches for the list.
+    pub complete: bool,
+    /// Machines younger than this may be missing from it.
+    pub settles_within: SignedDuration,
+    /// NodeClaims, read from the API server after the machines were listed.
+    pub claims: &'a [Arc<Claim>],
+    /// The cluster, for the Nodes.
+    pub snapshot: &'a Snapshot,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Something that does not add up.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Finding {
+    /// A machine that no NodeClaim claims.
+    OrphanMachine(ProviderId),
+    /// A machine whose mark names no NodeClaim: it is reported, and never removed.
+    UnmarkedMachine(ProviderId),
+    /// A NodeClaim whose machine is not in the listing.
+    LostMachine(ClaimName),
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OrphanMachine(id) => write!(f, "machine {id} belongs to no NodeClaim"),
+            Self::UnmarkedMachine(id) => write!(f, "machine {id} carries a damaged mark; it is left alone"),
+            Self::LostMachine(claim) => write!(f, "the machine of NodeClaim {claim} is not in the cloud's listing"),
+        }
+    }
+}
+
+/// How often and since when a finding has been made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Evidence {
+    /// First look that made it.
+    pub since: Timestamp,
+    /// Looks in a row that made it.
+    pub looks: u32,
+}
+
+/// Findings and their evidence, from look to look.
+pub type History = BTreeMap<Finding, Evidence>;
+
+/// What follows from a look.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Verdict {
+    /// Machines to take down now.
+    pub reap: Vec<ProviderId>,
+    /// NodeClaims to delete now.
+    pub finish: Vec<ClaimName>,
+    /// Why nothing is removed although there are findings, when the look itself is not to be trusted.
+    pub breaker: Option<String>,
+}
+
+/// Takes one look, and says what follows from it and from those before.
+pub fn audit(look: &Look<'_>, history: &mut History) -> Verdict {
+    if !look.complete {
+        // A list with holes proves nothing, in neither direction, and interrupts every row of looks.
+        history.clear();
+        return Verdict { breaker: Some("the cloud's listing was not complete".to_owned()), ..Verdict::default() };
+    }
+    let findings = findings(look);
+    history.retain(|finding, _| findings.contains(finding));
+    for finding in findings {
+        let evidence = history.entry(finding).or_insert(Evidence { since: look.now, looks: 0 });
+        evidence.looks += 1;
+    }
+    let is = |wanted: fn(&Finding) -> bool| history.keys().filter(|finding| wanted(finding)).count();
+    let orphans = is(|finding| matches!(finding, Finding::OrphanMachine(_)));
+    let lost = is(|finding| matches!(finding, Finding::LostMachine(_)));
+    let launched = look.claims.iter().filter(|claim| claim.provider_id.is_some()).count();
+    let mut verdict = Verdict::default();
+    if orphans > share(look.machines.len(), BREAKER) {
+        verdict.breaker = Some(format!("{orphans} of {} machines belong to no NodeClaim", look.machines.len()));
+    } else if lost > share(launched, BREAKER) {
+        verdict.breaker = Some(format!("the machines of {lost} of {launched} NodeClaims are not in the listing"));
+    }
+    if verdict.breaker.is_some() {
+        return verdict;
+    }
+    for (finding, evidence) in &*history {
+        if evidence.looks < LOOKS || look.now.duration_since(evidence.since) < GRACE {
+            continue;
+        }
+        match finding {
+            Finding::OrphanMachine(id) if verdict.reap.len() < share(look.machines.len(), SHARE) => {
+                verdict.reap.push(id.clone());
+            }
+            Finding::LostMachine(claim) if verdict.finish.len() < share(launched, SHARE) => {
+                verdict.finish.push(claim.clone());
+            }
+            Finding::OrphanMachine(_) | Finding::LostMachine(_) | Finding::UnmarkedMachine(_) => {}
+        }
+    }
+    verdict
+}
+
+/// A share of a number, rounded up: of a small cluster one may always go.
+fn share(of: usize, percent: usize) -> usize {
+    (of * percent).div_ceil(100).max(1)
+}
+
+fn findings(look: &Look<'_>) -> BTreeSet<Finding> {
+    let tokens: BTreeSet<_> = look.claims.iter().map(|claim| &claim.uid).collect();
+    let ids: BTreeSet<_> = look.claims.iter().filter_map(|claim| claim.provider_id.as_ref()).collect();
+    let mut findings = BTreeSet::new();
+    for machine in look.machines.iter().filter(|machine| !machine.deleting && !ids.contains(&machine.id)) {
+        match &machine.token {
+            None => findings.insert(Finding::UnmarkedMachine(machine.id.clone())),
+            Some(token) if tokens.contains(token) => false,
+            Some(_) => findings.insert(Finding::OrphanMachine(machine.id.clone())),
+        };
+    }
+    let listed: BTreeSet<_> =
+        look.machines.iter().filter(|machine| !machine.deleting).map(|machine| &machine.id).collect();
+    for claim in look.claims.iter().filter(|claim| claim.deleting.is_none() && claim.broken.is_none()) {
+        let Some(id) = &claim.provider_id else { continue };
+        let settled = look.now.duration_since(claim.created) > look.settles_within;
+        // A kubelet that reports is better evidence of a machine than a listing that does not name it.
+        let alive = look.snapshot.node_of(claim).is_some_and(|node| node.is_ready());
+        if settled && !alive && claim.is("Launched") && !listed.contains(id) {
+            findings.insert(Finding::LostMachine(claim.name.clone()));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+#[path = "audit_tests.rs"]
+mod tests;

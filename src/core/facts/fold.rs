@@ -1,0 +1,341 @@
+//! Folding: how one fact after another makes the next snapshot, and what of it is news to whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
+
+use super::{Claim, Fact, Kind, Node, Pod, Snapshot};
+
+/// What has changed since the last look, by whom it concerns.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent bits of news, not a state machine")]
+pub struct News {
+    /// NodeClaims of which something changed: themselves, their Nodes, or (while they are being deleted) the pods there.
+    pub claims: BTreeSet<ClaimName>,
+    /// NodePools changed.
+    pub pools: bool,
+    /// NodeClasses changed.
+    pub classes: bool,
+    /// NodeClaims or Nodes changed: what pools use.
+    pub usage: bool,
+    /// There are pods that need a place and are not planned for one.
+    pub pending: bool,
+    /// Something changed that could make room for a pod that was refused.
+    pub supply: bool,
+}
+
+/// The identity of anything that is watched.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Key {
+    Pod(PodUid),
+    Node(NodeName),
+    Claim(ClaimName),
+    Pool(PoolName),
+    Class(ClassRef),
+    Daemon(ObjectKey),
+    Namespace(Arc<str>),
+}
+
+/// Makes snapshots out of facts.
+#[derive(Debug, Default)]
+pub struct Fold {
+    snapshot: Snapshot,
+    claim_of: BTreeMap<ProviderId, ClaimName>,
+    /// While a kind is being listed again: what was known of it and has not been seen since.
+    unseen: BTreeMap<Kind, BTreeSet<Key>>,
+    news: News,
+}
+
+impl Fold {
+    /// Knows nothing yet but the plans of an earlier snapshot.
+    pub fn with_plans_of(earlier: &Snapshot) -> Self {
+        let snapshot = Snapshot {
+            epoch: earlier.epoch,
+            planned: earlier.planned.clone(),
+            planned_for: earlier.planned_for.clone(),
+            ..Snapshot::default()
+        };
+        Self { snapshot, ..Self::default() }
+    }
+
+    /// The snapshot as it is now.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Kinds of which nothing complete has been heard.
+    pub fn not_listed(&self) -> Vec<&'static str> {
+        Kind::ALL.into_iter().filter(|kind| !self.snapshot.listed.contains(kind)).map(Kind::as_str).collect()
+    }
+
+    /// What has changed since this was last asked.
+    pub fn take_news(&mut self) -> News {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Takes in a fact.
+    pub fn fold(&mut self, fact: Fact) {
+        self.snapshot.epoch += 1;
+        match fact {
+            Fact::PodSeen(pod) => self.pod_seen(&pod),
+            Fact::NodeSeen(node) => self.node_seen(&node),
+            Fact::ClaimSeen(claim) => self.claim_seen(claim),
+            Fact::PoolSeen(pool) => {
+                self.seen(Kind::NodePool, &Key::Pool(pool.name.clone()));
+                // Our own status writes come back here: they change nothing that a plan depends on.
+                let supply = self.snapshot.pools.get(&pool.name).is_none_or(|old| {
+                    old.generation != pool.generation
+                        || old.is_ready() != pool.is_ready()
+                        || old.deleting != pool.deleting
+                });
+                self.news.supply |= supply;
+                self.news.pools = true;
+                self.snapshot.pools.insert(pool.name.clone(), pool);
+            }
+            Fact::ClassSeen(class) => {
+                self.seen(Kind::NodeClass, &Key::Class(class.reference.clone()));
+                self.news.classes = true;
+                self.news.supply = true;
+                self.snapshot.classes.insert(class.reference.clone(), class);
+            }
+            Fact::DaemonSeen(daemon) => {
+                self.seen(Kind::DaemonSet, &Key::Daemon(daemon.key.clone()));
+                self.snapshot.daemons.insert(daemon.key.clone(), daemon);
+            }
+            Fact::NamespaceSeen(name, labels) => {
+                self.seen(Kind::Namespace, &Key::Namespace(Arc::clone(&name)));
+                self.snapshot.namespaces.insert(name, labels);
+            }
+            Fact::PodGone(uid) => self.gone(&Key::Pod(uid)),
+            Fact::NodeGone(name) => self.gone(&Key::Node(name)),
+            Fact::ClaimGone(name) => self.gone(&Key::Claim(name)),
+            Fact::PoolGone(name) => self.gone(&Key::Pool(name)),
+            Fact::ClassGone(reference) => self.gone(&Key::Class(reference)),
+            Fact::DaemonGone(key) => self.gone(&Key::Daemon(key)),
+            Fact::NamespaceGone(name) => self.gone(&Key::Namespace(name)),
+            Fact::Relisting(kind) => {
+                let known = self.keys(kind);
+                self.unseen.insert(kind, known);
+            }
+            Fact::Relisted(kind) => {
+                for key in self.unseen.remove(&kind).unwrap_or_default() {
+                    self.gone(&key);
+                }
+                if self.snapshot.listed.insert(kind).is_none() {
+                    self.everything_is_news();
+                }
+            }
+        }
+    }
+
+    /// These pods are now planned for a NodeClaim, and for no other.
+    pub fn planned(&mut self, claim: &ClaimName, pods: Vec<PodUid>) {
+        self.snapshot.epoch += 1;
+        for uid in pods {
+            if self.snapshot.pending.contains(&uid) {
+                self.unplan(&uid);
+                self.snapshot.planned_for.entry(claim.clone()).or_default().insert(uid.clone());
+                self.snapshot.planned.insert(uid, claim.clone());
+            }
+        }
+        self.news.claims.insert(claim.clone());
+    }
+
+    /// Nothing is planned for this NodeClaim any more: its pods need another place.
+    pub fn unplanned(&mut self, claim: &ClaimName) {
+        self.snapshot.epoch += 1;
+        for uid in self.snapshot.planned_for.remove(claim).unwrap_or_default() {
+            self.snapshot.planned.remove(&uid);
+            self.news.pending |= self.snapshot.pending.contains(&uid);
+        }
+    }
+
+    /// After the first list everybody has to look at everything.
+    fn everything_is_news(&mut self) {
+        self.news.claims.extend(self.snapshot.claims.keys().cloned());
+        self.news.pools = true;
+        self.news.classes = true;
+        self.news.usage = true;
+        self.news.supply = true;
+        self.news.pending |= self.snapshot.pending.iter().any(|uid| !self.snapshot.planned.contains_key(uid));
+    }
+
+    fn pod_seen(&mut self, pod: &Arc<Pod>) {
+        self.seen(Kind::Pod, &Key::Pod(pod.uid.clone()));
+        let old = self.snapshot.pods.insert(pod.uid.clone(), Arc::clone(pod));
+        let home = |pod: &Pod| if pod.is_active_on_node() { pod.node.clone() } else { None };
+        let (before, now) = (old.as_deref().and_then(home), home(pod));
+        if before != now {
+            if let Some(node) = before {
+                self.unbind(&node, &pod.uid);
+            }
+            if let Some(node) = &now {
+                self.snapshot.bound.entry(node.clone()).or_default().insert(pod.uid.clone());
+            }
+        }
+        if let Some(node) = now {
+            self.pods_of_node_changed(&node);
+        }
+        if pod.is_provisionable() {
+            self.snapshot.pending.insert(pod.uid.clone());
+            self.news.pending |= !self.snapshot.planned.contains_key(&pod.uid);
+        } else {
+            self.snapshot.pending.remove(&pod.uid);
+            self.unplan(&pod.uid);
+        }
+    }
+
+    fn node_seen(&mut self, node: &Arc<Node>) {
+        self.seen(Kind::Node, &Key::Node(node.name.clone()));
+        let old = self.snapshot.nodes.insert(node.name.clone(), Arc::clone(node));
+        if let Some(id) =
+            old.as_ref().and_then(|old| old.provider_id.clone()).filter(|id| node.provider_id.as_ref() != Some(id))
+        {
+            self.unlink(&id, &node.name);
+        }
+        if let Some(id) = &node.provider_id {
+            self.snapshot.nodes_of.entry(id.clone()).or_default().insert(node.name.clone());
+            self.news.claims.extend(self.claim_of.get(id).cloned());
+        }
+        self.news.usage = true;
+        self.news.supply = true;
+    }
+
+    fn claim_seen(&mut self, claim: Arc<Claim>) {
+        // A write's answer and the watch race each other: the older version does not count.
+        if self.snapshot.claims.get(&claim.name).is_some_and(|known| known.uid == claim.uid && is_older(&claim, known))
+        {
+            self.seen(Kind::NodeClaim, &Key::Claim(claim.name.clone()));
+            return;
+        }
+        self.seen(Kind::NodeClaim, &Key::Claim(claim.name.clone()));
+        if let Some(id) = &claim.provider_id {
+            self.claim_of.insert(id.clone(), claim.name.clone());
+        }
+        if claim.deleting.is_some() {
+            self.unplanned(&claim.name);
+        }
+        self.news.claims.insert(claim.name.clone());
+        self.news.usage = true;
+        self.news.supply = true;
+        self.snapshot.claims.insert(claim.name.clone(), claim);
+    }
+
+    fn gone(&mut self, key: &Key) {
+        match key {
+            Key::Pod(uid) => {
+                if let Some(pod) = self.snapshot.pods.remove(uid)
+                    && let Some(node) = &pod.node
+                {
+                    self.unbind(node, uid);
+                }
+                self.snapshot.pending.remove(uid);
+                self.unplan(uid);
+            }
+            Key::Node(name) => {
+                if let Some(id) = self.snapshot.nodes.remove(name).and_then(|node| node.provider_id.clone()) {
+                    self.unlink(&id, name);
+                }
+                self.news.usage = true;
+                self.news.supply = true;
+            }
+            Key::Claim(name) => {
+                if let Some(id) = self.snapshot.claims.remove(name).and_then(|claim| claim.provider_id.clone()) {
+                    self.claim_of.remove(&id);
+                }
+                self.unplanned(name);
+                self.news.claims.insert(name.clone());
+                self.news.usage = true;
+                self.news.supply = true;
+            }
+            Key::Pool(name) => {
+                self.snapshot.pools.remove(name);
+                self.news.pools = true;
+            }
+            Key::Class(reference) => {
+                self.snapshot.classes.remove(reference);
+                self.news.classes = true;
+            }
+            Key::Daemon(key) => {
+                self.snapshot.daemons.remove(key);
+                self.news.supply = true;
+            }
+            Key::Namespace(name) => {
+                self.snapshot.namespaces.remove(name);
+            }
+        }
+    }
+
+    fn seen(&mut self, kind: Kind, key: &Key) {
+        if let Some(unseen) = self.unseen.get_mut(&kind) {
+            unseen.remove(key);
+        }
+    }
+
+    fn keys(&self, kind: Kind) -> BTreeSet<Key> {
+        let snapshot = &self.snapshot;
+        match kind {
+            Kind::Pod => snapshot.pods.keys().cloned().map(Key::Pod).collect(),
+            Kind::Node => snapshot.nodes.keys().cloned().map(Key::Node).collect(),
+            Kind::NodeClaim => snapshot.claims.keys().cloned().map(Key::Claim).collect(),
+            Kind::NodePool => snapshot.pools.keys().cloned().map(Key::Pool).collect(),
+            Kind::NodeClass => snapshot.classes.keys().cloned().map(Key::Class).collect(),
+            Kind::DaemonSet => snapshot.daemons.keys().cloned().map(Key::Daemon).collect(),
+            Kind::Namespace => snapshot.namespaces.keys().cloned().map(Key::Namespace).collect(),
+        }
+    }
+
+    fn unplan(&mut self, uid: &PodUid) {
+        if let Some(claim) = self.snapshot.planned.remove(uid)
+            && let Some(pods) = self.snapshot.planned_for.get_mut(&claim)
+        {
+            pods.remove(uid);
+            if pods.is_empty() {
+                self.snapshot.planned_for.remove(&claim);
+            }
+        }
+    }
+
+    fn unbind(&mut self, node: &NodeName, uid: &PodUid) {
+        if let Some(pods) = self.snapshot.bound.get_mut(node) {
+            pods.remove(uid);
+            if pods.is_empty() {
+                self.snapshot.bound.remove(node);
+            }
+            self.news.supply = true;
+        }
+        self.pods_of_node_changed(node);
+    }
+
+    /// Pods concern a claim actor only while its node is being emptied.
+    fn pods_of_node_changed(&mut self, node: &NodeName) {
+        let claim = self
+            .snapshot
+            .nodes
+            .get(node)
+            .and_then(|node| self.claim_of.get(node.provider_id.as_ref()?))
+            .filter(|name| self.snapshot.claims.get(*name).is_some_and(|claim| claim.deleting.is_some()));
+        self.news.claims.extend(claim.cloned());
+    }
+
+    fn unlink(&mut self, id: &ProviderId, node: &NodeName) {
+        let left = self.snapshot.nodes_of.get_mut(id).map_or(0, |names| {
+            names.remove(node);
+            names.len()
+        });
+        if left == 0 {
+            self.snapshot.nodes_of.remove(id);
+        }
+        self.news.claims.extend(self.claim_of.get(id).cloned());
+    }
+}
+
+/// Whether `claim` is an older version than `known`. Resource versions are numbers that grow (Kubernetes says so since 1.35); those that
+/// are none do not compare.
+fn is_older(claim: &Claim, known: &Claim) -> bool {
+    match (claim.version.parse::<u64>(), known.version.parse::<u64>()) {
+        (Ok(claim), Ok(known)) => claim < known,
+        _ => false,
+    }
+}

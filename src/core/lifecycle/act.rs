@@ -1,0 +1,88 @@
+//! The acts that a life consists of: a closed list, each one request or one handful of them.
+
+use crate::core::facts::Pod;
+use crate::core::ids::{ClaimUid, NodeName, NodeUid, ObjectKey, PodUid, ProviderId};
+use crate::core::writes::{ClaimPatch, ClaimStatusPatch, NodePatch};
+
+/// The next thing to do for a NodeClaim. At most one is under way at a time, so that each step sees what the last one did.
+#[derive(Clone, PartialEq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is consumed at once")]
+pub enum Act {
+    /// Change metadata of the NodeClaim (finalizer, labels, annotations).
+    PatchClaim(ClaimPatch),
+    /// Change status of the NodeClaim.
+    PatchStatus(ClaimStatusPatch),
+    /// Ask the cloud which machines were launched with this token.
+    Find(ClaimUid),
+    /// Ask the cloud whether this machine exists.
+    Get(ProviderId),
+    /// Launch the machine.
+    Launch,
+    /// Ask for the deletion of the NodeClaim.
+    DeleteClaim(DeleteReason),
+    /// Reserve the node for the pods that were planned for it, before it opens to the scheduler.
+    Nominate(NodeName),
+    /// Change labels, taints, finalizers or owners of a Node.
+    PatchNode(NodeName, NodePatch),
+    /// Ask for the deletion of a Node.
+    DeleteNode(NodeName, NodeUid),
+    /// Have these pods evicted, and those whose time is up deleted.
+    Drain {
+        /// To be evicted, which a budget may forbid for a while.
+        evict: Vec<PodRef>,
+        /// To be deleted with this many seconds of grace, because the deadline allows no waiting.
+        force: Vec<(PodRef, i64)>,
+    },
+    /// Take the machine down, or learn that it is gone.
+    DeleteMachine(ProviderId),
+}
+
+/// A pod to be evicted or deleted.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PodRef {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// UID: a namesake is not meant.
+    pub uid: PodUid,
+}
+
+impl PodRef {
+    /// Names a pod.
+    pub fn of(pod: &Pod) -> Self {
+        Self { key: pod.key.clone(), uid: pod.uid.clone() }
+    }
+}
+
+/// Why joiner deletes a NodeClaim by itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DeleteReason {
+    /// The cloud has none of the offerings: what it said.
+    InsufficientCapacity(String),
+    /// The NodeClass is missing or not ready: which, and why.
+    ClassNotReady(String),
+    /// Not launched within the launch timeout.
+    LaunchTimeout,
+    /// Not registered within the registration timeout.
+    RegistrationTimeout,
+    /// Older than `spec.expireAfter`.
+    Expired,
+    /// Its Node was deleted.
+    NodeDeleted,
+    /// Its machine is gone, as the auditor or the cloud found.
+    MachineGone,
+}
+
+impl DeleteReason {
+    /// The word in metrics (`karpenter_nodeclaims_disrupted_total{reason}`).
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::InsufficientCapacity(_) => "insufficient_capacity",
+            Self::ClassNotReady(_) => "nodeclass_not_ready",
+            Self::LaunchTimeout => "launch_timeout",
+            Self::RegistrationTimeout => "registration_timeout",
+            Self::Expired => "expired",
+            Self::NodeDeleted => "node_deleted",
+            Self::MachineGone => "garbage_collected",
+        }
+    }
+}

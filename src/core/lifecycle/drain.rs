@@ -1,0 +1,90 @@
+//! Drain: which pods must leave a node before it may go, in which order, and which may no longer be asked politely.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::core::facts::{Effect, Owner, Pod, Taint};
+use crate::core::labels;
+
+use super::PodRef;
+
+/// A pod whose grace period ended this long ago and that is still there is stuck: nobody waits for it (Karpenter's value).
+const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
+
+/// What a drain still has to do.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Drain {
+    /// Pods that must still go.
+    pub waiting: usize,
+    /// To be evicted now: the first tier that is not empty.
+    pub evict: Vec<PodRef>,
+    /// To be deleted now with this much grace, past budgets: their time is up.
+    pub force: Vec<(PodRef, i64)>,
+    /// Pods that may not be evicted (do-not-disrupt), by name.
+    pub protected: Vec<String>,
+}
+
+/// Looks at the pods of a node that is to be emptied by `deadline`, if there is one.
+pub(super) fn drain(pods: &[&std::sync::Arc<Pod>], deadline: Option<Timestamp>, now: Timestamp) -> Drain {
+    let mut drain = Drain::default();
+    let mut tiers: [Vec<&Pod>; 4] = Default::default();
+    for pod in pods.iter().filter(|pod| is_waited_for(pod, now)) {
+        drain.waiting += 1;
+        if let Some(grace) = overdue(pod, deadline, now) {
+            drain.force.push((PodRef::of(pod), grace));
+        } else {
+            tiers[tier(pod)].push(pod);
+        }
+    }
+    for pod in tiers.into_iter().find(|tier| !tier.is_empty()).unwrap_or_default() {
+        if pod.deleting.is_some() {
+            continue;
+        }
+        if is_protected(pod, now) {
+            drain.protected.push(pod.key.to_string());
+        } else {
+            drain.evict.push(PodRef::of(pod));
+        }
+    }
+    drain
+}
+
+/// Whether the drain is over only when this pod has gone.
+fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
+    let disrupted = Taint::new(labels::DISRUPTED_TAINT, Effect::NoSchedule);
+    let stuck = pod.deleting.is_some_and(|end| now.duration_since(end) > STUCK_AFTER);
+    !pod.is_terminal()
+        && !stuck
+        && pod.shape.owner != Owner::Node
+        && !pod.shape.tolerations.iter().any(|toleration| toleration.tolerates(&disrupted))
+}
+
+/// Order of leaving: workloads, their daemons, critical workloads, critical daemons.
+fn tier(pod: &Pod) -> usize {
+    usize::from(pod.shape.critical) * 2 + usize::from(pod.shape.owner == Owner::DaemonSet)
+}
+
+/// Whether do-not-disrupt protects the pod at this moment.
+pub(super) fn is_protected(pod: &Pod, now: Timestamp) -> bool {
+    match (pod.shape.do_not_disrupt, pod.started) {
+        (None, _) => false,
+        (Some(None), _) | (Some(Some(_)), None) => true,
+        (Some(Some(time)), Some(started)) => {
+            let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
+            now < started.saturating_add(time).unwrap_or(Timestamp::MAX)
+        }
+    }
+}
+
+/// The grace with which a pod must be deleted now to be gone by the deadline, if it must. A pod with a long grace period is deleted
+/// before the deadline, so that it can use it.
+fn overdue(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> Option<i64> {
+    let deadline = deadline?;
+    let late = match pod.deleting {
+        Some(end) => end > deadline,
+        None => {
+            now >= deadline.saturating_sub(SignedDuration::from_secs(pod.shape.grace_seconds)).unwrap_or(Timestamp::MIN)
+        }
+    };
+    // Never 0: the kubelet must confirm that the containers have stopped.
+    late.then(|| deadline.duration_since(now).as_secs().max(1))
+}

@@ -1,0 +1,59 @@
+//! Initialization: the Node becomes ready for the pods that were planned for it.
+
+use crate::core::facts::{Node, Status};
+use crate::core::labels::{self, Labels};
+use crate::core::writes::NodePatch;
+
+use super::step::{self, Phase, Step};
+use super::{Act, Situation};
+
+/// What is next until the Node is initialized and the object says so; nothing after that.
+pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
+    if situation.has("Initialized", Status::True) {
+        return None;
+    }
+    let phase = Phase::Initializing;
+    if let Some((_, blocker)) = blocker(situation) {
+        return Some(step::tell_then_wait(situation, Step::wait(phase, blocker)));
+    }
+    let node = situation.node()?;
+    if node.is_initialized() {
+        return step::write_status(situation, phase);
+    }
+    if situation.memory.patched_node.as_ref() == Some(&node.version) {
+        return Some(Step::wait(phase, "the Node to show its initialization"));
+    }
+    let labels = Labels::from([(labels::INITIALIZED.into(), "true".into())]);
+    Some(Step::act(phase, Act::PatchNode(node.name.clone(), NodePatch { labels, ..NodePatch::default() })))
+}
+
+/// What keeps the Node from being initialized: Karpenter's reason, and a sentence.
+pub(super) fn blocker(situation: &Situation<'_>) -> Option<(&'static str, String)> {
+    let Some(node) = situation.node() else {
+        return Some(("NodeNotFound", "the Node to come back".to_owned()));
+    };
+    if !node.is_ready() {
+        return Some(("NodeNotReady", "the Node to become Ready".to_owned()));
+    }
+    let startup = &situation.claim.startup_taints;
+    if let Some(taint) = startup.iter().find(|taint| node.taints.iter().any(|present| present.matches(taint))) {
+        let text = format!("startup taint {}:{} to be removed", taint.key, taint.effect.as_str());
+        return Some(("StartupTaintsExist", text));
+    }
+    if let Some(taint) = node.taints.iter().find(|taint| taint.is_ephemeral()) {
+        let text = format!("taint {}:{} to be removed", taint.key, taint.effect.as_str());
+        return Some(("KnownEphemeralTaintsExist", text));
+    }
+    missing_resource(situation, node)
+        .map(|name| ("ResourceNotRegistered", format!("resource {name} to be registered by the Node")))
+}
+
+/// A resource that was requested and that the Node does not offer at all (yet).
+fn missing_resource(situation: &Situation<'_>, node: &Node) -> Option<String> {
+    situation
+        .claim
+        .requests
+        .iter()
+        .find(|(name, milli)| *milli > 0 && node.allocatable.get(name) <= 0)
+        .map(|(name, _)| name.to_string())
+}

@@ -1,0 +1,108 @@
+//! Launch: from a NodeClaim to a machine, once.
+
+use std::sync::Arc;
+
+use crate::core::facts::{Claim, InstanceType, Status};
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::Requirements;
+use crate::core::writes::ClaimPatch;
+
+use super::step::{self, Phase, Step};
+use super::{Act, Sight, Situation};
+
+/// What is next until there is a machine and the object says so; nothing after that.
+pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
+    if situation.has("Launched", Status::True) && situation.claim.provider_id.is_some() {
+        return None;
+    }
+    let phase = Phase::Launching;
+    Some(match &situation.memory.sight {
+        // A lost answer: look before launching again.
+        Sight::Uncertain => Step::act(phase, Act::Find(situation.claim.uid.clone())),
+        Sight::Unasked | Sight::Absent => match &situation.memory.launch_failure {
+            Some(failure) if situation.now < failure.retry_at => {
+                let wait = Step::wait(phase, format!("the next attempt to launch: {}", failure.message));
+                step::tell_then_wait(situation, wait).look_at(failure.retry_at)
+            }
+            _ => Step::act(phase, Act::Launch),
+        },
+        Sight::Present(machine) => match metadata(situation.claim, &machine.labels, &machine.annotations) {
+            Some(patch) => Step::act(phase, Act::PatchClaim(patch)),
+            None => step::write_status(situation, phase)?,
+        },
+        // Launched, and gone before the object could say so.
+        Sight::Gone => Step::act(phase, Act::DeleteClaim(super::DeleteReason::MachineGone)),
+    })
+}
+
+/// Labels and annotations that the machine adds to the NodeClaim. For labels the NodeClaim's own win, for annotations the cloud's.
+fn metadata(claim: &Claim, machine_labels: &Labels, machine_annotations: &Labels) -> Option<ClaimPatch> {
+    let labels: Labels = machine_labels
+        .iter()
+        .filter(|(key, _)| !claim.labels.contains_key(*key) && &***key != labels::HOSTNAME)
+        .map(|(key, value)| (Arc::clone(key), Arc::clone(value)))
+        .collect();
+    let annotations: Labels = machine_annotations
+        .iter()
+        .filter(|(key, value)| claim.annotations.get(*key) != Some(*value))
+        .map(|(key, value)| (Arc::clone(key), Arc::clone(value)))
+        .collect();
+    if labels.is_empty() && annotations.is_empty() {
+        return None;
+    }
+    Some(ClaimPatch { labels, annotations, ..ClaimPatch::default() })
+}
+
+/// What a NodeClaim can be launched as.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Candidates {
+    /// Instance types, cheapest first, each with its available and compatible offerings only, cheapest first.
+    Some(Vec<Arc<InstanceType>>),
+    /// Types would do, but nothing of them can be had now.
+    SoldOut,
+    /// No type does: which requirement or resource is the matter.
+    Impossible(String),
+}
+
+/// Which of a class's instance types a NodeClaim may be launched as.
+pub fn candidates(claim: &Claim, types: &[Arc<InstanceType>]) -> Candidates {
+    let wanted = Requirements::from_written(&claim.requirements);
+    let mut fitting: Vec<(f64, Arc<InstanceType>)> = Vec::new();
+    let (mut compatible, mut large_enough) = (false, false);
+    for kind in types {
+        if Requirements::from_written(&kind.requirements).intersects(&wanted).is_err() {
+            continue;
+        }
+        compatible = true;
+        if !claim.requests.fits(&kind.allocatable()) {
+            continue;
+        }
+        large_enough = true;
+        let mut offerings: Vec<_> = kind
+            .offerings
+            .iter()
+            .filter(|offering| offering.available && offering.reservation_capacity != Some(0))
+            .filter(|offering| Requirements::from_written(&offering.requirements).intersects(&wanted).is_ok())
+            .cloned()
+            .collect();
+        offerings.sort_by(|a, b| a.price.total_cmp(&b.price));
+        if let Some(cheapest) = offerings.first() {
+            let price = cheapest.price;
+            fitting.push((price, Arc::new(InstanceType { offerings, ..InstanceType::clone(kind) })));
+        }
+    }
+    fitting.sort_by(|(a, x), (b, y)| a.total_cmp(b).then_with(|| x.name.cmp(&y.name)));
+    if !fitting.is_empty() {
+        return Candidates::Some(fitting.into_iter().map(|(_, kind)| kind).collect());
+    }
+    if large_enough {
+        Candidates::SoldOut
+    } else if compatible {
+        Candidates::Impossible(format!(
+            "no instance type that meets spec.requirements holds spec.resources.requests {:?} (thousandths); ask for less",
+            claim.requests
+        ))
+    } else {
+        Candidates::Impossible("no instance type meets spec.requirements; widen them".to_owned())
+    }
+}

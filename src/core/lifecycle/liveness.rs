@@ -1,0 +1,51 @@
+//! Liveness: the deadlines of a life.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::core::facts::Status;
+
+use super::termination;
+use super::{DeleteReason, Situation};
+
+/// A NodeClaim that has not been launched after this long is given up (Karpenter's `LaunchTimeout`).
+const LAUNCH_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
+/// A NodeClaim whose Node has not registered after this long is given up (Karpenter's registration TTL).
+const REGISTRATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
+
+/// The deadlines that are running: what happens, and when.
+pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timestamp)> {
+    let claim = situation.claim;
+    if claim.broken.is_some() {
+        return Vec::new();
+    }
+    if claim.deleting.is_some() {
+        return termination::deadline(claim).into_iter().map(|at| ("pods are deleted without asking", at)).collect();
+    }
+    let mut deadlines = Vec::new();
+    if !situation.has("Launched", Status::True) {
+        deadlines.push(("given up: not launched", add(situation.since("Launched"), LAUNCH_TIMEOUT)));
+    }
+    if !situation.has("Registered", Status::True) {
+        deadlines.push(("given up: not registered", add(situation.since("Registered"), REGISTRATION_TIMEOUT)));
+    }
+    if let Some(age) = claim.expire_after {
+        let age = SignedDuration::try_from(age).unwrap_or(SignedDuration::MAX);
+        deadlines.push(("expires", add(claim.created, age)));
+    }
+    deadlines
+}
+
+/// Why a NodeClaim is to be deleted now, if a deadline has passed.
+pub(super) fn due(situation: &Situation<'_>) -> Option<DeleteReason> {
+    deadlines(situation).into_iter().filter(|(_, at)| situation.now >= *at).min_by_key(|(_, at)| *at).map(
+        |(what, _)| match what {
+            "given up: not launched" => DeleteReason::LaunchTimeout,
+            "given up: not registered" => DeleteReason::RegistrationTimeout,
+            _ => DeleteReason::Expired,
+        },
+    )
+}
+
+fn add(moment: Timestamp, age: SignedDuration) -> Timestamp {
+    moment.saturating_add(age).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,78 @@
+//! Registration: the machine's Node is matched, gets its labels, taints, finalizer and owner, its pods are nominated to it, and only then
+//! does it open to the scheduler.
+
+use crate::core::facts::{Effect, Node, Status, Taint};
+use crate::core::labels;
+use crate::core::writes::NodePatch;
+
+use super::step::{self, Phase, Step};
+use super::{Act, Situation};
+
+/// What is next until the Node is registered and the object says so; nothing after that.
+pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
+    if situation.has("Registered", Status::True) {
+        return None;
+    }
+    let phase = Phase::Registering;
+    let node = match situation.nodes.as_slice() {
+        [] => return Some(step::tell_then_wait(situation, Step::wait(phase, "the Node to appear"))),
+        [node] => node,
+        several => {
+            let names: Vec<_> = several.iter().map(|node| node.name.as_str()).collect();
+            let wait = Step::wait(phase, format!("all but one of the Nodes {} to go", names.join(", ")));
+            return Some(step::tell_then_wait(situation, wait));
+        }
+    };
+    if is_synced(situation, node) {
+        return step::write_status(situation, phase);
+    }
+    if situation.planned > 0 && !situation.memory.nominated {
+        return Some(Step::act(phase, Act::Nominate(node.name.clone())));
+    }
+    if situation.memory.patched_node.as_ref() == Some(&node.version) {
+        return Some(Step::wait(phase, "the Node to show its registration"));
+    }
+    Some(Step::act(phase, Act::PatchNode(node.name.clone(), patch(situation, node))))
+}
+
+fn is_synced(situation: &Situation<'_>, node: &Node) -> bool {
+    node.is_registered()
+        && node.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER)
+        && !node.taints.iter().any(|taint| taint.matches(&unregistered()))
+        && node.owner_claims.iter().any(|owner| **owner == *situation.claim.name.as_str())
+}
+
+fn unregistered() -> Taint {
+    Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute)
+}
+
+/// Everything in one write: labels and annotations of the NodeClaim win over the kubelet's; taints are added, never overwritten.
+fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
+    let claim = situation.claim;
+    let mut taints: Vec<Taint> = node.taints.iter().filter(|taint| !taint.matches(&unregistered())).cloned().collect();
+    if node.labels.get(labels::DO_NOT_SYNC_TAINTS).is_none_or(|value| &**value != "true") {
+        for taint in claim.taints.iter().chain(&claim.startup_taints) {
+            if !taints.iter().any(|present| present.matches(taint)) {
+                taints.push(taint.clone());
+            }
+        }
+    }
+    let mut finalizers = node.finalizers.clone();
+    if !finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER) {
+        finalizers.push(labels::TERMINATION_FINALIZER.into());
+    }
+    let mut wanted = claim.labels.clone();
+    wanted.insert(labels::REGISTERED.into(), "true".into());
+    wanted.retain(|key, value| node.labels.get(key) != Some(value));
+    let mut annotations = claim.annotations.clone();
+    annotations.retain(|key, value| node.annotations.get(key) != Some(value));
+    let owned = node.owner_claims.iter().any(|owner| **owner == *claim.name.as_str());
+    NodePatch {
+        version: Some(node.version.clone()),
+        labels: wanted,
+        annotations,
+        taints: Some(taints),
+        finalizers: Some(finalizers),
+        owner: (!owned).then(|| (claim.name.clone(), claim.uid.clone())),
+    }
+}

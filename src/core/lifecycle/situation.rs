@@ -1,0 +1,118 @@
+//! What a step may look at: the observed objects, and the little that an actor remembers between looks.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::core::facts::{Claim, Machine, Node, Pod, Snapshot, Status, find_condition};
+use crate::core::ids::ProviderId;
+
+/// Everything about one NodeClaim at one moment.
+#[derive(Clone, Debug)]
+pub struct Situation<'a> {
+    /// The NodeClaim, at least as new as the actor's own last write.
+    pub claim: &'a Claim,
+    /// Nodes that carry its provider ID: none, one, or (a fault) several.
+    pub nodes: Vec<&'a Arc<Node>>,
+    /// Pods bound to those nodes.
+    pub pods: Vec<&'a Arc<Pod>>,
+    /// Pods that were planned for this NodeClaim and are not bound yet.
+    pub planned: usize,
+    /// What the actor remembers.
+    pub memory: &'a Memory,
+    /// The time.
+    pub now: Timestamp,
+}
+
+impl<'a> Situation<'a> {
+    /// Gathers from a snapshot what concerns a NodeClaim.
+    pub fn of(claim: &'a Claim, snapshot: &'a Snapshot, memory: &'a Memory, now: Timestamp) -> Self {
+        let id = claim.provider_id.as_ref().or_else(|| memory.machine().map(|machine| &machine.id));
+        let names = id.and_then(|id| snapshot.nodes_of.get(id));
+        let nodes: Vec<_> = names.into_iter().flatten().filter_map(|name| snapshot.nodes.get(name)).collect();
+        let pods = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
+        let planned = snapshot.planned_for.get(&claim.name).map_or(0, imbl::OrdSet::len);
+        Self { claim, nodes, pods, planned, memory, now }
+    }
+
+    /// The node, when there is exactly one.
+    pub fn node(&self) -> Option<&'a Node> {
+        match self.nodes.as_slice() {
+            [node] => Some(node),
+            _ => None,
+        }
+    }
+
+    /// The machine's identity, from the object or from what the cloud just said.
+    pub fn provider_id(&self) -> Option<&ProviderId> {
+        self.claim.provider_id.as_ref().or_else(|| self.memory.machine().map(|machine| &machine.id))
+    }
+
+    /// Since when a condition has had its status; the creation when it was never judged.
+    pub fn since(&self, kind: &str) -> Timestamp {
+        find_condition(&self.claim.conditions, kind).map_or(self.claim.created, |condition| condition.since)
+    }
+
+    /// Whether a condition has a status.
+    pub fn has(&self, kind: &str, status: Status) -> bool {
+        find_condition(&self.claim.conditions, kind).is_some_and(|condition| condition.status == status)
+    }
+}
+
+/// What an actor remembers between looks. Losing it costs a question to the cloud, never a machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// What the cloud last said of the machine.
+    pub sight: Sight,
+    /// The last failed launch.
+    pub launch_failure: Option<LaunchFailure>,
+    /// A launch was refused for good: the NodeClaim is to go.
+    pub refused: Option<super::DeleteReason>,
+    /// The pods planned for the node have been nominated to it.
+    pub nominated: bool,
+    /// When the cloud was last asked to take the machine down.
+    pub delete_asked: Option<Timestamp>,
+    /// `resourceVersion` of the Node that was last patched: until another is seen, the patch is on its way here.
+    pub patched_node: Option<Arc<str>>,
+    /// No act before this moment: the last one failed.
+    pub hold_until: Option<Timestamp>,
+    /// What the last failed act was, and how it failed.
+    pub trouble: Option<String>,
+    /// Failures in a row.
+    pub failures: u32,
+}
+
+impl Memory {
+    /// The machine, as far as it is known to exist.
+    pub fn machine(&self) -> Option<&Arc<Machine>> {
+        match &self.sight {
+            Sight::Present(machine) => Some(machine),
+            Sight::Unasked | Sight::Uncertain | Sight::Absent | Sight::Gone => None,
+        }
+    }
+}
+
+/// What is known of the machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Sight {
+    /// This instance of the actor has not asked.
+    #[default]
+    Unasked,
+    /// A launch went out and no answer came back: there may be a machine.
+    Uncertain,
+    /// The cloud says that nothing was ever launched with this token.
+    Absent,
+    /// There is a machine.
+    Present(Arc<Machine>),
+    /// The cloud is certain that the machine is no more.
+    Gone,
+}
+
+/// A launch that failed, and may be tried again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchFailure {
+    /// What the cloud said.
+    pub message: String,
+    /// When to try again.
+    pub retry_at: Timestamp,
+}

@@ -1,0 +1,135 @@
+//! The status that a NodeClaim ought to have, worked out from what is observed.
+
+use crate::core::conditions::Conditions;
+use crate::core::facts::{Condition, Machine, Status};
+use crate::core::resources::Resources;
+use crate::core::writes::ClaimStatusPatch;
+
+use super::drain::drain;
+use super::{Sight, Situation, initialization, termination};
+
+/// Dependents of a NodeClaim's `Ready`.
+const DEPENDENTS: [&str; 3] = ["Launched", "Registered", "Initialized"];
+/// Longest message of a condition (Karpenter cuts launch failures here, the three dots included).
+const LONGEST_MESSAGE: usize = 1024;
+
+/// The change that brings the status up to date; nothing when it is.
+pub(super) fn wanted(situation: &Situation<'_>) -> Option<ClaimStatusPatch> {
+    let claim = situation.claim;
+    let mut patch = ClaimStatusPatch::default();
+    if let Some(machine) = situation.memory.machine() {
+        hydrate(&mut patch, situation, machine);
+    }
+    if let Some(node) = situation.node().filter(|node| node.is_registered())
+        && claim.node.as_ref() != Some(&node.name)
+    {
+        patch.node = Some(node.name.clone());
+    }
+    let conditions = conditions(situation);
+    if conditions != claim.conditions {
+        patch.conditions = Some(conditions);
+    }
+    if patch == ClaimStatusPatch::default() {
+        return None;
+    }
+    patch.version = Some(claim.version.clone());
+    Some(patch)
+}
+
+fn hydrate(patch: &mut ClaimStatusPatch, situation: &Situation<'_>, machine: &Machine) {
+    let claim = situation.claim;
+    let differs = |ours: &Resources, theirs: &Resources| (ours != theirs && !theirs.is_empty()).then(|| theirs.clone());
+    if claim.provider_id.as_ref() != Some(&machine.id) {
+        patch.provider_id = Some(machine.id.clone());
+    }
+    if machine.image.is_some() && claim.image != machine.image {
+        patch.image.clone_from(&machine.image);
+    }
+    // Capacity is the cloud's estimate at launch; it is written once.
+    if claim.capacity.is_empty() {
+        patch.capacity = differs(&claim.capacity, &machine.capacity);
+        patch.allocatable = differs(&claim.allocatable, &machine.allocatable);
+    }
+}
+
+fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
+    let claim = situation.claim;
+    let mut conditions = Conditions::of(&claim.conditions, &DEPENDENTS, claim.generation, claim.created, situation.now);
+    launched(situation, &mut conditions);
+    registered(situation, &mut conditions);
+    initialized(situation, &mut conditions);
+    if claim.deleting.is_some() {
+        terminating(situation, &mut conditions);
+    }
+    conditions.finish()
+}
+
+fn launched(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
+    if situation.has("Launched", Status::True) || situation.memory.machine().is_some() {
+        conditions.set_true("Launched");
+    } else if let Some(failure) = &situation.memory.launch_failure {
+        conditions.set("Launched", Status::Unknown, "LaunchFailed", &cut(&failure.message));
+    }
+}
+
+fn registered(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
+    if situation.has("Registered", Status::True) {
+        conditions.set_true("Registered");
+        return;
+    }
+    if conditions.get("Launched").is_none_or(|launched| launched.status != Status::True) {
+        return;
+    }
+    match situation.nodes.as_slice() {
+        [] => conditions.set("Registered", Status::Unknown, "NodeNotFound", "Node not registered with cluster"),
+        [node] if node.is_registered() => conditions.set_true("Registered"),
+        [_] => {}
+        several => {
+            let names: Vec<_> = several.iter().map(|node| node.name.as_str()).collect();
+            let message = format!("Nodes {} carry the same provider ID", names.join(" "));
+            conditions.set("Registered", Status::False, "MultipleNodesFound", &message);
+        }
+    }
+}
+
+fn initialized(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
+    if situation.has("Initialized", Status::True) {
+        conditions.set_true("Initialized");
+        return;
+    }
+    if conditions.get("Registered").is_none_or(|registered| registered.status != Status::True) {
+        return;
+    }
+    match initialization::blocker(situation) {
+        Some((reason, blocker)) => {
+            conditions.set("Initialized", Status::Unknown, reason, &format!("waiting for {blocker}"));
+        }
+        None if situation.node().is_some_and(crate::core::facts::Node::is_initialized) => {
+            conditions.set_true("Initialized");
+        }
+        None => {}
+    }
+}
+
+fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
+    let had_node = situation.has("Registered", Status::True) && !situation.nodes.is_empty();
+    if had_node && !situation.has("Drained", Status::True) && situation.memory.sight != Sight::Gone {
+        let left = drain(&situation.pods, termination::deadline(situation.claim), situation.now).waiting;
+        if left == 0 && termination::shortest_drain_is_over(situation) {
+            conditions.set_true("Drained");
+        } else {
+            conditions.set("Drained", Status::Unknown, "Draining", "");
+        }
+    }
+    if situation.memory.delete_asked.is_some() || situation.memory.sight == Sight::Gone {
+        conditions.set_true("InstanceTerminating");
+    }
+}
+
+/// At most [`LONGEST_MESSAGE`] characters.
+fn cut(message: &str) -> String {
+    if message.chars().count() <= LONGEST_MESSAGE {
+        return message.to_owned();
+    }
+    message.chars().take(LONGEST_MESSAGE - 3).chain("...".chars()).collect()
+}

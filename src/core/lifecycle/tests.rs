@@ -1,0 +1,558 @@
+//! The life of a machine, look by look, in a toy world that does what each act says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::*;
+use crate::core::facts::{
+    Claim, Condition, Effect, Fact, Fold, InstanceType, Machine, Node, Offering, Owner, Pod, PodPhase, PodShape,
+    Status, Taint,
+};
+use crate::core::ids::{ClassRef, ObjectKey};
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::{Operator, Requirement};
+use crate::core::resources::Resources;
+use crate::core::writes::{ClaimPatch, ClaimStatusPatch, NodePatch};
+
+fn start() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+fn claim() -> Claim {
+    Claim {
+        name: "web-1".into(),
+        uid: "uid-1".into(),
+        generation: 1,
+        version: "1".into(),
+        created: start(),
+        deleting: None,
+        labels: Labels::from([(labels::NODEPOOL.into(), "web".into())]),
+        annotations: Labels::new(),
+        finalizers: vec![],
+        owner_pool: None,
+        requirements: vec![],
+        requests: Resources::new().with("cpu", 500),
+        taints: vec![Taint::new("team", Effect::NoSchedule)],
+        startup_taints: vec![Taint::new("cilium", Effect::NoExecute)],
+        class: ClassRef { group: "karpenter.kwok.sh".into(), kind: "KWOKNodeClass".into(), name: "default".into() },
+        termination_grace: None,
+        expire_after: None,
+        provider_id: None,
+        node: None,
+        image: None,
+        capacity: Resources::new(),
+        allocatable: Resources::new(),
+        last_pod_event: None,
+        conditions: vec![],
+        broken: None,
+    }
+}
+
+fn machine() -> Machine {
+    Machine {
+        id: "sim://a/1".into(),
+        token: Some("uid-1".into()),
+        claim: Some("web-1".into()),
+        created: Some(start()),
+        deleting: false,
+        instance_type: Some("c-1x".into()),
+        labels: Labels::from([(labels::ZONE.into(), "zone-a".into())]),
+        annotations: Labels::new(),
+        image: None,
+        capacity: Resources::new().with("cpu", 1000),
+        allocatable: Resources::new().with("cpu", 900),
+    }
+}
+
+fn node() -> Node {
+    Node {
+        name: "node-1".into(),
+        uid: "node-uid-1".into(),
+        created: start(),
+        deleting: None,
+        version: "100".into(),
+        labels: Labels::new(),
+        annotations: Labels::new(),
+        finalizers: vec![],
+        owner_claims: vec![],
+        provider_id: Some("sim://a/1".into()),
+        taints: vec![
+            Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute),
+            Taint::new("node.kubernetes.io/not-ready", Effect::NoSchedule),
+        ],
+        cordoned: false,
+        capacity: Resources::new().with("cpu", 1000),
+        allocatable: Resources::new().with("cpu", 900),
+        conditions: vec![],
+    }
+}
+
+fn pod(name: &str, node: Option<&str>) -> Pod {
+    Pod {
+        key: ObjectKey::new("default", name),
+        uid: name.into(),
+        created: start(),
+        shape: Arc::new(PodShape::plain(Resources::new().with("cpu", 100))),
+        phase: PodPhase::Running,
+        node: node.map(Into::into),
+        nominated: None,
+        unschedulable: node.is_none(),
+        deleting: None,
+        started: Some(start()),
+    }
+}
+
+/// A cluster, a cloud and a claim actor's memory, small enough to see through.
+struct Toy {
+    claim: Option<Claim>,
+    nodes: Vec<Node>,
+    pods: Vec<Pod>,
+    memory: Memory,
+    now: Timestamp,
+    /// What the cloud answers to a deletion.
+    deletion: Vec<bool>,
+    trace: Vec<String>,
+    planned: Vec<&'static str>,
+}
+
+impl Toy {
+    fn new(claim: Claim) -> Self {
+        Self {
+            claim: Some(claim),
+            nodes: vec![],
+            pods: vec![],
+            memory: Memory::default(),
+            now: start(),
+            deletion: vec![false, true],
+            trace: vec![],
+            planned: vec![],
+        }
+    }
+
+    fn look(&self) -> Step {
+        let mut fold = Fold::default();
+        let claim = self.claim.clone().unwrap();
+        fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
+        self.nodes.iter().for_each(|node| fold.fold(Fact::NodeSeen(Arc::new(node.clone()))));
+        self.pods.iter().for_each(|pod| fold.fold(Fact::PodSeen(Arc::new(pod.clone()))));
+        fold.planned(&claim.name, self.planned.iter().map(|name| (*name).into()).collect());
+        step(&Situation::of(&claim, fold.snapshot(), &self.memory, self.now))
+    }
+
+    /// Looks and acts until there is nothing to do at this moment, and returns what is waited for.
+    fn run(&mut self) -> String {
+        for _ in 0..50 {
+            if self.claim.is_none() {
+                return "gone".to_owned();
+            }
+            let step = self.look();
+            let Some(act) = step.act else {
+                return format!("{}: {}", step.phase.as_str(), step.waits_for.unwrap_or_else(|| "nothing".to_owned()));
+            };
+            self.act(act);
+        }
+        panic!("it never comes to rest:\n{}", self.trace.join("\n"));
+    }
+
+    fn say(&mut self, what: impl Into<String>) {
+        self.trace.push(what.into());
+    }
+
+    fn act(&mut self, act: Act) {
+        match act {
+            Act::PatchClaim(patch) => self.patch_claim(patch),
+            Act::PatchStatus(patch) => self.patch_status(patch),
+            Act::Launch => {
+                self.say("launch");
+                self.memory.sight = Sight::Present(Arc::new(machine()));
+            }
+            Act::Find(_) => {
+                self.say("find");
+                self.memory.sight = Sight::Absent;
+            }
+            Act::Get(_) => {
+                self.say("get: there");
+                self.memory.sight = Sight::Present(Arc::new(machine()));
+            }
+            Act::DeleteClaim(reason) => {
+                self.say(format!("delete NodeClaim: {}", reason.as_str()));
+                self.delete();
+            }
+            Act::Nominate(node) => {
+                self.say(format!("nominate to {node}"));
+                self.memory.nominated = true;
+            }
+            Act::PatchNode(name, patch) => self.patch_node(name.as_str(), patch),
+            Act::DeleteNode(name, _) => {
+                self.say(format!("delete Node {name}"));
+                let now = self.now;
+                self.node(name.as_str()).deleting = Some(now);
+            }
+            Act::Drain { evict, force } => {
+                for pod in &evict {
+                    self.say(format!("evict {}", pod.key.name));
+                }
+                for (pod, grace) in &force {
+                    self.say(format!("delete {} with {grace} s", pod.key.name));
+                }
+                let leaving: Vec<_> =
+                    evict.iter().chain(force.iter().map(|(pod, _)| pod)).map(|pod| pod.uid.clone()).collect();
+                self.pods.retain(|pod| !leaving.contains(&pod.uid));
+            }
+            Act::DeleteMachine(_) => {
+                let gone = self.deletion.remove(0);
+                self.say(if gone { "delete machine: gone" } else { "delete machine: in progress" });
+                self.memory.delete_asked = Some(self.now);
+                if gone {
+                    self.memory.sight = Sight::Gone;
+                }
+            }
+        }
+    }
+
+    fn patch_claim(&mut self, patch: ClaimPatch) {
+        let claim = self.claim.as_mut().unwrap();
+        let mut what = vec![];
+        what.extend(patch.labels.keys().map(|key| format!("label {key}")));
+        what.extend(patch.annotations.iter().map(|(key, value)| format!("annotation {key}={value}")));
+        claim.labels.extend(patch.labels);
+        claim.annotations.extend(patch.annotations);
+        if let Some(finalizers) = patch.finalizers {
+            what.push(format!("finalizers {finalizers:?}"));
+            claim.finalizers = finalizers;
+        }
+        if claim.deleting.is_some() && claim.finalizers.is_empty() {
+            self.claim = None;
+        }
+        self.say(format!("NodeClaim: {}", what.join(", ")));
+    }
+
+    fn patch_status(&mut self, patch: ClaimStatusPatch) {
+        let claim = self.claim.as_mut().unwrap();
+        let ready: Vec<String> = patch
+            .conditions
+            .iter()
+            .flatten()
+            .filter(|c| {
+                !claim
+                    .conditions
+                    .iter()
+                    .any(|old| old.kind == c.kind && old.status == c.status && old.reason == c.reason)
+            })
+            .map(|c| format!("{}={}({})", c.kind, c.status.as_str(), c.reason))
+            .collect();
+        claim.provider_id = patch.provider_id.or(claim.provider_id.take());
+        claim.node = patch.node.or(claim.node.take());
+        claim.capacity = patch.capacity.unwrap_or_else(|| claim.capacity.clone());
+        claim.allocatable = patch.allocatable.unwrap_or_else(|| claim.allocatable.clone());
+        claim.conditions = patch.conditions.unwrap_or_else(|| claim.conditions.clone());
+        self.say(format!("status: {}", ready.join(" ")));
+    }
+
+    fn patch_node(&mut self, name: &str, patch: NodePatch) {
+        let node = self.node(name);
+        let mut what = vec![];
+        what.extend(patch.labels.iter().map(|(key, value)| format!("{key}={value}")));
+        if let Some(taints) = patch.taints {
+            what.push(format!("taints {:?}", taints.iter().map(|t| t.key.to_string()).collect::<Vec<_>>()));
+            node.taints = taints;
+        }
+        if let Some(finalizers) = patch.finalizers {
+            what.push(format!("finalizers {finalizers:?}"));
+            node.finalizers = finalizers;
+        }
+        if let Some((owner, _)) = patch.owner {
+            what.push(format!("owner {owner}"));
+            node.owner_claims.push(owner.as_str().into());
+        }
+        node.labels.extend(patch.labels);
+        let gone = node.deleting.is_some() && node.finalizers.is_empty();
+        if gone {
+            self.nodes.retain(|node| node.name.as_str() != name);
+        }
+        self.say(format!("Node: {}", what.join(", ")));
+    }
+
+    fn node(&mut self, name: &str) -> &mut Node {
+        self.nodes.iter_mut().find(|node| node.name.as_str() == name).unwrap()
+    }
+
+    fn ready(&mut self) {
+        let node = &mut self.nodes[0];
+        node.conditions = vec![Condition {
+            kind: "Ready".into(),
+            status: Status::True,
+            reason: "KubeletReady".into(),
+            message: "".into(),
+            since: start(),
+            generation: 0,
+        }];
+        node.taints.retain(|taint| &*taint.key != "node.kubernetes.io/not-ready");
+    }
+
+    fn delete(&mut self) {
+        let claim = self.claim.as_mut().unwrap();
+        claim.deleting = Some(self.now);
+        claim.generation += 1;
+    }
+
+    fn pass(&mut self, seconds: i64) {
+        self.now += SignedDuration::from_secs(seconds);
+    }
+
+    fn trace(&mut self) -> String {
+        std::mem::take(&mut self.trace).join("\n")
+    }
+
+    /// A NodeClaim that serves two pods.
+    fn serving() -> Self {
+        let mut toy = Self::new(claim());
+        toy.run();
+        toy.nodes.push(node());
+        toy.ready();
+        toy.run();
+        toy.node("node-1").taints.retain(|taint| &*taint.key != "cilium");
+        assert_eq!(toy.run(), "Ready: nothing");
+        toy.pods = vec![pod("a", Some("node-1")), pod("b", Some("node-1"))];
+        toy.trace.clear();
+        toy
+    }
+}
+
+#[test]
+fn a_life_from_launch_to_ready() {
+    let mut toy = Toy::new(claim());
+    toy.planned = vec!["x"];
+    toy.pods = vec![pod("x", None)];
+    assert_eq!(toy.run(), "Registering: the Node to appear");
+    insta::assert_snapshot!(toy.trace(), @r#"
+    NodeClaim: finalizers ["karpenter.sh/termination"]
+    launch
+    NodeClaim: label topology.kubernetes.io/zone
+    status: Initialized=Unknown(AwaitingReconciliation) Launched=True(Launched) Registered=Unknown(NodeNotFound) Ready=Unknown(ReconcilingDependents)
+    "#);
+    toy.nodes.push(node());
+    assert_eq!(toy.run(), "Initializing: the Node to become Ready");
+    insta::assert_snapshot!(toy.trace(), @r#"
+    nominate to node-1
+    Node: karpenter.sh/nodepool=web, karpenter.sh/registered=true, topology.kubernetes.io/zone=zone-a, taints ["node.kubernetes.io/not-ready", "team", "cilium"], finalizers ["karpenter.sh/termination"], owner web-1
+    status: Initialized=Unknown(NodeNotReady) Registered=True(Registered)
+    "#);
+    toy.ready();
+    assert_eq!(toy.run(), "Initializing: startup taint cilium:NoExecute to be removed");
+    toy.node("node-1").taints.retain(|taint| &*taint.key != "cilium");
+    assert_eq!(toy.run(), "Ready: nothing");
+    insta::assert_snapshot!(toy.trace(), @r"
+    status: Initialized=Unknown(StartupTaintsExist)
+    Node: karpenter.sh/initialized=true
+    status: Initialized=True(Initialized) Ready=True(Ready)
+    ");
+}
+
+#[test]
+fn a_life_from_deletion_to_gone() {
+    let mut toy = Toy::serving();
+    toy.delete();
+    assert_eq!(toy.run(), "Draining: the shortest time of a drain to pass");
+    toy.pass(5);
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
+    toy.pass(5);
+    assert_eq!(toy.run(), "gone");
+    insta::assert_snapshot!(toy.trace(), @r#"
+    delete Node node-1
+    Node: node.kubernetes.io/exclude-from-external-load-balancers=karpenter, taints ["team", "karpenter.sh/disrupted"]
+    status: Drained=Unknown(Draining)
+    evict a
+    evict b
+    status: Drained=True(Drained)
+    delete machine: in progress
+    status: InstanceTerminating=True(InstanceTerminating)
+    delete machine: gone
+    Node: finalizers []
+    NodeClaim: finalizers []
+    "#);
+}
+
+#[test]
+fn finalizers_stay_as_long_as_the_machine_may_live() {
+    let mut toy = Toy::serving();
+    toy.deletion = vec![false; 20];
+    toy.delete();
+    for _ in 0..10 {
+        toy.pass(5);
+        toy.run();
+        assert!(toy.claim.as_ref().unwrap().has_finalizer());
+        assert!(toy.nodes[0].finalizers.iter().any(|f| &**f == labels::TERMINATION_FINALIZER));
+    }
+}
+
+#[test]
+fn a_deleted_node_takes_its_nodeclaim_along() {
+    let mut toy = Toy::serving();
+    toy.node("node-1").deleting = Some(start());
+    toy.run();
+    assert!(toy.trace().starts_with("delete NodeClaim: node_deleted"));
+}
+
+#[test]
+fn a_deadline_is_written_once_and_then_enforced() {
+    let mut grace = claim();
+    grace.termination_grace = Some(Duration::from_mins(1));
+    let mut toy = Toy::new(grace);
+    toy.run();
+    toy.nodes.push(node());
+    toy.ready();
+    toy.node("node-1").taints.clear();
+    toy.run();
+    let mut guarded = PodShape::plain(Resources::new());
+    guarded.do_not_disrupt = Some(None);
+    toy.pods = vec![Pod { shape: Arc::new(guarded), ..pod("guarded", Some("node-1")) }];
+    toy.trace.clear();
+    toy.node("node-1").taints.clear();
+    toy.run();
+    toy.delete();
+    let waiting = toy.run();
+    assert!(waiting.contains("default/guarded must not be disrupted"), "{waiting}");
+    assert!(toy.trace().contains("annotation karpenter.sh/nodeclaim-termination-timestamp=2027-01-15T08:01:00Z"));
+    toy.pass(31);
+    toy.run();
+    // It has a grace period of 30 s, and 29 are left: it is deleted early enough to use them.
+    assert!(toy.trace().contains("delete guarded with 29 s"));
+}
+
+#[test]
+fn workloads_leave_before_their_daemons_and_critical_pods_last() {
+    let mut toy = Toy::serving();
+    let shaped = |name: &str, owner, critical| Pod {
+        shape: Arc::new(PodShape { owner, critical, ..PodShape::plain(Resources::new()) }),
+        ..pod(name, Some("node-1"))
+    };
+    toy.pods = vec![
+        shaped("critical-daemon", Owner::DaemonSet, true),
+        shaped("critical", Owner::Controller, true),
+        shaped("daemon", Owner::DaemonSet, false),
+        shaped("workload", Owner::Controller, false),
+        shaped("mirror", Owner::Node, true),
+    ];
+    toy.delete();
+    toy.run();
+    let order: Vec<String> =
+        toy.trace().lines().filter_map(|line| line.strip_prefix("evict ").map(str::to_owned)).collect();
+    assert_eq!(order, ["workload", "daemon", "critical", "critical-daemon"]);
+}
+
+#[test]
+fn what_never_launches_or_registers_is_given_up() {
+    let mut toy = Toy::new(claim());
+    toy.memory.launch_failure =
+        Some(LaunchFailure { message: "no network".into(), retry_at: start() + SignedDuration::from_mins(60) });
+    assert_eq!(toy.run(), "Launching: the next attempt to launch: no network");
+    assert!(toy.trace().contains("Launched=Unknown(LaunchFailed)"));
+    toy.pass(300);
+    toy.run();
+    assert!(toy.trace().starts_with("delete NodeClaim: launch_timeout"));
+
+    let mut toy = Toy::new(claim());
+    toy.run();
+    toy.trace.clear();
+    toy.pass(899);
+    assert_eq!(toy.run(), "Registering: the Node to appear");
+    toy.pass(1);
+    toy.run();
+    assert!(toy.trace().starts_with("delete NodeClaim: registration_timeout"));
+}
+
+#[test]
+fn a_lost_answer_is_looked_up_before_anything_is_launched_again() {
+    let mut toy = Toy::new(claim());
+    toy.memory.sight = Sight::Uncertain;
+    toy.run();
+    assert!(toy.trace().contains("find\nlaunch"));
+}
+
+#[test]
+fn a_nodeclaim_that_is_deleted_before_it_says_that_it_was_launched_asks_the_cloud() {
+    let mut deleted = claim();
+    deleted.finalizers = vec![labels::TERMINATION_FINALIZER.into()];
+    deleted.deleting = Some(start());
+    let mut toy = Toy::new(deleted);
+    assert_eq!(toy.run(), "gone");
+    assert_eq!(toy.trace(), "find\nNodeClaim: finalizers []");
+}
+
+#[test]
+fn a_broken_nodeclaim_is_left_alone() {
+    let mut broken = claim();
+    broken.broken = Some("spec.requests.cpu: \"1.5.2\" is not a quantity".into());
+    let mut toy = Toy::new(broken);
+    assert!(toy.run().starts_with("Quarantined: somebody to mend the NodeClaim: spec.requests.cpu"));
+    assert_eq!(toy.trace(), "");
+}
+
+#[test]
+fn two_nodes_with_one_provider_id_register_neither() {
+    let mut toy = Toy::new(claim());
+    toy.run();
+    toy.nodes = vec![node(), Node { name: "node-2".into(), uid: "node-uid-2".into(), ..node() }];
+    assert_eq!(toy.run(), "Registering: all but one of the Nodes node-1, node-2 to go");
+    assert!(toy.trace().contains("Registered=False(MultipleNodesFound)"));
+    toy.nodes.pop();
+    toy.run();
+    assert!(toy.trace().contains("Registered=True"));
+}
+
+#[test]
+fn a_failed_act_waits_for_its_turn_and_a_deadline_does_not() {
+    let mut toy = Toy::new(claim());
+    toy.memory.hold_until = Some(start() + SignedDuration::from_mins(10));
+    toy.memory.trouble = Some("the NodeClaim: rejected".into());
+    assert_eq!(toy.run(), "Pending: the NodeClaim: rejected");
+    toy.claim.as_mut().unwrap().finalizers.push(labels::TERMINATION_FINALIZER.into());
+    toy.pass(300);
+    toy.act_once();
+    assert!(toy.trace().starts_with("delete NodeClaim: launch_timeout"));
+}
+
+impl Toy {
+    fn act_once(&mut self) {
+        let act = self.look().act.unwrap();
+        self.act(act);
+    }
+}
+
+fn kind(name: &str, cpu: i64, price: f64, available: bool) -> Arc<InstanceType> {
+    let one = |key: &str, value: &str| Requirement::new(key, Operator::In, [value.to_owned()]);
+    Arc::new(InstanceType {
+        name: name.into(),
+        requirements: vec![one(labels::INSTANCE_TYPE, name)],
+        capacity: Resources::new().with("cpu", cpu),
+        overhead: Resources::new().with("cpu", 100),
+        offerings: vec![Offering {
+            requirements: vec![one(labels::ZONE, "zone-a"), one(labels::CAPACITY_TYPE, labels::SPOT)],
+            price,
+            available,
+            reservation_capacity: None,
+        }],
+    })
+}
+
+#[test]
+fn candidates_are_what_fits_and_can_be_had_cheapest_first() {
+    let types = [
+        kind("dear", 4000, 2.0, true),
+        kind("sold-out", 2000, 0.5, false),
+        kind("small", 500, 0.1, true),
+        kind("cheap", 1000, 1.0, true),
+    ];
+    let Candidates::Some(found) = candidates(&claim(), &types) else { panic!("nothing found") };
+    assert_eq!(found.iter().map(|kind| kind.name.as_str()).collect::<Vec<_>>(), ["cheap", "dear"]);
+    let mut picky = claim();
+    picky.requirements = vec![Requirement::new(labels::INSTANCE_TYPE, Operator::In, ["sold-out"])];
+    assert_eq!(candidates(&picky, &types), Candidates::SoldOut);
+    picky.requirements = vec![Requirement::new(labels::ZONE, Operator::In, ["zone-b"])];
+    assert_eq!(candidates(&picky, &types), Candidates::SoldOut);
+    picky.requirements = vec![Requirement::new(labels::INSTANCE_TYPE, Operator::In, ["unheard-of"])];
+    assert!(matches!(candidates(&picky, &types), Candidates::Impossible(problem) if problem.contains("widen")));
+}

@@ -1,0 +1,132 @@
+//! NodePools: what their nodes use, and the status that they ought to have.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::core::conditions::Conditions;
+use crate::core::facts::{NodeClass, Pool, Snapshot, Status, find_condition};
+use crate::core::ids::PoolName;
+use crate::core::labels::{self, Labels};
+use crate::core::resources::{ResourceName, Resources};
+use crate::core::writes::{PoolPatch, PoolStatusPatch};
+
+/// Dependents of a NodePool's `Ready`.
+const DEPENDENTS: [&str; 2] = ["ValidationSucceeded", "NodeClassReady"];
+
+/// A change that a NodePool needs. One at a time: what it leads to is seen at the next look.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Wanted {
+    /// Hash annotations.
+    Annotations(PoolPatch),
+    /// Status.
+    Status(PoolStatusPatch),
+}
+
+/// What the machines of each NodePool have, `nodes` included: a NodeClaim's Node once it is registered, before that what the cloud estimated.
+pub fn usage(snapshot: &Snapshot) -> BTreeMap<PoolName, Resources> {
+    let mut usage: BTreeMap<PoolName, Resources> = BTreeMap::new();
+    for claim in snapshot.claims.values() {
+        let Some(pool) = claim.pool() else { continue };
+        let used = usage.entry(pool).or_default();
+        let node = snapshot.node_of(claim).filter(|node| node.is_registered());
+        used.add(node.map_or(&claim.capacity, |node| &node.capacity));
+        used.add(&Resources::new().with("nodes", 1000));
+    }
+    usage
+}
+
+/// The next change that brings a NodePool up to date; nothing when it is.
+pub fn wanted(pool: &Pool, used: &Resources, class: Option<&NodeClass>, now: Timestamp) -> Option<Wanted> {
+    let hash = [(labels::NODEPOOL_HASH, &*pool.hash), (labels::NODEPOOL_HASH_VERSION, labels::HASH_VERSION)];
+    let stale = hash.iter().any(|(key, value)| pool.annotations.get(*key).is_none_or(|written| **written != **value));
+    if stale && pool.deleting.is_none() {
+        let annotations: Labels = hash.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        return Some(Wanted::Annotations(PoolPatch { annotations }));
+    }
+    let mut patch = PoolStatusPatch::default();
+    let resources = with_zeros(used);
+    let nodes = resources.get(&ResourceName::nodes()) / 1000;
+    if pool.status_resources != resources {
+        patch.resources = Some(resources);
+    }
+    if pool.status_nodes != Some(nodes) {
+        patch.nodes = Some(nodes);
+    }
+    let mut conditions = Conditions::of(&pool.conditions, &DEPENDENTS, pool.generation, pool.created, now);
+    judge(pool, class, &mut conditions);
+    let conditions = conditions.finish();
+    if conditions != pool.conditions {
+        patch.conditions = Some(conditions);
+    }
+    if let Some(class) = class
+        && pool.class_generation != Some(class.generation)
+    {
+        patch.class_generation = Some(class.generation);
+    }
+    if patch == PoolStatusPatch::default() {
+        return None;
+    }
+    patch.version = Some(Arc::clone(&pool.version));
+    Some(Wanted::Status(patch))
+}
+
+fn judge(pool: &Pool, class: Option<&NodeClass>, conditions: &mut Conditions<'_>) {
+    if pool.errors.is_empty() {
+        conditions.set_true("ValidationSucceeded");
+    } else {
+        conditions.set("ValidationSucceeded", Status::False, "NodePoolValidationFailed", &pool.errors.join("; "));
+    }
+    let reference = &pool.template.class;
+    let (status, reason, message) = match class {
+        None => (Status::False, "NodeClassNotFound", format!("{reference} not found on cluster")),
+        Some(class) if class.deleting.is_some() => {
+            (Status::False, "NodeClassTerminating", format!("{reference} is terminating"))
+        }
+        Some(class) => match find_condition(&class.conditions, "Ready") {
+            Some(ready) if ready.status == Status::True => {
+                conditions.set_true("NodeClassReady");
+                return;
+            }
+            Some(ready) if ready.status == Status::False => {
+                conditions.set("NodeClassReady", Status::False, &ready.reason, &ready.message);
+                return;
+            }
+            _ => (Status::Unknown, "NodeClassReadinessUnknown", "Node Class Readiness Unknown".to_owned()),
+        },
+    };
+    conditions.set("NodeClassReady", status, reason, &message);
+}
+
+/// Karpenter always lists the well-known resources and the number of nodes.
+fn with_zeros(used: &Resources) -> Resources {
+    let mut all = used.clone();
+    for name in ["cpu", "memory", "pods", "ephemeral-storage", "nodes"].map(ResourceName::from) {
+        if all.mentioned(&name).is_none() {
+            all.set(name, 0);
+        }
+    }
+    all
+}
+
+/// Why a NodePool is not used, in a sentence.
+pub fn why_not_ready(pool: &Pool) -> String {
+    if pool.deleting.is_some() {
+        return "being deleted".to_owned();
+    }
+    if let Some(error) = pool.errors.first() {
+        return error.to_string();
+    }
+    match find_condition(&pool.conditions, "Ready") {
+        None => "not judged yet".to_owned(),
+        Some(ready) if ready.generation != pool.generation => "not judged since it was edited".to_owned(),
+        Some(ready) => {
+            let details = DEPENDENTS.iter().filter_map(|kind| find_condition(&pool.conditions, kind));
+            let bad = details.filter(|condition| condition.status != Status::True);
+            let texts: Vec<String> =
+                bad.map(|c| format!("{} is {}: {}", c.kind, c.status.as_str(), c.message)).collect();
+            if texts.is_empty() { ready.message.to_string() } else { texts.join("; ") }
+        }
+    }
+}

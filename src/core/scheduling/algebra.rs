@@ -1,0 +1,245 @@
+//! Terms and profiles: what pods ask of labels, what candidates may still become, and the memo of what happens when they meet.
+//!
+//! A candidate's labels are a [`Profile`], shared by all candidates of the same kind. Placing a pod or pinning a zone *joins* the
+//! profile with a [`TermId`]; the result is found in a table after the first time. Profiles carry the instance types that are still
+//! possible and the cheapest price of each, so that a candidate costs one number.
+
+use rustc_hash::FxHashMap;
+
+use crate::core::labels::Labels;
+use crate::core::requirements::Requirement;
+
+use super::interner::{Domain, KeyId, Universe, number};
+use super::masks::Mask;
+use super::shelf::{Sets, Shelf};
+
+/// A conjunction of requirements on labels.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct TermId(pub(super) u32);
+
+/// The labels that a candidate may have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct ProfileId(pub(super) u32);
+
+/// What a profile says of keys that it does not mention.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Source {
+    /// A planned node: well-known keys are open, others absent. The number is that of the shelf with its instance types.
+    Shelf(u32),
+    /// A node that exists, or is under way: what it does not have, it has not.
+    Node,
+}
+
+pub(super) struct Profile {
+    pub(super) source: Source,
+    pub(super) sets: Sets,
+    /// Instance types that match and have an available offering that matches.
+    pub(super) types: Mask,
+    /// Cheapest such offering of each type; infinite where there is none.
+    pub(super) prices: Box<[f64]>,
+}
+
+/// The tables.
+pub(super) struct Algebra {
+    pub(super) universe: Universe,
+    pub(super) shelves: Vec<Shelf>,
+    terms: Vec<Sets>,
+    term_index: FxHashMap<Sets, TermId>,
+    profiles: Vec<Profile>,
+    profile_index: FxHashMap<(Source, Sets), ProfileId>,
+    joins: FxHashMap<(ProfileId, TermId), Option<ProfileId>>,
+    pins: FxHashMap<(KeyId, Option<u32>), TermId>,
+}
+
+impl Algebra {
+    pub(super) fn new(universe: Universe, shelves: Vec<Shelf>) -> Self {
+        Self {
+            universe,
+            shelves,
+            terms: Vec::new(),
+            term_index: FxHashMap::default(),
+            profiles: Vec::new(),
+            profile_index: FxHashMap::default(),
+            joins: FxHashMap::default(),
+            pins: FxHashMap::default(),
+        }
+    }
+
+    /// The term that says all of the labels and requirements, or the key on which they contradict each other.
+    pub(super) fn term<'a>(
+        &mut self,
+        labels: &Labels,
+        requirements: impl IntoIterator<Item = &'a Requirement>,
+    ) -> Result<TermId, KeyId> {
+        let mut sets = Sets::new();
+        for (key, value) in labels {
+            if let Some(key) = self.universe.find(key) {
+                let domain = self.universe.value(key, value);
+                narrow(&mut sets, &self.universe, key, &domain)?;
+            }
+        }
+        for (key, domain) in requirements.into_iter().filter_map(|r| self.universe.requirement(r)) {
+            narrow(&mut sets, &self.universe, key, &domain)?;
+        }
+        Ok(self.intern(sets))
+    }
+
+    fn intern(&mut self, sets: Sets) -> TermId {
+        if let Some(known) = self.term_index.get(&sets) {
+            return *known;
+        }
+        let id = TermId(number(self.terms.len()));
+        self.terms.push(sets.clone());
+        self.term_index.insert(sets, id);
+        id
+    }
+
+    /// The term that pins a key to one value, or to absence.
+    pub(super) fn pin(&mut self, key: KeyId, value: Option<usize>) -> TermId {
+        let at = (key, value.map(number));
+        if let Some(known) = self.pins.get(&at) {
+            return *known;
+        }
+        let mut domain = self.universe.absent(key);
+        if let Some(value) = value {
+            domain.absent = false;
+            domain.bits.set(value);
+        }
+        let id = self.intern(vec![(key, domain)]);
+        self.pins.insert(at, id);
+        id
+    }
+
+    pub(super) fn sets_of(&self, term: TermId) -> &Sets {
+        &self.terms[term.0 as usize]
+    }
+
+    pub(super) fn profile(&self, profile: ProfileId) -> &Profile {
+        &self.profiles[profile.0 as usize]
+    }
+
+    /// What a profile says of a key.
+    pub(super) fn domain(&self, profile: ProfileId, key: KeyId) -> std::borrow::Cow<'_, Domain> {
+        let profile = self.profile(profile);
+        match profile.sets.binary_search_by_key(&key, |(k, _)| *k) {
+            Ok(at) => std::borrow::Cow::Borrowed(&profile.sets[at].1),
+            Err(_) => std::borrow::Cow::Owned(self.default_domain(profile.source, key)),
+        }
+    }
+
+    fn default_domain(&self, source: Source, key: KeyId) -> Domain {
+        match source {
+            Source::Shelf(_) if self.universe.key(key).open => self.universe.open(key),
+            _ => self.universe.absent(key),
+        }
+    }
+
+    /// The profile with exactly these sets.
+    pub(super) fn add_profile(&mut self, source: Source, sets: Sets) -> ProfileId {
+        let (types, prices) = match source {
+            Source::Node => (Mask::default(), Box::default()),
+            Source::Shelf(shelf) => self.stock(shelf, &sets, None),
+        };
+        self.insert(source, sets, types, prices)
+    }
+
+    fn insert(&mut self, source: Source, sets: Sets, types: Mask, prices: Box<[f64]>) -> ProfileId {
+        if let Some(known) = self.profile_index.get(&(source, sets.clone())) {
+            return *known;
+        }
+        let id = ProfileId(number(self.profiles.len()));
+        self.profile_index.insert((source, sets.clone()), id);
+        self.profiles.push(Profile { source, sets, types, prices });
+        id
+    }
+
+    /// Types and prices under the given sets, starting from those of a wider profile.
+    fn stock(&self, shelf: u32, sets: &Sets, wider: Option<&Mask>) -> (Mask, Box<[f64]>) {
+        let shelf = &self.shelves[shelf as usize];
+        let mut mask = Mask::empty(shelf.types.len());
+        let mut prices = vec![f64::INFINITY; shelf.types.len()].into_boxed_slice();
+        for (at, kind) in shelf.types.iter().enumerate().filter(|(at, _)| wider.is_none_or(|w| w.has(*at))) {
+            if !agree(&kind.sets, sets) {
+                continue;
+            }
+            let fitting = kind.offerings.iter().filter(|o| o.available && agree(&o.sets, sets));
+            prices[at] = fitting.map(|offer| offer.price).fold(f64::INFINITY, f64::min);
+            if prices[at].is_finite() {
+                mask.set(at);
+            }
+        }
+        (mask, prices)
+    }
+
+    /// The profile narrowed by the term, or nothing when they exclude each other.
+    pub(super) fn join(&mut self, profile: ProfileId, term: TermId) -> Option<ProfileId> {
+        if let Some(known) = self.joins.get(&(profile, term)) {
+            return *known;
+        }
+        let joined = self.joined(profile, term);
+        self.joins.insert((profile, term), joined);
+        joined
+    }
+
+    fn joined(&mut self, profile: ProfileId, term: TermId) -> Option<ProfileId> {
+        let old = self.profile(profile);
+        let source = old.source;
+        let mut sets = old.sets.clone();
+        let mut changed = false;
+        for (key, wanted) in &self.terms[term.0 as usize] {
+            let (at, known) = match sets.binary_search_by_key(key, |(k, _)| *k) {
+                Ok(at) => (Ok(at), sets[at].1.clone()),
+                Err(at) => (Err(at), self.default_domain(source, *key)),
+            };
+            let met = self.universe.meet(*key, &known, wanted)?;
+            match at {
+                Ok(at) if sets[at].1 != met => {
+                    sets[at].1 = met;
+                    changed = true;
+                }
+                Err(at) if met != known => {
+                    sets.insert(at, (*key, met));
+                    changed = true;
+                }
+                _ => {}
+            }
+        }
+        if !changed {
+            return Some(profile);
+        }
+        let (types, prices) = match source {
+            Source::Node => (Mask::default(), Box::default()),
+            Source::Shelf(shelf) => self.stock(shelf, &sets, Some(&old.types)),
+        };
+        Some(self.insert(source, sets, types, prices))
+    }
+
+    /// The first key on which profile and term exclude each other: for explanations.
+    pub(super) fn conflict(&self, profile: ProfileId, term: TermId) -> Option<(KeyId, Domain, Domain)> {
+        self.sets_of(term).iter().find_map(|(key, wanted)| {
+            let offered = self.domain(profile, *key);
+            match self.universe.meet(*key, &offered, wanted) {
+                Some(_) => None,
+                None => Some((*key, wanted.clone(), offered.into_owned())),
+            }
+        })
+    }
+}
+
+/// Narrows one key of a list of sets, or names the key that then admits nothing.
+pub(super) fn narrow(sets: &mut Sets, universe: &Universe, key: KeyId, domain: &Domain) -> Result<(), KeyId> {
+    match sets.binary_search_by_key(&key, |(k, _)| *k) {
+        Ok(at) => sets[at].1 = universe.meet(key, &sets[at].1, domain).ok_or(key)?,
+        Err(_) if domain.is_empty() => return Err(key),
+        Err(at) => sets.insert(at, (key, domain.clone())),
+    }
+    Ok(())
+}
+
+/// Whether two lists of sets agree on every key that both mention.
+fn agree(a: &Sets, b: &Sets) -> bool {
+    a.iter().all(|(key, domain)| match b.binary_search_by_key(key, |(k, _)| *k) {
+        Ok(at) => domain.meets(&b[at].1),
+        Err(_) => true,
+    })
+}

@@ -1,0 +1,22 @@
+//! A planned node while it is being filled.
+
+use crate::core::facts::HostPort;
+
+use super::algebra::ProfileId;
+use super::masks::Mask;
+use super::shelf::Amounts;
+
+/// A NodeClaim to be. It keeps every instance type that holds its pods; `aim` says how full it should become.
+pub(super) struct Draft {
+    pub(super) pool: usize,
+    pub(super) profile: ProfileId,
+    pub(super) requests: Amounts,
+    /// Room beside daemons that it is meant to fill.
+    pub(super) aim: Amounts,
+    pub(super) types: Mask,
+    pub(super) ports: Vec<HostPort>,
+    /// What it takes of its pool's limits as long as all of `types` are possible.
+    pub(super) charged: Amounts,
+    /// Pods by number, in the order of their placement.
+    pub(super) pods: Vec<usize>,
+}

@@ -1,0 +1,241 @@
+//! Nodes that exist and NodeClaims that are under way, as candidates: fixed labels, and the room that is left.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::core::facts::{Claim, Effect, HostPort, Node, Owner, Taint};
+use crate::core::ids::{ClaimName, NodeName, PodUid, PoolName};
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::{Operator, Requirement};
+use crate::core::resources::Resources;
+
+use super::algebra::{ProfileId, Source, narrow};
+use super::shelf::{Amounts, Sets, add, subtract};
+use super::world::World;
+
+/// A node or a NodeClaim without one.
+pub(super) struct Host {
+    pub(super) node: Option<NodeName>,
+    pub(super) claim: Option<ClaimName>,
+    pub(super) pool: Option<PoolName>,
+    pub(super) profile: ProfileId,
+    pub(super) taints: u32,
+    pub(super) capacity: Amounts,
+    /// Allocatable less running pods, daemons still to come, and pods planned in this pass.
+    pub(super) free: Amounts,
+    /// Ports that running pods, daemons (running or to come) and pods planned in this pass take.
+    pub(super) ports: Vec<HostPort>,
+    /// Whether pods may be placed here. Nodes on their way out are kept for counting only.
+    pub(super) usable: bool,
+    initialized: bool,
+}
+
+/// A node before it is compiled.
+struct Site<'a> {
+    node: Option<&'a Node>,
+    claim: Option<&'a Claim>,
+    labels: Labels,
+    taints: Vec<Taint>,
+    capacity: Resources,
+    allocatable: Resources,
+}
+
+impl World<'_> {
+    /// Finds all candidates that are there already, initialized ones first, then by name.
+    pub(super) fn add_hosts(&mut self, batch: &FxHashSet<PodUid>) {
+        let snapshot = self.problem.snapshot;
+        let mut owner: FxHashMap<&NodeName, &Claim> = FxHashMap::default();
+        let mut waiting: Vec<&Claim> = Vec::new();
+        for claim in snapshot.claims.values() {
+            match snapshot.node_of(claim) {
+                Some(node) => {
+                    owner.insert(&node.name, claim);
+                }
+                None => waiting.push(claim),
+            }
+        }
+        let mut hosts = Vec::new();
+        for node in snapshot.nodes.values() {
+            let claim = owner.get(&node.name).copied();
+            let site = on_node(node, claim);
+            hosts.push(self.host(site, batch));
+        }
+        for claim in waiting.into_iter().filter(|claim| claim.broken.is_none()) {
+            let site = self.under_way(claim);
+            hosts.push(self.host(site, batch));
+        }
+        hosts.sort_by(|a, b| {
+            let name = |host: &Host| {
+                let claim = || host.claim.as_ref().map_or_else(String::new, ToString::to_string);
+                host.node.as_ref().map_or_else(claim, ToString::to_string)
+            };
+            (!a.initialized, a.node.is_none())
+                .cmp(&(!b.initialized, b.node.is_none()))
+                .then_with(|| name(a).cmp(&name(b)))
+        });
+        self.hosts = hosts;
+    }
+
+    fn host(&mut self, site: Site<'_>, batch: &FxHashSet<PodUid>) -> Host {
+        let problem = self.problem;
+        let Site { node, claim, labels, taints, capacity, allocatable } = site;
+        let leaving = |claim: &Claim| {
+            claim.deleting.is_some() || claim.is("InstanceTerminating") || problem.excluded.claims.contains(&claim.name)
+        };
+        let usable = !claim.is_some_and(leaving)
+            && node.is_none_or(|n| !problem.excluded.nodes.contains(&n.name) && n.deleting.is_none());
+        let profile = self.host_profile(&labels, claim.filter(|_| node.is_none()));
+        let taints = self.tolerance.taints(taints);
+        let mut free = self.dimensions.amounts(&allocatable);
+        let mut ports = Vec::new();
+        let mut running = self.zero();
+        if let Some(node) = node.filter(|_| usable) {
+            for pod in problem.snapshot.pods_on(&node.name).filter(|p| p.is_active_on_node() && !batch.contains(&p.uid))
+            {
+                let requests = self.dimensions.amounts(&pod.shape.requests);
+                subtract(&mut free, &requests);
+                ports.extend(pod.shape.host_ports.iter().cloned());
+                if pod.shape.owner == Owner::DaemonSet {
+                    add(&mut running, &requests);
+                }
+            }
+        }
+        if usable {
+            let (daemons, taken) = self.daemons_on(profile, taints);
+            for ((free, wanted), running) in free.iter_mut().zip(&daemons).zip(&running) {
+                *free = free.saturating_sub((wanted - running).max(0));
+            }
+            ports.extend(taken);
+        }
+        Host {
+            node: node.map(|n| n.name.clone()),
+            claim: claim.map(|c| c.name.clone()),
+            pool: labels.get(labels::NODEPOOL).map(|name| PoolName::from(std::sync::Arc::clone(name))),
+            profile,
+            taints,
+            capacity: self.dimensions.amounts(&capacity),
+            free,
+            ports,
+            usable,
+            initialized: node.is_some_and(|n| claim.is_none() || n.is_initialized()),
+        }
+    }
+
+    /// What the daemons that belong on such a node take of it, and their host ports.
+    fn daemons_on(&mut self, profile: ProfileId, taints: u32) -> (Amounts, Vec<HostPort>) {
+        if let Some(known) = self.daemons_on.get(&(profile, taints)) {
+            return known.clone();
+        }
+        let mut total = self.zero();
+        let mut ports = Vec::new();
+        for daemon in self.problem.snapshot.daemons.values() {
+            let tolerations = self.tolerance.tolerations(&daemon.shape.tolerations);
+            let terms = self.daemon_terms(&daemon.shape);
+            let fits = terms.iter().any(|term| self.algebra.join(profile, *term).is_some());
+            if fits && self.tolerance.tolerates(tolerations, taints, true) {
+                add(&mut total, &self.dimensions.amounts(&daemon.shape.requests));
+                ports.extend(daemon.shape.host_ports.iter().cloned());
+            }
+        }
+        self.daemons_on.insert((profile, taints), (total.clone(), ports.clone()));
+        (total, ports)
+    }
+
+    /// What the labels of a host are: those of the node, or (for a NodeClaim without one) what it says and still leaves open.
+    fn host_profile(&mut self, labels: &Labels, claim: Option<&Claim>) -> ProfileId {
+        let mut sets = Sets::new();
+        let universe = &self.algebra.universe;
+        for (key, value) in labels {
+            if let Some(key) = universe.find(key) {
+                sets.push((key, universe.value(key, value)));
+            }
+        }
+        for requirement in claim.iter().flat_map(|claim| &claim.requirements) {
+            if !labels.contains_key(&requirement.key) {
+                if let Some((key, domain)) = universe.requirement(requirement) {
+                    // A NodeClaim that contradicts itself will never become a node; it is left as it is.
+                    let _ = narrow(&mut sets, universe, key, &domain);
+                }
+            }
+        }
+        sets.sort_by_key(|(key, _)| *key);
+        sets.dedup_by_key(|(key, _)| *key);
+        self.algebra.add_profile(Source::Node, sets)
+    }
+
+    /// A NodeClaim without a node: what its status says, or else what the smallest instance type that it lists would have.
+    fn under_way<'a>(&mut self, claim: &'a Claim) -> Site<'a> {
+        let (mut capacity, mut allocatable) = (claim.capacity.clone(), claim.allocatable.clone());
+        if allocatable.is_empty() {
+            if let Some((all, some)) = self.smallest(claim) {
+                capacity = all;
+                allocatable = some;
+            } else {
+                capacity = claim.requests.clone();
+                allocatable = claim.requests.clone();
+            }
+        }
+        let mut labels = claim.labels.clone();
+        labels.insert(labels::REGISTERED.into(), "true".into());
+        labels.insert(labels::INITIALIZED.into(), "true".into());
+        Site { node: None, claim: Some(claim), labels, taints: claim.taints.clone(), capacity, allocatable }
+    }
+
+    /// Capacity and allocatable that every instance type which the NodeClaim may become has at least.
+    fn smallest(&mut self, claim: &Claim) -> Option<(Resources, Resources)> {
+        let list = self.problem.catalog.pools.get(&claim.pool()?)?;
+        let listed: Vec<&Requirement> = claim
+            .requirements
+            .iter()
+            .filter(|r| &*r.key == labels::INSTANCE_TYPE && r.operator == Operator::In)
+            .collect();
+        let mut least: Option<(Resources, Resources)> = None;
+        for kind in list.iter() {
+            let named = listed.iter().all(|r| r.values.iter().any(|v| **v == *kind.name.as_str()));
+            let allocatable = kind.allocatable();
+            if !named || !claim.requests.fits(&allocatable) {
+                continue;
+            }
+            let lower = |known: &Resources, other: &Resources| {
+                known.iter().map(|(name, milli)| (name.clone(), milli.min(other.get(name)))).collect()
+            };
+            least = Some(match least {
+                None => (kind.capacity.clone(), allocatable),
+                Some((a, b)) => (lower(&a, &kind.capacity), lower(&b, &allocatable)),
+            });
+        }
+        least
+    }
+}
+
+/// A node as Karpenter sees it: until it is initialized, taints that go away by themselves do not count, and what its status does not
+/// tell yet is taken from its NodeClaim.
+fn on_node<'a>(node: &'a Node, claim: Option<&'a Claim>) -> Site<'a> {
+    let mut labels = node.labels.clone();
+    let mut taints = node.taints.clone();
+    let (mut capacity, mut allocatable) = (node.capacity.clone(), node.allocatable.clone());
+    if node.cordoned && !taints.iter().any(|t| &*t.key == "node.kubernetes.io/unschedulable") {
+        taints.push(Taint::new("node.kubernetes.io/unschedulable", Effect::NoSchedule));
+    }
+    if let Some(claim) = claim.filter(|_| !node.is_initialized()) {
+        for (key, value) in &claim.labels {
+            labels.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+        if !node.is_registered() {
+            taints.extend(claim.taints.iter().filter(|t| !node.taints.iter().any(|n| n.matches(t))).cloned());
+        }
+        taints.retain(|taint| !taint.is_ephemeral() && !claim.startup_taints.iter().any(|s| s.matches(taint)));
+        for (seen, promised) in [(&mut capacity, &claim.capacity), (&mut allocatable, &claim.allocatable)] {
+            for (name, milli) in promised.iter() {
+                if seen.get(name) == 0 {
+                    seen.set(name.clone(), milli);
+                }
+            }
+        }
+    }
+    if claim.is_some() {
+        // While planning, nodes are seen as they will be, so that daemons which wait for these labels are counted.
+        labels.insert(labels::REGISTERED.into(), "true".into());
+        labels.insert(labels::INITIALIZED.into(), "true".into());
+    }
+    Site { node: Some(node), claim, labels, taints, capacity, allocatable }
+}

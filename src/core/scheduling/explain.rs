@@ -1,0 +1,192 @@
+//! Why a pod was refused: asked once per class, after the last round, so that it costs nothing while pods are placed.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::classes::{Class, Variant};
+use super::interner::{Domain, KeyId};
+use super::masks::Mask;
+use super::place::Wants;
+use super::reason::Reason;
+use super::solve::Run;
+use super::topology::Topo;
+
+impl Run<'_> {
+    /// All reasons, most helpful first.
+    pub(super) fn explain(&mut self, class: &Class) -> Vec<Reason> {
+        if let Some(what) = &class.shape.broken {
+            return vec![Reason::Invalid(Arc::clone(what))];
+        }
+        if let Some(key) = class.contradiction {
+            return vec![Reason::Contradiction { key: Arc::clone(&self.world.algebra.universe.key(key).name) }];
+        }
+        let mut reasons: Vec<Reason> = self.world.unusable.clone();
+        if self.world.pools.is_empty() {
+            reasons.push(Reason::NoPools);
+        }
+        // The last variant has no wishes left; earlier ones differ by alternatives of the required node affinity.
+        let Some(bare) = class.variants.last() else { return reasons };
+        let alternatives: Vec<&Variant> = class.variants.iter().filter(|v| same_wishes(v, bare)).collect();
+        for variant in alternatives {
+            let wants = self.wants(class, variant);
+            if wants.is_none() {
+                self.explain_topology(class, variant, &mut reasons);
+            }
+            for pool in 0..self.world.pools.len() {
+                let reason = self.explain_pool(class, variant, wants.as_ref(), pool);
+                if matches!(reason, Reason::Topology { .. }) {
+                    self.explain_topology(class, variant, &mut reasons);
+                }
+                reasons.push(reason);
+            }
+        }
+        reasons.sort_unstable();
+        reasons.dedup();
+        reasons
+    }
+
+    fn explain_pool(&mut self, class: &Class, variant: &Variant, wants: Option<&Wants>, pool: usize) -> Reason {
+        let name = self.world.pools[pool].fact.name.clone();
+        let (base, taints) = (self.world.pools[pool].base, self.world.pools[pool].taints);
+        if let Some(taint) = self.world.tolerance.untolerated(class.tolerations, taints, variant.ignore_soft_taints) {
+            return Reason::Taint { pool: name, taint: taint.clone() };
+        }
+        let Some(joined) = self.world.algebra.join(base, variant.term) else {
+            let (key, wanted, offered) =
+                self.world.algebra.conflict(base, variant.term).expect("a join fails on some key only");
+            return Reason::Requirement {
+                pool: name,
+                key: Arc::clone(&self.world.algebra.universe.key(key).name),
+                wanted: self.text(key, &wanted),
+                offered: self.text(key, &offered),
+            };
+        };
+        let types = self.world.algebra.profile(joined).types.clone();
+        if types.is_empty() {
+            return self.explain_no_types(pool, joined);
+        }
+        let holding = self.world.holding(pool, &types, &class.requests, &class.shape.host_ports);
+        if holding.is_empty() {
+            return self.explain_size(class, pool, &types);
+        }
+        let allowed = self.world.within_limits(pool, &holding);
+        if allowed.is_empty() {
+            return self.explain_limit(pool, &holding);
+        }
+        if let Err((key, wanted, found)) = self.world.variety(pool, joined, &allowed) {
+            let key = Arc::clone(&self.world.algebra.universe.key(key).name);
+            return Reason::MinValues { pool: name, key, wanted, found };
+        }
+        match wants.map(|wants| self.settle(pool, joined, &allowed, class, wants)) {
+            // The pool itself would do; what is missing is a legal domain.
+            Some(Some(_)) | Some(None) | None => Reason::Topology { pool: name },
+        }
+    }
+
+    fn explain_no_types(&self, pool: usize, joined: super::algebra::ProfileId) -> Reason {
+        let site = &self.world.pools[pool];
+        let sets = &self.world.algebra.profile(joined).sets;
+        let agrees = |kind: &super::shelf::Type| {
+            kind.sets.iter().all(|(key, domain)| sets.iter().all(|(k, d)| k != key || d.meets(domain)))
+        };
+        let types = self.world.algebra.shelves[site.shelf].types.iter().filter(|kind| agrees(kind)).count();
+        let pool = site.fact.name.clone();
+        if types == 0 { Reason::NoMatchingType { pool } } else { Reason::NoOffering { pool, types } }
+    }
+
+    fn explain_size(&self, class: &Class, pool: usize, types: &Mask) -> Reason {
+        let site = &self.world.pools[pool];
+        let name = site.fact.name.clone();
+        if !self.world.holding(pool, types, &class.requests, &[]).is_empty() {
+            let taken = site.groups.iter().find_map(|g| super::ports::first_taken(&class.shape.host_ports, &g.ports));
+            if let Some(port) = taken {
+                return Reason::HostPort { pool: name, port: port.port };
+            }
+        }
+        let shelf = &self.world.algebra.shelves[site.shelf];
+        for (at, resource) in self.world.dimensions.0.iter().enumerate().filter(|(at, _)| class.requests[*at] > 0) {
+            let room = |kind: usize| {
+                let overhead = site.groups.iter().find(|g| g.types.has(kind)).map_or(0, |g| g.overhead[at]);
+                (shelf.types[kind].allocatable[at], overhead)
+            };
+            let best = types.bits().map(room).max_by_key(|(has, daemons)| has - daemons).unwrap_or((0, 0));
+            let wanted = class.requests[at].saturating_add(best.1);
+            if wanted > best.0 {
+                return Reason::TooLarge { pool: name, resource: resource.clone(), wanted, most: best.0 };
+            }
+        }
+        Reason::NoTypeHolds { pool: name }
+    }
+
+    fn explain_limit(&self, pool: usize, holding: &Mask) -> Reason {
+        let site = &self.world.pools[pool];
+        let name = site.fact.name.clone();
+        if let Some(nodes) = site.room.nodes.filter(|nodes| *nodes <= 0) {
+            let resource = crate::core::resources::ResourceName::nodes();
+            return Reason::Limit { pool: name, resource, left: nodes.saturating_mul(1000) };
+        }
+        let shelf = &self.world.algebra.shelves[site.shelf];
+        let short = self.world.dimensions.0.iter().enumerate().find_map(|(at, resource)| {
+            let left = site.room.resources[at]?;
+            holding.bits().all(|kind| shelf.types[kind].capacity[at] > left).then(|| (resource.clone(), left))
+        });
+        match short {
+            Some((resource, left)) => Reason::Limit { pool: name, resource, left },
+            None => Reason::NoTypeHolds { pool: name },
+        }
+    }
+
+    fn explain_topology(&self, class: &Class, variant: &Variant, reasons: &mut Vec<Reason>) {
+        let counters = &self.world.counters;
+        for spread in &variant.spreads {
+            let Topo::Key(key) = spread.topo else { continue };
+            let mut counts = String::new();
+            for value in spread.domains.bits().take(10) {
+                let name = &self.world.algebra.universe.key(key).values[value];
+                let _ = write!(
+                    counts,
+                    "{}{name}={}",
+                    if counts.is_empty() { "" } else { ", " },
+                    counters.get(spread.counter).in_domain(value)
+                );
+            }
+            if counts.is_empty() {
+                counts.push_str("no node could have such a label");
+            }
+            reasons.push(Reason::Spread {
+                key: self.name(spread.topo),
+                max_skew: spread.max_skew,
+                counts: counts.into(),
+            });
+        }
+        for affinity in &variant.affinities {
+            let keys: Vec<Arc<str>> = affinity.counters.iter().map(|(topo, _)| self.name(*topo)).collect();
+            reasons.push(Reason::Affinity { key: keys.join(" and ").into() });
+        }
+        reasons.extend(variant.apart.iter().map(|(topo, _)| Reason::AntiAffinity { key: self.name(*topo) }));
+        let repelling = class.repelled.iter().filter(|(_, id)| counters.get(*id).total > 0);
+        reasons.extend(repelling.map(|(topo, _)| Reason::Repelled { key: self.name(*topo) }));
+    }
+
+    fn name(&self, topo: Topo) -> Arc<str> {
+        match topo {
+            Topo::Host => crate::core::labels::HOSTNAME.into(),
+            Topo::Key(key) => Arc::clone(&self.world.algebra.universe.key(key).name),
+        }
+    }
+
+    fn text(&self, key: KeyId, domain: &Domain) -> Arc<str> {
+        let lines = self.world.algebra.universe.written(key, domain, None);
+        let texts: Vec<String> =
+            lines.iter().map(|line| crate::core::requirements::ValueSet::from_written(line).to_string()).collect();
+        texts.join(" and ").into()
+    }
+}
+
+/// Whether two variants differ by their term only.
+fn same_wishes(a: &Variant, b: &Variant) -> bool {
+    a.spreads.len() == b.spreads.len()
+        && a.affinities.len() == b.affinities.len()
+        && a.apart.len() == b.apart.len()
+        && a.ignore_soft_taints == b.ignore_soft_taints
+}

@@ -1,0 +1,173 @@
+//! From a filled draft to a NodeClaim that leaves whoever writes it no choice.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::core::facts::ClaimDraft;
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::{Operator, Requirement};
+use crate::core::resources::Resources;
+
+use super::draft::Draft;
+use super::interner::{Domain, KeyId, Rest};
+use super::masks::Mask;
+use super::name::Names;
+use super::plan::PlannedClaim;
+use super::reason::Reason;
+use super::shelf::Amounts;
+use super::world::World;
+
+/// The NodeClaim of a draft.
+pub(super) fn finished(world: &World<'_>, draft: &Draft, names: &mut Names<'_>) -> Result<PlannedClaim, Reason> {
+    let site = &world.pools[draft.pool];
+    let shelf = &world.algebra.shelves[site.shelf];
+    let profile = world.algebra.profile(draft.profile);
+    let listed = listed(world, draft)?;
+    let fact = &site.fact;
+
+    let mut pods_total = Resources::new();
+    for pod in &draft.pods {
+        pods_total.add(&world.pods[*pod].shape.requests);
+    }
+    let overhead = least_overhead(world, draft, &listed);
+    for (name, milli) in world.dimensions.0.iter().zip(&overhead).filter(|(_, milli)| **milli > 0) {
+        pods_total.set(name.clone(), pods_total.get(name).saturating_add(*milli));
+    }
+
+    let mut labels = fact.template.labels.clone();
+    labels.insert(labels::NODEPOOL.into(), fact.name.as_str().into());
+    labels.insert(fact.template.class.label().into(), Arc::clone(&fact.template.class.name));
+    labels.extend(custom_labels(world, &profile.sets));
+    let mut annotations = fact.template.annotations.clone();
+    annotations.insert(labels::NODEPOOL_HASH.into(), Arc::clone(&fact.hash));
+    annotations.insert(labels::NODEPOOL_HASH_VERSION.into(), labels::HASH_VERSION.into());
+
+    let claim = ClaimDraft {
+        name: names.name(&fact.name),
+        pool: fact.name.clone(),
+        pool_uid: fact.uid.clone(),
+        labels,
+        annotations,
+        requirements: requirements(world, draft, &listed),
+        requests: pods_total,
+        taints: fact.template.taints.clone(),
+        startup_taints: fact.template.startup_taints.clone(),
+        class: fact.template.class.clone(),
+        termination_grace: fact.template.termination_grace,
+        expire_after: fact.template.expire_after,
+    };
+    Ok(PlannedClaim {
+        draft: claim,
+        pods: draft.pods.iter().map(|pod| Arc::clone(&world.pods[*pod])).collect(),
+        instance_types: listed.iter().map(|at| shelf.types[*at].fact.name.clone()).collect(),
+        price: listed.iter().map(|at| profile.prices[*at]).fold(f64::INFINITY, f64::min),
+    })
+}
+
+/// The instance types to list: cheapest first, at most so many, and with the variety that the pool asks for.
+fn listed(world: &World<'_>, draft: &Draft) -> Result<Vec<usize>, Reason> {
+    let site = &world.pools[draft.pool];
+    let prices = &world.algebra.profile(draft.profile).prices;
+    let mut all: Vec<usize> = draft.types.bits().collect();
+    all.sort_by(|a, b| prices[*a].total_cmp(&prices[*b]).then(a.cmp(b)));
+    let most = world.problem.settings.max_instance_types.max(1);
+    let mut chosen = Mask::empty(world.algebra.shelves[site.shelf].types.len());
+    // Where the cheapest alone lack variety, types that add a value come first.
+    let short = {
+        let mut first = chosen.clone();
+        all.iter().take(most).for_each(|at| first.set(*at));
+        world.variety(draft.pool, draft.profile, &first).is_err()
+    };
+    if short {
+        for (key, least) in &site.min_values {
+            for at in &all {
+                let before = world.values_of(site.shelf, draft.profile, &chosen, *key).count();
+                if before >= *least as usize {
+                    break;
+                }
+                let mut with = chosen.clone();
+                with.set(*at);
+                if world.values_of(site.shelf, draft.profile, &with, *key).count() > before {
+                    chosen = with;
+                }
+            }
+        }
+    }
+    for at in &all {
+        if chosen.count() >= most {
+            break;
+        }
+        chosen.set(*at);
+    }
+    if let Err((key, wanted, found)) = world.variety(draft.pool, draft.profile, &chosen) {
+        let key = Arc::clone(&world.algebra.universe.key(key).name);
+        return Err(Reason::MinValues { pool: site.fact.name.clone(), key, wanted, found });
+    }
+    all.retain(|at| chosen.has(*at));
+    all.truncate(most);
+    Ok(all)
+}
+
+/// What daemons take at least on any of the listed types.
+fn least_overhead(world: &World<'_>, draft: &Draft, listed: &[usize]) -> Amounts {
+    let groups = world.pools[draft.pool].groups.iter().filter(|group| listed.iter().any(|at| group.types.has(*at)));
+    groups
+        .map(|group| group.overhead.clone())
+        .reduce(|a, b| a.iter().zip(&b).map(|(a, b)| *a.min(b)).collect())
+        .unwrap_or_else(|| world.zero())
+}
+
+/// Custom labels that the requirements leave to the node: each gets one value, always the same.
+fn custom_labels(world: &World<'_>, sets: &[(KeyId, Domain)]) -> Labels {
+    let universe = &world.algebra.universe;
+    let mut labels = Labels::new();
+    for (key, domain) in sets.iter().filter(|(key, _)| !universe.key(*key).open) {
+        let name = &universe.key(*key).name;
+        if matches!(&**name, labels::HOSTNAME | labels::REGISTERED | labels::INITIALIZED) {
+            continue;
+        }
+        if let Some(value) = domain.bits.first() {
+            labels.insert(Arc::clone(name), Arc::clone(&universe.key(*key).values[value]));
+        } else if let Rest::Within(low, _) = domain.rest {
+            labels.insert(Arc::clone(name), low.max(0).to_string().into());
+        }
+    }
+    labels
+}
+
+/// `spec.requirements`: all that the draft came to require, the listed types, and the capacity types in which they can be had.
+fn requirements(world: &World<'_>, draft: &Draft, listed: &[usize]) -> Vec<Requirement> {
+    let universe = &world.algebra.universe;
+    let site = &world.pools[draft.pool];
+    let shelf = &world.algebra.shelves[site.shelf];
+    let profile = world.algebra.profile(draft.profile);
+    let min_values: BTreeMap<KeyId, u32> = site.min_values.iter().copied().collect();
+    let least = |key: &str| universe.find(key).and_then(|key| min_values.get(&key)).copied();
+    let mut all: BTreeMap<Arc<str>, Vec<Requirement>> = BTreeMap::new();
+    for (key, domain) in &profile.sets {
+        let name = Arc::clone(&universe.key(*key).name);
+        if !matches!(&*name, labels::HOSTNAME | labels::REGISTERED | labels::INITIALIZED) {
+            all.insert(name, universe.written(*key, domain, min_values.get(key).copied()));
+        }
+    }
+    let names = listed.iter().map(|at| Arc::<str>::from(shelf.types[*at].fact.name.as_str()));
+    let types = Requirement::new(labels::INSTANCE_TYPE, Operator::In, names);
+    all.insert(labels::INSTANCE_TYPE.into(), vec![Requirement { min_values: least(labels::INSTANCE_TYPE), ..types }]);
+
+    let offered = |sets: &[(KeyId, Domain)]| {
+        sets.iter().all(|(key, domain)| profile.sets.iter().all(|(k, d)| k != key || d.meets(domain)))
+    };
+    let mut capacity_types: Vec<Arc<str>> = listed
+        .iter()
+        .flat_map(|at| shelf.types[*at].offerings.iter().zip(&shelf.types[*at].fact.offerings))
+        .filter(|(offer, _)| offer.available && offered(&offer.sets))
+        .filter_map(|(_, fact)| fact.capacity_type().cloned())
+        .collect();
+    capacity_types.sort_unstable();
+    capacity_types.dedup();
+    if !capacity_types.is_empty() {
+        let one = Requirement::new(labels::CAPACITY_TYPE, Operator::In, capacity_types);
+        all.insert(labels::CAPACITY_TYPE.into(), vec![Requirement { min_values: least(labels::CAPACITY_TYPE), ..one }]);
+    }
+    all.into_values().flatten().collect()
+}

@@ -1,0 +1,278 @@
+//! May this pod go there, and what would the candidate's labels then be?
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::core::facts::HostPort;
+
+use super::algebra::ProfileId;
+use super::classes::{Class, Variant};
+use super::interner::KeyId;
+use super::masks::Mask;
+use super::ports;
+use super::shelf::fits;
+use super::solve::Run;
+use super::topology::{CounterId, Topo};
+
+/// The domains of one key that constraints allow.
+pub(super) struct Allowed {
+    pub(super) key: KeyId,
+    pub(super) values: Mask,
+    /// Whether a node without the label is all right.
+    pub(super) absent: bool,
+    /// Emptier domains of this counter are preferred.
+    pub(super) rank: Option<CounterId>,
+}
+
+/// What the topology allows a pod at this moment.
+pub(super) type Wants = SmallVec<[Allowed; 2]>;
+
+/// Why not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refused {
+    /// Not in this run any more.
+    Forever,
+    /// Perhaps after other pods have been placed.
+    ForNow,
+}
+
+impl Run<'_> {
+    /// The domains that the constraints of a variant leave, or nothing when one leaves none.
+    pub(super) fn wants(&self, class: &Class, variant: &Variant) -> Option<Wants> {
+        let mut wants = Wants::new();
+        let counters = &self.world.counters;
+        for spread in &variant.spreads {
+            let Topo::Key(key) = spread.topo else { continue };
+            let counter = counters.get(spread.counter);
+            let known = spread.domains.count();
+            let least = if known < spread.min_domains {
+                0
+            } else {
+                spread.domains.bits().map(|value| counter.in_domain(value)).min().unwrap_or(0)
+            };
+            let mut values = Mask::empty(self.world.algebra.universe.key(key).values.len());
+            for value in spread.domains.bits() {
+                if counter.in_domain(value) + spread.own <= least + spread.max_skew {
+                    values.set(value);
+                }
+            }
+            also(&mut wants, Allowed { key, values, absent: false, rank: Some(spread.counter) })?;
+        }
+        for affinity in &variant.affinities {
+            let first = affinity.own && affinity.counters.iter().all(|(_, id)| counters.get(*id).total == 0);
+            for (topo, id) in &affinity.counters {
+                let Topo::Key(key) = topo else { continue };
+                let values = if first {
+                    Mask::full(self.world.algebra.universe.key(*key).values.len())
+                } else {
+                    counters.get(*id).domains(true)
+                };
+                also(&mut wants, Allowed { key: *key, values, absent: false, rank: None })?;
+            }
+        }
+        for (topo, id) in variant.apart.iter().chain(&class.repelled) {
+            let Topo::Key(key) = topo else { continue };
+            let values = counters.get(*id).domains(false);
+            also(&mut wants, Allowed { key: *key, values, absent: true, rank: None })?;
+        }
+        Some(wants)
+    }
+
+    /// Whether the constraints per node allow another such pod on this one.
+    pub(super) fn host_allows(&self, class: &Class, variant: &Variant, host: u32) -> Result<(), Refused> {
+        let counters = &self.world.counters;
+        for (topo, id) in variant.apart.iter().chain(&class.repelled) {
+            if *topo == Topo::Host && counters.get(*id).on_host(host) > 0 {
+                return Err(Refused::Forever);
+            }
+        }
+        for spread in variant.spreads.iter().filter(|s| s.topo == Topo::Host) {
+            if counters.get(spread.counter).on_host(host) + spread.own > spread.max_skew {
+                return Err(Refused::Forever);
+            }
+        }
+        for affinity in &variant.affinities {
+            let mut hosts = affinity.counters.iter().filter(|(topo, _)| *topo == Topo::Host).peekable();
+            if hosts.peek().is_none() {
+                continue;
+            }
+            let first = affinity.own && affinity.counters.iter().all(|(_, id)| counters.get(*id).total == 0);
+            if !first && hosts.any(|(_, id)| counters.get(*id).on_host(host) == 0) {
+                return Err(Refused::ForNow);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a pod may go to a node that is there; nothing of the node can be narrowed any more.
+    pub(super) fn try_host(
+        &mut self,
+        at: usize,
+        class: &Class,
+        variant: &Variant,
+        wants: &Wants,
+    ) -> Result<(), Refused> {
+        let host = &self.world.hosts[at];
+        let (profile, taints) = (host.profile, host.taints);
+        if !host.usable
+            || !fits(&class.requests, &host.free)
+            || ports::first_taken(&class.shape.host_ports, &host.ports).is_some()
+        {
+            return Err(Refused::Forever);
+        }
+        if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints)
+            || self.world.algebra.join(profile, variant.term) != Some(profile)
+        {
+            return Err(Refused::Forever);
+        }
+        self.host_allows(class, variant, super::interner::number(at))?;
+        for key in &class.pins {
+            let domain = self.world.algebra.domain(profile, *key);
+            if !domain.is_settled() {
+                return Err(Refused::Forever);
+            }
+            if let Some(want) = wants.iter().find(|w| w.key == *key) {
+                if !(domain.absent && want.absent || domain.bits.meets(&want.values)) {
+                    return Err(Refused::ForNow);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a pod may join a planned node; the answer is what its labels and types would then be.
+    pub(super) fn try_draft(
+        &mut self,
+        at: usize,
+        class: &Class,
+        variant: &Variant,
+        wants: &Wants,
+        beyond_aim: bool,
+    ) -> Result<(ProfileId, Mask), Refused> {
+        let draft = &self.drafts[at];
+        let (pool, profile) = (draft.pool, draft.profile);
+        let requests = super::choose::sum(&draft.requests, &class.requests);
+        if !beyond_aim && !fits(&requests, &draft.aim) {
+            return Err(Refused::Forever);
+        }
+        if ports::first_taken(&class.shape.host_ports, &draft.ports).is_some() {
+            return Err(Refused::Forever);
+        }
+        let taints = self.world.pools[pool].taints;
+        if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints) {
+            return Err(Refused::Forever);
+        }
+        let host = self.host_of_draft(at);
+        self.host_allows(class, variant, host)?;
+        let joined = self.world.algebra.join(profile, variant.term).ok_or(Refused::Forever)?;
+        let types = draft.types_for(joined, self);
+        let ports: Arc<[HostPort]> = self.drafts[at].ports.iter().chain(&class.shape.host_ports).cloned().collect();
+        let holding = self.world.holding(pool, &types, &requests, &ports);
+        if holding.is_empty() {
+            return Err(Refused::Forever);
+        }
+        self.settle(pool, joined, &holding, class, wants).ok_or(Refused::ForNow)
+    }
+
+    /// Pins every key that a constraint looks at. `types` are those that would hold the pods.
+    pub(super) fn settle(
+        &mut self,
+        pool: usize,
+        profile: ProfileId,
+        types: &Mask,
+        class: &Class,
+        wants: &Wants,
+    ) -> Option<(ProfileId, Mask)> {
+        let taints = self.world.pools[pool].taints;
+        let mut profile = profile;
+        // A spread that looks at some nodes only must know whether it looks at this one: it is narrowed until it does.
+        for id in &class.touches {
+            let Some(filter) = self.world.counters.get(*id).filter else { continue };
+            let filter = self.world.counters.filter_of(filter).clone();
+            if self.world.looks_at(&filter, profile, taints) {
+                continue;
+            }
+            for term in filter.terms.iter().flatten() {
+                let Some(inside) = self.world.algebra.join(profile, *term) else { continue };
+                if self.still(pool, inside, types).is_some() {
+                    profile = inside;
+                    break;
+                }
+            }
+        }
+        for key in &class.pins {
+            profile = self.pin(pool, profile, types, *key, wants.iter().find(|w| w.key == *key))?;
+        }
+        let left = self.still(pool, profile, types)?;
+        Some((profile, left))
+    }
+
+    /// Settles one key: on the emptiest allowed domain, then the cheapest, then the first by name.
+    fn pin(
+        &mut self,
+        pool: usize,
+        profile: ProfileId,
+        types: &Mask,
+        key: KeyId,
+        want: Option<&Allowed>,
+    ) -> Option<ProfileId> {
+        let domain = self.world.algebra.domain(profile, key).into_owned();
+        if domain.is_settled() {
+            let fine = want.is_none_or(|w| (domain.absent && w.absent) || domain.bits.meets(&w.values));
+            return fine.then_some(profile);
+        }
+        let mut values = domain.bits.clone();
+        if let Some(want) = want {
+            values.and(&want.values);
+        }
+        let rank = want.and_then(|w| w.rank);
+        let mut choices: SmallVec<[(u32, f64, ProfileId); 4]> = SmallVec::new();
+        for value in values.bits() {
+            let term = self.world.algebra.pin(key, Some(value));
+            let Some(pinned) = self.world.algebra.join(profile, term) else { continue };
+            let Some(left) = self.still(pool, pinned, types) else { continue };
+            let count = rank.map_or(0, |id| self.world.counters.get(id).in_domain(value));
+            let prices = &self.world.algebra.profile(pinned).prices;
+            let price = left.bits().map(|at| prices[at]).fold(f64::INFINITY, f64::min);
+            choices.push((count, price, pinned));
+        }
+        let best = choices.into_iter().min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        if let Some((_, _, pinned)) = best {
+            return Some(pinned);
+        }
+        if domain.absent && want.is_none_or(|w| w.absent) {
+            let term = self.world.algebra.pin(key, None);
+            return self.world.algebra.join(profile, term).filter(|p| self.still(pool, *p, types).is_some());
+        }
+        None
+    }
+
+    /// The types that a narrower profile leaves, if they are enough.
+    pub(super) fn still(&self, pool: usize, profile: ProfileId, types: &Mask) -> Option<Mask> {
+        let mut left = types.clone();
+        left.and(&self.world.algebra.profile(profile).types);
+        if left.is_empty() || self.world.variety(pool, profile, &left).is_err() { None } else { Some(left) }
+    }
+}
+
+impl super::draft::Draft {
+    fn types_for(&self, profile: ProfileId, run: &Run<'_>) -> Mask {
+        let mut types = self.types.clone();
+        types.and(&run.world.algebra.profile(profile).types);
+        types
+    }
+}
+
+/// Adds what one constraint allows; nothing when no domain is left.
+fn also(wants: &mut Wants, more: Allowed) -> Option<()> {
+    match wants.iter_mut().find(|known| known.key == more.key) {
+        Some(known) => {
+            known.values.and(&more.values);
+            known.absent &= more.absent;
+            known.rank = known.rank.or(more.rank);
+        }
+        None => wants.push(more),
+    }
+    wants.iter().all(|known| known.absent || !known.values.is_empty()).then_some(())
+}

@@ -1,0 +1,257 @@
+//! NodePools in dense form: what their nodes' labels may be, what their daemons take of each instance type, and what their limits leave.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::core::facts::{HostPort, Pool};
+use crate::core::labels;
+use crate::core::requirements::{Requirement, Requirements, ValueSet};
+use crate::core::resources::ResourceName;
+
+use super::algebra::{ProfileId, Source, narrow};
+use super::interner::KeyId;
+use super::masks::Mask;
+use super::ports;
+use super::reason::Reason;
+use super::shelf::{Amounts, Sets, add, subtract};
+use super::world::World;
+
+/// Instance types that carry the same daemons.
+pub(super) struct DaemonGroup {
+    pub(super) types: Mask,
+    pub(super) overhead: Amounts,
+    pub(super) ports: Vec<HostPort>,
+}
+
+/// What a pool's limits leave within a pass.
+pub(super) struct Room {
+    /// Per resource of the problem; nothing where there is no limit.
+    pub(super) resources: Vec<Option<i64>>,
+    /// Nodes, in whole numbers.
+    pub(super) nodes: Option<i64>,
+}
+
+/// A pool that nodes can be made from.
+pub(super) struct PoolSite {
+    pub(super) fact: Arc<Pool>,
+    pub(super) shelf: usize,
+    pub(super) base: ProfileId,
+    pub(super) taints: u32,
+    pub(super) groups: Vec<DaemonGroup>,
+    pub(super) room: Room,
+    pub(super) min_values: Vec<(KeyId, u32)>,
+}
+
+/// The label of the NodeClass, and labels that a node of this pool will have.
+pub(super) fn template(pool: &Pool) -> Requirements {
+    let mut all = Requirements::from_written(&pool.template.requirements);
+    all.add_all(&Requirements::from_labels(&pool.template.labels));
+    all.add(&labels::NODEPOOL.into(), &ValueSet::of([pool.name.as_str()]));
+    all.add(&pool.template.class.label().into(), &ValueSet::of([Arc::clone(&pool.template.class.name)]));
+    // Only while planning, so that daemons which wait for these labels are counted.
+    all.add(&labels::REGISTERED.into(), &ValueSet::of(["true"]));
+    all.add(&labels::INITIALIZED.into(), &ValueSet::of(["true"]));
+    all
+}
+
+impl World<'_> {
+    /// Makes a pool usable, or notes why it is not.
+    pub(super) fn open_pool(&mut self, pool: &Arc<Pool>, shelf: usize) {
+        // The written lines rather than the folded sets: a NotIn beside an Exists must keep "may not be absent".
+        let fixed: Vec<Requirement> = template(pool)
+            .iter()
+            .filter(|(key, set)| set.single().is_some() && !pool.template.requirements.iter().any(|r| r.key == **key))
+            .flat_map(|(key, set)| set.to_written(key))
+            .collect();
+        let labelled = Requirements::from_labels(&pool.template.labels).to_written();
+        let mut sets = Sets::new();
+        for (key, domain) in pool
+            .template
+            .requirements
+            .iter()
+            .chain(&fixed)
+            .chain(&labelled)
+            .filter_map(|r| self.algebra.universe.requirement(r))
+        {
+            if let Err(key) = narrow(&mut sets, &self.algebra.universe, key, &domain) {
+                let key = Arc::clone(&self.algebra.universe.key(key).name);
+                self.unusable.push(Reason::PoolContradiction { pool: pool.name.clone(), key });
+                return;
+            }
+        }
+        let base = self.algebra.add_profile(Source::Shelf(super::interner::number(shelf)), sets);
+        if self.algebra.profile(base).types.is_empty() {
+            self.unusable.push(Reason::NoTypes { pool: pool.name.clone() });
+            return;
+        }
+        let mut min_values: BTreeMap<KeyId, u32> = BTreeMap::new();
+        for requirement in &pool.template.requirements {
+            if let (Some(key), Some(least)) = (self.algebra.universe.find(&requirement.key), requirement.min_values) {
+                let known = min_values.entry(key).or_default();
+                *known = least.max(*known);
+            }
+        }
+        let taints = self.tolerance.taints(pool.template.taints.clone());
+        let groups = self.daemon_groups(base, taints, shelf);
+        let limit = |name: &ResourceName| pool.limits.mentioned(name);
+        let room = Room {
+            resources: self.dimensions.0.iter().map(limit).collect(),
+            nodes: limit(&ResourceName::nodes()).map(|milli| milli.div_euclid(1000)),
+        };
+        let min_values = min_values.into_iter().collect();
+        self.pools.push(PoolSite { fact: Arc::clone(pool), shelf, base, taints, groups, room, min_values });
+    }
+
+    /// Instance types grouped by the daemons that they would carry.
+    fn daemon_groups(&mut self, base: ProfileId, taints: u32, shelf: usize) -> Vec<DaemonGroup> {
+        let count = self.algebra.shelves[shelf].types.len();
+        let mut carried: Vec<Vec<usize>> = vec![Vec::new(); count];
+        let daemons: Vec<_> = self.problem.snapshot.daemons.values().cloned().collect();
+        for (which, daemon) in daemons.iter().enumerate() {
+            let tolerations = self.tolerance.tolerations(&daemon.shape.tolerations);
+            if !self.tolerance.tolerates(tolerations, taints, true) {
+                continue;
+            }
+            let mut types = Mask::empty(count);
+            for term in self.daemon_terms(&daemon.shape) {
+                if let Some(profile) = self.algebra.join(base, term) {
+                    types.or(&self.algebra.profile(profile).types);
+                }
+            }
+            for at in types.bits() {
+                carried[at].push(which);
+            }
+        }
+        let mut groups: BTreeMap<Vec<usize>, Mask> = BTreeMap::new();
+        for (at, which) in carried.into_iter().enumerate() {
+            groups.entry(which).or_insert_with(|| Mask::empty(count)).set(at);
+        }
+        groups
+            .into_iter()
+            .map(|(which, types)| {
+                let mut overhead = self.zero();
+                let mut ports = Vec::new();
+                for daemon in which.iter().map(|at| &daemons[*at]) {
+                    add(&mut overhead, &self.dimensions.amounts(&daemon.shape.requests));
+                    ports.extend(daemon.shape.host_ports.iter().cloned());
+                }
+                DaemonGroup { types, overhead, ports }
+            })
+            .collect()
+    }
+
+    /// The alternatives of a daemon's required node affinity.
+    pub(super) fn daemon_terms(&mut self, shape: &crate::core::facts::PodShape) -> Vec<super::algebra::TermId> {
+        if shape.node_affinity.required.is_empty() {
+            return self.algebra.term(&shape.node_selector, &[]).into_iter().collect();
+        }
+        shape.node_affinity.required.iter().filter_map(|t| self.algebra.term(&shape.node_selector, t).ok()).collect()
+    }
+
+    /// Takes what the pools' nodes and NodeClaims have from their limits.
+    pub(super) fn charge_limits(&mut self) {
+        for host in self.hosts.iter().filter(|host| host.usable) {
+            let Some(pool) = host.pool.as_ref().and_then(|p| self.pools.iter_mut().find(|site| site.fact.name == *p))
+            else {
+                continue;
+            };
+            pool.room.charge(&host.capacity, 1);
+        }
+    }
+
+    /// The types of `mask` that hold `requests` beside their daemons, without taking a daemon's host port.
+    pub(super) fn holding(&self, pool: usize, mask: &Mask, requests: &[i64], wanted: &[HostPort]) -> Mask {
+        let site = &self.pools[pool];
+        let shelf = &self.algebra.shelves[site.shelf];
+        let mut all = Mask::empty(shelf.types.len());
+        for group in site.groups.iter().filter(|group| group.types.meets(mask)) {
+            if ports::first_taken(wanted, &group.ports).is_some() {
+                continue;
+            }
+            let mut need = group.overhead.clone();
+            add(&mut need, requests);
+            let mut types = shelf.with_room(&need);
+            types.and(&group.types);
+            all.or(&types);
+        }
+        all.and(mask);
+        all
+    }
+
+    /// The types of `mask` whose capacity the pool's limits still allow.
+    pub(super) fn within_limits(&self, pool: usize, mask: &Mask) -> Mask {
+        let site = &self.pools[pool];
+        let mut allowed = mask.clone();
+        if site.room.nodes.is_some_and(|nodes| nodes <= 0) {
+            return Mask::empty(self.algebra.shelves[site.shelf].types.len());
+        }
+        if site.room.resources.iter().all(Option::is_none) {
+            return allowed;
+        }
+        for at in mask.bits() {
+            let capacity = &self.algebra.shelves[site.shelf].types[at].capacity;
+            if site.room.resources.iter().zip(capacity).any(|(room, has)| room.is_some_and(|room| *has > room)) {
+                allowed.clear(at);
+            }
+        }
+        allowed
+    }
+
+    /// Whether the types of `mask` offer as many different values as the pool asks for; else the key, what is asked, and what there is.
+    pub(super) fn variety(&self, pool: usize, profile: ProfileId, mask: &Mask) -> Result<(), (KeyId, u32, u32)> {
+        let site = &self.pools[pool];
+        for (key, least) in &site.min_values {
+            let found = self.values_of(site.shelf, profile, mask, *key).count();
+            if found < *least as usize {
+                return Err((*key, *least, super::interner::number(found)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of a key that types of `mask` have and the profile allows.
+    pub(super) fn values_of(&self, shelf: usize, profile: ProfileId, mask: &Mask, key: KeyId) -> Mask {
+        let mut values = Mask::empty(self.algebra.universe.key(key).values.len());
+        for at in mask.bits() {
+            let kind = &self.algebra.shelves[shelf].types[at];
+            if let Some((_, domain)) = kind.sets.iter().find(|(k, _)| *k == key) {
+                values.or(&domain.bits);
+            }
+        }
+        values.and(&self.algebra.domain(profile, key).bits);
+        values
+    }
+
+    /// The largest capacity among the types of `mask`: what a NodeClaim that lists them may come to use of the limits.
+    pub(super) fn largest(&self, pool: usize, mask: &Mask) -> Amounts {
+        let mut most = self.zero();
+        for at in mask.bits() {
+            for (most, has) in most.iter_mut().zip(&self.algebra.shelves[self.pools[pool].shelf].types[at].capacity) {
+                *most = (*most).max(*has);
+            }
+        }
+        most
+    }
+}
+
+impl Room {
+    pub(super) fn charge(&mut self, capacity: &[i64], nodes: i64) {
+        for (room, has) in self.resources.iter_mut().zip(capacity) {
+            if let Some(room) = room {
+                *room = room.saturating_sub(*has);
+            }
+        }
+        self.nodes = self.nodes.map(|n| n.saturating_sub(nodes));
+    }
+
+    /// Charges less than before: the NodeClaim lost some of its larger types.
+    pub(super) fn refund(&mut self, before: &[i64], now: &[i64]) {
+        let mut less: Amounts = before.into();
+        subtract(&mut less, now);
+        for (room, less) in self.resources.iter_mut().zip(&less) {
+            if let Some(room) = room {
+                *room = room.saturating_add(*less);
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Instance types in dense form: requirements as bits, offerings side by side, and sorted thresholds that answer "which types have
+//! room for this" with one search and one AND per resource.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::core::facts::InstanceType;
+use crate::core::resources::{ResourceName, Resources};
+
+use super::interner::{Domain, KeyId, Universe};
+use super::masks::Mask;
+
+/// Amounts in thousandths, one per resource of the problem.
+pub(super) type Amounts = SmallVec<[i64; 4]>;
+
+/// The resources that the problem speaks of, in order of name.
+pub(super) struct Dimensions(pub(super) Vec<ResourceName>);
+
+impl Dimensions {
+    pub(super) fn amounts(&self, resources: &Resources) -> Amounts {
+        self.0.iter().map(|name| resources.get(name)).collect()
+    }
+
+    pub(super) fn zero(&self) -> Amounts {
+        SmallVec::from_elem(0, self.0.len())
+    }
+
+    pub(super) fn at(&self, name: &ResourceName) -> Option<usize> {
+        self.0.binary_search(name).ok()
+    }
+}
+
+/// Whether `need` fits into `room`. What is not needed may be short.
+pub(super) fn fits(need: &[i64], room: &[i64]) -> bool {
+    need.iter().zip(room).all(|(need, room)| *need <= 0 || need <= room)
+}
+
+pub(super) fn add(total: &mut [i64], more: &[i64]) {
+    for (total, more) in total.iter_mut().zip(more) {
+        *total = total.saturating_add(*more);
+    }
+}
+
+pub(super) fn subtract(total: &mut [i64], less: &[i64]) {
+    for (total, less) in total.iter_mut().zip(less) {
+        *total = total.saturating_sub(*less);
+    }
+}
+
+pub(super) type Sets = Vec<(KeyId, Domain)>;
+
+pub(super) struct Type {
+    pub(super) fact: Arc<InstanceType>,
+    pub(super) sets: Sets,
+    pub(super) allocatable: Amounts,
+    pub(super) capacity: Amounts,
+    pub(super) offerings: Vec<Offer>,
+}
+
+pub(super) struct Offer {
+    pub(super) sets: Sets,
+    pub(super) price: f64,
+    pub(super) available: bool,
+}
+
+/// The instance types of one list of the catalog.
+pub(super) struct Shelf {
+    pub(super) types: Vec<Type>,
+    /// Per resource: amounts ascending, each with the types that have at least so much allocatable.
+    thresholds: Vec<Vec<(i64, Mask)>>,
+}
+
+impl Shelf {
+    pub(super) fn new(list: &[Arc<InstanceType>], universe: &Universe, dimensions: &Dimensions) -> Self {
+        let mut types: Vec<Type> = list
+            .iter()
+            .map(|fact| {
+                let allocatable = fact.allocatable();
+                Type {
+                    sets: sets(&fact.requirements, universe),
+                    allocatable: dimensions.amounts(&allocatable),
+                    capacity: dimensions.amounts(&fact.capacity),
+                    offerings: fact
+                        .offerings
+                        .iter()
+                        .map(|offering| Offer {
+                            sets: sets(&offering.requirements, universe),
+                            price: offering.price,
+                            available: offering.available,
+                        })
+                        .collect(),
+                    fact: Arc::clone(fact),
+                }
+            })
+            .collect();
+        types.sort_by(|a, b| a.fact.name.cmp(&b.fact.name));
+        let thresholds = (0..dimensions.0.len()).map(|resource| thresholds(&types, resource)).collect();
+        Self { types, thresholds }
+    }
+
+    /// The types that have room for `need`.
+    pub(super) fn with_room(&self, need: &[i64]) -> Mask {
+        let mut all = Mask::full(self.types.len());
+        for (steps, need) in self.thresholds.iter().zip(need).filter(|(_, need)| **need > 0) {
+            match steps.get(steps.partition_point(|(amount, _)| amount < need)) {
+                Some((_, mask)) => all.and(mask),
+                None => return Mask::empty(self.types.len()),
+            }
+        }
+        all
+    }
+}
+
+/// Requirements as domains, keys ascending, each once. What excludes itself stays as an empty domain and so matches nothing.
+pub(super) fn sets(requirements: &[crate::core::requirements::Requirement], universe: &Universe) -> Sets {
+    let mut sets = Sets::new();
+    for (key, domain) in requirements.iter().filter_map(|r| universe.requirement(r)) {
+        match sets.binary_search_by_key(&key, |(k, _)| *k) {
+            Ok(at) => {
+                sets[at].1.bits.and(&domain.bits);
+                sets[at].1.absent &= domain.absent;
+            }
+            Err(at) => sets.insert(at, (key, domain)),
+        }
+    }
+    sets
+}
+
+fn thresholds(types: &[Type], resource: usize) -> Vec<(i64, Mask)> {
+    let mut order: Vec<usize> = (0..types.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(types[*at].allocatable[resource]));
+    let mut steps: Vec<(i64, Mask)> = Vec::new();
+    let mut mask = Mask::empty(types.len());
+    for at in order {
+        mask.set(at);
+        let amount = types[at].allocatable[resource];
+        match steps.last_mut().filter(|(last, _)| *last == amount) {
+            Some(last) => last.1.clone_from(&mask),
+            None => steps.push((amount, mask.clone())),
+        }
+    }
+    steps.reverse();
+    steps
+}

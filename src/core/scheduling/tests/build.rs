@@ -1,0 +1,296 @@
+//! Small worlds, built in a few words.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::core::facts::ConsolidationPolicy;
+use crate::core::facts::{
+    AffinityTerm, Catalog, Claim, Condition, DaemonSet, Disruption, InstanceType, Node, Offering, Owner, Pod, PodPhase,
+    PodShape, PolicyHonor, Pool, Selector, Snapshot, Status, Template, TopologySpread,
+};
+use crate::core::ids::{ClassRef, NodeName, ObjectKey};
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::{Operator, Requirement};
+use crate::core::resources::Resources;
+
+use super::super::{Exclusions, Plan, Problem, Settings, solve};
+
+pub(in super::super) const GIB: i64 = 1000 << 30;
+pub(in super::super) const MIB: i64 = 1000 << 20;
+
+/// CPU in thousandths and memory in MiB.
+pub(in super::super) fn amounts(cpu: i64, memory: i64) -> Resources {
+    Resources::new().with("cpu", cpu).with("memory", memory * MIB)
+}
+
+pub(in super::super) fn labels(pairs: &[(&str, &str)]) -> Labels {
+    pairs.iter().map(|(k, v)| (Arc::from(*k), Arc::from(*v))).collect()
+}
+
+pub(in super::super) fn within(key: &str, values: &[&str]) -> Requirement {
+    Requirement::new(key, Operator::In, values.iter().copied())
+}
+
+pub(in super::super) fn shape(cpu: i64, memory: i64) -> PodShape {
+    PodShape::plain(amounts(cpu, memory))
+}
+
+pub(in super::super) fn pod(name: &str, second: i64, shape: &PodShape) -> Arc<Pod> {
+    Arc::new(Pod {
+        key: ObjectKey::new("default", name),
+        uid: format!("uid-{name}").into(),
+        created: Timestamp::from_second(1_700_000_000 + second).unwrap(),
+        shape: Arc::new(shape.clone()),
+        phase: PodPhase::Pending,
+        node: None,
+        nominated: None,
+        unschedulable: true,
+        deleting: None,
+        started: None,
+    })
+}
+
+/// `count` pods of one shape.
+pub(in super::super) fn pods(name: &str, count: usize, shape: &PodShape) -> Vec<Arc<Pod>> {
+    let shared = Arc::new(shape.clone());
+    (0..count)
+        .map(|at| {
+            let mut one = (*pod(&format!("{name}-{at:05}"), i64::try_from(at).unwrap(), shape)).clone();
+            one.shape = Arc::clone(&shared);
+            Arc::new(one)
+        })
+        .collect()
+}
+
+pub(in super::super) fn selector(pairs: &[(&str, &str)]) -> Selector {
+    Selector { labels: labels(pairs), expressions: Vec::new() }
+}
+
+pub(in super::super) fn spread(key: &str, max_skew: i32, pairs: &[(&str, &str)]) -> TopologySpread {
+    TopologySpread {
+        key: key.into(),
+        max_skew,
+        min_domains: None,
+        required: true,
+        selector: Some(selector(pairs)),
+        node_affinity_policy: PolicyHonor::Honor,
+        node_taints_policy: PolicyHonor::Ignore,
+    }
+}
+
+pub(in super::super) fn term(key: &str, pairs: &[(&str, &str)]) -> AffinityTerm {
+    AffinityTerm {
+        key: key.into(),
+        selector: Some(selector(pairs)),
+        namespaces: vec!["default".into()],
+        namespace_selector: None,
+    }
+}
+
+/// Zones of the test cloud.
+pub(in super::super) const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
+
+/// An instance type with spot (two thirds of the price) and on-demand offerings in every zone.
+pub(in super::super) fn instance_type(name: &str, cpu: i64, memory: i64, price: f64) -> InstanceType {
+    let offerings = ZONES
+        .iter()
+        .flat_map(|zone| {
+            [(labels::SPOT, price * 0.66), (labels::ON_DEMAND, price)].map(|(kind, price)| (zone, kind, price))
+        })
+        .map(|(zone, kind, price)| Offering {
+            requirements: vec![within(labels::ZONE, &[zone]), within(labels::CAPACITY_TYPE, &[kind])],
+            price,
+            available: true,
+            reservation_capacity: None,
+        })
+        .collect();
+    InstanceType {
+        name: name.into(),
+        requirements: vec![
+            within(labels::INSTANCE_TYPE, &[name]),
+            within(labels::ARCH, &["amd64"]),
+            within(labels::OS, &["linux"]),
+            within(labels::ZONE, &ZONES),
+            within(labels::CAPACITY_TYPE, &[labels::SPOT, labels::ON_DEMAND]),
+        ],
+        capacity: amounts(cpu * 1000, memory * 1024).with("pods", 110_000),
+        overhead: amounts(100, 100),
+        offerings,
+    }
+}
+
+/// 1 to 64 cores, 4 GiB per core, price in proportion.
+pub(in super::super) fn types() -> Vec<InstanceType> {
+    (0..7).map(|power| 1 << power).map(|n| instance_type(&format!("m-{n}x"), n, 4 * n, 0.05 * n as f64)).collect()
+}
+
+pub(in super::super) fn pool(name: &str) -> Pool {
+    Pool {
+        name: name.into(),
+        uid: format!("uid-{name}").into(),
+        generation: 1,
+        version: "1".into(),
+        created: Timestamp::UNIX_EPOCH,
+        deleting: None,
+        annotations: Labels::new(),
+        weight: 0,
+        limits: Resources::new(),
+        replicas: None,
+        template: Template {
+            labels: Labels::new(),
+            annotations: Labels::new(),
+            requirements: Vec::new(),
+            taints: Vec::new(),
+            startup_taints: Vec::new(),
+            class: ClassRef { group: "karpenter.kwok.sh".into(), kind: "KWOKNodeClass".into(), name: "default".into() },
+            termination_grace: None,
+            expire_after: None,
+        },
+        disruption: Disruption { consolidate_after: None, policy: ConsolidationPolicy::WhenEmpty, budgets: Vec::new() },
+        hash: "12345".into(),
+        errors: Vec::new(),
+        status_nodes: None,
+        status_resources: Resources::new(),
+        class_generation: None,
+        conditions: vec![Condition {
+            kind: "Ready".into(),
+            status: Status::True,
+            reason: "Ready".into(),
+            message: "".into(),
+            since: Timestamp::UNIX_EPOCH,
+            generation: 1,
+        }],
+    }
+}
+
+/// A node that joiner does not own.
+pub(in super::super) fn node(name: &str, cpu: i64, memory: i64, pairs: &[(&str, &str)]) -> Node {
+    let room = amounts(cpu * 1000, memory * 1024).with("pods", 110_000);
+    let mut all = labels(pairs);
+    all.insert(labels::HOSTNAME.into(), name.into());
+    Node {
+        name: name.into(),
+        uid: format!("uid-{name}").into(),
+        created: Timestamp::UNIX_EPOCH,
+        deleting: None,
+        version: "1".into(),
+        labels: all,
+        annotations: Labels::new(),
+        finalizers: Vec::new(),
+        owner_claims: Vec::new(),
+        provider_id: Some(format!("test://{name}").into()),
+        taints: Vec::new(),
+        cordoned: false,
+        capacity: room.clone(),
+        allocatable: room,
+        conditions: Vec::new(),
+    }
+}
+
+/// A NodeClaim that was written but has no node yet.
+pub(in super::super) fn claim(name: &str, pool: &str, requirements: Vec<Requirement>, requests: Resources) -> Claim {
+    Claim {
+        name: name.into(),
+        uid: format!("uid-{name}").into(),
+        generation: 1,
+        version: "1".into(),
+        created: Timestamp::UNIX_EPOCH,
+        deleting: None,
+        labels: labels(&[(labels::NODEPOOL, pool)]),
+        annotations: Labels::new(),
+        finalizers: Vec::new(),
+        owner_pool: None,
+        requirements,
+        requests,
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        class: ClassRef { group: "karpenter.kwok.sh".into(), kind: "KWOKNodeClass".into(), name: "default".into() },
+        termination_grace: None,
+        expire_after: None,
+        provider_id: None,
+        node: None,
+        image: None,
+        capacity: Resources::new(),
+        allocatable: Resources::new(),
+        last_pod_event: None,
+        conditions: Vec::new(),
+        broken: None,
+    }
+}
+
+/// A cluster, a catalog and pods, to be solved.
+#[derive(Default)]
+pub(in super::super) struct Scene {
+    pub(in super::super) snapshot: Snapshot,
+    pub(in super::super) catalog: Catalog,
+    pub(in super::super) pods: Vec<Arc<Pod>>,
+    pub(in super::super) settings: Settings,
+    pub(in super::super) excluded: Exclusions,
+}
+
+impl Scene {
+    /// One pool named `default` with [`types`].
+    pub(in super::super) fn new() -> Self {
+        Self::default().with_pool(pool("default"), types())
+    }
+
+    pub(in super::super) fn with_pool(mut self, pool: Pool, types: Vec<InstanceType>) -> Self {
+        self.catalog.pools.insert(pool.name.clone(), Arc::new(types.into_iter().map(Arc::new).collect()));
+        self.snapshot.pools.insert(pool.name.clone(), Arc::new(pool));
+        self
+    }
+
+    pub(in super::super) fn with_pods(mut self, pods: Vec<Arc<Pod>>) -> Self {
+        self.pods.extend(pods);
+        self
+    }
+
+    pub(in super::super) fn with_node(mut self, node: Node) -> Self {
+        if let Some(id) = &node.provider_id {
+            self.snapshot.nodes_of.insert(id.clone(), [node.name.clone()].into_iter().collect());
+        }
+        self.snapshot.nodes.insert(node.name.clone(), Arc::new(node));
+        self
+    }
+
+    pub(in super::super) fn with_claim(mut self, claim: Claim) -> Self {
+        self.snapshot.claims.insert(claim.name.clone(), Arc::new(claim));
+        self
+    }
+
+    pub(in super::super) fn with_daemon(mut self, name: &str, mut shape: PodShape) -> Self {
+        shape.owner = Owner::DaemonSet;
+        let key = ObjectKey::new("kube-system", name);
+        self.snapshot.daemons.insert(key.clone(), Arc::new(DaemonSet { key, shape: Arc::new(shape) }));
+        self
+    }
+
+    /// A pod that runs on a node.
+    pub(in super::super) fn running(mut self, name: &str, node: &str, shape: &PodShape) -> Self {
+        let mut one = (*pod(name, 0, shape)).clone();
+        let node = NodeName::from(node);
+        one.node = Some(node.clone());
+        one.phase = PodPhase::Running;
+        one.unschedulable = false;
+        self.snapshot.bound.entry(node).or_default().insert(one.uid.clone());
+        self.snapshot.pods.insert(one.uid.clone(), Arc::new(one));
+        self
+    }
+
+    pub(in super::super) fn problem(&self) -> Problem<'_> {
+        Problem { excluded: &self.excluded, ..Problem::new(&self.snapshot, &self.catalog, &self.pods, &self.settings) }
+    }
+
+    /// Solves and checks.
+    pub(in super::super) fn solve(&self) -> Plan {
+        solve(&self.problem())
+    }
+}
+
+/// The zone that a planned NodeClaim is pinned to, if it is.
+pub(in super::super) fn pinned<'a>(plan: &'a Plan, claim: usize, key: &str) -> Option<&'a str> {
+    let requirements = &plan.claims[claim].draft.requirements;
+    let one = requirements.iter().find(|r| &*r.key == key && r.operator == Operator::In)?;
+    if one.values.len() == 1 { Some(&*one.values[0]) } else { None }
+}

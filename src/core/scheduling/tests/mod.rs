@@ -1,0 +1,5 @@
+//! Behaviour of the solver, one file per theme.
+
+mod build;
+
+mod basics;

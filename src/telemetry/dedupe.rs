@@ -1,0 +1,102 @@
+//! Keeps the same event from being said over and over, and many events from drowning the API server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::events::{About, Event};
+
+/// Events remembered at most; beyond, the one that would be forgotten first is forgotten. About 2 MB.
+const CAPACITY: usize = 10_000;
+/// Limited events a second; Karpenter's.
+const PER_SECOND: f64 = 5.0;
+/// Limited events at once; Karpenter's.
+const BURST: f64 = 10.0;
+
+/// What makes an event the same as another. Karpenter leaves out what it is about and so lets namesakes silence each other.
+type Key = (&'static str, About, String);
+
+/// Remembers what was said.
+#[derive(Debug)]
+pub struct Dedupe {
+    until: BTreeMap<Key, Timestamp>,
+    by_end: BTreeSet<(Timestamp, Key)>,
+    tokens: f64,
+    refilled: Option<Timestamp>,
+    capacity: usize,
+}
+
+impl Default for Dedupe {
+    fn default() -> Self {
+        Self { until: BTreeMap::new(), by_end: BTreeSet::new(), tokens: BURST, refilled: None, capacity: CAPACITY }
+    }
+}
+
+impl Dedupe {
+    /// Nothing was said yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether an event is to be sent now; if so, it counts as said. An event that only the limit held back may be said later.
+    pub fn admit(&mut self, event: &Event, now: Timestamp) -> bool {
+        self.forget_until(now);
+        let key = event.sameness.clone().map(|words| (event.reason, event.about.clone(), words));
+        if key.as_ref().is_some_and(|key| self.until.contains_key(key)) {
+            return false;
+        }
+        if event.limited && !self.take_token(now) {
+            return false;
+        }
+        if let Some(key) = key {
+            self.remember(key, now, event.window);
+        }
+        true
+    }
+
+    /// How many events are remembered.
+    pub fn len(&self) -> usize {
+        self.until.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.until.is_empty()
+    }
+
+    fn remember(&mut self, key: Key, now: Timestamp, window: Duration) {
+        if self.until.len() >= self.capacity
+            && let Some((_, oldest)) = self.by_end.pop_first()
+        {
+            self.until.remove(&oldest);
+        }
+        let window = SignedDuration::try_from(window).unwrap_or(SignedDuration::MAX);
+        let end = now.saturating_add(window).unwrap_or(Timestamp::MAX);
+        self.by_end.insert((end, key.clone()));
+        self.until.insert(key, end);
+    }
+
+    fn forget_until(&mut self, now: Timestamp) {
+        while self.by_end.first().is_some_and(|(end, _)| *end <= now) {
+            if let Some((_, key)) = self.by_end.pop_first() {
+                self.until.remove(&key);
+            }
+        }
+    }
+
+    fn take_token(&mut self, now: Timestamp) -> bool {
+        let since = self.refilled.map_or(0.0, |refilled| now.duration_since(refilled).as_secs_f64().max(0.0));
+        self.tokens = since.mul_add(PER_SECOND, self.tokens).min(BURST);
+        self.refilled = Some(now);
+        if self.tokens < 1.0 {
+            return false;
+        }
+        self.tokens -= 1.0;
+        true
+    }
+}
+
+#[cfg(test)]
+#[path = "dedupe_tests.rs"]
+mod tests;

@@ -1,0 +1,65 @@
+//! What events say.
+
+use crate::core::facts::Status;
+
+use super::*;
+
+fn pod() -> About {
+    About::Pod(ObjectKey::new("shop", "web-1"), "u1".into())
+}
+
+fn claim() -> About {
+    About::Claim("default-x".into(), "u2".into())
+}
+
+#[test]
+fn nominations_name_claim_and_node() {
+    let event = nominated(pod(), Some(&"default-x".into()), Some(&"node-7".into()));
+    assert_eq!(event.message, "Pod should schedule on: nodeclaim/default-x, node/node-7");
+    assert_eq!((event.reason, event.warning, event.limited), ("Nominated", false, true));
+}
+
+#[test]
+fn conditions_speak_when_they_change_but_not_when_they_appear() {
+    let mut transition = Transition {
+        kind: "Launched".into(),
+        from: Some((Status::Unknown, Duration::from_secs(1))),
+        to: Status::True,
+        reason: "Launched".into(),
+        message: "".into(),
+    };
+    let event = condition_changed(claim(), &transition).unwrap();
+    assert_eq!(event.reason, "Launched");
+    assert_eq!(
+        event.message,
+        "Status condition transitioned, Type: Launched, Status: Unknown -> True, Reason: Launched"
+    );
+    assert_eq!(event.sameness, None);
+    transition.message = "quota".into();
+    assert!(condition_changed(claim(), &transition).unwrap().message.ends_with(", Message: quota"));
+    transition.from = None;
+    assert_eq!(condition_changed(claim(), &transition), None);
+}
+
+#[test]
+fn long_messages_are_cut_at_characters() {
+    let long = "é".repeat(5000);
+    assert_eq!(failed_scheduling(pod(), &long).message.chars().count(), 1024);
+    let event = insufficient_capacity(claim(), &"default-x".into(), &long);
+    assert_eq!(event.message.chars().count(), 1024);
+    assert!(event.message.starts_with("NodeClaim default-x event: é") && event.message.ends_with('…'));
+}
+
+#[test]
+fn volumes_are_named_up_to_five() {
+    let names: Vec<String> = (1..=7).map(|i| format!("csi-{i}")).collect();
+    let event = awaiting_volume_detachment(About::Node("n".into(), "u".into()), &names);
+    assert!(event.message.ends_with("csi-1, csi-2, csi-3, csi-4, csi-5 and 2 other(s)"), "{}", event.message);
+}
+
+#[test]
+fn deadlines_are_written_to_the_second() {
+    let deadline: Timestamp = "2026-11-21T15:18:57.5Z".parse().unwrap();
+    let event = termination_grace_period_expiring(claim(), deadline);
+    assert_eq!(event.message, "All pods will be deleted by 2026-11-21T15:18:57Z");
+}

@@ -1,0 +1,97 @@
+//! What happens to NodeClaims and their nodes.
+
+use std::time::Duration;
+
+use crate::core::facts::ConsolidationPolicy;
+use crate::core::ids::PoolName;
+
+use super::families as f;
+use super::labels::{CreatedFor, DisruptedFor, RebootResult, TerminationMode, policy_word};
+use super::registry::{count, took};
+use super::samples::identifier;
+
+/// A NodeClaim was created; `relaxed` when its minValues were lowered.
+pub fn claim_created(reason: CreatedFor, pool: &PoolName, relaxed: bool) {
+    count(&f::NODECLAIMS_CREATED, &[reason.as_str(), pool.as_str(), if relaxed { "true" } else { "false" }], 1);
+}
+
+/// joiner decided to remove a NodeClaim; `pods` of its node have to move.
+pub fn claim_disrupted(
+    reason: DisruptedFor,
+    pool: &PoolName,
+    capacity_type: &str,
+    policy: Option<ConsolidationPolicy>,
+    mode: TerminationMode,
+    pods: u64,
+) {
+    let labels = [reason.as_str(), pool.as_str(), capacity_type, policy_word(policy), mode.as_str()];
+    count(&f::NODECLAIMS_DISRUPTED, &labels, 1);
+    // Upstream counts pods only for NodeClaims that had a node.
+    let had_node = !matches!(
+        reason,
+        DisruptedFor::InsufficientCapacity
+            | DisruptedFor::NodeClassNotReady
+            | DisruptedFor::LaunchTimeout
+            | DisruptedFor::RegistrationTimeout
+    );
+    if had_node {
+        count(&f::PODS_DISRUPTION_INITIATED, &labels, pods);
+    }
+}
+
+/// A repair was carried out because of a node condition.
+pub fn unhealthy_disrupted(condition: &str, pool: &PoolName, capacity_type: &str, image: &str, mode: TerminationMode) {
+    let labels = [&snake(condition), pool.as_str(), capacity_type, image, mode.as_str()];
+    count(&f::NODECLAIMS_UNHEALTHY, &labels, 1);
+}
+
+/// The finalizer of a NodeClaim was taken off, `since_deletion` after it was deleted.
+pub fn claim_terminated(pool: &PoolName, capacity_type: &str, zone: &str, since_deletion: Duration) {
+    count(&f::NODECLAIMS_TERMINATED, &[pool.as_str(), capacity_type, zone], 1);
+    took(&f::NODECLAIMS_TERMINATION, &[pool.as_str()], since_deletion);
+    took(&f::NODECLAIM_TERMINATED, &[], since_deletion);
+}
+
+/// The cloud no longer knows a machine, `since_order` after it was told to end it.
+pub fn instance_terminated(pool: &PoolName, since_order: Duration) {
+    took(&f::NODECLAIMS_INSTANCE_TERMINATION, &[pool.as_str()], since_order);
+}
+
+/// A node was registered.
+pub fn node_created(pool: &PoolName, zone: &str) {
+    count(&f::NODES_CREATED, &[pool.as_str(), zone], 1);
+}
+
+/// A node was drained to the last pod.
+pub fn node_drained(pool: &PoolName) {
+    count(&f::NODES_DRAINED, &[pool.as_str()], 1);
+}
+
+/// The finalizer of a node was taken off, `since_deletion` after it was deleted and `lifetime` after it was created.
+pub fn node_terminated(pool: &PoolName, zone: &str, since_deletion: Duration, lifetime: Duration) {
+    count(&f::NODES_TERMINATED, &[pool.as_str(), zone], 1);
+    took(&f::NODES_TERMINATION, &[pool.as_str()], since_deletion);
+    took(&f::NODES_LIFETIME, &[pool.as_str()], lifetime);
+    took(&f::NODE_TERMINATED, &[], since_deletion);
+}
+
+/// A reboot has ended, so long after its request; `recovery` is the time since it was issued, for those that succeeded.
+pub fn node_rebooted(result: RebootResult, since_request: Duration, recovery: Option<Duration>) {
+    count(&f::NODES_REBOOTS, &[result.as_str()], 1);
+    took(&f::NODES_REBOOT_DURATION, &[result.as_str()], since_request);
+    if let Some(recovery) = recovery {
+        took(&f::NODES_REBOOT_RECOVERY, &[], recovery);
+    }
+}
+
+/// `NetworkUnavailable` as `network_unavailable`.
+fn snake(camel: &str) -> String {
+    let mut text = String::new();
+    for c in camel.chars() {
+        if c.is_ascii_uppercase() && text.chars().last().is_some_and(|last| last.is_ascii_lowercase()) {
+            text.push('_');
+        }
+        text.push(c);
+    }
+    identifier(&text)
+}
