@@ -9,3 +9,6 @@ mod written;
 pub use map::{Incompatible, Requirements};
 pub use set::ValueSet;
 pub use written::{Operator, Requirement};
+
+#[cfg(test)]
+mod tests;

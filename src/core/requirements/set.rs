@@ -161,18 +161,23 @@ impl ValueSet {
         }
     }
 
-    /// A concrete member, always the same one: the first listed value, or the smallest integer from zero that is allowed.
+    /// A concrete member, always the same one: the first listed value, or the allowed integer nearest to the lower bound or to zero.
     pub fn concrete(&self) -> Option<Arc<str>> {
         if !self.complement {
             return self.values.first().cloned();
         }
-        let mut candidate = self.gte.unwrap_or_else(|| self.lte.map_or(0, |top| top.min(0)));
+        // Upwards from the lower bound or zero; where only an upper bound is given and it lies below zero, downwards from it.
+        let (mut candidate, step) = match (self.gte, self.lte) {
+            (Some(low), _) => (low, 1),
+            (None, Some(high)) => (high.min(0), -1),
+            (None, None) => (0, 1),
+        };
         loop {
             let text = candidate.to_string();
             if self.has(&text) {
                 return Some(text.into());
             }
-            candidate = candidate.checked_add(1).filter(|next| self.lte.is_none_or(|top| *next <= top))?;
+            candidate = candidate.checked_add(step)?;
         }
     }
 

@@ -1,120 +1,50 @@
-//! How large a planned node should become: the shape with the best price for what it would really hold.
+//! How large a planned node should become, and for which of the waiting pods: the shape with the best price for what it would hold.
 //!
 //! Karpenter fills whatever is open and lets the largest type decide. Here each new node aims at the instance type that, filled with
-//! pods that are still waiting, gives most for its money. What a pod is worth is what it would cost at least: its share of the type
-//! that suits it best.
+//! waiting pods that complement each other, gives most for its money, and those pods are promised the room. What a pod is worth is what
+//! it would cost at least: its share of the type that suits it best. A promise only guides: a pod that may not go where it was promised
+//! goes elsewhere, and the room is given to others.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::algebra::{ProfileId, TermId};
+use super::algebra::ProfileId;
+use super::demand::{Demand, Entry};
 use super::masks::Mask;
 use super::shelf::{Amounts, add, fits, subtract};
-use super::topology::{CounterId, Topo};
+use super::topology::CounterId;
 use super::world::World;
 
 /// Types whose value for money is within this of the best count as equal, and the largest of them wins: fewer nodes.
-const CLOSE: f64 = 0.005;
-/// A choice is reused until the waiting pods are worth less than this part of what they were.
+const CLOSE: f64 = 0.003;
+/// The shortlist of a profile is renewed when the waiting pods are worth less than this part of what they were.
 const STALE: f64 = 0.8;
-/// A choice is reused only while more than this many such nodes would still be filled.
-const PLENTY: f64 = 3.0;
+/// How many types a shortlist holds.
+const SHORT: usize = 6;
+/// How many kinds of waiting pods are looked at: the ones that are worth most.
+const COMPANY: usize = 32;
 
-/// Waiting pods that ask for the same.
-pub(super) struct Entry {
-    pub(super) requests: Amounts,
-    term: TermId,
-    tolerations: u32,
-    /// At most so many of a kind on one node.
-    cap: Option<(CounterId, u32)>,
-    pub(super) waiting: u32,
-    /// What one of them costs at least, in USD per hour.
+/// How many pods of each entry of the demand a node is meant for.
+pub(super) type Promises = SmallVec<[(usize, u32); 4]>;
+
+/// Types that were worth looking at, and what waited then.
+pub(super) struct Shortlist {
+    types: SmallVec<[usize; SHORT]>,
     worth: f64,
 }
 
-/// All waiting pods by what they ask for, largest first.
-#[derive(Default)]
-pub(super) struct Demand {
-    pub(super) entries: Vec<Entry>,
-    /// What all waiting pods cost at least.
-    pub(super) worth: f64,
-    chosen: FxHashMap<(ProfileId, usize), Chosen>,
-}
-
-struct Chosen {
+/// What a node of some type would hold.
+struct Filled {
+    /// What the pods are worth per money spent.
+    value: f64,
+    held: f64,
+    at: usize,
     room: Amounts,
-    price: f64,
-    worth: f64,
-}
-
-impl Demand {
-    /// The demand, and the entry of each class.
-    pub(super) fn new(world: &World<'_>) -> (Self, Vec<usize>) {
-        let mut index: FxHashMap<(Amounts, TermId, u32, Option<(CounterId, u32)>), usize> = FxHashMap::default();
-        let mut entries: Vec<Entry> = Vec::new();
-        let mut of_class = vec![0; world.classes.len()];
-        for (at, class) in world.classes.iter().enumerate() {
-            let Some(bare) = class.variants.last() else { continue };
-            let spread =
-                bare.spreads.iter().filter(|s| s.topo == Topo::Host && s.own > 0).map(|s| (s.counter, s.max_skew));
-            let apart = bare
-                .apart
-                .iter()
-                .filter(|(t, id)| *t == Topo::Host && class.touches.contains(id))
-                .map(|(_, id)| (*id, 1));
-            let cap = spread.chain(apart).min_by_key(|(_, cap)| *cap);
-            let key = (class.requests.clone(), bare.term, class.tolerations, cap);
-            let entry = *index.entry(key).or_insert_with(|| {
-                let worth = worth(world, &class.requests);
-                let requests = class.requests.clone();
-                entries.push(Entry {
-                    requests,
-                    term: bare.term,
-                    tolerations: class.tolerations,
-                    cap,
-                    waiting: 0,
-                    worth,
-                });
-                entries.len() - 1
-            });
-            of_class[at] = entry;
-        }
-        for class in &world.class_of {
-            entries[of_class[*class as usize]].waiting += 1;
-        }
-        let total = entries.iter().map(|e| e.worth * f64::from(e.waiting)).sum();
-        Self { entries, worth: total, chosen: FxHashMap::default() }.sorted(of_class)
-    }
-
-    /// Entries from the most to the least worth, so that filling meets the large ones first.
-    fn sorted(mut self, mut of_class: Vec<usize>) -> (Self, Vec<usize>) {
-        let mut order: Vec<usize> = (0..self.entries.len()).collect();
-        order.sort_by(|a, b| {
-            let (a, b) = (&self.entries[*a], &self.entries[*b]);
-            b.worth.total_cmp(&a.worth).then_with(|| b.requests.cmp(&a.requests))
-        });
-        let mut place = vec![0; order.len()];
-        for (now, before) in order.iter().enumerate() {
-            place[*before] = now;
-        }
-        let mut old: Vec<Option<Entry>> = self.entries.into_iter().map(Some).collect();
-        self.entries = order.iter().map(|at| old[*at].take().expect("each place is taken once")).collect();
-        for entry in &mut of_class {
-            *entry = place.get(*entry).copied().unwrap_or(0);
-        }
-        (self, of_class)
-    }
-
-    /// One pod waits no more.
-    pub(super) fn placed(&mut self, entry: usize) {
-        let entry = &mut self.entries[entry];
-        entry.waiting = entry.waiting.saturating_sub(1);
-        self.worth -= entry.worth;
-    }
+    promises: Promises,
 }
 
 /// The least that so much costs: over all types, price times the largest share of any resource.
-fn worth(world: &World<'_>, requests: &[i64]) -> f64 {
+pub(super) fn worth(world: &World<'_>, requests: &[i64]) -> f64 {
     let mut least = f64::INFINITY;
     for site in &world.pools {
         let profile = world.algebra.profile(site.base);
@@ -133,88 +63,137 @@ fn worth(world: &World<'_>, requests: &[i64]) -> f64 {
 }
 
 impl World<'_> {
-    /// The room that a new node of this profile should fill, beside its daemons.
-    pub(super) fn aim(&mut self, pool: usize, profile: ProfileId, mask: &Mask, entry: usize) -> Amounts {
-        if let Some(known) = self.demand.chosen.get(&(profile, entry)) {
-            let plenty = self.demand.worth > PLENTY * known.price && self.demand.worth > STALE * known.worth;
-            if plenty && fits(&self.demand.entries[entry].requests, &known.room) {
-                return known.room.clone();
+    /// The room that a new node of this profile should fill beside its daemons, and with what. `entry` is that of the pod it is opened
+    /// for, which is always among those promised.
+    pub(super) fn aim(&mut self, pool: usize, profile: ProfileId, mask: &Mask, entry: usize) -> (Amounts, Promises) {
+        let company = self.company(pool, profile);
+        let known = self.demand.shortlists.get(&profile).filter(|known| self.demand.worth > STALE * known.worth);
+        if let Some(known) = known {
+            let types: SmallVec<[usize; SHORT]> = known.types.iter().copied().filter(|at| mask.has(*at)).collect();
+            if let Some(best) = best(self.tried(pool, profile, &types, &company, entry)) {
+                return (best.room, best.promises);
             }
         }
+        let shelf = &self.algebra.shelves[self.pools[pool].shelf];
+        let prices = &self.algebra.profile(profile).prices;
+        let mut types: Vec<usize> = mask.bits().filter(|at| prices[*at].is_finite()).collect();
+        types.sort_by(|a, b| {
+            let room = shelf.types[*a].allocatable.cmp(&shelf.types[*b].allocatable);
+            room.then_with(|| prices[*a].total_cmp(&prices[*b]))
+        });
+        types.dedup_by(|b, a| shelf.types[*a].allocatable == shelf.types[*b].allocatable);
+        let mut tried = self.tried(pool, profile, &types, &company, entry);
+        tried.sort_by(|a, b| b.value.total_cmp(&a.value).then_with(|| b.held.total_cmp(&a.held)));
+        let short = tried.iter().take(SHORT).map(|filled| filled.at).collect();
+        self.demand.shortlists.insert(profile, Shortlist { types: short, worth: self.demand.worth });
+        best(tried).map_or_else(|| (self.zero(), Promises::new()), |best| (best.room, best.promises))
+    }
+
+    /// The kinds of pods that wait, are promised nothing yet, and could live on such a node.
+    fn company(&mut self, pool: usize, profile: ProfileId) -> Vec<usize> {
         let taints = self.pools[pool].taints;
         let mut company: Vec<usize> = Vec::new();
         for at in 0..self.demand.entries.len() {
-            let (term, tolerations, waiting) = {
-                let e = &self.demand.entries[at];
-                (e.term, e.tolerations, e.waiting)
-            };
-            if waiting > 0
+            let entry = &self.demand.entries[at];
+            let (term, tolerations) = (entry.term, entry.tolerations);
+            if entry.available() > 0
                 && self.tolerance.tolerates(tolerations, taints, true)
                 && self.algebra.join(profile, term).is_some()
             {
                 company.push(at);
             }
         }
+        if company.len() > COMPANY {
+            let weight = |at: &usize| {
+                let entry = &self.demand.entries[*at];
+                entry.worth * f64::from(entry.available())
+            };
+            company.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.cmp(b)));
+            company.truncate(COMPANY);
+        }
+        company
+    }
+
+    fn tried(&self, pool: usize, profile: ProfileId, types: &[usize], company: &[usize], first: usize) -> Vec<Filled> {
         let site = &self.pools[pool];
         let shelf = &self.algebra.shelves[site.shelf];
         let prices = &self.algebra.profile(profile).prices;
-        let mut order: Vec<usize> = mask.bits().filter(|at| prices[*at].is_finite()).collect();
-        order.sort_by(|a, b| {
-            let (x, y) = (&shelf.types[*a], &shelf.types[*b]);
-            x.allocatable.cmp(&y.allocatable).then_with(|| prices[*a].total_cmp(&prices[*b]))
-        });
-        order.dedup_by(|b, a| shelf.types[*a].allocatable == shelf.types[*b].allocatable);
-        let mut tried: Vec<(f64, f64, Amounts, f64)> = Vec::new();
-        for at in order {
-            let Some(group) = site.groups.iter().find(|group| group.types.has(at)) else { continue };
-            let mut room = shelf.types[at].allocatable.clone();
+        let mut all = Vec::with_capacity(types.len());
+        for at in types {
+            let Some(group) = site.groups.iter().find(|group| group.types.has(*at)) else { continue };
+            let mut room = shelf.types[*at].allocatable.clone();
             subtract(&mut room, &group.overhead);
-            let held = self.filled(&company, entry, room.clone());
-            // A type that costs nothing is worth any amount of money.
-            tried.push((held / prices[at].max(1e-9), held, room, prices[at]));
-        }
-        let best = tried.iter().map(|(value, ..)| *value).fold(0.0, f64::max);
-        let chosen = tried
-            .into_iter()
-            .filter(|(value, ..)| *value >= best * (1.0 - CLOSE))
-            .max_by(|a, b| a.1.total_cmp(&b.1).then_with(|| b.3.total_cmp(&a.3)));
-        let Some((_, _, room, price)) = chosen else { return self.zero() };
-        self.demand.chosen.insert((profile, entry), Chosen { room: room.clone(), price, worth: self.demand.worth });
-        room
-    }
-
-    /// What the pods are worth that a node with this room would hold: one of `first`, then the largest that wait.
-    fn filled(&self, company: &[usize], first: usize, mut room: Amounts) -> f64 {
-        let entries = &self.demand.entries;
-        subtract(&mut room, &entries[first].requests);
-        let mut held = entries[first].worth;
-        let mut caps: SmallVec<[(CounterId, u32); 4]> = SmallVec::new();
-        if let Some((id, cap)) = entries[first].cap {
-            caps.push((id, cap.saturating_sub(1)));
-        }
-        for at in company {
-            let entry = &entries[*at];
-            let mut many = i64::from(entry.waiting) - i64::from(*at == first);
-            for (need, room) in entry.requests.iter().zip(&room).filter(|(need, _)| **need > 0) {
-                many = many.min(room.div_euclid(*need));
-            }
-            if many <= 0 {
+            if !fits(&self.demand.entries[first].requests, &room) {
                 continue;
             }
-            if let Some((id, cap)) = entry.cap {
-                let at = caps.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
-                    caps.push((id, cap));
-                    caps.len() - 1
-                });
-                many = many.min(i64::from(caps[at].1));
-                caps[at].1 -= u32::try_from(many).unwrap_or(0);
-            }
-            let mut taken = entry.requests.clone();
-            taken.iter_mut().for_each(|amount| *amount = amount.saturating_mul(many));
-            subtract(&mut room, &taken);
-            held += entry.worth * many as f64;
+            let (held, promises) = filled(&self.demand, company, first, &room);
+            // A type that costs nothing is worth any amount of money.
+            all.push(Filled { value: held / prices[*at].max(1e-9), held, at: *at, room, promises });
         }
-        held
+        all
+    }
+}
+
+/// The best value; among those that are close, the one that holds most.
+fn best(tried: Vec<Filled>) -> Option<Filled> {
+    let most = tried.iter().map(|filled| filled.value).fold(0.0, f64::max);
+    let close = tried.into_iter().filter(|filled| filled.value >= most * (1.0 - CLOSE));
+    close.max_by(|a, b| a.held.total_cmp(&b.held).then_with(|| b.at.cmp(&a.at)))
+}
+
+/// Fills a room: one pod of `first`, then always the kind that best uses what is left of each resource.
+fn filled(demand: &Demand, company: &[usize], first: usize, whole: &Amounts) -> (f64, Promises) {
+    let entries = &demand.entries;
+    let mut room = whole.clone();
+    let mut held = 0.0;
+    let mut promises = Promises::new();
+    let mut caps: SmallVec<[(CounterId, u32); 4]> = SmallVec::new();
+    let mut left: SmallVec<[u32; COMPANY]> = company.iter().map(|at| entries[*at].share()).collect();
+    let mut take = |at: usize, many: u32, room: &mut Amounts, caps: &mut SmallVec<[(CounterId, u32); 4]>| {
+        let entry: &Entry = &entries[at];
+        for (room, need) in room.iter_mut().zip(&entry.requests) {
+            *room = room.saturating_sub(need.saturating_mul(i64::from(many)));
+        }
+        if let Some((id, cap)) = entry.cap {
+            match caps.iter_mut().find(|(known, _)| *known == id) {
+                Some((_, left)) => *left = left.saturating_sub(many),
+                None => caps.push((id, cap.saturating_sub(many))),
+            }
+        }
+        match promises.iter_mut().find(|(known, _)| *known == at) {
+            Some((_, known)) => *known += many,
+            None => promises.push((at, many)),
+        }
+        held += entry.worth * f64::from(many);
+    };
+    take(first, 1, &mut room, &mut caps);
+    if let Some(at) = company.iter().position(|at| *at == first) {
+        left[at] = left[at].saturating_sub(1);
+    }
+    loop {
+        let mut next: Option<(f64, usize, u32)> = None;
+        for (place, at) in company.iter().enumerate().filter(|(place, _)| left[*place] > 0) {
+            let entry = &entries[*at];
+            let mut many = i64::from(left[place]);
+            let mut score = 0.0;
+            for ((need, room), whole) in entry.requests.iter().zip(&room).zip(whole).filter(|((need, _), _)| **need > 0)
+            {
+                many = many.min(room.div_euclid(*need));
+                let whole = (*whole).max(1) as f64;
+                score += (*need as f64 / whole) * (*room as f64 / whole);
+            }
+            if let Some((id, cap)) = entry.cap {
+                many = many.min(i64::from(caps.iter().find(|(known, _)| *known == id).map_or(cap, |(_, left)| *left)));
+            }
+            if many > 0 && next.is_none_or(|(best, ..)| score > best) {
+                next = Some((score, place, u32::try_from(many).unwrap_or(u32::MAX)));
+            }
+        }
+        let Some((_, place, many)) = next else { return (held, promises) };
+        // Half at a time: the best use of what is left changes on the way.
+        let many = if company.len() == 1 { many } else { many.div_ceil(2) };
+        take(company[place], many, &mut room, &mut caps);
+        left[place] -= many;
     }
 }
 
@@ -224,3 +203,6 @@ pub(super) fn sum(a: &[i64], b: &[i64]) -> Amounts {
     add(&mut total, b);
     total
 }
+
+/// Shortlists by profile.
+pub(super) type Shortlists = FxHashMap<ProfileId, Shortlist>;

@@ -3,6 +3,7 @@
 use crate::core::facts::HostPort;
 
 use super::algebra::ProfileId;
+use super::choose::Promises;
 use super::masks::Mask;
 use super::shelf::Amounts;
 
@@ -13,6 +14,10 @@ pub(super) struct Draft {
     pub(super) requests: Amounts,
     /// Room beside daemons that it is meant to fill.
     pub(super) aim: Amounts,
+    /// How many pods of each entry of the demand are still expected.
+    pub(super) promises: Promises,
+    /// What those will take.
+    pub(super) reserved: Amounts,
     pub(super) types: Mask,
     pub(super) ports: Vec<HostPort>,
     /// What it takes of its pool's limits as long as all of `types` are possible.

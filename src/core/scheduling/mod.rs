@@ -34,6 +34,8 @@ mod place;
 
 mod choose;
 
+mod demand;
+
 mod solve;
 
 mod name;
@@ -41,9 +43,12 @@ mod name;
 mod finish;
 
 mod explain;
+
+mod checks;
 mod plan;
 mod reason;
 
+pub use checks::{Violation, check};
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
 pub use reason::Reason;

@@ -153,8 +153,13 @@ impl Run<'_> {
         let draft = &self.drafts[at];
         let (pool, profile) = (draft.pool, draft.profile);
         let requests = super::choose::sum(&draft.requests, &class.requests);
-        if !beyond_aim && !fits(&requests, &draft.aim) {
-            return Err(Refused::Forever);
+        if !beyond_aim && !draft.expects(class.demand) {
+            if !fits(&requests, &draft.aim) {
+                return Err(Refused::Forever);
+            }
+            if !fits(&super::choose::sum(&requests, &draft.reserved), &draft.aim) {
+                return Err(Refused::ForNow);
+            }
         }
         if ports::first_taken(&class.shape.host_ports, &draft.ports).is_some() {
             return Err(Refused::Forever);

@@ -142,6 +142,7 @@ impl<'p> Run<'p> {
         cursor.drafts.extend(number(cursor.next)..number(self.drafts.len()));
         cursor.next = self.drafts.len();
         let placed = self.on_host(pod, class, variant, &wants, &mut cursor.hosts)
+            || self.as_promised(pod, class, variant, &wants)
             || self.on_draft(pod, class, variant, &wants, &mut cursor.drafts);
         self.cursors.insert((which, at), cursor);
         placed || self.on_new(pod, class, variant, &wants) || self.beyond(pod, class, variant, &wants)
@@ -195,6 +196,23 @@ impl<'p> Run<'p> {
         found
     }
 
+    /// The planned nodes that hold room ready for such pods.
+    fn as_promised(&mut self, pod: usize, class: &Class, variant: &Variant, wants: &Wants) -> bool {
+        let mut at = 0;
+        while let Some(draft) = self.world.demand.entries[class.demand].drafts.get(at).map(|draft| *draft as usize) {
+            if !self.drafts[draft].expects(class.demand) {
+                self.world.demand.entries[class.demand].drafts.remove(at);
+                continue;
+            }
+            if let Ok((profile, types)) = self.try_draft(draft, class, variant, wants, false) {
+                self.put_on_draft(pod, draft, class, profile, types);
+                return true;
+            }
+            at += 1;
+        }
+        false
+    }
+
     /// Planned nodes may grow past their aim when nothing else is possible.
     fn beyond(&mut self, pod: usize, class: &Class, variant: &Variant, wants: &Wants) -> bool {
         for draft in 0..self.drafts.len() {
@@ -229,7 +247,13 @@ impl<'p> Run<'p> {
                 continue;
             }
             let Some((profile, types)) = self.settle(pool, joined, &types, class, wants) else { continue };
-            let aim = self.world.aim(pool, profile, &types, class.demand);
+            let (aim, promises) = self.world.aim(pool, profile, &types, class.demand);
+            let mut reserved = self.world.zero();
+            for (entry, many) in &promises {
+                for (total, need) in reserved.iter_mut().zip(&self.world.demand.entries[*entry].requests) {
+                    *total = total.saturating_add(need.saturating_mul(i64::from(*many)));
+                }
+            }
             let charged = self.world.largest(pool, &types);
             self.world.pools[pool].room.charge(&charged, 1);
             self.drafts.push(Draft {
@@ -237,12 +261,16 @@ impl<'p> Run<'p> {
                 profile,
                 requests: self.world.zero(),
                 aim,
+                promises,
+                reserved,
                 types: types.clone(),
                 ports: Vec::new(),
                 charged,
                 pods: Vec::new(),
             });
-            self.put_on_draft(pod, self.drafts.len() - 1, class, profile, types);
+            let at = self.drafts.len() - 1;
+            self.world.demand.promise(number(at), &self.drafts[at]);
+            self.put_on_draft(pod, at, class, profile, types);
             return true;
         }
         false
@@ -255,6 +283,7 @@ impl<'p> Run<'p> {
         let (profile, taints) = (host.profile, host.taints);
         self.on_hosts[at].push(pod);
         self.record(class, number(at), profile, taints);
+        self.world.demand.placed(class.demand, None, &mut self.drafts);
     }
 
     fn put_on_draft(
@@ -279,13 +308,13 @@ impl<'p> Run<'p> {
         }
         let (host, taints) = (self.host_of_draft(at), self.world.pools[pool].taints);
         self.record(class, host, profile, taints);
+        self.world.demand.placed(class.demand, Some(at), &mut self.drafts);
     }
 
     fn record(&mut self, class: &Class, host: u32, profile: super::algebra::ProfileId, taints: u32) {
         for id in &class.touches {
             self.world.count(*id, host, profile, taints);
         }
-        self.world.demand.placed(class.demand);
         self.placements += 1;
     }
 

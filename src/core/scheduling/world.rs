@@ -11,8 +11,8 @@ use crate::core::labels;
 use crate::core::resources::ResourceName;
 
 use super::algebra::{Algebra, ProfileId, Source};
-use super::choose::Demand;
 use super::classes::{Class, group};
+use super::demand::Demand;
 use super::existing::Host;
 use super::interner::{Collector, Domain, KeyId, Rest};
 use super::masks::Mask;

@@ -14,9 +14,8 @@ use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 
-use super::super::{Exclusions, Plan, Problem, Settings, solve};
+use super::super::{Exclusions, Plan, Problem, Settings, check, solve};
 
-pub(in super::super) const GIB: i64 = 1000 << 30;
 pub(in super::super) const MIB: i64 = 1000 << 20;
 
 /// CPU in thousandths and memory in MiB.
@@ -229,6 +228,32 @@ pub(in super::super) struct Scene {
     pub(in super::super) excluded: Exclusions,
 }
 
+/// What differs between random scenes, as short as it goes.
+impl std::fmt::Debug for Scene {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for pool in self.snapshot.pools.values() {
+            writeln!(
+                f,
+                "pool {} weight {} limits {:?} taints {:?}",
+                pool.name, pool.weight, pool.limits, pool.template.taints
+            )?;
+        }
+        writeln!(f, "{} daemons", self.snapshot.daemons.len())?;
+        for pod in self.snapshot.pods.values().chain(&self.pods) {
+            let s = &pod.shape;
+            writeln!(f, "{} on {:?}: {:?} {:?} priority {}", pod.key, pod.node, s.labels, s.requests, s.priority)?;
+            writeln!(f, "  nodes {:?} ports {:?} tolerations {}", s.node_affinity, s.host_ports, s.tolerations.len())?;
+            writeln!(f, "  spreads {:?}", s.spreads)?;
+            writeln!(
+                f,
+                "  near {:?} far {:?} rather far {:?}",
+                s.affinity, s.anti_affinity, s.preferred_anti_affinity
+            )?;
+        }
+        Ok(())
+    }
+}
+
 impl Scene {
     /// One pool named `default` with [`types`].
     pub(in super::super) fn new() -> Self {
@@ -284,7 +309,10 @@ impl Scene {
 
     /// Solves and checks.
     pub(in super::super) fn solve(&self) -> Plan {
-        solve(&self.problem())
+        let plan = solve(&self.problem());
+        let violations = check(&self.problem(), &plan);
+        assert!(violations.is_empty(), "{violations:#?}");
+        plan
     }
 }
 

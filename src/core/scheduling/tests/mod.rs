@@ -3,3 +3,6 @@
 mod build;
 
 mod basics;
+mod laws;
+mod price;
+mod topology;

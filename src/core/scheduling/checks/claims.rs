@@ -1,0 +1,226 @@
+//! NodeClaims of a plan: types, room, taints, labels, ports, limits.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::core::facts::{ClaimDraft, Pod};
+use crate::core::ids::{InstanceTypeName, PoolName};
+use crate::core::labels;
+use crate::core::requirements::{Requirement, Requirements, ValueSet};
+use crate::core::resources::{ResourceName, Resources};
+
+use super::super::plan::{Plan, PlannedClaim};
+use super::super::ports;
+use super::super::problem::Problem;
+use super::verify::{Outcome, Place, alternatives, shapes, tolerates};
+use super::violation::Violation;
+
+/// What a type can be for NodeClaims with the same requirements.
+struct Verdict {
+    fits_requirements: bool,
+    /// Room beside daemons, and their ports.
+    room: Resources,
+    ports: Vec<crate::core::facts::HostPort>,
+    /// What the type and its fitting offerings say of each key.
+    says: BTreeMap<Arc<str>, Vec<ValueSet>>,
+}
+
+/// Verdicts by instance type.
+type Verdicts = BTreeMap<InstanceTypeName, Verdict>;
+
+pub(super) fn check<'a>(
+    problem: &Problem<'a>,
+    plan: &'a Plan,
+    places: &mut Vec<Place<'a>>,
+    found: &mut Vec<Violation>,
+) {
+    let open = problem.open_keys();
+    let mut known: FxHashMap<(PoolName, Vec<Requirement>), Verdicts> = FxHashMap::default();
+    for claim in &plan.claims {
+        let draft = &claim.draft;
+        let mut key = draft.requirements.clone();
+        key.retain(|r| &*r.key != labels::INSTANCE_TYPE && &*r.key != labels::CAPACITY_TYPE);
+        let verdicts =
+            known.entry((draft.pool.clone(), key)).or_insert_with_key(|(_, rest)| verdicts(problem, draft, rest));
+        let place: Arc<str> = draft.name.as_str().into();
+        let pods: Vec<&Arc<Pod>> = claim.pods.iter().collect();
+        check_types(claim, &place, verdicts, found);
+        check_ports(claim, &place, verdicts, found);
+        let mut requirements = Requirements::from_written(&draft.requirements);
+        requirements.add_all(&Requirements::from_labels(&draft.labels));
+        for pod in shapes(&pods) {
+            if !tolerates(&pod.shape, &draft.taints) {
+                found.push(Violation::Untolerated { place: Arc::clone(&place), pod: pod.uid.clone() });
+            }
+            let met = alternatives(&pod.shape).iter().any(|term| {
+                term.iter().all(|(key, wish)| {
+                    claim
+                        .instance_types
+                        .iter()
+                        .filter_map(|name| verdicts.get(name))
+                        .all(|verdict| outcome(&requirements, verdict, key, open.contains(&**key)).always(wish))
+                })
+            });
+            if !met {
+                found.push(Violation::Unmet { place: Arc::clone(&place), pod: pod.uid.clone() });
+            }
+        }
+        let mut certain = draft.labels.clone();
+        for (key, set) in requirements.iter() {
+            if let Some(value) = set.single() {
+                certain.insert(Arc::clone(key), Arc::clone(value));
+            }
+        }
+        places.push(Place {
+            name: place,
+            labels: certain,
+            open: true,
+            taints: draft.taints.clone(),
+            planned: pods,
+            running: Vec::new(),
+        });
+    }
+    check_limits(problem, plan, found);
+}
+
+fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> Verdicts {
+    let mut requirements = Requirements::from_written(rest);
+    requirements.add_all(&Requirements::from_labels(&draft.labels));
+    let waits = [labels::REGISTERED, labels::INITIALIZED].map(|key| (key.into(), "true".into()));
+    let mut template = requirements.clone();
+    template.add_all(&Requirements::from_labels(&waits.into_iter().collect()));
+    let open = problem.open_keys();
+    let daemons: Vec<_> = problem.snapshot.daemons.values().filter(|d| tolerates(&d.shape, &draft.taints)).collect();
+    let list = problem.catalog.pools.get(&draft.pool).into_iter().flat_map(|list| list.iter());
+    list.map(|fact| {
+        let own = Requirements::from_written(&fact.requirements);
+        let mut both = template.clone();
+        both.add_all(&own);
+        let mut says: BTreeMap<Arc<str>, Vec<ValueSet>> = BTreeMap::new();
+        let mut offered = false;
+        for offering in fact.offerings.iter().filter(|offering| offering.available) {
+            let one = Requirements::from_written(&offering.requirements);
+            if both.intersects(&one).is_ok() {
+                offered = true;
+                for (key, set) in one.iter() {
+                    let narrowed = both.get(key).map_or_else(|| set.clone(), |b| b.intersection(set));
+                    says.entry(Arc::clone(key)).or_default().push(narrowed);
+                }
+            }
+        }
+        for (key, set) in own.iter() {
+            says.entry(Arc::clone(key)).or_insert_with(|| vec![set.clone()]);
+        }
+        let mut room = fact.allocatable();
+        let mut taken = Vec::new();
+        for daemon in &daemons {
+            if alternatives(&daemon.shape).iter().any(|term| both.compatible(term, |key| open.contains(key)).is_ok()) {
+                room.subtract(&daemon.shape.requests);
+                taken.extend(daemon.shape.host_ports.iter().cloned());
+            }
+        }
+        let fits_requirements = offered && requirements.intersects(&own).is_ok();
+        (fact.name.clone(), Verdict { fits_requirements, room, ports: taken, says })
+    })
+    .collect()
+}
+
+fn outcome(requirements: &Requirements, verdict: &Verdict, key: &Arc<str>, open: bool) -> Outcome {
+    let own = requirements.get(key);
+    match (own, verdict.says.get(key)) {
+        (Some(own), Some(says)) => {
+            let sets: Vec<ValueSet> =
+                says.iter().map(|set| set.intersection(own)).filter(|set| !set.is_empty()).collect();
+            Outcome { absent: sets.is_empty(), sets }
+        }
+        (None, Some(says)) => Outcome {
+            absent: says.iter().all(ValueSet::is_empty),
+            sets: says.iter().filter(|s| !s.is_empty()).cloned().collect(),
+        },
+        (Some(own), None) => {
+            Outcome { absent: own.is_empty(), sets: if own.is_empty() { Vec::new() } else { vec![own.clone()] } }
+        }
+        // A well-known key that nobody states is the cloud's to state: what the pod requires of it stands in the NodeClaim.
+        (None, None) => Outcome { absent: !open, sets: if open { vec![ValueSet::any()] } else { Vec::new() } },
+    }
+}
+
+fn total(claim: &PlannedClaim) -> Resources {
+    let mut all = Resources::new();
+    for pod in &claim.pods {
+        all.add(&pod.shape.requests);
+    }
+    all
+}
+
+fn check_types(claim: &PlannedClaim, place: &Arc<str>, verdicts: &Verdicts, found: &mut Vec<Violation>) {
+    let need = total(claim);
+    if claim.instance_types.is_empty() {
+        found.push(Violation::UnknownType { place: Arc::clone(place), instance_type: "".into() });
+    }
+    for name in &claim.instance_types {
+        let (place, instance_type) = (Arc::clone(place), name.clone());
+        match verdicts.get(name) {
+            None => found.push(Violation::UnknownType { place, instance_type }),
+            Some(verdict) if !verdict.fits_requirements => found.push(Violation::UnfitType { place, instance_type }),
+            Some(verdict) if !holds(&need, &verdict.room) => found.push(Violation::Overfull { place, instance_type }),
+            Some(_) => {}
+        }
+    }
+}
+
+/// Whether what is asked for is there; what is asked for in no amount may be short.
+pub(super) fn holds(need: &Resources, room: &Resources) -> bool {
+    need.iter().all(|(name, milli)| milli <= 0 || milli <= room.get(name))
+}
+
+fn check_ports(claim: &PlannedClaim, place: &Arc<str>, verdicts: &Verdicts, found: &mut Vec<Violation>) {
+    if claim.pods.iter().all(|pod| pod.shape.host_ports.is_empty()) {
+        return;
+    }
+    let mut taken = Vec::new();
+    for pod in &claim.pods {
+        if let Some(port) = ports::first_taken(&pod.shape.host_ports, &taken) {
+            found.push(Violation::PortTaken { place: Arc::clone(place), port: port.port });
+        }
+        taken.extend(pod.shape.host_ports.iter().cloned());
+    }
+    for verdict in claim.instance_types.iter().filter_map(|name| verdicts.get(name)) {
+        if let Some(port) = ports::first_taken(&taken, &verdict.ports) {
+            found.push(Violation::PortTaken { place: Arc::clone(place), port: port.port });
+        }
+    }
+}
+
+/// What is there and the largest that each NodeClaim may become must stay within the limits.
+fn check_limits(problem: &Problem<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    for pool in problem.snapshot.pools.values().filter(|pool| !pool.limits.is_empty()) {
+        let planned: Vec<&PlannedClaim> = plan.claims.iter().filter(|claim| claim.draft.pool == pool.name).collect();
+        if planned.is_empty() {
+            continue;
+        }
+        let list = problem.catalog.pools.get(&pool.name);
+        let mut used = Resources::new();
+        for (labels, capacity) in super::hosts::in_use(problem) {
+            if labels.get(labels::NODEPOOL).is_some_and(|name| **name == *pool.name.as_str()) {
+                used.add(&capacity);
+                used.add(&Resources::new().with("nodes", 1000));
+            }
+        }
+        let capacity: BTreeMap<&InstanceTypeName, &Resources> =
+            list.into_iter().flat_map(|list| list.iter()).map(|kind| (&kind.name, &kind.capacity)).collect();
+        for claim in planned {
+            let mut most = Resources::new().with("nodes", 1000);
+            for has in claim.instance_types.iter().filter_map(|name| capacity.get(name)) {
+                most.raise(has);
+            }
+            used.add(&most);
+        }
+        let beyond = |(name, limit): (&ResourceName, i64)| used.get(name) > limit;
+        if pool.limits.iter().any(beyond) {
+            found.push(Violation::BeyondLimits(pool.name.clone()));
+        }
+    }
+}

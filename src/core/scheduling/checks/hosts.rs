@@ -1,0 +1,208 @@
+//! Nodes that exist and NodeClaims under way: what the plan puts on them.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::core::facts::{Claim, Effect, Node, Owner, Pod, Taint};
+use crate::core::ids::{ClaimName, NodeName, PodUid};
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::Requirements;
+use crate::core::resources::Resources;
+
+use super::super::plan::{PlacedOn, Plan};
+use super::super::ports;
+use super::super::problem::Problem;
+use super::claims::holds;
+use super::verify::{Place, alternatives, certain, shapes, tolerates};
+use super::violation::Violation;
+
+pub(super) fn check<'a>(
+    problem: &Problem<'a>,
+    plan: &'a Plan,
+    places: &mut Vec<Place<'a>>,
+    found: &mut Vec<Violation>,
+) {
+    let batch: FxHashSet<&PodUid> = problem.pods.iter().map(|pod| &pod.uid).collect();
+    let snapshot = problem.snapshot;
+    let mut claims: FxHashMap<&NodeName, &Claim> = FxHashMap::default();
+    for claim in snapshot.claims.values() {
+        if let Some(node) = snapshot.node_of(claim) {
+            claims.insert(&node.name, claim);
+        }
+    }
+    let mut on_node: FxHashMap<&NodeName, &PlacedOn> = FxHashMap::default();
+    let mut on_claim: FxHashMap<&ClaimName, &PlacedOn> = FxHashMap::default();
+    for placed in &plan.existing {
+        match (&placed.node, &placed.claim) {
+            (Some(node), _) => drop(on_node.insert(node, placed).map(|twice| twice.pods.len())),
+            (None, Some(claim)) => drop(on_claim.insert(claim, placed).map(|twice| twice.pods.len())),
+            (None, None) => found.push(Violation::NotUsable { place: "a place without a name".into() }),
+        }
+    }
+    for node in snapshot.nodes.values() {
+        let claim = claims.get(&node.name).copied();
+        let running: Vec<&Arc<Pod>> =
+            snapshot.pods_on(&node.name).filter(|pod| pod.is_active_on_node() && !batch.contains(&pod.uid)).collect();
+        let planned: Vec<&Arc<Pod>> = on_node.remove(&node.name).into_iter().flat_map(|placed| &placed.pods).collect();
+        let (labels, taints) = seen(node, claim);
+        let leaving = node.deleting.is_some()
+            || problem.excluded.nodes.contains(&node.name)
+            || claim.is_some_and(|claim| is_leaving(problem, claim));
+        let place = Place { name: node.name.as_str().into(), labels, open: false, taints, planned, running };
+        if !place.planned.is_empty() {
+            if leaving {
+                found.push(Violation::NotUsable { place: Arc::clone(&place.name) });
+            }
+            let mut room = node.allocatable.clone();
+            if let Some(claim) = claim.filter(|_| !node.is_initialized()) {
+                for (name, milli) in claim.allocatable.iter().filter(|(name, _)| node.allocatable.get(name) == 0) {
+                    room.set(name.clone(), milli);
+                }
+            }
+            check_place(problem, &place, Some(room), None, found);
+        }
+        places.push(place);
+    }
+    for (name, placed) in on_claim {
+        let Some(claim) = snapshot.claims.get(name).filter(|claim| !is_leaving(problem, claim)) else {
+            found.push(Violation::NotUsable { place: name.as_str().into() });
+            continue;
+        };
+        let mut labels = claim.labels.clone();
+        for (key, set) in Requirements::from_written(&claim.requirements).iter() {
+            if let Some(value) = set.single() {
+                labels.entry(Arc::clone(key)).or_insert_with(|| Arc::clone(value));
+            }
+        }
+        let room = (!claim.allocatable.is_empty()).then(|| claim.allocatable.clone());
+        let planned = placed.pods.iter().collect();
+        let place = Place {
+            name: name.as_str().into(),
+            labels,
+            open: false,
+            taints: claim.taints.clone(),
+            planned,
+            running: Vec::new(),
+        };
+        check_place(problem, &place, room, Some(claim), found);
+        places.push(place);
+    }
+    found.extend(on_node.into_keys().map(|name| Violation::NotUsable { place: name.as_str().into() }));
+}
+
+fn is_leaving(problem: &Problem<'_>, claim: &Claim) -> bool {
+    claim.deleting.is_some() || claim.is("InstanceTerminating") || problem.excluded.claims.contains(&claim.name)
+}
+
+/// Labels and taints that count, as for the provisioner: until a node of ours is initialized, what goes away by itself does not.
+fn seen(node: &Node, claim: Option<&Claim>) -> (Labels, Vec<Taint>) {
+    let mut labels = node.labels.clone();
+    let mut taints = node.taints.clone();
+    if node.cordoned {
+        taints.push(Taint::new("node.kubernetes.io/unschedulable", Effect::NoSchedule));
+    }
+    if let Some(claim) = claim.filter(|_| !node.is_initialized()) {
+        for (key, value) in &claim.labels {
+            labels.entry(Arc::clone(key)).or_insert_with(|| Arc::clone(value));
+        }
+        taints.retain(|taint| !taint.is_ephemeral() && !claim.startup_taints.iter().any(|own| own.matches(taint)));
+    }
+    (labels, taints)
+}
+
+fn check_place(
+    problem: &Problem<'_>,
+    place: &Place<'_>,
+    room: Option<Resources>,
+    claim: Option<&Claim>,
+    found: &mut Vec<Violation>,
+) {
+    let waits = [labels::REGISTERED, labels::INITIALIZED].map(|key| (key.into(), "true".into()));
+    let mut own = Requirements::from_labels(&place.labels);
+    own.add_all(&Requirements::from_labels(
+        &waits.into_iter().filter(|(key, _)| !place.labels.contains_key(key)).collect(),
+    ));
+    let mut taken: Vec<_> = place
+        .running
+        .iter()
+        .filter(|p| p.shape.owner != Owner::DaemonSet)
+        .flat_map(|p| p.shape.host_ports.clone())
+        .collect();
+    let mut daemons = Resources::new();
+    for daemon in problem.snapshot.daemons.values().filter(|daemon| tolerates(&daemon.shape, &place.taints)) {
+        if alternatives(&daemon.shape).iter().any(|term| own.compatible(term, |_| false).is_ok()) {
+            daemons.add(&daemon.shape.requests);
+            taken.extend(daemon.shape.host_ports.iter().cloned());
+        }
+    }
+    if let Some(room) = room {
+        let mut need = Resources::new();
+        let mut running = Resources::new();
+        for pod in &place.running {
+            let of = if pod.shape.owner == Owner::DaemonSet { &mut running } else { &mut need };
+            of.add(&pod.shape.requests);
+        }
+        daemons.raise(&running);
+        need.add(&daemons);
+        let mut planned = Resources::new();
+        place.planned.iter().for_each(|pod| planned.add(&pod.shape.requests));
+        let left = {
+            let mut left = room;
+            left.subtract(&need);
+            left
+        };
+        if !holds(&planned, &left) {
+            found.push(Violation::Overfull { place: Arc::clone(&place.name), instance_type: "".into() });
+        }
+    }
+    for pod in &place.planned {
+        if let Some(port) = ports::first_taken(&pod.shape.host_ports, &taken) {
+            found.push(Violation::PortTaken { place: Arc::clone(&place.name), port: port.port });
+        }
+        taken.extend(pod.shape.host_ports.iter().cloned());
+    }
+    let open = claim.map(|claim| Requirements::from_written(&claim.requirements)).unwrap_or_default();
+    for pod in shapes(&place.planned) {
+        if !tolerates(&pod.shape, &place.taints) {
+            found.push(Violation::Untolerated { place: Arc::clone(&place.name), pod: pod.uid.clone() });
+        }
+        let met = alternatives(&pod.shape).iter().any(|term| {
+            term.iter().all(|(key, wish)| match open.get(key).filter(|_| !place.labels.contains_key(key)) {
+                Some(set) => {
+                    super::verify::Outcome { absent: set.allows_absence(), sets: vec![set.clone()] }.always(wish)
+                }
+                None if matches!(&**key, labels::REGISTERED | labels::INITIALIZED) => true,
+                None => certain(&place.labels, key).always(wish),
+            })
+        });
+        if !met {
+            found.push(Violation::Unmet { place: Arc::clone(&place.name), pod: pod.uid.clone() });
+        }
+    }
+}
+
+/// Labels and capacity of all nodes and NodeClaims that count for limits.
+pub(super) fn in_use(problem: &Problem<'_>) -> Vec<(Labels, Resources)> {
+    let snapshot = problem.snapshot;
+    let mut all = Vec::new();
+    let mut owned: FxHashSet<&NodeName> = FxHashSet::default();
+    for claim in snapshot.claims.values() {
+        let node = snapshot.node_of(claim);
+        owned.extend(node.map(|node| &node.name));
+        let gone = node.is_some_and(|node| node.deleting.is_some() || problem.excluded.nodes.contains(&node.name));
+        if !gone && !is_leaving(problem, claim) {
+            let mut capacity = claim.capacity.clone();
+            if let Some(node) = node {
+                capacity.raise(&node.capacity);
+            }
+            all.push((claim.labels.clone(), capacity));
+        }
+    }
+    for node in snapshot.nodes.values().filter(|node| !owned.contains(&node.name)) {
+        if node.deleting.is_none() && !problem.excluded.nodes.contains(&node.name) {
+            all.push((node.labels.clone(), node.capacity.clone()));
+        }
+    }
+    all
+}

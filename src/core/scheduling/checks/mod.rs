@@ -1,0 +1,12 @@
+//! Is a plan right? An independent look that knows nothing of how the plan came about: plain requirements, plain sums, plain counts.
+//!
+//! It runs on every plan before anything is bought, so its cost is about linear in pods, NodeClaims and listed types.
+
+mod claims;
+mod hosts;
+mod topology;
+mod verify;
+mod violation;
+
+pub use verify::check;
+pub use violation::Violation;

@@ -1,0 +1,231 @@
+//! Constraints between pods, in the state that the plan leads to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::core::facts::{AffinityTerm, Pod, PodShape, PolicyHonor, TopologySpread};
+use crate::core::labels;
+use crate::core::requirements::Requirements;
+
+use super::super::problem::Problem;
+use super::super::topology::Target;
+use super::verify::{Place, alternatives, tolerates};
+use super::violation::Violation;
+
+/// A shape and how many such pods are where; `planned` are those of the plan.
+struct Kind<'a> {
+    shape: &'a PodShape,
+    sample: &'a Arc<Pod>,
+    /// Place, planned pods, running pods.
+    at: Vec<(usize, usize, usize)>,
+}
+
+pub(super) fn check(problem: &Problem<'_>, places: &[Place<'_>], found: &mut Vec<Violation>) {
+    let kinds = kinds(places);
+    apart(problem, places, &kinds, found);
+    together(problem, places, &kinds, found);
+    spread(problem, places, &kinds, found);
+}
+
+fn kinds<'a>(places: &[Place<'a>]) -> Vec<Kind<'a>> {
+    let mut index: FxHashMap<&'a PodShape, usize> = FxHashMap::default();
+    let mut pointers: FxHashMap<*const PodShape, usize> = FxHashMap::default();
+    let mut kinds: Vec<Kind<'a>> = Vec::new();
+    for (at, place) in places.iter().enumerate() {
+        let planned = place.planned.iter().map(|pod| (*pod, true));
+        for (pod, planned) in
+            planned.chain(place.running.iter().filter(|pod| pod.deleting.is_none()).map(|pod| (*pod, false)))
+        {
+            let kind = *pointers.entry(Arc::as_ptr(&pod.shape)).or_insert_with(|| {
+                *index.entry(&pod.shape).or_insert_with(|| {
+                    kinds.push(Kind { shape: &pod.shape, sample: pod, at: Vec::new() });
+                    kinds.len() - 1
+                })
+            });
+            let kind = &mut kinds[kind];
+            if kind.at.last().is_none_or(|(last, ..)| *last != at) {
+                kind.at.push((at, 0, 0));
+            }
+            if let Some((_, new, old)) = kind.at.last_mut() {
+                *if planned { new } else { old } += 1;
+            }
+        }
+    }
+    kinds
+}
+
+/// The domain of a place; nothing where the label is absent or still open.
+fn domain(place: &Place<'_>, key: &str) -> Option<Arc<str>> {
+    if key == labels::HOSTNAME {
+        Some(Arc::clone(&place.name))
+    } else {
+        place.labels.get(labels::normalized(key)).cloned()
+    }
+}
+
+/// Pods by domain: (planned, running).
+type Counts = BTreeMap<Arc<str>, (usize, usize)>;
+
+fn count<'a, 'b: 'a>(places: &[Place<'_>], key: &str, kinds: impl Iterator<Item = &'a Kind<'b>>) -> Counts {
+    let mut counts = Counts::new();
+    for (at, new, old) in kinds.flat_map(|kind| &kind.at) {
+        if let Some(domain) = domain(&places[*at], key) {
+            let known = counts.entry(domain).or_default();
+            *known = (known.0 + new, known.1 + old);
+        }
+    }
+    counts
+}
+
+fn apart(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], found: &mut Vec<Violation>) {
+    let mut terms: BTreeMap<&AffinityTerm, Vec<usize>> = BTreeMap::new();
+    for (at, kind) in kinds.iter().enumerate() {
+        for term in &kind.shape.anti_affinity {
+            terms.entry(term).or_default().push(at);
+        }
+    }
+    for (term, owners) in terms {
+        let target = Target::of(term, problem.snapshot);
+        let meant: Vec<bool> = kinds.iter().map(|kind| target.selects(kind.shape)).collect();
+        let pick = |wanted: &dyn Fn(usize) -> bool| {
+            let chosen: Vec<&Kind<'_>> = (0..kinds.len()).filter(|at| wanted(*at)).map(|at| &kinds[at]).collect();
+            count(places, &term.key, chosen.into_iter())
+        };
+        let owns = |at: usize| owners.binary_search(&at).is_ok();
+        let only_owners = pick(&|at| owns(at) && !meant[at]);
+        let only_meant = pick(&|at| !owns(at) && meant[at]);
+        let both = pick(&|at| owns(at) && meant[at]);
+        let domains: std::collections::BTreeSet<&Arc<str>> =
+            only_owners.keys().chain(only_meant.keys()).chain(both.keys()).collect();
+        for domain in domains {
+            let of = |counts: &Counts| counts.get(domain).copied().unwrap_or_default();
+            let (owners, meant, both) = (of(&only_owners), of(&only_meant), of(&both));
+            let all = |(new, old): (usize, usize)| new + old;
+            // A pair counts when at least one of the two is planned here and now.
+            let pair = |a: (usize, usize), b: (usize, usize)| all(a) > 0 && all(b) > 0 && a.0 + b.0 > 0;
+            if pair(owners, meant) || pair(owners, both) || pair(both, meant) || (all(both) > 1 && both.0 > 0) {
+                found.push(Violation::NotApart { key: Arc::clone(&term.key), domain: Arc::clone(domain) });
+            }
+        }
+    }
+}
+
+fn together(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], found: &mut Vec<Violation>) {
+    let mut known: BTreeMap<&[AffinityTerm], Vec<Counts>> = BTreeMap::new();
+    for kind in
+        kinds.iter().filter(|kind| !kind.shape.affinity.is_empty() && kind.at.iter().any(|(_, new, _)| *new > 0))
+    {
+        let terms = kind.shape.affinity.as_slice();
+        let targets: Vec<Target> = terms.iter().map(|term| Target::of(term, problem.snapshot)).collect();
+        let means = |shape: &PodShape| targets.iter().all(|target| target.selects(shape));
+        let counts = known.entry(terms).or_insert_with(|| {
+            let keys = terms.iter().map(|term| &term.key);
+            keys.map(|key| count(places, key, kinds.iter().filter(|kind| means(kind.shape)))).collect()
+        });
+        let own = usize::from(means(kind.shape));
+        // The very first of its kind was allowed to be alone, and others may since have gone elsewhere.
+        let first = own == 1 && counts.iter().all(|counts| counts.values().all(|(_, old)| *old == 0));
+        let mut pardoned = !first;
+        for (place, ..) in kind.at.iter().filter(|(_, new, _)| *new > 0) {
+            let here: Vec<Option<usize>> = terms
+                .iter()
+                .zip(counts.iter())
+                .map(|(term, counts)| {
+                    let domain = domain(&places[*place], &term.key)?;
+                    counts.get(&domain).map(|(new, old)| new + old)
+                })
+                .collect();
+            if here.iter().all(|many| many.is_some_and(|many| many > own)) {
+                continue;
+            }
+            if !pardoned && here.iter().all(Option::is_some) {
+                pardoned = true;
+                continue;
+            }
+            found.push(Violation::Lonely { pod: kind.sample.uid.clone() });
+        }
+    }
+}
+
+/// In whatever order the pods came: the last owner that was placed in a domain found it within the skew of the emptiest.
+fn spread(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], found: &mut Vec<Violation>) {
+    let mut constraints: BTreeMap<(&TopologySpread, &Arc<str>), Vec<usize>> = BTreeMap::new();
+    for (at, kind) in kinds.iter().enumerate().filter(|(_, kind)| kind.at.iter().any(|(_, new, _)| *new > 0)) {
+        for constraint in kind.shape.spreads.iter().filter(|s| s.required) {
+            constraints.entry((constraint, &kind.shape.namespace)).or_default().push(at);
+        }
+    }
+    for ((constraint, namespace), owners) in constraints {
+        let target = Target::within(namespace, constraint.selector.as_ref());
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        // Owners that look at different nodes are judged apart.
+        for owner in owners {
+            let same = |group: &Vec<usize>| {
+                let (a, b) = (kinds[group[0]].shape, kinds[owner].shape);
+                a.node_selector == b.node_selector
+                    && a.node_affinity.required == b.node_affinity.required
+                    && a.tolerations == b.tolerations
+            };
+            match groups.iter_mut().find(|group| same(group)) {
+                Some(group) => group.push(owner),
+                None => groups.push(vec![owner]),
+            }
+        }
+        for group in groups {
+            spread_of(problem, places, kinds, constraint, &target, &group, found);
+        }
+    }
+}
+
+fn spread_of(
+    problem: &Problem<'_>,
+    places: &[Place<'_>],
+    kinds: &[Kind<'_>],
+    constraint: &TopologySpread,
+    target: &Target,
+    owners: &[usize],
+    found: &mut Vec<Violation>,
+) {
+    let shape = kinds[owners[0]].shape;
+    let open = problem.open_keys();
+    let terms = alternatives(shape);
+    let looks_at = |place: &Place<'_>| {
+        let own = Requirements::from_labels(&place.labels);
+        let matching = constraint.node_affinity_policy == PolicyHonor::Ignore
+            || terms.iter().any(|term| own.compatible(term, |key| place.open && open.contains(key)).is_ok());
+        matching && (constraint.node_taints_policy == PolicyHonor::Ignore || tolerates(shape, &place.taints))
+    };
+    let seen: Vec<Option<Arc<str>>> =
+        places.iter().map(|place| domain(place, &constraint.key).filter(|_| looks_at(place))).collect();
+    // Per domain: all that are counted, and those of them that are planned and bear no such constraint.
+    let mut counts: BTreeMap<Arc<str>, (usize, usize)> =
+        seen.iter().flatten().map(|d| (Arc::clone(d), (0, 0))).collect();
+    let mut received: std::collections::BTreeSet<Arc<str>> = std::collections::BTreeSet::new();
+    for (at, kind) in kinds.iter().enumerate() {
+        let owns = owners.contains(&at);
+        let counted = target.selects(kind.shape);
+        for (place, new, old) in &kind.at {
+            let Some(domain) = &seen[*place] else { continue };
+            if counted {
+                let known = counts.entry(Arc::clone(domain)).or_default();
+                *known = (known.0 + new + old, known.1 + if owns { 0 } else { *new });
+            }
+            if owns && *new > 0 {
+                received.insert(Arc::clone(domain));
+            }
+        }
+    }
+    let host = &*constraint.key == labels::HOSTNAME;
+    let missing = constraint.min_domains.is_some_and(|least| counts.len() < usize::try_from(least).unwrap_or(0));
+    let least = if host || missing { 0 } else { counts.values().map(|(all, _)| *all).min().unwrap_or(0) };
+    let skew = usize::try_from(constraint.max_skew).unwrap_or(1);
+    for domain in received {
+        let (all, free) = counts[&domain];
+        // A pod that does not count itself may come when the domain is already full to the skew.
+        if all.saturating_sub(free) > least + skew {
+            found.push(Violation::Skewed { key: Arc::clone(&constraint.key), domain });
+        }
+    }
+}

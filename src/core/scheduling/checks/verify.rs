@@ -1,0 +1,119 @@
+//! The list of checks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::core::facts::{Effect, Pod, PodShape, Taint};
+use crate::core::ids::PodUid;
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::{Requirements, ValueSet};
+
+use super::super::plan::Plan;
+use super::super::problem::Problem;
+use super::violation::Violation;
+use super::{claims, hosts, topology};
+
+/// All that is wrong with a plan; nothing when it is right.
+pub fn check(problem: &Problem<'_>, plan: &Plan) -> Vec<Violation> {
+    let mut found = Vec::new();
+    everyone_once(problem, plan, &mut found);
+    let mut places = Vec::new();
+    claims::check(problem, plan, &mut places, &mut found);
+    hosts::check(problem, plan, &mut places, &mut found);
+    topology::check(problem, &places, &mut found);
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Where pods of the plan are, as the topology sees it.
+pub(super) struct Place<'a> {
+    /// Name of the NodeClaim or node: its own domain for the host name.
+    pub(super) name: Arc<str>,
+    /// Labels that are certain.
+    pub(super) labels: Labels,
+    /// Whether well-known labels that are not among them may still come (a NodeClaim of the plan).
+    pub(super) open: bool,
+    pub(super) taints: Vec<Taint>,
+    pub(super) planned: Vec<&'a Arc<Pod>>,
+    pub(super) running: Vec<&'a Arc<Pod>>,
+}
+
+fn everyone_once(problem: &Problem<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    let mut seen: FxHashMap<&PodUid, u32> = problem.pods.iter().map(|pod| (&pod.uid, 0)).collect();
+    let placed = plan.claims.iter().flat_map(|c| &c.pods).chain(plan.existing.iter().flat_map(|e| &e.pods));
+    for uid in placed.map(|pod| &pod.uid).chain(plan.refused.iter().map(|refusal| &refusal.pod)) {
+        match seen.get_mut(uid) {
+            Some(times) if *times == 0 => *times = 1,
+            _ => found.push(Violation::Surplus(uid.clone())),
+        }
+    }
+    found.extend(problem.pods.iter().filter(|pod| seen[&pod.uid] == 0).map(|pod| Violation::Missing(pod.uid.clone())));
+}
+
+/// Whether a pod may run under these taints.
+pub(super) fn tolerates(shape: &PodShape, taints: &[Taint]) -> bool {
+    taints
+        .iter()
+        .filter(|taint| taint.effect != Effect::PreferNoSchedule)
+        .all(|taint| shape.tolerations.iter().any(|toleration| toleration.tolerates(taint)))
+}
+
+/// The alternatives of what a pod requires of its node.
+pub(super) fn alternatives(shape: &PodShape) -> Vec<Requirements> {
+    let selector = Requirements::from_labels(&shape.node_selector);
+    if shape.node_affinity.required.is_empty() {
+        return vec![selector];
+    }
+    let all = shape.node_affinity.required.iter().map(|term| {
+        let mut one = selector.clone();
+        one.add_all(&Requirements::from_written(term));
+        one
+    });
+    all.collect()
+}
+
+/// What a label may turn out to be: values, and whether it may be absent.
+#[derive(Clone, Default)]
+pub(super) struct Outcome {
+    pub(super) sets: Vec<ValueSet>,
+    pub(super) absent: bool,
+}
+
+impl Outcome {
+    /// Whether each outcome satisfies the wish.
+    pub(super) fn always(&self, wish: &ValueSet) -> bool {
+        (!self.absent || wish.allows_absence()) && self.sets.iter().all(|set| within(set, wish))
+    }
+}
+
+/// Whether every member of `set` is one of `wish`.
+fn within(set: &ValueSet, wish: &ValueSet) -> bool {
+    if set.is_complement() {
+        let plain = |set: &ValueSet| set.clone().with_min_values(None);
+        plain(&set.intersection(wish)) == plain(set)
+    } else {
+        set.values().iter().all(|value| wish.has(value))
+    }
+}
+
+/// What labels that are certain say of a key.
+pub(super) fn certain(labels: &Labels, key: &str) -> Outcome {
+    match labels.get(labels::normalized(key)) {
+        Some(value) => Outcome { sets: vec![ValueSet::of([Arc::clone(value)])], absent: false },
+        None => Outcome { sets: Vec::new(), absent: true },
+    }
+}
+
+/// Pods of a place by shape: most checks look at shapes.
+pub(super) fn shapes<'a>(pods: &[&'a Arc<Pod>]) -> Vec<&'a Arc<Pod>> {
+    let mut by_shape: BTreeMap<*const PodShape, &Arc<Pod>> = BTreeMap::new();
+    for pod in pods {
+        by_shape.entry(Arc::as_ptr(&pod.shape)).or_insert(pod);
+    }
+    let mut first: Vec<&Arc<Pod>> = by_shape.into_values().collect();
+    first.sort_by(|a, b| a.uid.cmp(&b.uid));
+    first
+}

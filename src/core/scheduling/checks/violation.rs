@@ -1,0 +1,109 @@
+//! What can be wrong with a plan.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::core::ids::{InstanceTypeName, PodUid, PoolName};
+
+/// One thing that is wrong with a plan. `place` names the NodeClaim or node.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Violation {
+    /// A pod of the question is nowhere in the plan.
+    Missing(PodUid),
+    /// A pod is in the plan more than once, or was not asked about.
+    Surplus(PodUid),
+    /// A NodeClaim lists no instance type, or one that the catalog does not have.
+    UnknownType {
+        /// NodeClaim.
+        place: Arc<str>,
+        /// The type, empty when none is listed.
+        instance_type: InstanceTypeName,
+    },
+    /// A listed type contradicts the NodeClaim's requirements, or no available offering of it meets them.
+    UnfitType {
+        /// NodeClaim.
+        place: Arc<str>,
+        /// The type.
+        instance_type: InstanceTypeName,
+    },
+    /// Pods and daemons do not fit.
+    Overfull {
+        /// NodeClaim or node.
+        place: Arc<str>,
+        /// The listed type that is too small, or empty for a node that exists.
+        instance_type: InstanceTypeName,
+    },
+    /// A pod does not tolerate a taint.
+    Untolerated {
+        /// NodeClaim or node.
+        place: Arc<str>,
+        /// The pod.
+        pod: PodUid,
+    },
+    /// A pod's node selector or affinity is not met by every node that could come of the NodeClaim.
+    Unmet {
+        /// NodeClaim or node.
+        place: Arc<str>,
+        /// The pod.
+        pod: PodUid,
+    },
+    /// Two pods want the same port of a node.
+    PortTaken {
+        /// NodeClaim or node.
+        place: Arc<str>,
+        /// The port.
+        port: i32,
+    },
+    /// A place that must not be used.
+    NotUsable {
+        /// NodeClaim or node.
+        place: Arc<str>,
+    },
+    /// A spread constraint is exceeded.
+    Skewed {
+        /// Topology key.
+        key: Arc<str>,
+        /// The domain that is too full.
+        domain: Arc<str>,
+    },
+    /// Required pod affinity is not met.
+    Lonely {
+        /// The pod.
+        pod: PodUid,
+    },
+    /// Pods that must be apart share a domain.
+    NotApart {
+        /// Topology key.
+        key: Arc<str>,
+        /// The domain.
+        domain: Arc<str>,
+    },
+    /// A pool's limits are exceeded.
+    BeyondLimits(PoolName),
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(pod) => write!(f, "pod {pod} is nowhere in the plan"),
+            Self::Surplus(pod) => write!(f, "pod {pod} is in the plan twice or was not asked about"),
+            Self::UnknownType { place, instance_type } => {
+                write!(f, "{place} lists the unknown instance type {instance_type:?}")
+            }
+            Self::UnfitType { place, instance_type } => {
+                write!(f, "{place} lists {instance_type}, which its requirements exclude or which cannot be had")
+            }
+            Self::Overfull { place, instance_type } => {
+                write!(f, "the pods of {place} do not fit into it ({instance_type})")
+            }
+            Self::Untolerated { place, pod } => write!(f, "pod {pod} does not tolerate the taints of {place}"),
+            Self::Unmet { place, pod } => write!(f, "{place} may not have the labels that pod {pod} asks for"),
+            Self::PortTaken { place, port } => write!(f, "port {port} of {place} is taken twice"),
+            Self::NotUsable { place } => write!(f, "{place} must not be used"),
+            Self::Skewed { key, domain } => write!(f, "too many pods in {key}={domain} for a spread constraint"),
+            Self::Lonely { pod } => write!(f, "no pod that {pod} has affinity to is in its domain"),
+            Self::NotApart { key, domain } => write!(f, "pods that must be apart share {key}={domain}"),
+            Self::BeyondLimits(pool) => write!(f, "the NodeClaims of {pool} may exceed its limits"),
+        }
+    }
+}
