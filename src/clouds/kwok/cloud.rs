@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
@@ -32,13 +33,14 @@ const PAGE: u32 = 500;
 /// The cloud of nodes without machines.
 pub struct Kwok {
     nodes: Api<Node>,
-    catalog: Vec<InstanceType>,
+    catalog: Arc<Vec<Arc<InstanceType>>>,
     boots: Boots,
 }
 
 impl Kwok {
     /// A cloud that sells these instance types and keeps its machines in the cluster behind this client.
     pub fn new(client: Client, catalog: Vec<InstanceType>) -> Self {
+        let catalog = Arc::new(catalog.into_iter().map(Arc::new).collect());
         Self { nodes: Api::all(client), catalog, boots: Boots::default() }
     }
 
@@ -145,8 +147,8 @@ impl Cloud for Kwok {
         KWOK_LABEL_KEYS.to_vec()
     }
 
-    fn catalog<'a>(&'a self, _: &'a NodeClass) -> BoxFuture<'a, Result<Vec<InstanceType>, Error>> {
-        async { Ok(self.catalog.clone()) }.boxed()
+    fn catalog<'a>(&'a self, _: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {
+        async { Ok(Arc::clone(&self.catalog)) }.boxed()
     }
 
     fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>> {
