@@ -88,6 +88,8 @@ impl Ledger {
         let mut ends = Agenda::new();
         let mut next = Instant::now();
         loop {
+            // Nothing new, nothing to sample: a month in which nothing happens costs nothing.
+            let changed = self.book().changed;
             tokio::select! {
                 biased;
                 change = news.next() => match change {
@@ -100,7 +102,7 @@ impl Ledger {
                     Some(fact) => self.book().fact(&fact),
                     None => return,
                 },
-                () = sleep_until(next) => {
+                () = sleep_until(next), if changed => {
                     let mut book = self.book();
                     book.sample();
                     next = Instant::now() + book.interval;
