@@ -211,7 +211,9 @@ impl Book {
             Fact::Relisted(Kind::Node) if !self.listed => {
                 self.listed = true;
                 let found: BTreeSet<NodeName> = self.used.keys().cloned().collect();
-                found.iter().for_each(|node| self.judge(node, "some pod"));
+                for node in &found {
+                    self.judge(node, "some pod");
+                }
             }
             _ => return,
         }

@@ -56,7 +56,7 @@ fn kinds_of_workload_differ_in_owner_and_life() {
     let job =
         workload(&format!("{{kind: Job, metadata: {{name: j}}, spec: {{completions: 5, parallelism: 2, {spec}}}}}"));
     assert_eq!((job.kind, job.replicas), (WorkloadKind::Job { completions: 5 }, 2));
-    assert_eq!(job.runs_for, Some(Duration::from_secs(60)));
+    assert_eq!(job.runs_for, Some(Duration::from_mins(1)));
     let pod = workload(
         "{kind: Pod, metadata: {name: p, annotations: {sim.joiner.dev/run-for: 1m30s}}, spec: {containers: [{name: c}]}}",
     );

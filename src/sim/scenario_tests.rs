@@ -61,7 +61,7 @@ fn a_scenario_is_read_in_order_of_time() {
     assert_eq!(names, ["Deployment default/web", "StatefulSet default/db"]);
     assert!(matches!(&scenario.steps[1].act, Act::Scale { kind, replicas: 300, .. } if kind == "Deployment"));
     let conduct = scenario.cloud.conduct(&Conduct::default());
-    assert_eq!(conduct.boot, (Duration::from_secs(20), Duration::from_secs(60)));
+    assert_eq!(conduct.boot, (Duration::from_secs(20), Duration::from_mins(1)));
     assert_eq!((conduct.quota, conduct.launch), (Some(500), Conduct::default().launch));
     assert!((conduct.never_register - 0.01).abs() < 1e-9);
     assert_eq!(conduct.sold_out[0].until, Some(Duration::from_mins(10)));

@@ -289,8 +289,7 @@ async fn story(seed: u64) -> String {
         _ = run => {}
         () = watching => {}
     }
-    let story = story.lock().unwrap().clone();
-    story
+    story.lock().unwrap().clone()
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,14 +47,14 @@ fn unschedulable(cluster: &SimCluster, pods: &[PodUid]) -> usize {
     pods.iter().filter(|uid| cluster.store().pods[*uid].pod.unschedulable).count()
 }
 
-fn selector(app: &str) -> Option<Selector> {
-    Some(Selector { labels: [("app".into(), app.into())].into(), expressions: Vec::new() })
+fn selector(app: &str) -> Selector {
+    Selector { labels: [("app".into(), app.into())].into(), expressions: Vec::new() }
 }
 
 fn term(app: &str, key: &str) -> AffinityTerm {
     AffinityTerm {
         key: key.into(),
-        selector: selector(app),
+        selector: Some(selector(app)),
         namespaces: vec!["default".into()],
         namespace_selector: None,
     }
@@ -66,7 +66,7 @@ fn spread(app: &str, key: &str) -> TopologySpread {
         max_skew: 1,
         min_domains: None,
         required: true,
-        selector: selector(app),
+        selector: Some(selector(app)),
         node_affinity_policy: PolicyHonor::Honor,
         node_taints_policy: PolicyHonor::Ignore,
     }
