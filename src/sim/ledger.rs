@@ -12,7 +12,7 @@ use super::cluster::SimCluster;
 use super::kubelet::node_name;
 use super::outcome::{NodeRow, Outcome, Sample, Unplaced};
 use crate::clouds::simulated::{Change, SimMachine, Simulated};
-use crate::core::facts::{Fact, Node, Owner, Pod};
+use crate::core::facts::{Fact, Kind, Node, Owner, Pod};
 use crate::core::ids::{ClaimUid, NodeName, PodUid, ProviderId};
 use crate::core::labels;
 use crate::core::resources::{ResourceName, Resources};
@@ -63,6 +63,8 @@ struct Book {
     spent_until: Instant,
     violations: Vec<String>,
     changed: bool,
+    /// Whether all nodes that were there at the start are known; until then absence means nothing.
+    listed: bool,
 }
 
 impl Ledger {
@@ -88,6 +90,8 @@ impl Ledger {
         let mut ends = Agenda::new();
         let mut next = Instant::now();
         loop {
+            // Nothing new, nothing to sample: a month in which nothing happens costs nothing.
+            let changed = self.book().changed;
             tokio::select! {
                 biased;
                 change = news.next() => match change {
@@ -100,7 +104,7 @@ impl Ledger {
                     Some(fact) => self.book().fact(&fact),
                     None => return,
                 },
-                () = sleep_until(next) => {
+                () = sleep_until(next), if changed => {
                     let mut book = self.book();
                     book.sample();
                     next = Instant::now() + book.interval;
@@ -178,6 +182,7 @@ impl Book {
             spent_until: now,
             violations: Vec::new(),
             changed: true,
+            listed: false,
         }
     }
 
@@ -202,6 +207,13 @@ impl Book {
             Fact::NodeSeen(node) => self.node(node),
             Fact::NodeGone(name) => {
                 self.nodes.remove(name);
+            }
+            Fact::Relisted(Kind::Node) if !self.listed => {
+                self.listed = true;
+                let found: BTreeSet<NodeName> = self.used.keys().cloned().collect();
+                for node in &found {
+                    self.judge(node, "some pod");
+                }
             }
             _ => return,
         }
@@ -236,15 +248,22 @@ impl Book {
         self.requested.add(requests);
         let used = self.used.entry(node.clone()).or_default();
         used.add(requests);
-        let full = match self.nodes.get(node) {
-            None => Some(format!("pod {} was bound to node {node}, which does not exist", pod.key)),
-            Some(there) if !used.fits(&there.allocatable) => {
-                Some(format!("pod {} was bound to node {node}, which has no room for it", pod.key))
-            }
-            Some(_) => None,
-        };
         self.bound.insert(pod.uid.clone(), (node.clone(), requests.clone()));
-        full.into_iter().for_each(|sentence| self.complain(sentence));
+        if self.listed {
+            self.judge(node, &format!("pod {}", pod.key));
+        }
+    }
+
+    /// Whether a node to which a pod was just bound is there and has the room.
+    fn judge(&mut self, node: &NodeName, pod: &str) {
+        let full = match (self.nodes.get(node), self.used.get(node)) {
+            (None, _) => format!("{pod} was bound to node {node}, which does not exist"),
+            (Some(there), Some(used)) if !used.fits(&there.allocatable) => {
+                format!("{pod} was bound to node {node}, which has no room for it")
+            }
+            _ => return,
+        };
+        self.complain(full);
     }
 
     fn release(&mut self, uid: &PodUid) {

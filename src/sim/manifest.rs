@@ -22,7 +22,7 @@ use crate::core::labels::Labels;
 /// Annotation on pods and templates: after how long the containers end by themselves, in Go's notation.
 const RUN_FOR: &str = "sim.joiner.dev/run-for";
 /// How long the pods of a Job run that does not say it.
-const JOB_RUNS_FOR: Duration = Duration::from_secs(60);
+const JOB_RUNS_FOR: Duration = Duration::from_mins(1);
 /// Kinds that make pods, and that are not simulated.
 const NOT_SIMULATED: [&str; 2] = ["CronJob", "ReplicationController"];
 

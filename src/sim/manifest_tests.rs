@@ -1,1 +1,140 @@
-//! Tests.
+//! Manifests become objects, or one clear sentence.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Object, Priorities, read_object};
+use crate::cluster::convert::ShapeStore;
+use crate::core::facts::Owner;
+use crate::sim::store::Count;
+use crate::sim::workload::{Workload, WorkloadKind};
+
+fn value(yaml: &str) -> Value {
+    serde_saphyr::from_str(yaml).unwrap()
+}
+
+fn read(yaml: &str) -> Vec<Object> {
+    read_object(&value(yaml), &ShapeStore::new(), &Priorities::from([("high".to_owned(), 1_000)])).unwrap()
+}
+
+fn problem(yaml: &str) -> String {
+    read_object(&value(yaml), &ShapeStore::new(), &Priorities::new()).unwrap_err().to_string()
+}
+
+fn workload(yaml: &str) -> Workload {
+    match read(yaml).pop() {
+        Some(Object::Workload(workload)) => workload,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_deployment_says_how_many_pods_of_which_shape() {
+    let web = workload(
+        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: 3, template: {metadata: \
+         {labels: {app: web}}, spec: {priorityClassName: high, terminationGracePeriodSeconds: 7, containers: [{name: c, resources: \
+         {requests: {cpu: 250m, memory: 1Gi}}}]}}}}",
+    );
+    assert_eq!((web.kind, web.replicas), (WorkloadKind::Deployment, 3));
+    assert_eq!(web.key.to_string(), "shop/web");
+    let shape = &web.shape;
+    assert_eq!(
+        (&*shape.namespace, shape.owner, shape.priority, shape.grace_seconds),
+        ("shop", Owner::Controller, 1_000, 7)
+    );
+    assert_eq!(shape.requests.get(&"cpu".into()), 250);
+    assert_eq!(shape.requests.get(&"pods".into()), 1_000);
+    assert_eq!(&*shape.labels["app"], "web");
+}
+
+#[test]
+fn kinds_of_workload_differ_in_owner_and_life() {
+    let spec = "template: {spec: {containers: [{name: c}]}}";
+    let set = workload(&format!("{{kind: StatefulSet, metadata: {{name: db}}, spec: {{{spec}}}}}"));
+    assert_eq!((set.kind, set.shape.owner), (WorkloadKind::StatefulSet { ordered: true }, Owner::StatefulSet));
+    let job =
+        workload(&format!("{{kind: Job, metadata: {{name: j}}, spec: {{completions: 5, parallelism: 2, {spec}}}}}"));
+    assert_eq!((job.kind, job.replicas), (WorkloadKind::Job { completions: 5 }, 2));
+    assert_eq!(job.runs_for, Some(Duration::from_mins(1)));
+    let pod = workload(
+        "{kind: Pod, metadata: {name: p, annotations: {sim.joiner.dev/run-for: 1m30s}}, spec: {containers: [{name: c}]}}",
+    );
+    assert_eq!((pod.shape.owner, pod.runs_for), (Owner::Nobody, Some(Duration::from_secs(90))));
+}
+
+#[test]
+fn a_list_gives_its_items_and_other_kinds_do_no_harm() {
+    let all =
+        read("{kind: List, items: [{kind: ConfigMap, metadata: {name: a}}, {kind: Namespace, metadata: {name: b}}]}");
+    assert!(
+        matches!(&all[..], [Object::Irrelevant(kind), Object::Namespace(name, _)] if kind == "ConfigMap" && &**name == "b")
+    );
+}
+
+#[test]
+fn a_budget_counts_pods_or_percent() {
+    let all = read(
+        "{kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: 2, maxUnavailable: 25%, selector: {matchLabels: {a: b}, \
+         matchExpressions: [{key: c, operator: Exists}]}}}",
+    );
+    let [Object::Budget(budget)] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((budget.min_available, budget.max_unavailable), (Some(Count::Pods(2)), Some(Count::Percent(25))));
+    assert_eq!(budget.selector.as_ref().map(|s| (s.labels.len(), s.expressions.len())), Some((1, 1)));
+}
+
+#[test]
+fn pools_and_classes_are_read_as_the_cluster_would() {
+    let all = read(
+        "{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: general}, spec: {template: {spec: {requirements: [{key: \
+         karpenter.sh/capacity-type, operator: In, values: [spot]}], nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: \
+         default}}}}}",
+    );
+    assert!(matches!(&all[..], [Object::Pool(pool)] if pool.name.as_str() == "general" && pool.errors.is_empty()));
+    let all = read("{apiVersion: karpenter.kwok.sh/v1alpha1, kind: KWOKNodeClass, metadata: {name: default}}");
+    assert!(matches!(&all[..], [Object::Class(class)] if &*class.conditions[0].kind == "Ready"));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_object_field_and_remedy() {
+    let template = "template: {spec: {containers: [{name: c}]}}";
+    let cases = [
+        (json!({"metadata": {"name": "x"}}).to_string(), "object x: kind: is missing"),
+        (
+            "{kind: Deployment, metadata: {name: web}, spec: {replicas: three, template: {spec: {}}}}".to_owned(),
+            "Deployment web: spec.replicas: \"three\" is no number of pods; write a whole number from 0",
+        ),
+        (
+            format!("{{kind: Deployment, metadata: {{namespace: a}}, spec: {{{template}}}}}"),
+            "Deployment a/without a name: metadata.name: is missing",
+        ),
+        (
+            "{kind: Deployment, metadata: {name: web}, spec: {}}".to_owned(),
+            "Deployment web: spec.template.spec: is missing",
+        ),
+        (
+            "{kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, resources: {requests: {cpu: lots}}}]}}"
+                .to_owned(),
+            "Pod p: ",
+        ),
+        ("{kind: CronJob, metadata: {name: c}}".to_owned(), "CronJob c: kind: a CronJob is not simulated"),
+        (
+            "{kind: Pod, metadata: {name: p}, spec: {priorityClassName: vip, containers: []}}".to_owned(),
+            "there is no PriorityClass vip; apply it before",
+        ),
+        (
+            "{kind: PodDisruptionBudget, metadata: {name: b}, spec: {minAvailable: half}}".to_owned(),
+            "PodDisruptionBudget b: spec.minAvailable: \"half\" is no number of pods",
+        ),
+    ];
+    for (yaml, expected) in cases {
+        let said = problem(&yaml);
+        assert!(said.contains(expected), "{said:?} lacks {expected:?}");
+    }
+    assert!(
+        problem(
+            "{kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, resources: {requests: {cpu: lots}}}]}}"
+        )
+        .contains("lots")
+    );
+}

@@ -13,7 +13,7 @@ use crate::clouds::LaunchSpec;
 use crate::clouds::catalog::generated;
 use crate::clouds::simulated::{Conduct, Simulated};
 use crate::core::facts::{
-    Claim, ClaimDraft, ConsolidationPolicy, Disruption, Node, NodeClass, PodShape, Pool, Template,
+    Claim, ClaimDraft, Condition, ConsolidationPolicy, Disruption, Node, NodeClass, PodShape, Pool, Status, Template,
 };
 use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid};
 use crate::core::labels::{self, Labels};
@@ -148,5 +148,17 @@ pub(super) fn pool(name: &str) -> Pool {
         status_resources: Resources::new(),
         class_generation: None,
         conditions: Vec::new(),
+    }
+}
+
+/// The condition of a node that is ready.
+pub(super) fn ready() -> Condition {
+    Condition {
+        kind: "Ready".into(),
+        status: Status::True,
+        reason: "KubeletReady".into(),
+        message: "".into(),
+        since: Timestamp::UNIX_EPOCH,
+        generation: 0,
     }
 }

@@ -264,7 +264,7 @@ pub fn read_scenario(
             first.extend(reader.objects(file, &format!("{place}, manifests[{at}]"), manifest)?);
         }
         for name in &written.files {
-            let other = file.parent().unwrap_or(Path::new("")).join(name);
+            let other = file.parent().unwrap_or_else(|| Path::new("")).join(name);
             for (number, document) in reader.documents(&other)?.into_iter().enumerate() {
                 first.extend(reader.objects(&other, &format!("document {}", number + 1), &document)?);
             }

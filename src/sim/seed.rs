@@ -39,6 +39,6 @@ pub(super) fn suffix(rng: &mut Rng, length: usize) -> String {
 /// A duration between two bounds, both included; the bounds may come in any order.
 pub(super) fn between(rng: &mut Rng, (one, other): (Duration, Duration)) -> Duration {
     let (low, high) = (one.min(other), one.max(other));
-    let span = u64::try_from((high - low).as_micros()).unwrap_or(u64::MAX - 1);
+    let span = u64::try_from(high.saturating_sub(low).as_micros()).unwrap_or(u64::MAX - 1);
     low + Duration::from_micros(rng.u64(0..=span))
 }

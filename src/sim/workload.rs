@@ -104,17 +104,14 @@ impl Workloads {
         let name = name(workload.kind.as_str(), &workload.key);
         let mut kept = self.kept();
         let mut store = self.cluster.store();
-        match kept.get_mut(&name) {
-            Some(there) => {
-                if there.workload.shape != workload.shape {
-                    there.template = store.suffix(10);
-                }
-                there.workload = workload;
+        if let Some(there) = kept.get_mut(&name) {
+            if there.workload.shape != workload.shape {
+                there.template = store.suffix(10);
             }
-            None => {
-                let template = store.suffix(10);
-                kept.insert(name.clone(), Kept { workload, template, made: false });
-            }
+            there.workload = workload;
+        } else {
+            let template = store.suffix(10);
+            kept.insert(name.clone(), Kept { workload, template, made: false });
         }
         store.touch_workload(&name);
     }

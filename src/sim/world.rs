@@ -128,8 +128,8 @@ impl World {
                 }
                 Ok(())
             }
-            Act::Scale { kind, key, replicas } => self.found(kind, key, self.workloads.scale(kind, key, *replicas)),
-            Act::Delete { kind, key } => self.found(kind, key, self.delete(kind, key)),
+            Act::Scale { kind, key, replicas } => found(kind, key, self.workloads.scale(kind, key, *replicas)),
+            Act::Delete { kind, key } => found(kind, key, self.delete(kind, key)),
         }
     }
 
@@ -183,13 +183,6 @@ impl World {
         }
     }
 
-    fn found(&self, kind: &str, key: &ObjectKey, found: bool) -> Result<(), Invalid> {
-        if found {
-            return Ok(());
-        }
-        Err(Invalid { object: format!("{kind} {key}"), problem: "is not there; apply it before".to_owned() })
-    }
-
     /// Waits until nothing is pending or under way.
     async fn settle(&self) {
         let start = Instant::now();
@@ -206,6 +199,13 @@ impl World {
             }
         }
     }
+}
+
+fn found(kind: &str, key: &ObjectKey, found: bool) -> Result<(), Invalid> {
+    if found {
+        return Ok(());
+    }
+    Err(Invalid { object: format!("{kind} {key}"), problem: "is not there; apply it before".to_owned() })
 }
 
 #[cfg(test)]

@@ -327,7 +327,7 @@ fn resolve(claim: &Claim, instance_type: &InstanceType, offering: &Offering) -> 
     let mut labels = Labels::new();
     for requirement in instance_type.requirements.iter().filter(|r| r.operator == Operator::In) {
         let value = requirement.values.iter().find(|value| wanted(&requirement.key, value));
-        if let Some(value) = value.or(requirement.values.first()) {
+        if let Some(value) = value.or_else(|| requirement.values.first()) {
             labels.insert(requirement.key.clone(), value.clone());
         }
     }
@@ -342,6 +342,6 @@ fn resolve(claim: &Claim, instance_type: &InstanceType, offering: &Offering) -> 
 
 fn between(rng: &mut Rng, (one, other): (Duration, Duration)) -> Duration {
     let (low, high) = (one.min(other), one.max(other));
-    let span = u64::try_from((high - low).as_micros()).unwrap_or(u64::MAX - 1);
+    let span = u64::try_from(high.saturating_sub(low).as_micros()).unwrap_or(u64::MAX - 1);
     low + Duration::from_micros(rng.u64(0..=span))
 }

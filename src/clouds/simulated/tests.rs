@@ -65,7 +65,7 @@ async fn a_token_makes_one_machine() {
     let cloud = cloud(Conduct::default());
     let machine = cloud.create(&spec("t")).await.unwrap();
     assert_eq!(cloud.create(&spec("t")).await.unwrap(), machine);
-    assert_eq!(cloud.find(&ClaimUid::from("t")).await.unwrap(), [machine.clone()]);
+    assert_eq!(cloud.find(&ClaimUid::from("t")).await.unwrap(), std::slice::from_ref(&machine));
     assert_eq!(cloud.get(&machine.id).await.unwrap(), Some(machine.clone()));
     let zone = machine.labels[labels::ZONE].to_string();
     assert!(machine.id.as_str().starts_with(&format!("sim://{zone}/")));
@@ -75,7 +75,7 @@ async fn a_token_makes_one_machine() {
 
 #[tokio::test(start_paused = true)]
 async fn sold_out_offerings_are_found_out_by_trying() {
-    let window = SoldOutWindow { until: Some(Duration::from_secs(60)), ..SoldOutWindow::default() };
+    let window = SoldOutWindow { until: Some(Duration::from_mins(1)), ..SoldOutWindow::default() };
     let zone_a = SoldOutWindow { zone: Some("test-zone-a".into()), ..SoldOutWindow::default() };
     let cloud = cloud(Conduct { sold_out: vec![window, zone_a], ..Conduct::default() });
     let refused = cloud.create(&spec("t")).await;
@@ -84,7 +84,7 @@ async fn sold_out_offerings_are_found_out_by_trying() {
     };
     assert_eq!(sold_out.len(), 8, "four zones, two capacity types");
     assert!(cloud.machines().is_empty());
-    sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_mins(1)).await;
     let machine = cloud.create(&spec("t")).await.unwrap();
     assert_ne!(&*machine.labels[labels::ZONE], "test-zone-a");
 }

@@ -39,7 +39,7 @@ pub(super) struct Group {
 /// The values of a topology key.
 #[derive(Debug, Default)]
 pub(super) struct Key {
-    pub(super) key: Arc<str>,
+    name: Arc<str>,
     domains: BTreeMap<Arc<str>, DomainId>,
     pub(super) by_slot: Vec<Option<DomainId>>,
 }
@@ -48,7 +48,7 @@ pub(super) struct Key {
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     questions: BTreeMap<Question, GroupId>,
-    groups: Vec<Group>,
+    counted: Vec<Group>,
     key_ids: BTreeMap<Arc<str>, KeyId>,
     keys: Vec<Key>,
     labels: Vec<Option<Labels>>,
@@ -81,14 +81,14 @@ impl Key {
         }
         let next = self.domains.len();
         self.by_slot[slot] = labels
-            .and_then(|labels| labels.get(&self.key))
+            .and_then(|labels| labels.get(&self.name))
             .map(|value| *self.domains.entry(value.clone()).or_insert(next));
     }
 }
 
 impl Groups {
     pub(super) fn group(&self, id: GroupId) -> &Group {
-        &self.groups[id]
+        &self.counted[id]
     }
 
     pub(super) fn key(&self, id: KeyId) -> &Key {
@@ -104,8 +104,8 @@ impl Groups {
         if let Some(id) = self.questions.get(&question) {
             return (*id, false);
         }
-        self.groups.push(Group::default());
-        let id = self.groups.len() - 1;
+        self.counted.push(Group::default());
+        let id = self.counted.len() - 1;
         self.questions.insert(question, id);
         (id, true)
     }
@@ -115,7 +115,7 @@ impl Groups {
         if let Some(id) = self.key_ids.get(key) {
             return *id;
         }
-        let mut entry = Key { key: key.clone(), ..Key::default() };
+        let mut entry = Key { name: key.clone(), ..Key::default() };
         for (slot, labels) in self.labels.iter().enumerate() {
             entry.place(slot, labels.as_ref());
         }
@@ -139,7 +139,7 @@ impl Groups {
         for key in &mut self.keys {
             key.place(slot, None);
         }
-        for group in &mut self.groups {
+        for group in &mut self.counted {
             if let Some(count) = group.by_slot.get_mut(slot) {
                 group.total -= u64::from(std::mem::take(count));
             }
@@ -153,7 +153,7 @@ impl Groups {
     }
 
     pub(super) fn add_many(&mut self, id: GroupId, slot: SlotId, pods: u32) {
-        let group = &mut self.groups[id];
+        let group = &mut self.counted[id];
         if group.by_slot.len() <= slot {
             group.by_slot.resize(slot + 1, 0);
         }
@@ -163,7 +163,7 @@ impl Groups {
 
     pub(super) fn remove(&mut self, slot: SlotId, groups: &[GroupId]) {
         for id in groups {
-            let group = &mut self.groups[*id];
+            let group = &mut self.counted[*id];
             if let Some(count) = group.by_slot.get_mut(slot)
                 && *count > 0
             {

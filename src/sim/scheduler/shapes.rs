@@ -123,7 +123,7 @@ impl Shapes {
         board: &mut Board,
         namespaces: &BTreeMap<Arc<str>, Arc<Labels>>,
     ) {
-        let mut rule = |question: Question, key: &Arc<str>| self.rule(id, question, key, board, namespaces);
+        let mut rule = |question: Question, key: &Arc<str>| self.rule(id, &question, key, board, namespaces);
         let spreads: Vec<_> = shape
             .spreads
             .iter()
@@ -153,7 +153,7 @@ impl Shapes {
     fn rule(
         &mut self,
         id: ShapeId,
-        question: Question,
+        question: &Question,
         key: &Arc<str>,
         board: &mut Board,
         namespaces: &BTreeMap<Arc<str>, Arc<Labels>>,
@@ -161,7 +161,7 @@ impl Shapes {
         let (group, new) = board.groups.ask(question.clone());
         let key = board.groups.key_id(key);
         if new {
-            self.fill(&question, group, key, board, namespaces);
+            self.fill(question, group, key, board, namespaces);
         }
         Rule { group, key, own: self.known[id].counted_in.contains(&group) }
     }
