@@ -1,7 +1,10 @@
 //! Samples of prices.
 
+use std::sync::Arc;
+
 use crate::core::facts::{Claim, Offering};
 use crate::core::ids::{ClassRef, PoolName};
+use crate::core::labels;
 use crate::core::labels::Labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
