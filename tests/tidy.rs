@@ -15,9 +15,8 @@ const WALLS: [(&str, &[&str]); 11] = [
     ("cluster", &["core", "api", "telemetry"]),
     ("actors", &["core", "clouds", "cluster", "telemetry"]),
     ("admin", &["core", "actors", "telemetry"]),
-    ("sim", &["core", "api", "clouds", "cluster", "actors", "telemetry", "config"]),
-    ("config", &["core", "api", "actors"]),
-    ("command", &["core", "api", "clouds", "cluster", "actors", "admin", "sim", "telemetry", "config"]),
+    ("sim", &["core", "api", "clouds", "cluster"]),
+    ("config", &["core", "api"]),
     ("command", &["core", "api", "clouds", "cluster", "actors", "admin", "sim", "telemetry", "config"]),
     ("main", &["core", "api", "config", "command"]),
 ];
