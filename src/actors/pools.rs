@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 use crate::core::facts::Pool;
 use crate::core::ids::PoolName;
@@ -24,6 +25,8 @@ const RETRY: Duration = Duration::from_secs(5);
 pub(super) struct Pools {
     wiring: Arc<Wiring>,
     write: Option<Timer>,
+    /// When the last write began.
+    written: Option<Instant>,
     under_way: BTreeSet<PoolName>,
     failures: BTreeMap<PoolName, String>,
 }
@@ -31,6 +34,7 @@ pub(super) struct Pools {
 impl Pools {
     fn write(&mut self, cx: &Cx<PoolsMsg>) {
         self.write = None;
+        self.written = Some(Instant::now());
         if !cx.house.operations.may_write() {
             return;
         }
@@ -96,14 +100,22 @@ impl Behaviour for Pools {
 
     fn born(wiring: &Self::Args, cx: &Cx<PoolsMsg>) -> Self {
         cx.cast(PoolsMsg::Look);
-        Self { wiring: Arc::clone(wiring), write: None, under_way: BTreeSet::new(), failures: BTreeMap::new() }
+        Self {
+            wiring: Arc::clone(wiring),
+            write: None,
+            written: None,
+            under_way: BTreeSet::new(),
+            failures: BTreeMap::new(),
+        }
     }
 
     fn handle(&mut self, message: PoolsMsg, cx: &Cx<PoolsMsg>) {
         match message {
             PoolsMsg::Look => {
                 if self.write.is_none() {
-                    self.write = Some(cx.after(GATHER, PoolsMsg::Write));
+                    // The first change after a quiet time is written at once: pods wait for a NodePool to become ready.
+                    let wait = self.written.map_or(Duration::ZERO, |last| GATHER.saturating_sub(last.elapsed()));
+                    self.write = Some(cx.after(wait, PoolsMsg::Write));
                 }
             }
             PoolsMsg::Write => self.write(cx),

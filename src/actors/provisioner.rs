@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::cluster;
-use crate::core::facts::{Claim, Pod};
+use crate::core::facts::{Claim, Pod, find_condition};
 use crate::core::ids::ClaimName;
 use crate::core::scheduling::{self, Plan, PlannedClaim, Problem, Settings};
 
@@ -25,8 +25,9 @@ use super::tree::Wiring;
 const CATCH_UP: Duration = Duration::from_millis(50);
 /// What was created and is not seen after this long is not waited for any more: it was deleted at once, or the watch has a gap.
 const CATCH_UP_AT_MOST: Duration = Duration::from_secs(10);
-/// After its start joiner waits this long for the cloud to tell its instance types, before it says of pods that nothing can be bought.
-const CATALOG_AT_MOST: Duration = Duration::from_secs(10);
+/// After its start joiner waits this long for NodePools to be judged and for the cloud to tell its instance types, before it says of pods
+/// that nothing can be bought.
+const SUPPLY_AT_MOST: Duration = Duration::from_secs(10);
 /// Shortest pause between two solves that only try again what was refused (Karpenter reconsiders pods every 10 s).
 const RECONSIDER: Duration = Duration::from_secs(10);
 /// How often a NodeClaim is tried to be written whose answer got lost. Its name is fixed, so that writing it twice makes one object.
@@ -77,7 +78,7 @@ impl Provisioner {
             self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
             return;
         }
-        if self.born.elapsed() < CATALOG_AT_MOST && self.is_catalog_on_its_way() {
+        if self.born.elapsed() < SUPPLY_AT_MOST && self.is_supply_on_its_way() {
             self.again = true;
             self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
             return;
@@ -112,12 +113,13 @@ impl Provisioner {
         cx.compute(work, move |result| ProvisionerMsg::Solved(op, result.map(Box::new)));
     }
 
-    /// Whether a NodeClass is there whose instance types the cloud has not yet told.
-    fn is_catalog_on_its_way(&self) -> bool {
+    /// Whether a NodePool has not been judged yet, or a NodeClass is there whose instance types the cloud has not yet told.
+    fn is_supply_on_its_way(&self) -> bool {
         let (snapshot, catalog) = (self.wiring.boards.snapshot(), self.wiring.boards.catalog());
         snapshot.pools.values().any(|pool| {
             let class = &pool.template.class;
-            snapshot.classes.contains_key(class) && !catalog.classes.contains_key(class)
+            let judged = find_condition(&pool.conditions, "Ready").is_some();
+            !judged || snapshot.classes.contains_key(class) && !catalog.classes.contains_key(class)
         })
     }
 
@@ -174,7 +176,7 @@ impl Provisioner {
         let Some((planned, attempts)) = creating.remove(name) else { return };
         let failure = match outcome {
             Outcome::Done(claim) => {
-                tracing::info!(nodeclaim = %name, nodepool = %planned.draft.pool, pods = planned.pods.len(), price = planned.price, "created nodeclaim");
+                tracing::info!(nodeclaim = %name, nodepool = %planned.draft.pool, pods = planned.pods.len(), price = rounded(planned.price), "created nodeclaim");
                 metrics::claim_created(CreatedFor::Provisioned, &planned.draft.pool, false);
                 self.wiring.slots.state.cast(StateMsg::Seen(crate::core::facts::Fact::ClaimSeen(claim)));
                 self.awaited.insert(name.clone(), Instant::now());
@@ -262,7 +264,7 @@ impl Provisioner {
             tracing::info!(
                 new_pods = new,
                 nodeclaims = plan.claims.len(),
-                price = plan.price,
+                price = rounded(plan.price),
                 existing_pods = existing,
                 refused_pods = plan.refused.len(),
                 "computed plan"
@@ -285,6 +287,11 @@ impl Provisioner {
             snapshot.claims.values().filter(|claim| claim.is("Initialized")).map(|claim| &claim.name).collect();
         snapshot.pending.iter().any(|uid| snapshot.planned.get(uid).is_none_or(|claim| served.contains(claim)))
     }
+}
+
+/// Prices in log lines have as many digits as people read.
+fn rounded(price: f64) -> f64 {
+    (price * 1e4).round() / 1e4
 }
 
 impl Behaviour for Provisioner {

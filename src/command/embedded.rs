@@ -86,7 +86,7 @@ async fn tell(scenario: &Scenario, boards: &Boards) {
         {
             settled = true;
             let nodes = snapshot.nodes.len();
-            let seconds = first.elapsed().as_secs_f64();
+            let seconds = (first.elapsed().as_secs_f64() * 10.0).round() / 10.0;
             let memory = stopwatch::peak_memory() / (1 << 20);
             tracing::info!(
                 scenario = scenario.name,
@@ -109,7 +109,7 @@ async fn tell(scenario: &Scenario, boards: &Boards) {
                 pending = standing.0,
                 bound = standing.1,
                 nodes = standing.2,
-                price_per_hour = price,
+                price_per_hour = (price * 1e4).round() / 1e4,
                 "standing"
             );
         }

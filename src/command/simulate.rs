@@ -50,7 +50,6 @@ pub fn simulate(simulate: &Simulate) -> Result<bool> {
         },
     ));
     outcome.wall_seconds = stopwatch.elapsed().as_secs_f64();
-    outcome.peak_memory_bytes = peak_memory();
     if let Some(path) = &simulate.report {
         report::write(path, &outcome)?;
     }
@@ -73,6 +72,7 @@ pub fn rehearse(
     settings: actors::Settings,
     mut progress: Progress,
 ) -> Result<Outcome> {
+    let stopwatch = Stopwatch::start();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -93,6 +93,8 @@ pub fn rehearse(
             |pod: &_| refusals.reasons.get(pod).cloned().unwrap_or_else(|| vec!["not decided yet".to_owned()]);
         let mut outcome = rehearsal.world.ledger.close(seed, &reasons);
         outcome.title.clone_from(&scenario.name);
+        outcome.wall_seconds = stopwatch.elapsed().as_secs_f64();
+        outcome.peak_memory_bytes = peak_memory();
         joiner.kill();
         anyhow::Ok(outcome)
     });

@@ -176,6 +176,10 @@ impl Sampler {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        // The actor library's own span carries a number that says nothing to people.
+        if attributes.metadata().target().starts_with("ractor") {
+            return;
+        }
         let mut fields = Fields::default();
         attributes.record(&mut fields);
         if let Some(span) = context.span(id) {
