@@ -305,3 +305,23 @@ async fn thousands_of_pods_find_their_places_at_the_pace_of_bindings() {
     let bound: usize = cluster.store().bound.values().map(std::collections::BTreeSet::len).sum();
     assert_eq!(bound, 5_000);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_nominated_pod_is_tried_again_when_the_emptiest_domain_has_filled_up() {
+    let cluster = world(0);
+    cluster.store().create_node(node("a", "a", 8_000, 8_192)).unwrap();
+    cluster.store().create_node(node("b", "b", 8_000, 8_192)).unwrap();
+    let spreading = Arc::new(PodShape { spreads: vec![spread("web", labels::ZONE)], ..shape("web", 100, 64) });
+    for (at, home) in ["a", "a", "a", "b", "b", "b"].into_iter().enumerate() {
+        let name = format!("web-{at}");
+        let uid = add_pod(&cluster, &name, &spreading);
+        cluster.store().nominate(&ObjectKey::new("default", name.as_str()), &uid, Some(&NodeName::from(home))).unwrap();
+    }
+    cluster.store().update_node(&NodeName::from("b"), |node| node.cordoned = true);
+    moment().await;
+    assert_eq!(cluster.store().bound.len(), 1, "a alone may be one ahead");
+    cluster.store().update_node(&NodeName::from("b"), |node| node.cordoned = false);
+    moment().await;
+    let counts: Vec<_> = cluster.store().bound.values().map(std::collections::BTreeSet::len).collect();
+    assert_eq!(counts, [3, 3]);
+}
