@@ -4,6 +4,17 @@
 //! [`crate::clouds::Cloud`]; stand-ins play kubelet, kube-scheduler and the workload controllers between them. Everything waits on
 //! tokio's clock: in a runtime whose clock is paused a day passes in milliseconds, in any other it passes as days do. Everything random
 //! comes from one [`Seed`], nothing depends on the order of a hash map, and so the same seed gives the same world.
+//!
+//! Not simulated: preemption, eviction by NoExecute taints, volumes, CronJobs, and requests of Kubernetes' own components that fail.
+//!
+//! ```text
+//! scenario, trace ──▶ World ──▶ Workloads ──pods──▶ SimCluster ◀──facts, requests──▶ joiner
+//!                                                     ▲  ▲  ▲                          │
+//!                            Scheduler, Daemons ──────┘  │  └── Ledger ──▶ Outcome     │
+//!                            Kubelet, Containers ────────┘                             │
+//!                                     ▲                                                ▼
+//!                                     └─────────── machines ─────────────────── Simulated
+//! ```
 
 mod seed;
 

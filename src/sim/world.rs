@@ -211,3 +211,7 @@ fn found(kind: &str, key: &ObjectKey, found: bool) -> Result<(), Invalid> {
 #[cfg(test)]
 #[path = "world_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "rehearsal_tests.rs"]
+mod rehearsal;

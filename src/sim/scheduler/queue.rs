@@ -166,15 +166,15 @@ impl Queue {
     /// A pod more can make room for others: the emptiest domain has filled up, or a companion has come.
     fn wake_those_who_count(&mut self, placed: ShapeId) {
         let counted_in = self.shapes.get(placed).counted_in.clone();
-        for id in self.shapes.ids() {
+        let counts = |id: ShapeId| {
             let known = self.shapes.get(id);
-            if known.failed.is_some()
-                && !known.queue.is_empty()
-                && known.spreads.iter().chain(&known.affinity).any(|rule| counted_in.contains(&rule.group))
-            {
-                self.active.insert(id);
-            }
-        }
+            known.spreads.iter().chain(&known.affinity).any(|rule| counted_in.contains(&rule.group))
+        };
+        let failed = |id: &ShapeId| self.shapes.get(*id).failed.is_some() && !self.shapes.get(*id).queue.is_empty();
+        self.active.extend(self.shapes.ids().filter(failed).filter(|id| counts(*id)));
+        let shape_of = |uid: &PodUid| self.pods.get(uid).map(|entry| entry.shape);
+        let woken = self.stuck.extract_if(.., |_, uid| shape_of(uid).is_some_and(counts));
+        self.nominated.extend(woken);
     }
 }
 

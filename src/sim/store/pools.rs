@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::objects::{Store, check_version, merge};
+use crate::api::classes::kwok::KwokNodeClass;
 use crate::cluster::{Error, PoolPatch, PoolStatusPatch};
 use crate::core::facts::{DaemonSet, Fact, NodeClass, Pool};
 use crate::core::ids::{ClassRef, ObjectKey, PoolName, PoolUid};
@@ -73,9 +74,10 @@ impl Store {
         Ok(())
     }
 
-    /// Puts a NodeClass.
+    /// Puts a NodeClass; its generation rises when its spec has changed.
     pub fn apply_class(&mut self, mut class: NodeClass) {
-        class.generation = self.classes.get(&class.reference).map_or(1, |there| there.generation + 1);
+        let there = self.classes.get(&class.reference);
+        class.generation = there.map_or(1, |there| there.generation + i64::from(!same_spec(there, &class)));
         let class = Arc::new(class);
         self.classes.insert(class.reference.clone(), Arc::clone(&class));
         self.emit(&Fact::ClassSeen(class));
@@ -131,6 +133,12 @@ fn same_wish(one: &Pool, other: &Pool) -> bool {
         && one.replicas == other.replicas
         && one.template == other.template
         && one.disruption == other.disruption
+}
+
+/// Whether two versions of a NodeClass have the same spec; of a kind that is not known here, none has.
+fn same_spec(one: &NodeClass, other: &NodeClass) -> bool {
+    let typed = |class: &NodeClass| class.body.downcast_ref::<KwokNodeClass>().map(|class| class.spec.clone());
+    typed(one).is_some_and(|spec| typed(other) == Some(spec))
 }
 
 fn object(name: &PoolName) -> String {

@@ -7,8 +7,9 @@ use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep};
 
 use super::{Budget, Count, NewPod};
+use crate::api::classes::kwok::{KwokNodeClass, KwokNodeClassBody, KwokNodeClassSpec};
 use crate::cluster::{ClaimPatch, ClaimStatusPatch, Cluster, Error, NodePatch};
-use crate::core::facts::{Fact, Kind, Selector};
+use crate::core::facts::{Fact, Kind, NodeClass, Selector};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, ProviderId};
 use crate::sim::admission::{Gate, Verdict};
 use crate::sim::cluster::SimCluster;
@@ -281,4 +282,25 @@ async fn a_pod_name_is_taken_until_the_pod_is_gone() {
     assert!(matches!(cluster.store().create_pod(again.clone()), Err(Error::Exists(_))));
     cluster.store().remove_pod(&pods[0].1);
     assert_ne!(cluster.store().create_pod(again).unwrap(), pods[0].1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_class_counts_generations_by_its_spec() {
+    let cluster = props::cluster(1);
+    let class = |delay: Option<&str>| NodeClass {
+        reference: props::class_ref(),
+        generation: 0,
+        deleting: None,
+        conditions: Vec::new(),
+        body: Arc::new(KwokNodeClass::new(
+            "default",
+            KwokNodeClassBody { spec: KwokNodeClassSpec { node_registration_delay: delay.map(str::to_owned) } },
+        )),
+    };
+    let generation = |delay| {
+        let mut store = cluster.store();
+        store.apply_class(class(delay));
+        store.classes[&props::class_ref()].generation
+    };
+    assert_eq!([None, None, Some("5s"), Some("5s")].map(generation), [1, 1, 2, 2]);
 }
