@@ -83,7 +83,7 @@ pub(super) fn claim_status(patch: &ClaimStatusPatch) -> Value {
 /// A change of a Node's metadata and taints, and the kind of patch it is.
 ///
 /// An owner is added with a strategic merge patch, which merges owners by UID, so that the list need not be read first. In it, taints
-/// are replaced by directive; finalizers can only be added, which is all that happens when a NodeClaim takes its Node over.
+/// are replaced as in any patch; finalizers can only be added, which is all that happens when a NodeClaim takes its Node over.
 pub(super) fn node(object: &str, patch: &NodePatch) -> Result<(&'static str, Value), Error> {
     let has_lists = patch.finalizers.is_some() || patch.taints.is_some() || patch.owner.is_some();
     guarded(object, has_lists, patch.version.is_some())?;
@@ -105,8 +105,7 @@ pub(super) fn node(object: &str, patch: &NodePatch) -> Result<(&'static str, Val
     }
     let mut body = metadata.into_patch();
     if let Some(taints) = &patch.taints {
-        let directive = patch.owner.as_ref().map(|_| json!({ "$patch": "replace" }));
-        let taints: Vec<Value> = directive.into_iter().chain(taints.iter().map(taint_object)).collect();
+        let taints: Vec<Value> = taints.iter().map(taint_object).collect();
         body.insert("spec".to_owned(), json!({ "taints": taints }));
     }
     Ok((if patch.owner.is_some() { STRATEGIC } else { MERGE }, body.into()))

@@ -340,7 +340,7 @@ async fn a_node_is_taken_over_in_one_request() {
                     "blockOwnerDeletion": true,
                 }],
             },
-            "spec": { "taints": [{ "$patch": "replace" }, { "key": "k", "value": "v", "effect": "NoSchedule" }] },
+            "spec": { "taints": [{ "key": "k", "value": "v", "effect": "NoSchedule" }] },
         })
     );
     patch.owner = None;
