@@ -135,16 +135,20 @@ impl KubeCluster {
         Self { shared, throttle, lease: Watched::default() }
     }
 
-    /// A client as this room wants it, from KUBECONFIG or the ServiceAccount: without the API library's own retries, which would hold
-    /// an eviction for minutes while a budget forbids it.
+    /// A client as this room wants it, from KUBECONFIG or the ServiceAccount.
     pub async fn client() -> Result<Client, CheckError> {
-        let unreachable = |error: &dyn fmt::Display| CheckError::Unreachable(Error::Temporary(error.to_string()));
-        let mut config = Config::infer().await.map_err(|error| unreachable(&error))?;
+        let config = Config::infer().await;
+        Self::client_of(config.map_err(|error| CheckError::Unreachable(Error::Temporary(error.to_string())))?)
+    }
+
+    /// A client as this room wants it: without the API library's own retries, which would hold an eviction for minutes while a budget
+    /// forbids it.
+    pub fn client_of(mut config: Config) -> Result<Client, CheckError> {
         config.default_retry = false;
         if let Ok(agent) = concat!("joiner/", env!("CARGO_PKG_VERSION")).parse() {
             config.headers.push((http::header::USER_AGENT, agent));
         }
-        Client::try_from(config).map_err(|error| unreachable(&error))
+        Client::try_from(config).map_err(|error| CheckError::Unreachable(Error::Temporary(error.to_string())))
     }
 
     /// Asks for the API server's version and whether all definitions are there; the answer is the version, such as `v1.36.3`.
