@@ -153,13 +153,11 @@ impl KubeCluster {
         Self { shared, throttle, lease: Watched::default() }
     }
 
-    /// A client as this room wants it: without the API library's own retries, which would hold an eviction for minutes while a budget
-    /// forbids it.
+    /// A client as this room wants it, see [`KubeCluster::client_of`].
     pub async fn client(from: ClientFrom<'_>) -> Result<Client, CheckError> {
-        let unreachable = |error: &dyn fmt::Display| CheckError::Unreachable(Error::Temporary(error.to_string()));
         let unreadable = |error: &KubeconfigError| CheckError::Kubeconfig(error.to_string());
         let options = KubeConfigOptions::default();
-        let mut config = match from {
+        let config = match from {
             ClientFrom::Found => Config::infer().await.map_err(|error| CheckError::Kubeconfig(error.to_string()))?,
             ClientFrom::Kubeconfig => Config::from_kubeconfig(&options).await.map_err(|error| unreadable(&error))?,
             ClientFrom::Files(paths) => {
@@ -171,11 +169,17 @@ impl KubeCluster {
                 Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| unreadable(&error))?
             }
         };
+        Self::client_of(config)
+    }
+
+    /// A client as this room wants it: without the API library's own retries, which would hold an eviction for minutes while a budget
+    /// forbids it.
+    pub fn client_of(mut config: Config) -> Result<Client, CheckError> {
         config.default_retry = false;
         if let Ok(agent) = concat!("joiner/", env!("CARGO_PKG_VERSION")).parse() {
             config.headers.push((http::header::USER_AGENT, agent));
         }
-        Client::try_from(config).map_err(|error| unreachable(&error))
+        Client::try_from(config).map_err(|error| CheckError::Unreachable(Error::Temporary(error.to_string())))
     }
 
     /// Asks for the API server's version and whether all definitions are there; the answer is the version, such as `v1.36.3`.
