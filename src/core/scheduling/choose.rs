@@ -96,7 +96,13 @@ impl World<'_> {
         for at in 0..self.demand.entries.len() {
             let entry = &self.demand.entries[at];
             let (term, tolerations) = (entry.term, entry.tolerations);
+            let reachable = entry.near.is_none_or(|(key, id)| {
+                let (counter, domain) = (self.counters.get(id), self.algebra.domain(profile, key));
+                let here = || domain.bits.bits().any(|value| counter.in_domain(value) > 0);
+                counter.total == 0 || !domain.is_settled() || here()
+            });
             if entry.available() > 0
+                && reachable
                 && self.tolerance.tolerates(tolerations, taints, true)
                 && self.algebra.join(profile, term).is_some()
             {
@@ -118,6 +124,7 @@ impl World<'_> {
         let site = &self.pools[pool];
         let shelf = &self.algebra.shelves[site.shelf];
         let prices = &self.algebra.profile(profile).prices;
+        let fair = self.demand.fair_share();
         let mut all = Vec::with_capacity(types.len());
         for at in types {
             let Some(group) = site.groups.iter().find(|group| group.types.has(*at)) else { continue };
@@ -126,7 +133,7 @@ impl World<'_> {
             if !fits(&self.demand.entries[first].requests, &room) {
                 continue;
             }
-            let (held, promises) = filled(&self.demand, company, first, &room);
+            let (held, promises) = filled(&self.demand, company, first, &room, fair);
             // A type that costs nothing is worth any amount of money.
             all.push(Filled { value: held / prices[*at].max(1e-9), held, at: *at, room, promises });
         }
@@ -141,8 +148,9 @@ fn best(tried: Vec<Filled>) -> Option<Filled> {
     close.max_by(|a, b| a.held.total_cmp(&b.held).then_with(|| b.at.cmp(&a.at)))
 }
 
-/// Fills a room: one pod of `first`, then always the kind that best uses what is left of each resource.
-fn filled(demand: &Demand, company: &[usize], first: usize, whole: &Amounts) -> (f64, Promises) {
+#[expect(clippy::cast_possible_truncation, reason = "a float beyond i64 saturates, which is what a bound should do")]
+/// Fills a room: one pod of `first`, then always the kind that best uses what is left of each resource, up to a worth of `fair`.
+fn filled(demand: &Demand, company: &[usize], first: usize, whole: &Amounts, fair: f64) -> (f64, Promises) {
     let entries = &demand.entries;
     let mut room = whole.clone();
     let mut held = 0.0;
@@ -164,9 +172,9 @@ fn filled(demand: &Demand, company: &[usize], first: usize, whole: &Amounts) -> 
             Some((_, known)) => *known += many,
             None => promises.push((at, many)),
         }
-        held += entry.worth * f64::from(many);
+        entry.worth * f64::from(many)
     };
-    take(first, 1, &mut room, &mut caps);
+    held += take(first, 1, &mut room, &mut caps);
     if let Some(at) = company.iter().position(|at| *at == first) {
         left[at] = left[at].saturating_sub(1);
     }
@@ -182,7 +190,12 @@ fn filled(demand: &Demand, company: &[usize], first: usize, whole: &Amounts) -> 
                 let whole = (*whole).max(1) as f64;
                 score += (*need as f64 / whole) * (*room as f64 / whole);
             }
+            if fair.is_finite() && entry.worth > 0.0 {
+                many = many.min(((fair - held) / entry.worth).ceil() as i64);
+            }
             if let Some((id, cap)) = entry.cap {
+                // Those of which a node takes only a few are what decides the number of nodes: they go first.
+                score += if fair.is_finite() { 1e3 } else { 0.0 };
                 many = many.min(i64::from(caps.iter().find(|(known, _)| *known == id).map_or(cap, |(_, left)| *left)));
             }
             if many > 0 && next.is_none_or(|(best, ..)| score > best) {
@@ -192,7 +205,7 @@ fn filled(demand: &Demand, company: &[usize], first: usize, whole: &Amounts) -> 
         let Some((_, place, many)) = next else { return (held, promises) };
         // Half at a time: the best use of what is left changes on the way.
         let many = if company.len() == 1 { many } else { many.div_ceil(2) };
-        take(company[place], many, &mut room, &mut caps);
+        held += take(company[place], many, &mut room, &mut caps);
         left[place] -= many;
     }
 }

@@ -1,10 +1,12 @@
 //! The pods that wait, by what they ask for, and the room that planned nodes hold ready for them.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::algebra::TermId;
 use super::choose::{Shortlists, worth};
 use super::draft::Draft;
+use super::interner::KeyId;
 use super::shelf::{Amounts, subtract};
 use super::topology::{CounterId, Topo};
 use super::world::World;
@@ -18,6 +20,8 @@ pub(super) struct Entry {
     pub(super) cap: Option<(CounterId, u32)>,
     /// What one of them costs at least, in USD per hour.
     pub(super) worth: f64,
+    /// The pods, counted by a key that is not the host name, near which they must be.
+    pub(super) near: Option<(KeyId, CounterId)>,
     /// Over how many domains a required spread constraint divides them.
     parts: u32,
     waiting: u32,
@@ -49,7 +53,7 @@ pub(super) struct Demand {
 }
 
 /// What makes two classes ask for the same.
-type Identity = (Amounts, TermId, u32, Option<(CounterId, u32)>, u32);
+type Identity = (Amounts, TermId, u32, Option<(CounterId, u32)>, u32, Option<(KeyId, CounterId)>);
 
 impl Demand {
     /// The demand, and the entry of each class. Classes that contradict themselves share one of no consequence.
@@ -66,7 +70,12 @@ impl Demand {
             let cap = per_host.chain(alone).min_by_key(|(id, cap)| (*cap, *id));
             let parts = spreads().filter(|s| s.topo != Topo::Host).map(|s| s.domains.count()).max().unwrap_or(1);
             let parts = super::interner::number(parts.max(1));
-            let key = (class.requests.clone(), term, class.tolerations, cap, parts);
+            let affinities = class.variants.last().into_iter().flat_map(|bare| &bare.affinities);
+            let near = affinities.flat_map(|a| &a.counters).find_map(|(topo, id)| match topo {
+                Topo::Key(key) => Some((*key, *id)),
+                Topo::Host => None,
+            });
+            let key = (class.requests.clone(), term, class.tolerations, cap, parts, near);
             let entry = *index.entry(key).or_insert_with(|| {
                 entries.push(Entry {
                     requests: class.requests.clone(),
@@ -74,6 +83,7 @@ impl Demand {
                     tolerations: class.tolerations,
                     cap,
                     worth: worth(world, &class.requests),
+                    near,
                     parts,
                     waiting: 0,
                     promised: 0,
@@ -90,6 +100,23 @@ impl Demand {
         }
         let worth = entries.iter().map(|e| e.worth * f64::from(e.waiting)).sum();
         (Self { entries, worth, shortlists: Shortlists::default() }, of_class)
+    }
+
+    /// What a node should hold at most when pods that keep apart force many nodes anyway: then the others are spread over those, rather
+    /// than packed into a few that are large. Infinite when nothing forces.
+    pub(super) fn fair_share(&self) -> f64 {
+        let mut groups: SmallVec<[(CounterId, u32, u32); 8]> = SmallVec::new();
+        let mut worth = 0.0;
+        for entry in self.entries.iter().filter(|entry| entry.available() > 0) {
+            worth += entry.worth * f64::from(entry.available());
+            let Some((id, cap)) = entry.cap else { continue };
+            match groups.iter_mut().find(|(known, ..)| *known == id) {
+                Some((_, _, waiting)) => *waiting += entry.available(),
+                None => groups.push((id, cap, entry.available())),
+            }
+        }
+        let nodes = groups.iter().map(|(_, cap, waiting)| waiting.div_ceil(*cap)).max().unwrap_or(0);
+        if nodes == 0 { f64::INFINITY } else { worth / f64::from(nodes) }
     }
 
     /// Notes what a new planned node is meant for.

@@ -149,16 +149,18 @@ impl World<'_> {
                 sets.push((key, universe.value(key, value)));
             }
         }
-        for requirement in claim.iter().flat_map(|claim| &claim.requirements) {
-            if !labels.contains_key(&requirement.key) {
-                if let Some((key, domain)) = universe.requirement(requirement) {
-                    // A NodeClaim that contradicts itself will never become a node; it is left as it is.
-                    let _ = narrow(&mut sets, universe, key, &domain);
-                }
-            }
-        }
+        // A node may carry a deprecated key beside its stable form.
         sets.sort_by_key(|(key, _)| *key);
         sets.dedup_by_key(|(key, _)| *key);
+        for requirement in claim.iter().flat_map(|claim| &claim.requirements) {
+            if labels.contains_key(&requirement.key) {
+                continue;
+            }
+            if let Some((key, domain)) = universe.requirement(requirement) {
+                // A NodeClaim that contradicts itself will never become a node; it is left as it is.
+                let _ = narrow(&mut sets, universe, key, &domain);
+            }
+        }
         self.algebra.add_profile(Source::Node, sets)
     }
 

@@ -1,7 +1,5 @@
 //! May this pod go there, and what would the candidate's labels then be?
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 
 use crate::core::facts::HostPort;
@@ -132,10 +130,9 @@ impl Run<'_> {
             if !domain.is_settled() {
                 return Err(Refused::Forever);
             }
-            if let Some(want) = wants.iter().find(|w| w.key == *key) {
-                if !(domain.absent && want.absent || domain.bits.meets(&want.values)) {
-                    return Err(Refused::ForNow);
-                }
+            let fine = |want: &Allowed| domain.absent && want.absent || domain.bits.meets(&want.values);
+            if !wants.iter().find(|w| w.key == *key).is_none_or(fine) {
+                return Err(Refused::ForNow);
             }
         }
         Ok(())
@@ -164,6 +161,13 @@ impl Run<'_> {
         if ports::first_taken(&class.shape.host_ports, &draft.ports).is_some() {
             return Err(Refused::Forever);
         }
+        // The commonest no of all, before anything is computed: its zone is settled, and it is not one of those allowed now.
+        for want in wants {
+            let domain = self.world.algebra.domain(profile, want.key);
+            if domain.is_settled() && !(domain.absent && want.absent || domain.bits.meets(&want.values)) {
+                return Err(Refused::ForNow);
+            }
+        }
         let taints = self.world.pools[pool].taints;
         if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints) {
             return Err(Refused::Forever);
@@ -172,8 +176,13 @@ impl Run<'_> {
         self.host_allows(class, variant, host)?;
         let joined = self.world.algebra.join(profile, variant.term).ok_or(Refused::Forever)?;
         let types = draft.types_for(joined, self);
-        let ports: Arc<[HostPort]> = self.drafts[at].ports.iter().chain(&class.shape.host_ports).cloned().collect();
-        let holding = self.world.holding(pool, &types, &requests, &ports);
+        let draft = &self.drafts[at];
+        let holding = if class.shape.host_ports.is_empty() {
+            self.world.holding(pool, &types, &requests, &draft.ports)
+        } else {
+            let ports: Vec<HostPort> = draft.ports.iter().chain(&class.shape.host_ports).cloned().collect();
+            self.world.holding(pool, &types, &requests, &ports)
+        };
         if holding.is_empty() {
             return Err(Refused::Forever);
         }

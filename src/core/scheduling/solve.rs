@@ -325,15 +325,8 @@ impl<'p> Run<'p> {
         let mut reasons: FxHashMap<u32, Vec<Reason>> = FxHashMap::default();
         for pod in left {
             let class = self.world.class_of[*pod];
-            let why = match reasons.get(&class) {
-                Some(why) => why.clone(),
-                None => {
-                    let why = self.with_class(*pod, Self::explain);
-                    reasons.insert(class, why.clone());
-                    why
-                }
-            };
-            refused.push((*pod, why));
+            let why = reasons.entry(class).or_insert_with(|| self.with_class(*pod, Self::explain));
+            refused.push((*pod, why.clone()));
         }
         for (at, pods) in self.on_hosts.iter().enumerate().filter(|(_, pods)| !pods.is_empty()) {
             let host = &self.world.hosts[at];

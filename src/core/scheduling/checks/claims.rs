@@ -28,7 +28,7 @@ struct Verdict {
 }
 
 /// Verdicts by instance type.
-type Verdicts = BTreeMap<InstanceTypeName, Verdict>;
+type Verdicts = FxHashMap<InstanceTypeName, Verdict>;
 
 pub(super) fn check<'a>(
     problem: &Problem<'a>,
