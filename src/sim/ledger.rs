@@ -42,8 +42,10 @@ struct Book {
     start: Instant,
     interval: Duration,
     samples: Vec<Sample>,
-    /// Pods that wait for their first node, with the time of their creation.
-    waiting: BTreeMap<PodUid, Instant>,
+    /// Pods that wait for their first node, with the time of their creation and their name.
+    waiting: BTreeMap<PodUid, (Instant, String)>,
+    /// Pods that were deleted before they had a node.
+    withdrawn: Vec<Unplaced>,
     pods_total: u64,
     waits: Vec<f64>,
     unbound: BTreeSet<PodUid>,
@@ -124,6 +126,7 @@ impl Ledger {
             .iter()
             .filter_map(|uid| store.pods.get(uid))
             .map(|record| Unplaced { pod: record.pod.key.to_string(), reasons: reasons(&record.pod.uid) })
+            .chain(book.withdrawn.iter().cloned())
             .collect();
         unplaced.sort_by(|one, other| one.pod.cmp(&other.pod));
         let claims: BTreeSet<&ClaimUid> = store.claims.values().map(|claim| &claim.uid).collect();
@@ -164,6 +167,7 @@ impl Book {
             interval: INTERVAL,
             samples: Vec::new(),
             waiting: BTreeMap::new(),
+            withdrawn: Vec::new(),
             pods_total: 0,
             waits: Vec::new(),
             unbound: BTreeSet::new(),
@@ -200,7 +204,11 @@ impl Book {
         match fact {
             Fact::PodSeen(pod) => self.pod(pod),
             Fact::PodGone(uid) => {
-                self.waiting.remove(uid);
+                if let Some((since, pod)) = self.waiting.remove(uid) {
+                    let waited = since.elapsed().as_secs();
+                    let reason = format!("it was deleted {waited} s after its creation, before it had a node");
+                    self.withdrawn.push(Unplaced { pod, reasons: vec![reason] });
+                }
                 self.unbound.remove(uid);
                 self.release(uid);
             }
@@ -227,13 +235,13 @@ impl Book {
         }
         if pod.node.is_none() {
             if !daemon && !pod.is_terminal() && self.unbound.insert(pod.uid.clone()) {
-                self.waiting.insert(pod.uid.clone(), Instant::now());
+                self.waiting.insert(pod.uid.clone(), (Instant::now(), pod.key.to_string()));
                 self.pods_total += 1;
             }
             return;
         }
         self.unbound.remove(&pod.uid);
-        if let Some(since) = self.waiting.remove(&pod.uid) {
+        if let Some((since, _)) = self.waiting.remove(&pod.uid) {
             self.waits.push(since.elapsed().as_secs_f64());
         }
         if let Some(node) = pod.node.as_ref().filter(|_| pod.is_active_on_node())

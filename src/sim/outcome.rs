@@ -18,7 +18,7 @@ pub struct Outcome {
     pub pods_total: u64,
     /// Those of them that were bound to one at least once.
     pub pods_bound: u64,
-    /// Those of them that had none at the end, in order of name.
+    /// Those of them that never had one, or had none at the end, in order of name.
     pub unplaced: Vec<Unplaced>,
     /// For each pod that was bound: how long it waited, from its creation to its first binding. In any order.
     pub seconds_to_bound: Vec<f64>,

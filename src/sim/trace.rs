@@ -58,6 +58,8 @@ pub fn read_openb(file: &Path, text: &str, shapes: &ShapeStore) -> Result<Scenar
         let key = workload.key.clone();
         steps.push(Step { at: at(created), act: Act::Apply(vec![Object::Workload(workload)]) });
         if let Some(deleted) = deleted {
+            // Times are whole seconds: a pod that ends in the second of its creation was there for a part of it.
+            let deleted = deleted.max(created + 1);
             steps.push(Step { at: at(deleted), act: Act::Delete { kind: "Pod".to_owned(), key } });
         }
     }
