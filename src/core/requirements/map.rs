@@ -52,12 +52,11 @@ impl Requirements {
     /// Narrows a key. Deprecated keys count as their stable forms.
     pub fn add(&mut self, key: &Arc<str>, set: &ValueSet) {
         let stable = labels::normalized(key);
-        match self.0.get_mut(stable) {
-            Some(known) => *known = set.intersection(known),
-            None => {
-                let key = if stable == &**key { Arc::clone(key) } else { stable.into() };
-                self.0.insert(key, set.clone());
-            }
+        if let Some(known) = self.0.get_mut(stable) {
+            *known = set.intersection(known);
+        } else {
+            let key = if stable == &**key { Arc::clone(key) } else { stable.into() };
+            self.0.insert(key, set.clone());
         }
     }
 
@@ -100,25 +99,30 @@ impl Requirements {
 
     /// Whether what is `incoming` can be met here. A key that this side does not know fails unless `may_be_undefined` says that it is
     /// open, or the incoming side is content with its absence.
-    pub fn compatible(&self, incoming: &Self, may_be_undefined: impl Fn(&str) -> bool) -> Result<(), Incompatible> {
+    pub fn compatible(
+        &self,
+        incoming: &Self,
+        may_be_undefined: impl Fn(&str) -> bool,
+    ) -> Result<(), Box<Incompatible>> {
         for (key, wanted) in &incoming.0 {
             if !self.0.contains_key(key) && !wanted.allows_absence() && !may_be_undefined(key) {
-                return Err(Incompatible { key: Arc::clone(key), wanted: wanted.clone(), offered: None });
+                return Err(Box::new(Incompatible { key: Arc::clone(key), wanted: wanted.clone(), offered: None }));
             }
         }
         self.intersects(incoming)
     }
 
     /// Whether every key that both sides speak of has a value (or an absence) that suits both.
-    pub fn intersects(&self, incoming: &Self) -> Result<(), Incompatible> {
+    pub fn intersects(&self, incoming: &Self) -> Result<(), Box<Incompatible>> {
         for (key, wanted) in &incoming.0 {
             let Some(offered) = self.0.get(key) else { continue };
-            if !offered.has_intersection(wanted) && !(offered.allows_absence() && wanted.allows_absence()) {
-                return Err(Incompatible {
+            let both_absent = offered.allows_absence() && wanted.allows_absence();
+            if !both_absent && !offered.has_intersection(wanted) {
+                return Err(Box::new(Incompatible {
                     key: Arc::clone(key),
                     wanted: wanted.clone(),
                     offered: Some(offered.clone()),
-                });
+                }));
             }
         }
         Ok(())

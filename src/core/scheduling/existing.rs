@@ -150,11 +150,11 @@ impl World<'_> {
             }
         }
         for requirement in claim.iter().flat_map(|claim| &claim.requirements) {
-            if !labels.contains_key(&requirement.key) {
-                if let Some((key, domain)) = universe.requirement(requirement) {
-                    // A NodeClaim that contradicts itself will never become a node; it is left as it is.
-                    let _ = narrow(&mut sets, universe, key, &domain);
-                }
+            if !labels.contains_key(&requirement.key)
+                && let Some((key, domain)) = universe.requirement(requirement)
+            {
+                // A NodeClaim that contradicts itself will never become a node; it is left as it is.
+                let _ = narrow(&mut sets, universe, key, &domain);
             }
         }
         sets.sort_by_key(|(key, _)| *key);

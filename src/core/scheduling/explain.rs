@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::classes::{Class, Variant};
 use super::interner::{Domain, KeyId};
 use super::masks::Mask;
-use super::place::Wants;
 use super::reason::Reason;
 use super::solve::Run;
 use super::topology::Topo;
@@ -33,7 +32,7 @@ impl Run<'_> {
                 self.explain_topology(class, variant, &mut reasons);
             }
             for pool in 0..self.world.pools.len() {
-                let reason = self.explain_pool(class, variant, wants.as_ref(), pool);
+                let reason = self.explain_pool(class, variant, pool);
                 if matches!(reason, Reason::Topology { .. }) {
                     self.explain_topology(class, variant, &mut reasons);
                 }
@@ -45,7 +44,7 @@ impl Run<'_> {
         reasons
     }
 
-    fn explain_pool(&mut self, class: &Class, variant: &Variant, wants: Option<&Wants>, pool: usize) -> Reason {
+    fn explain_pool(&mut self, class: &Class, variant: &Variant, pool: usize) -> Reason {
         let name = self.world.pools[pool].fact.name.clone();
         let (base, taints) = (self.world.pools[pool].base, self.world.pools[pool].taints);
         if let Some(taint) = self.world.tolerance.untolerated(class.tolerations, taints, variant.ignore_soft_taints) {
@@ -77,10 +76,8 @@ impl Run<'_> {
             let key = Arc::clone(&self.world.algebra.universe.key(key).name);
             return Reason::MinValues { pool: name, key, wanted, found };
         }
-        match wants.map(|wants| self.settle(pool, joined, &allowed, class, wants)) {
-            // The pool itself would do; what is missing is a legal domain.
-            Some(Some(_)) | Some(None) | None => Reason::Topology { pool: name },
-        }
+        // The pool itself would do; what is missing is a legal domain.
+        Reason::Topology { pool: name }
     }
 
     fn explain_no_types(&self, pool: usize, joined: super::algebra::ProfileId) -> Reason {

@@ -132,10 +132,10 @@ impl Run<'_> {
             if !domain.is_settled() {
                 return Err(Refused::Forever);
             }
-            if let Some(want) = wants.iter().find(|w| w.key == *key) {
-                if !(domain.absent && want.absent || domain.bits.meets(&want.values)) {
-                    return Err(Refused::ForNow);
-                }
+            if let Some(want) = wants.iter().find(|w| w.key == *key)
+                && !(domain.absent && want.absent || domain.bits.meets(&want.values))
+            {
+                return Err(Refused::ForNow);
             }
         }
         Ok(())

@@ -325,13 +325,12 @@ impl<'p> Run<'p> {
         let mut reasons: FxHashMap<u32, Vec<Reason>> = FxHashMap::default();
         for pod in left {
             let class = self.world.class_of[*pod];
-            let why = match reasons.get(&class) {
-                Some(why) => why.clone(),
-                None => {
-                    let why = self.with_class(*pod, Self::explain);
-                    reasons.insert(class, why.clone());
-                    why
-                }
+            let why = if let Some(why) = reasons.get(&class) {
+                why.clone()
+            } else {
+                let why = self.with_class(*pod, Self::explain);
+                reasons.insert(class, why.clone());
+                why
             };
             refused.push((*pod, why));
         }

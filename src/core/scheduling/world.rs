@@ -146,10 +146,9 @@ impl<'p> World<'p> {
         // The anti-affinity of running pods makes counters too, so those come first.
         let mut owned: FxHashMap<*const PodShape, Vec<CounterId>> = FxHashMap::default();
         for (pod, _) in running.iter().filter(|(pod, _)| !pod.shape.anti_affinity.is_empty()) {
-            if !owned.contains_key(&Arc::as_ptr(&pod.shape)) {
-                let counters = pod.shape.anti_affinity.iter().map(|term| self.owners(term).1).collect();
-                owned.insert(Arc::as_ptr(&pod.shape), counters);
-            }
+            owned
+                .entry(Arc::as_ptr(&pod.shape))
+                .or_insert_with(|| pod.shape.anti_affinity.iter().map(|term| self.owners(term).1).collect());
         }
         if self.counters.all.is_empty() {
             return;
