@@ -13,7 +13,7 @@ use crate::core::lifecycle::{DeleteReason, Sight};
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::conditions::transitions;
 use crate::telemetry::events;
-use crate::telemetry::metrics::{self, CloudCall, DisruptedFor, NominationResult, ObjectKind, TerminationMode};
+use crate::telemetry::metrics::{self, CloudCall, DisruptedFor, NominationResult, TerminationMode};
 
 use super::Claim;
 
@@ -23,7 +23,7 @@ impl Claim {
         let Some(before) = self.object().filter(|before| before.uid == now.uid) else { return };
         let pool = pool(now);
         for transition in transitions(&before.conditions, &now.conditions) {
-            metrics::condition_changed(ObjectKind::NodeClaim, &transition);
+            metrics::condition_changed(&transition);
             match (&*transition.kind, transition.to) {
                 ("Registered", Status::True) => metrics::node_created(&pool, label(now, labels::ZONE)),
                 ("Drained", Status::True) => metrics::node_drained(&pool),
