@@ -72,17 +72,18 @@ fn sources() -> Vec<File> {
     collect(&root, &mut paths);
     paths.sort();
     let read = |path: PathBuf| {
-        let text = fs::read_to_string(&path).unwrap();
-        let syntax = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let name = path.strip_prefix(&root).unwrap().with_extension("");
-        let name = name.components().map(|part| part.as_os_str().to_str().unwrap().to_owned()).collect();
+        let text = fs::read_to_string(&path).expect("sources can be read");
+        let syntax = syn::parse_file(&text).expect("sources that compile can be parsed");
+        let name = path.strip_prefix(&root).expect("found below the root").with_extension("");
+        let name = name.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
         File { path, name, text, syntax }
     };
     paths.into_iter().map(read).collect()
 }
 
 fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+    let entries = fs::read_dir(folder).expect("folders of sources can be read");
+    for entry in entries.map(|entry| entry.expect("folders of sources can be read")) {
         let path = entry.path();
         if path.is_dir() {
             collect(&path, into);
@@ -183,7 +184,9 @@ fn the_rooms_form_no_cycle() {
         if free.is_empty() {
             break;
         }
-        free.iter().for_each(|room| assert!(rooms.remove(*room)));
+        for room in free {
+            assert!(rooms.remove(room), "{room} is met once");
+        }
     }
     assert!(rooms.is_empty(), "these rooms name each other in a circle: {rooms:?}");
 }

@@ -284,7 +284,9 @@ async fn the_tree_can_be_filtered_folded_and_paged() {
     assert_eq!(claim["parent"], all["actors"][2]["id"]);
     // The nearest deadline comes first; the last step lasts until now.
     assert_eq!(claim["deadlines"][0]["what"], "registration timeout");
-    assert_eq!(claim["deadlines"][0]["inSeconds"], 894.0);
+    // The clock goes on while the question is answered.
+    let left = claim["deadlines"][0]["inSeconds"].as_f64().unwrap();
+    assert!((left - 894.0).abs() < 1.0, "{left}");
     assert_eq!(claim["timeline"][1]["seconds"], 30.0);
     assert_eq!(claim["timeline"][3]["ongoing"], true);
     assert_eq!(claim["details"]["machine"], "kwok://default-00000");

@@ -7,7 +7,6 @@
 pub mod capacitybuffer;
 pub mod classes;
 pub mod common;
-pub mod conditions;
 pub mod crds;
 pub mod duration;
 pub mod hash;

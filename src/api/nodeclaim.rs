@@ -147,7 +147,7 @@ pub struct NodeClaimStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::date_time")]
     pub last_pod_event_time: Option<Time>,
-    /// What holds of the NodeClaim; see `conditions.rs`.
+    /// What holds of the NodeClaim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::nodeclaim_conditions")]
     pub conditions: Vec<Condition>,

@@ -56,7 +56,7 @@ pub struct NodeOverlaySpec {
 /// What was found of a NodeOverlay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeOverlayStatus {
-    /// What holds of the NodeOverlay; see `conditions.rs`.
+    /// What holds of the NodeOverlay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -29,12 +29,11 @@ pub(super) async fn run(
     clock: Clock,
     live_bytes: fn() -> u64,
 ) -> Result<()> {
-    let scenario = match &world.scenario {
-        Some(path) => rehearsal::read(Some(path), None)?,
-        None => {
-            let pods = world.pods.unwrap_or(PODS);
-            scenario_of(&format!("{pods} mixed pods"), &load::mixed(usize::try_from(pods)?))?
-        }
+    let scenario = if let Some(path) = &world.scenario {
+        rehearsal::read(Some(path), None)?
+    } else {
+        let pods = world.pods.unwrap_or(PODS);
+        scenario_of(&format!("{pods} mixed pods"), &load::mixed(usize::try_from(pods)?))?
     };
     let seed = scenario.seed.unwrap_or(1);
     let types = rehearsal::instance_types(settings)?;

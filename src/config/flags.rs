@@ -58,10 +58,6 @@ pub(super) struct RunFlags {
     #[arg(long, value_name = "N", help_heading = WORLD)]
     pub(super) pods: Option<u32>,
 
-    /// Seconds that pass in a simulated cluster in one second of ours. Default: `1`
-    #[arg(long, value_name = "FACTOR", value_parser = values::speed, help_heading = WORLD)]
-    pub(super) speed: Option<f64>,
-
     #[command(flatten)]
     pub(super) settings: Flags,
 }

@@ -160,14 +160,11 @@ fn help(documented: clap::Command, args: &[String]) -> String {
 }
 
 fn run(flags: RunFlags, warnings: Vec<String>) -> Result<Command, String> {
-    let RunFlags { settings, cluster, cloud, scenario, pods, speed } = flags;
+    let RunFlags { settings, cluster, cloud, scenario, pods } = flags;
     let simulated = cluster == Some(ClusterFlag::Simulated);
     if !simulated {
-        let given = [
-            scenario.as_ref().map(|file| format!("scenario {}", file.display())),
-            pods.map(|_| "--pods".to_owned()),
-            speed.map(|_| "--speed".to_owned()),
-        ];
+        let given =
+            [scenario.as_ref().map(|file| format!("scenario {}", file.display())), pods.map(|_| "--pods".to_owned())];
         if let Some(given) = given.into_iter().flatten().next() {
             return Err(format!(
                 "{given} goes with a simulated cluster only; add --cluster simulated, or leave it out"
@@ -177,7 +174,7 @@ fn run(flags: RunFlags, warnings: Vec<String>) -> Result<Command, String> {
     let cluster = match cluster {
         None => Cluster::Found,
         Some(ClusterFlag::Kubeconfig) => Cluster::Kubeconfig,
-        Some(ClusterFlag::Simulated) => Cluster::Simulated(World { scenario, pods, speed: speed.unwrap_or(1.0) }),
+        Some(ClusterFlag::Simulated) => Cluster::Simulated(World { scenario, pods }),
     };
     let cloud = cloud.unwrap_or(if simulated { Cloud::Simulated } else { Cloud::Kwok });
     Ok(Command::Run(Box::new(Run { settings: validated(settings, warnings), cluster, cloud })))

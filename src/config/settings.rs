@@ -48,14 +48,12 @@ pub enum Cluster {
 }
 
 /// What happens in a simulated cluster that is looked after in real time.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct World {
     /// A scenario to play.
     pub scenario: Option<PathBuf>,
     /// Pods to create at once.
     pub pods: Option<u32>,
-    /// Simulated seconds in one real second; above zero.
-    pub speed: f64,
 }
 
 /// A cloud that machines come from.

@@ -185,7 +185,6 @@ fn flags_that_cannot_be_read_abort_with_one_message() {
         "scenario day.yaml goes with a simulated cluster only; add --cluster simulated, or leave it out"
     );
     assert!(refused(&["--pods=3", "--cluster=kubeconfig"], &[]).starts_with("--pods goes with a simulated cluster"));
-    assert!(refused(&["--cluster=simulated", "--speed=0"], &[]).contains("a number above zero is accepted"));
     assert!(refused(&["--batch-max-duration=-1s"], &[]).contains("a duration such as 10s"));
 }
 
@@ -196,7 +195,7 @@ fn truth_flags_stand_alone_or_take_a_value() {
     assert!(!on(&["--disable-leader-election=false"]) && !on(&[]));
     // The word after a truth flag is not its value, as in Go.
     let run = run(&["--cluster=simulated", "--disable-leader-election", "day.yaml"], &[]);
-    let world = World { scenario: Some("day.yaml".into()), pods: None, speed: 1.0 };
+    let world = World { scenario: Some("day.yaml".into()), pods: None };
     assert_eq!((run.cluster, run.cloud), (Cluster::Simulated(world), Cloud::Simulated));
 }
 

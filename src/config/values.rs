@@ -22,14 +22,6 @@ pub(super) fn integer(text: &str) -> Result<i64, String> {
     text.parse().map_err(|_| "a whole number is accepted".to_owned())
 }
 
-/// Reads how much faster than ours simulated time passes.
-pub(super) fn speed(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(factor) if factor.is_finite() && factor > 0.0 => Ok(factor),
-        _ => Err("a number above zero is accepted".to_owned()),
-    }
-}
-
 /// Reads a duration as Go writes it (`1h30m`, `1.5s`, `100ms`, `0`).
 ///
 /// The crate's grammar is wider than Go's; what only it knows (spaces, words, ISO 8601) is refused by its letters.

@@ -65,3 +65,32 @@ fn dependents_cannot_be_cleared() {
     conditions.clear("Launched");
     assert!(conditions.get("Drifted").is_none() && conditions.get("Launched").is_some());
 }
+
+#[test]
+fn ready_names_the_newest_trouble_first() {
+    let list = Conditions::of(&[], &DEPENDENTS, 1, at(100), at(200)).finish();
+    let mut conditions = Conditions::of(&list, &DEPENDENTS, 1, at(100), at(300));
+    conditions.set("Registered", Status::False, "MultipleNodesFound", "");
+    let list = conditions.finish();
+    assert_eq!(ready(&list).2, "Registered=False, Launched=Unknown");
+    assert_eq!(list.iter().find(|c| &*c.kind == "Ready").unwrap().since, at(300));
+}
+
+#[test]
+fn a_failure_of_an_older_generation_leaves_ready_unknown() {
+    let mut conditions = Conditions::of(&[], &DEPENDENTS, 1, at(100), at(200));
+    conditions.set("Registered", Status::False, "MultipleNodesFound", "");
+    let mut conditions = Conditions::of(&conditions.finish(), &DEPENDENTS, 2, at(100), at(300));
+    conditions.set_true("Launched");
+    assert_eq!(ready(&conditions.finish()).0, "Unknown");
+}
+
+#[test]
+fn judging_the_same_again_changes_nothing() {
+    let mut conditions = Conditions::of(&[], &DEPENDENTS, 1, at(100), at(200));
+    conditions.set_true("Launched");
+    let list = conditions.finish();
+    let mut again = Conditions::of(&list, &DEPENDENTS, 1, at(100), at(300));
+    again.set_true("Launched");
+    assert_eq!(again.finish(), list);
+}

@@ -25,18 +25,19 @@ fn the_same_is_said_again_after_its_window() {
 #[test]
 fn namesakes_do_not_silence_each_other() {
     let mut dedupe = Dedupe::new();
-    assert!(dedupe.admit(&events::evicted(pod("a", "1"), "Drifted"), at(0)));
-    assert!(dedupe.admit(&events::evicted(pod("b", "2"), "Drifted"), at(0)));
-    assert!(!dedupe.admit(&events::evicted(pod("a", "1"), "Drifted"), at(1)));
+    assert!(dedupe.admit(&events::failed_scheduling(pod("a", "1"), "no room"), at(0)));
+    assert!(dedupe.admit(&events::failed_scheduling(pod("b", "2"), "no room"), at(0)));
+    assert!(!dedupe.admit(&events::failed_scheduling(pod("a", "1"), "no room"), at(1)));
 }
 
 #[test]
 fn a_new_reason_is_news() {
     let mut dedupe = Dedupe::new();
-    let node = || About::Node("n".into(), "u".into());
-    assert!(dedupe.admit(&events::unconsolidatable(node(), "too new"), at(0)));
-    assert!(dedupe.admit(&events::unconsolidatable(node(), "no cheaper machine"), at(1)));
-    assert!(!dedupe.admit(&events::unconsolidatable(node(), "too new"), at(2)));
+    let event = events::failed_scheduling(pod("a", "1"), "no room");
+    let saying = |words: &str| Event { sameness: Some(words.to_owned()), ..event.clone() };
+    assert!(dedupe.admit(&saying("too new"), at(0)));
+    assert!(dedupe.admit(&saying("no cheaper machine"), at(1)));
+    assert!(!dedupe.admit(&saying("too new"), at(2)));
 }
 
 #[test]
@@ -56,12 +57,12 @@ fn nominations_are_limited_and_what_was_held_back_is_not_lost() {
 fn memory_is_bounded() {
     let mut dedupe = Dedupe { capacity: 3, ..Dedupe::new() };
     for i in 0..10 {
-        assert!(dedupe.admit(&events::evicted(pod("a", &i.to_string()), "Empty"), at(i)));
+        assert!(dedupe.admit(&events::failed_scheduling(pod("a", &i.to_string()), "no room"), at(i)));
         assert!(dedupe.len() <= 3);
     }
     // The latest are the ones remembered.
-    assert!(!dedupe.admit(&events::evicted(pod("a", "9"), "Empty"), at(10)));
-    assert!(dedupe.admit(&events::evicted(pod("a", "0"), "Empty"), at(10)));
+    assert!(!dedupe.admit(&events::failed_scheduling(pod("a", "9"), "no room"), at(10)));
+    assert!(dedupe.admit(&events::failed_scheduling(pod("a", "0"), "no room"), at(10)));
     dedupe.forget_until(at(1000));
     assert!(dedupe.is_empty() && dedupe.by_end.is_empty());
 }

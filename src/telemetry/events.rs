@@ -5,9 +5,7 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
-use crate::core::ids::{ClaimName, NodeName, ObjectKey};
+use crate::core::ids::{ClaimName, NodeName};
 pub use crate::core::writes::Regarding as About;
 
 use super::conditions::Transition;
@@ -50,12 +48,6 @@ impl Event {
         Self::new(about, true, reason, message)
     }
 
-    /// The same only when these words are the same too.
-    fn same_if(mut self, words: impl Into<String>) -> Self {
-        self.sameness = Some(words.into());
-        self
-    }
-
     fn every(mut self, window: Duration) -> Self {
         self.window = window;
         self
@@ -85,37 +77,6 @@ pub fn nominated(pod: About, claim: Option<&ClaimName>, node: Option<&NodeName>)
 /// No place was found for a pod.
 pub fn failed_scheduling(pod: About, why: &str) -> Event {
     Event::warning(pod, "FailedScheduling", format!("Failed to schedule pod, {why}")).every(Duration::from_mins(5))
-}
-
-/// The NodeClaim that a pod was planned for got no machine.
-pub fn insufficient_capacity_for_pod(pod: About, claim: &ClaimName, error: &str) -> Event {
-    let message = format!("NodeClaim {claim} that was planned for this pod got no machine: {error}");
-    let mut event = Event::warning(pod, "InsufficientCapacityError", message);
-    event.limited = true;
-    event
-}
-
-/// A pod was evicted, for the reason of its node's disruption.
-pub fn evicted(pod: About, reason: &str) -> Event {
-    Event::normal(pod, "Evicted", format!("Evicted pod: {reason}"))
-}
-
-/// A pod is deleted although it may not be evicted, because its node's deadline leaves it only `granted` of its grace period.
-pub fn disrupted(pod: About, granted: Duration, full: Duration) -> Event {
-    let message = format!(
-        "Deleting pod past disruption budgets and do-not-disrupt so that its node ends in time: {} s of its {} s grace period are left",
-        granted.as_secs(),
-        full.as_secs()
-    );
-    Event::normal(pod, "Disrupted", message)
-}
-
-/// The value of a pod's do-not-disrupt annotation makes no sense.
-pub fn invalid_do_not_disrupt(pod: About, value: &str) -> Event {
-    let message = format!(
-        "Ignoring annotation karpenter.sh/do-not-disrupt: {value:?} is neither \"true\" nor a positive duration such as \"30m\""
-    );
-    Event::warning(pod, "InvalidDoNotDisruptAnnotation", message).same_if(value)
 }
 
 // NodeClaims and nodes
@@ -169,126 +130,6 @@ pub fn finalized(about: About) -> Event {
 /// The cloud has no machine for a NodeClaim.
 pub fn insufficient_capacity(claim: About, name: &ClaimName, error: &str) -> Event {
     Event::warning(claim, "InsufficientCapacityError", format!("NodeClaim {name} event: {error}"))
-}
-
-/// A node came up without the taint that keeps pods away until it is registered.
-pub fn unregistered_taint_missing(claim: About) -> Event {
-    let message = "Node came up without taint karpenter.sh/unregistered:NoExecute: pods may land on it too early; \
-                   set the taint in the kubelet's register-with-taints";
-    Event::warning(claim, "UnregisteredTaintMissing", message)
-}
-
-/// A node has less of a resource than its NodeClaim promised.
-pub fn failed_consistency_check(claim: About, finding: &str) -> Event {
-    Event::warning(claim, "FailedConsistencyCheck", finding).same_if(finding)
-}
-
-/// So many pods on a draining node are not evicted yet.
-pub fn failed_draining(node: About, waiting: usize) -> Event {
-    Event::warning(node, "FailedDraining", format!("Failed to drain node, {waiting} pods are waiting to be evicted"))
-}
-
-/// A PodDisruptionBudget keeps a draining node from losing a pod.
-pub fn eviction_blocked(node: About, pod: &ObjectKey, why: &str) -> Event {
-    let message = format!("Failed to drain node, eviction is refused: {why} (Pod={pod})");
-    Event::warning(node, "FailedDraining", message).same_if(pod.to_string())
-}
-
-/// All pods of a node will be deleted at a moment, evicted or not.
-pub fn termination_grace_period_expiring(about: About, deadline: Timestamp) -> Event {
-    Event::warning(about, "TerminationGracePeriodExpiring", format!("All pods will be deleted by {deadline:.0}"))
-        .same_if(deadline.to_string())
-}
-
-/// Volumes are still attached to a drained node. Five are named.
-pub fn awaiting_volume_detachment(node: About, attachments: &[String]) -> Event {
-    let named = attachments.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let others = match attachments.len().saturating_sub(5) {
-        0 => String::new(),
-        others => format!(" and {others} other(s)"),
-    };
-    Event::normal(node, "AwaitingVolumeDetachment", format!("Waiting for volumes to detach: {named}{others}"))
-}
-
-/// A rebooted node has shown a new boot.
-pub fn reboot_observed(claim: About, episode: Timestamp) -> Event {
-    Event::normal(claim, "RebootObserved", "New boot observed (bootID changed); awaiting node readiness")
-        .same_if(episode.to_string())
-        .every(Duration::from_mins(30))
-}
-
-/// A reboot did not help.
-pub fn reboot_failed(claim: About, episode: Timestamp, why: &str) -> Event {
-    Event::warning(claim, "RebootFailed", why).same_if(episode.to_string()).every(Duration::from_mins(30))
-}
-
-/// Too many nodes are broken to repair one more.
-pub fn node_repair_blocked(about: About, why: &str) -> Event {
-    Event::warning(about, "NodeRepairBlocked", why).every(Duration::from_mins(15))
-}
-
-// NodePools
-
-/// No instance type on sale meets a NodePool's requirements.
-pub fn no_compatible_instance_types(pool: About, min_values: bool) -> Event {
-    let with = if min_values { " and its minValues" } else { "" };
-    let message = format!("No instance type on sale meets the requirements of this NodePool{with}");
-    Event::warning(pool, "NoCompatibleInstanceTypes", message).every(Duration::from_mins(1))
-}
-
-/// A NodePool's budgets let no node go for a reason (`Drifted`, ...).
-pub fn budget_blocks(pool: About, reason: &str) -> Event {
-    let message = format!("No allowed disruptions for disruption reason {reason} due to blocking budget");
-    Event::normal(pool, "DisruptionBlocked", message).same_if(reason).every(Duration::from_mins(1))
-}
-
-// Disruption
-
-/// A node or NodeClaim may not be disrupted, and why.
-pub fn disruption_blocked(about: About, why: &str) -> Event {
-    Event::normal(about, "DisruptionBlocked", why)
-}
-
-/// A replacement is being launched, for a reason (`Drifted`, ...).
-pub fn disruption_launching(replacement: About, reason: &str) -> Event {
-    Event::normal(replacement, "DisruptionLaunching", format!("Launching NodeClaim: {reason}")).same_if(reason)
-}
-
-/// A replacement is not ready yet.
-pub fn disruption_waiting_readiness(replacement: About) -> Event {
-    Event::normal(
-        replacement,
-        "DisruptionWaitingReadiness",
-        "Waiting for this NodeClaim to become ready before the nodes it replaces go",
-    )
-}
-
-/// A node or NodeClaim is being removed, for a reason (`Drifted`, ...).
-pub fn disruption_terminating(about: About, reason: &str) -> Event {
-    let kind = if matches!(about, About::Node(..)) { "Node" } else { "NodeClaim" };
-    Event::normal(about, "DisruptionTerminating", format!("Disrupting {kind}: {reason}")).same_if(reason)
-}
-
-/// A node or NodeClaim cannot be consolidated, and why. The message counts for sameness: a new reason is news.
-pub fn unconsolidatable(about: About, why: &str) -> Event {
-    Event::normal(about, "Unconsolidatable", why).same_if(why).every(Duration::from_mins(15))
-}
-
-/// A node or NodeClaim is part of a consolidation that was found; savings in USD per hour.
-pub fn consolidation_candidate(about: About, command: &str, savings: f64) -> Event {
-    let message = format!("Consolidation candidate: {command} (savings: ${savings:.2})");
-    Event::normal(about, "ConsolidationCandidate", message).same_if(command)
-}
-
-/// A consolidation was dropped; `why` is `budget`, `scheduling`, `churn` or `unknown`; savings in USD per hour.
-pub fn consolidation_rejected(about: About, command: &str, why: &str, savings: f64) -> Event {
-    let message = format!("Consolidation rejected: {command}, reason: {why} (savings: ${savings:.2})");
-    Event::normal(about, "ConsolidationRejected", message).same_if(format!("{command} {why}"))
-}
-
-/// A consolidation met its NodePool's threshold under balanced consolidation.
-pub fn consolidation_approved(about: About, judgement: &str) -> Event {
-    Event::normal(about, "ConsolidationApproved", judgement)
 }
 
 #[cfg(test)]

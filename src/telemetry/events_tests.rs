@@ -1,6 +1,7 @@
 //! What events say.
 
 use crate::core::facts::Status;
+use crate::core::ids::ObjectKey;
 
 use super::*;
 
@@ -48,18 +49,4 @@ fn long_messages_are_cut_at_characters() {
     let event = insufficient_capacity(claim(), &"default-x".into(), &long);
     assert_eq!(event.message.chars().count(), 1024);
     assert!(event.message.starts_with("NodeClaim default-x event: é") && event.message.ends_with('…'));
-}
-
-#[test]
-fn volumes_are_named_up_to_five() {
-    let names: Vec<String> = (1..=7).map(|i| format!("csi-{i}")).collect();
-    let event = awaiting_volume_detachment(About::Node("n".into(), "u".into()), &names);
-    assert!(event.message.ends_with("csi-1, csi-2, csi-3, csi-4, csi-5 and 2 other(s)"), "{}", event.message);
-}
-
-#[test]
-fn deadlines_are_written_to_the_second() {
-    let deadline: Timestamp = "2026-11-21T15:18:57.5Z".parse().unwrap();
-    let event = termination_grace_period_expiring(claim(), deadline);
-    assert_eq!(event.message, "All pods will be deleted by 2026-11-21T15:18:57Z");
 }

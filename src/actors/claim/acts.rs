@@ -13,6 +13,7 @@ use crate::core::lifecycle::{Act, Candidates, DeleteReason, LaunchFailure, candi
 use crate::core::resources::Resources;
 
 use super::Claim;
+use super::tell::tell_of_node;
 
 impl Claim {
     pub(super) fn perform(&mut self, act: Act, claim: &Arc<facts::Claim>, snapshot: &Arc<Snapshot>, cx: &Cx<ClaimMsg>) {
@@ -41,7 +42,7 @@ impl Claim {
             Act::PatchNode(node, patch) => {
                 let op = self.begin("the Node");
                 self.memory.patched_node.clone_from(&patch.version);
-                self.tell_of_node(claim, snapshot.nodes.get(&node).map(|node| &**node), &patch, cx);
+                tell_of_node(claim, snapshot.nodes.get(&node).map(|node| &**node), &patch, cx.now());
                 let call = async move { cluster.patch_node(&node, &patch).await };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
             }

@@ -13,7 +13,7 @@ use crate::core::lifecycle::{DeleteReason, Sight};
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::conditions::transitions;
 use crate::telemetry::events;
-use crate::telemetry::metrics::{self, CloudCall, DisruptedFor, NominationResult, ObjectKind, TerminationMode};
+use crate::telemetry::metrics::{self, CloudCall, DisruptedFor, NominationResult, TerminationMode};
 
 use super::Claim;
 
@@ -23,7 +23,7 @@ impl Claim {
         let Some(before) = self.object().filter(|before| before.uid == now.uid) else { return };
         let pool = pool(now);
         for transition in transitions(&before.conditions, &now.conditions) {
-            metrics::condition_changed(ObjectKind::NodeClaim, &transition);
+            metrics::condition_changed(&transition);
             match (&*transition.kind, transition.to) {
                 ("Registered", Status::True) => metrics::node_created(&pool, label(now, labels::ZONE)),
                 ("Drained", Status::True) => metrics::node_drained(&pool),
@@ -71,17 +71,6 @@ impl Claim {
         metrics::claim_disrupted(counted, &pool(claim), label(claim, labels::CAPACITY_TYPE), None, mode, pods);
     }
 
-    /// A Node's finalizer is about to be taken off, because its machine is gone.
-    pub(super) fn tell_of_node(&self, claim: &facts::Claim, node: Option<&Node>, patch: &NodePatch, cx: &Cx<ClaimMsg>) {
-        let Some(node) = node else { return };
-        let (Some(deleting), Some(finalizers)) = (node.deleting, &patch.finalizers) else { return };
-        if !finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER) {
-            let now = cx.now();
-            let (since_deletion, lifetime) = (between(deleting, now), between(node.created, now));
-            metrics::node_terminated(&pool(claim), label(claim, labels::ZONE), since_deletion, lifetime);
-        }
-    }
-
     /// The cloud confirms that the machine is gone.
     pub(super) fn tell_of_end_of_machine(&self, cx: &Cx<ClaimMsg>) {
         let asked = self.memory.delete_asked.filter(|_| self.memory.sight != Sight::Gone);
@@ -106,6 +95,16 @@ impl Claim {
 
     fn announce(&mut self, event: events::Event, cx: &Cx<ClaimMsg>) {
         self.args.wiring.announce(&cx.house, &mut self.said, event);
+    }
+}
+
+/// A Node's finalizer is about to be taken off, because its machine is gone.
+pub(super) fn tell_of_node(claim: &facts::Claim, node: Option<&Node>, patch: &NodePatch, now: Timestamp) {
+    let Some(node) = node else { return };
+    let (Some(deleting), Some(finalizers)) = (node.deleting, &patch.finalizers) else { return };
+    if !finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER) {
+        let (since_deletion, lifetime) = (between(deleting, now), between(node.created, now));
+        metrics::node_terminated(&pool(claim), label(claim, labels::ZONE), since_deletion, lifetime);
     }
 }
 

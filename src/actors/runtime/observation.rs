@@ -1,6 +1,6 @@
 //! What each actor shows of itself to `/actors`, to metrics and to tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -58,6 +58,8 @@ pub struct Observations(Arc<Mutex<Census>>);
 #[derive(Default)]
 struct Census {
     live: BTreeMap<u64, Entry>,
+    /// The live children of each parent.
+    children: BTreeMap<u64, BTreeSet<u64>>,
     /// Meters of actors that have ended, by address: a place that is filled again takes its meter back from here.
     vacant: BTreeMap<usize, (Kind, Arc<Meter>)>,
     /// What the actors of places that no longer exist had done. Without it, totals would fall whenever a NodeClaim goes.
@@ -87,13 +89,22 @@ impl Observations {
     ) {
         let mut census = self.lock();
         census.vacant.remove(&address(&meter));
+        if let Some(parent) = parent {
+            census.children.entry(parent).or_default().insert(id);
+        }
         census.live.insert(id, Entry { parent, kind, name, born, meter, probe });
     }
 
-    /// An actor has ended.
+    /// An actor has ended, and with it all below it: ractor ends the children of an actor that dies, and tells nobody but the dead.
     pub(super) fn leave(&self, id: u64) {
         let mut census = self.lock();
-        if let Some(entry) = census.live.remove(&id) {
+        let mut ended = vec![id];
+        while let Some(id) = ended.pop() {
+            ended.extend(census.children.remove(&id).unwrap_or_default());
+            let Some(entry) = census.live.remove(&id) else { continue };
+            if let Some(siblings) = entry.parent.and_then(|parent| census.children.get_mut(&parent)) {
+                siblings.remove(&id);
+            }
             census.vacant.insert(address(&entry.meter), (entry.kind, entry.meter));
             if census.vacant.len().is_multiple_of(FOLD_EVERY) {
                 census.fold();
@@ -221,3 +232,7 @@ impl std::fmt::Debug for Observations {
         f.debug_tuple("Observations").field(&self.count()).finish()
     }
 }
+
+#[cfg(test)]
+#[path = "observation_tests.rs"]
+mod tests;

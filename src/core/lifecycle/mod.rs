@@ -1,6 +1,6 @@
 //! The life of one NodeClaim's machine, from launch to confirmed gone, as a pure state machine.
 //!
-//! [`step`] looks at the NodeClaim, its Nodes, their pods and what the cloud last said, and names the one next act. It is told nothing about
+//! [`step()`] looks at the NodeClaim, its Nodes, their pods and what the cloud last said, and names the one next act. It is told nothing about
 //! how the situation came about: an actor that was just born and one that has been there all along are the same thing.
 //!
 //! ```text

@@ -243,8 +243,8 @@ impl Toy {
             })
             .map(|c| format!("{}={}({})", c.kind, c.status.as_str(), c.reason))
             .collect();
-        claim.provider_id = patch.provider_id.or(claim.provider_id.take());
-        claim.node = patch.node.or(claim.node.take());
+        claim.provider_id = patch.provider_id.or_else(|| claim.provider_id.take());
+        claim.node = patch.node.or_else(|| claim.node.take());
         claim.capacity = patch.capacity.unwrap_or_else(|| claim.capacity.clone());
         claim.allocatable = patch.allocatable.unwrap_or_else(|| claim.allocatable.clone());
         claim.conditions = patch.conditions.unwrap_or_else(|| claim.conditions.clone());
@@ -426,7 +426,7 @@ fn a_deadline_is_written_once_and_then_enforced() {
 fn workloads_leave_before_their_daemons_and_critical_pods_last() {
     let mut toy = Toy::serving();
     let shaped = |name: &str, owner, critical| Pod {
-        shape: Arc::new(PodShape { owner, critical, ..PodShape::plain(Resources::new()) }),
+        shape: Arc::new(PodShape { critical, owner, ..PodShape::plain(Resources::new()) }),
         ..pod(name, Some("node-1"))
     };
     toy.pods = vec![

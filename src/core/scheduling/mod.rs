@@ -1,6 +1,6 @@
 //! Scheduling: which pods go where, and which NodeClaims are needed for them.
 //!
-//! [`solve`] reads a [`Problem`] and returns a [`Plan`]. In between, labels become small numbers (`interner`), instance types become bits
+//! [`solve()`] reads a [`Problem`] and returns a [`Plan`]. In between, labels become small numbers (`interner`), instance types become bits
 //! and thresholds (`shelf`), what candidates may still become is a shared profile (`algebra`), pods of one shape are one class
 //! (`classes`), and topology counts are kept, not recounted (`topology`).
 

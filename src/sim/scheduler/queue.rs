@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::board::Board;
-use super::shapes::{ShapeId, Shapes, Turn};
+use super::groups::GroupId;
+use super::shapes::{Known, ShapeId, Shapes, Turn};
 use crate::core::facts::{Fact, Pod};
 use crate::core::ids::{NodeName, PodUid};
 use crate::core::labels::Labels;
@@ -47,6 +48,8 @@ pub(super) struct Queue {
     namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
     arrivals: u64,
     awake_at: u64,
+    /// Groups that have got a pod more since nominated pods that found no place were last tried again.
+    grown: BTreeSet<GroupId>,
 }
 
 impl Queue {
@@ -166,16 +169,33 @@ impl Queue {
     /// A pod more can make room for others: the emptiest domain has filled up, or a companion has come.
     fn wake_those_who_count(&mut self, placed: ShapeId) {
         let counted_in = self.shapes.get(placed).counted_in.clone();
-        let counts = |id: ShapeId| {
+        for id in self.shapes.ids() {
             let known = self.shapes.get(id);
-            known.spreads.iter().chain(&known.affinity).any(|rule| counted_in.contains(&rule.group))
-        };
-        let failed = |id: &ShapeId| self.shapes.get(*id).failed.is_some() && !self.shapes.get(*id).queue.is_empty();
-        self.active.extend(self.shapes.ids().filter(failed).filter(|id| counts(*id)));
-        let shape_of = |uid: &PodUid| self.pods.get(uid).map(|entry| entry.shape);
-        let woken = self.stuck.extract_if(.., |_, uid| shape_of(uid).is_some_and(counts));
-        self.nominated.extend(woken);
+            if known.failed.is_some() && !known.queue.is_empty() && looks_at(known, |group| counted_in.contains(&group))
+            {
+                self.active.insert(id);
+            }
+        }
+        self.grown.extend(counted_in);
     }
+
+    /// The same for nominated pods. They are tried one by one, so this is asked for only when nobody else can be placed. Says whether
+    /// any is worth another try.
+    pub(super) fn wake_nominated_who_count(&mut self) -> bool {
+        let grown = std::mem::take(&mut self.grown);
+        let Self { stuck, pods, shapes, nominated, .. } = self;
+        let before = nominated.len();
+        let counts = |uid: &PodUid| {
+            pods.get(uid).is_some_and(|entry| looks_at(shapes.get(entry.shape), |group| grown.contains(&group)))
+        };
+        nominated.extend(stuck.extract_if(.., |_, uid| counts(uid)));
+        nominated.len() > before
+    }
+}
+
+/// Whether the rules of a shape for which more pods can be better look at any of these groups.
+fn looks_at(known: &Known, these: impl Fn(GroupId) -> bool) -> bool {
+    known.spreads.iter().chain(&known.affinity).any(|rule| these(rule.group))
 }
 
 fn home(pod: &Pod) -> Home {

@@ -66,6 +66,9 @@ impl Scheduler {
                 self.queue.note(&fact);
             }
             placed = self.pass();
+            if placed == 0 && self.queue.wake_nominated_who_count() {
+                placed = self.pass();
+            }
             if placed > 0 {
                 sleep(self.rhythm.per_pod * placed).await;
             }

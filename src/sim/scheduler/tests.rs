@@ -325,3 +325,22 @@ async fn a_nominated_pod_is_tried_again_when_the_emptiest_domain_has_filled_up()
     let counts: Vec<_> = cluster.store().bound.values().map(std::collections::BTreeSet::len).collect();
     assert_eq!(counts, [3, 3]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_nominated_pod_gets_its_turn_when_another_pod_has_made_it_legal() {
+    let cluster = world(2);
+    let spreading = |cpu| PodShape { spreads: vec![spread("web", labels::ZONE)], ..shape("web", cpu, 64) };
+    let filler = add(&cluster, shape("filler", 3_000, 64), 1);
+    assert!(cluster.store().bind(&filler[0], &NodeName::from("n1")));
+    let first = add(&cluster, spreading(500), 1);
+    assert!(cluster.store().bind(&first[0], &NodeName::from("n0")));
+    let planned = add_pod(&cluster, "planned", &Arc::new(spreading(3_000)));
+    let own = NodeName::from("n0");
+    cluster.store().nominate(&ObjectKey::new("default", "planned"), &planned, Some(&own)).unwrap();
+    moment().await;
+    assert_eq!(place_of(&cluster, &planned), None, "its zone is one ahead, and the other one has no room");
+    let second = add_pod(&cluster, "second", &Arc::new(spreading(500)));
+    moment().await;
+    assert_eq!(place_of(&cluster, &second), Some(NodeName::from("n1")));
+    assert_eq!(place_of(&cluster, &planned), Some(own));
+}

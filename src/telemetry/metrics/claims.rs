@@ -6,9 +6,8 @@ use crate::core::facts::ConsolidationPolicy;
 use crate::core::ids::PoolName;
 
 use super::families as f;
-use super::labels::{CreatedFor, DisruptedFor, RebootResult, TerminationMode, policy_word};
+use super::labels::{CreatedFor, DisruptedFor, TerminationMode, policy_word};
 use super::registry::{count, took};
-use super::samples::identifier;
 
 /// A NodeClaim was created; `relaxed` when its minValues were lowered.
 pub fn claim_created(reason: CreatedFor, pool: &PoolName, relaxed: bool) {
@@ -39,12 +38,6 @@ pub fn claim_disrupted(
     }
 }
 
-/// A repair was carried out because of a node condition.
-pub fn unhealthy_disrupted(condition: &str, pool: &PoolName, capacity_type: &str, image: &str, mode: TerminationMode) {
-    let labels = [&snake(condition), pool.as_str(), capacity_type, image, mode.as_str()];
-    count(&f::NODECLAIMS_UNHEALTHY, &labels, 1);
-}
-
 /// The finalizer of a NodeClaim was taken off, `since_deletion` after it was deleted.
 pub fn claim_terminated(pool: &PoolName, capacity_type: &str, zone: &str, since_deletion: Duration) {
     count(&f::NODECLAIMS_TERMINATED, &[pool.as_str(), capacity_type, zone], 1);
@@ -73,25 +66,4 @@ pub fn node_terminated(pool: &PoolName, zone: &str, since_deletion: Duration, li
     took(&f::NODES_TERMINATION, &[pool.as_str()], since_deletion);
     took(&f::NODES_LIFETIME, &[pool.as_str()], lifetime);
     took(&f::NODE_TERMINATED, &[], since_deletion);
-}
-
-/// A reboot has ended, so long after its request; `recovery` is the time since it was issued, for those that succeeded.
-pub fn node_rebooted(result: RebootResult, since_request: Duration, recovery: Option<Duration>) {
-    count(&f::NODES_REBOOTS, &[result.as_str()], 1);
-    took(&f::NODES_REBOOT_DURATION, &[result.as_str()], since_request);
-    if let Some(recovery) = recovery {
-        took(&f::NODES_REBOOT_RECOVERY, &[], recovery);
-    }
-}
-
-/// `NetworkUnavailable` as `network_unavailable`.
-fn snake(camel: &str) -> String {
-    let mut text = String::new();
-    for c in camel.chars() {
-        if c.is_ascii_uppercase() && text.chars().last().is_some_and(|last| last.is_ascii_lowercase()) {
-            text.push('_');
-        }
-        text.push(c);
-    }
-    identifier(&text)
 }

@@ -52,8 +52,6 @@ const DURATIONS: Shape = Shape::Histogram(&[
     1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 120.0,
     150.0, 300.0, 450.0, 600.0,
 ]);
-/// The default buckets of Prometheus' clients, in seconds.
-const DEFAULTS: Shape = Shape::Histogram(&[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]);
 /// 1 to 1,024 seconds, doubling.
 const TO_1024: Shape = Shape::Histogram(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]);
 /// 1 to 2,048 seconds, doubling.
@@ -61,8 +59,6 @@ const TO_2048: Shape = Shape::Histogram(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 
 /// Half a second to 8,192 seconds, doubling: how long conditions last.
 const CONDITIONS: Shape =
     Shape::Histogram(&[0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0]);
-/// 10 to 1,280 seconds, doubling: reboots.
-const REBOOTS: Shape = Shape::Histogram(&[10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0]);
 /// 15 minutes to 30 days: how long nodes live, in seconds.
 const LIFETIMES: Shape = Shape::Histogram(&[
     900.0,
@@ -87,31 +83,6 @@ const LIFETIMES: Shape = Shape::Histogram(&[
     2_160_000.0,
     2_592_000.0,
 ]);
-/// Scores of balanced consolidation.
-const SCORES: Shape = Shape::Histogram(&[0.1, 0.25, 0.33, 0.5, 1.0, 2.0, 5.0, 10.0]);
-/// client-go's request latencies: 1 ms, rising by half.
-const REQUESTS: Shape = Shape::Histogram(&[
-    0.001,
-    0.0015,
-    0.002_25,
-    0.003_375,
-    0.005_062_5,
-    0.007_594,
-    0.011_391,
-    0.017_086,
-    0.025_629,
-    0.038_443,
-    0.057_665,
-    0.086_498,
-    0.129_746,
-    0.194_62,
-    0.291_929,
-    0.437_894,
-    0.656_841,
-    0.985_261,
-    1.477_892,
-    2.216_838,
-]);
 
 use Shape::{Counter, Gauge, Summary};
 
@@ -131,9 +102,6 @@ families! {
         "Time from the order to end a machine until the cloud no longer knows it.";
     NODECLAIMS_TERMINATION: TO_2048, "karpenter_nodeclaims_termination_duration_seconds", ["nodepool"],
         "Time from the deletion of a NodeClaim until its finalizer was taken off.";
-    NODECLAIMS_UNHEALTHY: Counter, "karpenter_nodeclaims_unhealthy_disrupted_total",
-        ["condition", "nodepool", "capacity_type", "image_id", "termination_mode"],
-        "NodeClaims repaired, by the node condition that showed the fault.";
 
     // Nodes
     NODES_CREATED: Counter, "karpenter_nodes_created_total", ["nodepool", "zone"], "Nodes registered.";
@@ -144,11 +112,6 @@ families! {
         "Time from the deletion of a node until its finalizer was taken off.";
     NODES_LIFETIME: LIFETIMES, "karpenter_nodes_lifetime_duration_seconds", ["nodepool"],
         "Time from the creation of a node until its end.";
-    NODES_REBOOTS: Counter, "karpenter_nodes_reboots_total", ["result"], "Reboots that have ended.";
-    NODES_REBOOT_DURATION: REBOOTS, "karpenter_nodes_reboot_duration_seconds", ["result"],
-        "Time from the request of a reboot until its end.";
-    NODES_REBOOT_RECOVERY: REBOOTS, "karpenter_nodes_reboot_recovery_duration_seconds", [],
-        "Time from the issue of a reboot until the node was ready again.";
     NODES_ALLOCATABLE: Gauge, "karpenter_nodes_allocatable",
         ["resource_type", "node_name", "phase", "managed", "nodepool", "zone", "region", "instance_type", "arch", "os",
          "capacity_type", "windows_build"],
@@ -177,20 +140,10 @@ families! {
         ["name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type",
          "phase", "managed"],
         "One series per pod, always 1.";
-    PODS_STARTUP: Summary, "karpenter_pods_startup_duration_seconds", [],
-        "Time from the creation of a pod until it was ready.";
-    PODS_BOUND: DURATIONS, "karpenter_pods_bound_duration_seconds", ["dynamic_resources"],
-        "Time from the creation of a pod until it was bound to a node.";
     PODS_UNBOUND: Gauge, "karpenter_pods_unbound_time_seconds", ["name", "namespace", "dynamic_resources"],
         "How long a pod has waited for a node.";
     PODS_UNSTARTED: Gauge, "karpenter_pods_unstarted_time_seconds", ["name", "namespace"],
         "How long a pod has waited to run.";
-    PODS_PROVISIONING_BOUND: DURATIONS, "karpenter_pods_provisioning_bound_duration_seconds", ["dynamic_resources"],
-        "Time from the first plan that placed a pod until it was bound to a node.";
-    PODS_PROVISIONING_STARTUP: DURATIONS, "karpenter_pods_provisioning_startup_duration_seconds", [],
-        "Time from the first plan that placed a pod until it was ready.";
-    PODS_DECISION: DURATIONS, "karpenter_pods_scheduling_decision_duration_seconds", [],
-        "Time from the first sight of a pod that needs a node until the first decision about it.";
     PODS_EVICTIONS: Counter, "karpenter_pods_eviction_requests_total", ["code"],
         "Requests to evict a pod, by HTTP status code.";
     PODS_DRAINED: Counter, "karpenter_pods_drained_total", ["reason"], "Pods removed from nodes that were drained.";
@@ -198,47 +151,13 @@ families! {
     // Scheduling
     SCHEDULING_DURATION: DURATIONS, "karpenter_scheduler_scheduling_duration_seconds", ["controller"],
         "Duration of a solve.";
-    SCHEDULER_QUEUE: Gauge, "karpenter_scheduler_queue_depth", ["controller", "scheduling_id"],
-        "Pods that a running solve has yet to place.";
-    SCHEDULER_UNFINISHED: Gauge, "karpenter_scheduler_unfinished_work_seconds", ["controller", "scheduling_id"],
-        "For how long a solve has been running.";
-    SCHEDULER_IGNORED: Gauge, "karpenter_scheduler_ignored_pods_count", [],
-        "Pending pods left out because they could not be understood.";
     SCHEDULER_UNSCHEDULABLE: Gauge, "karpenter_scheduler_unschedulable_pods_count", ["controller"],
         "Pods for which the last solve found no place.";
-    SCHEDULER_BY_ZONE: Gauge, "karpenter_scheduler_pending_pods_by_effective_zone_count", ["controller", "zone"],
-        "Pods in the last solve by the zone they are tied to.";
-
-    // Disruption
-    DISRUPTION_EVALUATION: DURATIONS, "karpenter_voluntary_disruption_decision_evaluation_duration_seconds",
-        ["reason", "consolidation_type"], "Duration of one disruption method's look at the cluster.";
-    DISRUPTION_DECISIONS: Counter, "karpenter_voluntary_disruption_decisions_total",
-        ["decision", "reason", "consolidation_type"], "Disruption commands that were started.";
-    DISRUPTION_DECISIONS_BY_POOL: Counter, "karpenter_voluntary_disruption_decisions_by_nodepool_total",
-        ["nodepool", "decision", "reason", "consolidation_type"], "Disruption commands, once per NodePool involved.";
-    DISRUPTION_TERMINATE_FIRST: Counter, "karpenter_voluntary_disruption_terminate_first_decisions_total",
-        ["nodepool", "reason", "terminate_first_reason"], "Disruption commands that delete before they replace.";
-    DISRUPTION_ELIGIBLE: Gauge, "karpenter_voluntary_disruption_eligible_nodes", ["reason"],
-        "Nodes that a disruption method may consider.";
-    CONSOLIDATION_TIMEOUTS: Counter, "karpenter_voluntary_disruption_consolidation_timeouts_total",
-        ["consolidation_type"], "Searches for consolidation that ran out of time.";
-    DISRUPTION_FAILED_VALIDATIONS: Counter, "karpenter_voluntary_disruption_failed_validations_total",
-        ["consolidation_type"], "Commands dropped because the cluster had changed while they waited.";
-    DISRUPTION_QUEUE_FAILURES: Counter, "karpenter_voluntary_disruption_queue_failures_total",
-        ["decision", "reason", "consolidation_type"], "Replacements that did not come up.";
-    CONSOLIDATION_SCORE: SCORES, "karpenter_consolidation_score", ["decision", "nodepool", "policy"],
-        "Scores of moves under balanced consolidation.";
-    CONSOLIDATION_MOVES: Counter, "karpenter_consolidation_moves_total", ["decision", "nodepool", "policy"],
-        "Moves judged under balanced consolidation.";
 
     // NodePools
     NODEPOOLS_LIMIT: Gauge, "karpenter_nodepools_limit", ["resource_type", "nodepool"], "Limits of a NodePool.";
     NODEPOOLS_USAGE: Gauge, "karpenter_nodepools_usage", ["resource_type", "nodepool"],
         "Resources that a NodePool has provisioned.";
-    NODEPOOLS_ALLOWED: Gauge, "karpenter_nodepools_allowed_disruptions", ["nodepool", "reason"],
-        "Nodes that the budgets of a NodePool let go at once.";
-    NODEPOOLS_CONSUMING: Gauge, "karpenter_nodepools_nodes_consuming_budgets", ["nodepool", "reason"],
-        "Nodes that count against the budgets of a NodePool.";
     NODEPOOLS_COST: Gauge, "karpenter_nodepools_cost_total", ["nodepool"],
         "Price of a NodePool's machines, in USD per hour.";
 
@@ -249,10 +168,6 @@ families! {
         "For how long not every kind of object has been listed.";
 
     // Clouds
-    CLOUD_DURATION: DEFAULTS, "karpenter_cloudprovider_duration_seconds", ["controller", "method", "provider"],
-        "Duration of calls to the cloud.";
-    CLOUD_ERRORS: Counter, "karpenter_cloudprovider_errors_total",
-        ["controller", "method", "provider", "error", "nodepool"], "Calls to the cloud that failed.";
     CLOUD_CPU: Gauge, "karpenter_cloudprovider_instance_type_cpu_cores", ["instance_type"],
         "CPU cores of an instance type.";
     CLOUD_MEMORY: Gauge, "karpenter_cloudprovider_instance_type_memory_bytes", ["instance_type"],
@@ -265,16 +180,8 @@ families! {
     // Conditions, as operatorpkg counts them
     NODECLAIM_TRANSITION_SECONDS: CONDITIONS, "operator_nodeclaim_status_condition_transition_seconds",
         ["type", "status", "to_status"], "How long a NodeClaim's condition had the status that it left.";
-    NODEPOOL_TRANSITION_SECONDS: CONDITIONS, "operator_nodepool_status_condition_transition_seconds",
-        ["type", "status", "to_status"], "How long a NodePool's condition had the status that it left.";
-    NODE_TRANSITION_SECONDS: CONDITIONS, "operator_node_status_condition_transition_seconds",
-        ["type", "status", "to_status"], "How long a Node's condition had the status that it left.";
     NODECLAIM_TRANSITIONS: Counter, "operator_nodeclaim_status_condition_transitions_total",
         ["type", "status", "reason"], "Conditions of NodeClaims that entered a status.";
-    NODEPOOL_TRANSITIONS: Counter, "operator_nodepool_status_condition_transitions_total",
-        ["type", "status", "reason"], "Conditions of NodePools that entered a status.";
-    NODE_TRANSITIONS: Counter, "operator_node_status_condition_transitions_total",
-        ["type", "status", "reason"], "Conditions of Nodes that entered a status.";
     NODECLAIM_CONDITIONS: Gauge, "operator_nodeclaim_status_condition_count",
         ["namespace", "name", "type", "status", "reason"], "One series per condition of a NodeClaim, always 1.";
     NODEPOOL_CONDITIONS: Gauge, "operator_nodepool_status_condition_count",
@@ -295,21 +202,13 @@ families! {
         "For how long a Node has been terminating.";
     NODECLAIM_TERMINATED: CONDITIONS, "operator_nodeclaim_termination_duration_seconds", [],
         "How long the termination of a NodeClaim took.";
-    NODEPOOL_TERMINATED: CONDITIONS, "operator_nodepool_termination_duration_seconds", [],
-        "How long the termination of a NodePool took.";
     NODE_TERMINATED: CONDITIONS, "operator_node_termination_duration_seconds", [],
         "How long the termination of a Node took.";
 
-    // The API server, leadership, the build
-    CLIENT_DURATION: REQUESTS, "client_go_request_duration_seconds", ["verb", "kind"],
-        "Duration of requests to the API server.";
-    CLIENT_TOTAL: Counter, "client_go_request_total", ["code", "method"], "Requests to the API server, by HTTP status.";
+    // Leadership
     LEADER: Gauge, "leader_election_master_status", ["name"], "1 when this process holds the lease.";
-    BUILD: Gauge, "karpenter_build_info", ["version", "goversion", "goarch", "commit"],
-        "Always 1; `version` is joiner's, `goversion` names the Rust compiler.";
 
     // Our own
-    API_REQUESTS: Counter, "joiner_api_requests_total", ["verb", "resource"], "Requests to the API server.";
     ACTORS: Gauge, "joiner_actors", ["actor"], "Live actors, by kind.";
     ACTOR_MESSAGES: Counter, "joiner_actor_messages_total", ["actor"], "Messages handled by live actors, by kind.";
     ACTOR_DROPPED: Counter, "joiner_actor_messages_dropped_total", ["actor"],

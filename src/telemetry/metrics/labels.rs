@@ -67,42 +67,6 @@ words! {
         Forceful = "forceful",
     }
 
-    /// What a disruption command does.
-    Decision {
-        /// Deletes nodes.
-        Delete = "delete",
-        /// Replaces nodes.
-        Replace = "replace",
-        /// Deletes first, then replaces.
-        TerminateFirst = "terminate-first",
-        /// Reboots a node.
-        Reboot = "reboot",
-    }
-
-    /// Which search found a disruption command.
-    ConsolidationType {
-        /// Not a consolidation.
-        None = "",
-        /// Empty nodes.
-        Empty = "empty",
-        /// Several nodes at once.
-        Multi = "multi",
-        /// One node.
-        Single = "single",
-    }
-
-    /// How a reboot ended.
-    RebootResult {
-        /// The node is back.
-        Succeeded = "succeeded",
-        /// The cloud refused.
-        ProviderError = "provider_error",
-        /// The node did not come back in time.
-        RecoveryTimeout = "recovery_timeout",
-        /// The request made no sense.
-        InvalidRequest = "invalid_request",
-    }
-
     /// A call to the cloud, by the name of Karpenter's method.
     CloudCall {
         /// Launches a machine.
@@ -121,18 +85,6 @@ words! {
         Reboot = "Reboot",
     }
 
-    /// How a call to the cloud failed, in Karpenter's words.
-    CloudFailure {
-        /// Sold out.
-        InsufficientCapacity = "InsufficientCapacityError",
-        /// No such machine.
-        NotFound = "NodeClaimNotFoundError",
-        /// The NodeClass is not ready.
-        NodeClassNotReady = "NodeClassNotReadyError",
-        /// Everything else.
-        Unknown = "unknown",
-    }
-
     /// What became of a nomination.
     NominationResult {
         /// Written to the pod.
@@ -147,34 +99,6 @@ words! {
         Refused = "refused",
     }
 
-    /// A verb of the Kubernetes API.
-    ApiVerb {
-        /// Reads one object.
-        Get = "GET",
-        /// Reads many.
-        List = "LIST",
-        /// Follows changes.
-        Watch = "WATCH",
-        /// Creates an object.
-        Create = "CREATE",
-        /// Replaces an object.
-        Update = "UPDATE",
-        /// Changes an object.
-        Patch = "PATCH",
-        /// Deletes an object.
-        Delete = "DELETE",
-    }
-
-    /// Kinds whose conditions are counted.
-    ObjectKind {
-        /// NodeClaims.
-        NodeClaim = "nodeclaim",
-        /// NodePools.
-        NodePool = "nodepool",
-        /// Nodes.
-        Node = "node",
-    }
-
     /// What the auditor found without its counterpart.
     OrphanKind {
         /// A machine without a NodeClaim.
@@ -185,19 +109,6 @@ words! {
         Node = "node",
         /// A second machine of one NodeClaim.
         Duplicate = "duplicate",
-    }
-}
-
-impl ApiVerb {
-    /// The HTTP method behind the verb.
-    pub fn method(self) -> &'static str {
-        match self {
-            Self::Get | Self::List | Self::Watch => "GET",
-            Self::Create => "POST",
-            Self::Update => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
     }
 }
 

@@ -6,7 +6,6 @@
 mod claims;
 mod cluster;
 mod costs;
-mod disruption;
 mod families;
 mod labels;
 mod pods;
@@ -20,28 +19,15 @@ mod scheduling;
 mod tests;
 
 pub use claims::{
-    claim_created, claim_disrupted, claim_terminated, instance_terminated, node_created, node_drained, node_rebooted,
-    node_terminated, unhealthy_disrupted,
+    claim_created, claim_disrupted, claim_terminated, instance_terminated, node_created, node_drained, node_terminated,
 };
 pub use cluster::{sample_conditions, sample_nodes, sample_pods, sample_pools};
 pub use costs::{sample_catalog, sample_costs};
-pub use disruption::{
-    allowed_disruptions, consolidation_moved, consolidation_timed_out, disruption_decided, disruption_evaluated,
-    disruption_queue_failed, disruption_validation_failed, eligible_nodes, forget_pool_budgets, terminated_first,
-};
 pub use families::{Described, FAMILIES, Shape};
-pub use labels::{
-    ApiVerb, CloudCall, CloudFailure, ConsolidationType, CreatedFor, Decision, DisruptedFor, NominationResult,
-    ObjectKind, OrphanKind, RebootResult, TerminationMode, policy_word,
-};
-pub use pods::{eviction_requested, pod_bound, pod_drained, pod_started};
+pub use labels::{CloudCall, CreatedFor, DisruptedFor, NominationResult, OrphanKind, TerminationMode, policy_word};
+pub use pods::{eviction_requested, pod_drained};
 pub use process::sample_process;
 pub use registry::{Error, Exporter};
-pub use runtime::{
-    ActorFigures, BuildInfo, api_request, cloud_called, cloud_outcome_unknown, cluster_synced, condition_changed,
-    leading, orphan_found, pool_terminated,
-};
+pub use runtime::{ActorFigures, cloud_outcome_unknown, cluster_synced, condition_changed, leading, orphan_found};
 pub use samples::Samples;
-pub use scheduling::{
-    UnderWay, nominated, plan_made, pods_by_zone, pods_ignored, pods_unschedulable, scheduled, scheduling_decided,
-};
+pub use scheduling::{nominated, plan_made, pods_unschedulable, scheduled};

@@ -14,7 +14,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::time::Instant;
 
 use super::Samples;
-use super::families::{CONSOLIDATION_TIMEOUTS, FAMILIES, Family, Shape};
+use super::families::{FAMILIES, Family, Shape};
 
 /// Quantiles of summaries; Karpenter's.
 const QUANTILES: [f64; 5] = [0.0, 0.5, 0.9, 0.99, 1.0];
@@ -82,7 +82,7 @@ fn builder() -> Result<PrometheusBuilder, Error> {
     Ok(builder)
 }
 
-/// Tells a recorder what the families mean, and starts the series that must be there before anything has happened.
+/// Tells a recorder what the families mean.
 fn describe(recorder: &dyn metrics::Recorder) {
     for family in FAMILIES {
         let (name, help) = (family.name.into(), family.help.into());
@@ -91,9 +91,6 @@ fn describe(recorder: &dyn metrics::Recorder) {
             Shape::Gauge => recorder.describe_gauge(name, None, help),
             Shape::Histogram(_) | Shape::Summary => recorder.describe_histogram(name, None, help),
         }
-    }
-    for search in ["multi", "single"] {
-        recorder.register_counter(&key(&CONSOLIDATION_TIMEOUTS, &[search]), &METADATA).increment(0);
     }
 }
 
@@ -156,16 +153,4 @@ pub(super) fn set<const N: usize>(family: &Family<N>, values: &[&str; N], value:
 /// Lets a gauge show the time since now.
 pub(super) fn start<const N: usize>(family: &Family<N>, values: &[&str; N]) {
     gauges().insert((family.name, super::samples::written(family, values, &[])), Value::Since(Instant::now()));
-}
-
-/// Ends a series of a gauge.
-pub(super) fn forget<const N: usize>(family: &Family<N>, values: &[&str; N]) {
-    gauges().remove(&(family.name, super::samples::written(family, values, &[])));
-}
-
-/// Ends every series of a gauge whose first label has this value.
-pub(super) fn forget_all<const N: usize>(family: &Family<N>, first: &str) {
-    let mut start = String::new();
-    super::samples::write_label(&mut start, family.labels[0], first);
-    gauges().retain(|(name, labels), _| *name != family.name || !labels.starts_with(&start));
 }

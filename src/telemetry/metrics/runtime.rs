@@ -1,10 +1,10 @@
-//! joiner itself: its actors, its calls, its lease, its build.
+//! joiner itself: its actors, its calls, its lease.
 
 use std::time::Duration;
 
 use super::Samples;
 use super::families::{self as f, Family};
-use super::labels::{ApiVerb, CloudCall, CloudFailure, ObjectKind, OrphanKind};
+use super::labels::{CloudCall, OrphanKind};
 use super::registry::{count, set, start, took};
 use crate::telemetry::conditions::Transition;
 
@@ -27,17 +27,6 @@ pub struct ActorFigures {
     pub restarts: u64,
 }
 
-/// What was built.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BuildInfo {
-    /// joiner's version.
-    pub version: &'static str,
-    /// The compiler's version.
-    pub compiler: &'static str,
-    /// Commit, or empty when unknown.
-    pub commit: &'static str,
-}
-
 impl Samples {
     /// Figures of the actors of a kind.
     pub fn actors(&mut self, kind: &str, figures: &ActorFigures) {
@@ -54,35 +43,6 @@ impl Samples {
     /// Calls that have not ended.
     pub fn operations_under_way(&mut self, calls: u64) {
         self.add(&f::OPERATIONS, &[], calls as f64);
-    }
-
-    /// What was built.
-    pub fn build_info(&mut self, build: &BuildInfo) {
-        let labels = [build.version, build.compiler, std::env::consts::ARCH, build.commit];
-        self.add(&f::BUILD, &labels, 1.0);
-    }
-}
-
-/// A request to the API server was answered with a status code, or not at all (0, shown as `<error>` like upstream's).
-pub fn api_request(verb: ApiVerb, resource: &'static str, code: u16, duration: Duration) {
-    count(&f::API_REQUESTS, &[verb.as_str(), resource], 1);
-    let code = if code == 0 { "<error>".to_owned() } else { code.to_string() };
-    count(&f::CLIENT_TOTAL, &[&code, verb.method()], 1);
-    took(&f::CLIENT_DURATION, &[verb.as_str(), resource], duration);
-}
-
-/// A call to the cloud has ended. `controller` is the actor's kind, `pool` the NodePool it was for, empty when for none.
-pub fn cloud_called(
-    controller: &'static str,
-    call: CloudCall,
-    provider: &'static str,
-    pool: &str,
-    duration: Duration,
-    failure: Option<CloudFailure>,
-) {
-    took(&f::CLOUD_DURATION, &[controller, call.as_str(), provider], duration);
-    if let Some(failure) = failure {
-        count(&f::CLOUD_ERRORS, &[controller, call.as_str(), provider, failure.as_str(), pool], 1);
     }
 }
 
@@ -111,20 +71,11 @@ pub fn cluster_synced(synced: bool) {
     }
 }
 
-/// A condition of an object has changed its status.
-pub fn condition_changed(kind: ObjectKind, transition: &Transition) {
-    let (seconds, total) = match kind {
-        ObjectKind::NodeClaim => (f::NODECLAIM_TRANSITION_SECONDS, f::NODECLAIM_TRANSITIONS),
-        ObjectKind::NodePool => (f::NODEPOOL_TRANSITION_SECONDS, f::NODEPOOL_TRANSITIONS),
-        ObjectKind::Node => (f::NODE_TRANSITION_SECONDS, f::NODE_TRANSITIONS),
-    };
-    count(&total, &[&transition.kind, transition.to.as_str(), &transition.reason], 1);
+/// A condition of a NodeClaim has changed its status.
+pub fn condition_changed(transition: &Transition) {
+    count(&f::NODECLAIM_TRANSITIONS, &[&transition.kind, transition.to.as_str(), &transition.reason], 1);
     if let Some((from, lasted)) = transition.from {
-        took(&seconds, &[&transition.kind, from.as_str(), transition.to.as_str()], lasted);
+        let labels = [&*transition.kind, from.as_str(), transition.to.as_str()];
+        took(&f::NODECLAIM_TRANSITION_SECONDS, &labels, lasted);
     }
-}
-
-/// A NodePool that was being deleted is gone, so long after its deletion. NodeClaims and nodes report with their own functions.
-pub fn pool_terminated(since_deletion: Duration) {
-    took(&f::NODEPOOL_TERMINATED, &[], since_deletion);
 }

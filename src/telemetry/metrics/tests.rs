@@ -35,13 +35,6 @@ fn counters_carry_karpenters_labels() {
             3,
         );
         claim_disrupted(DisruptedFor::LaunchTimeout, &PoolName::from("late"), "", None, TerminationMode::of(None), 7);
-        unhealthy_disrupted(
-            "NetworkUnavailable",
-            &PoolName::from("p"),
-            "spot",
-            "i",
-            TerminationMode::of(Some(Duration::ZERO)),
-        );
         eviction_requested(201);
     });
     assert_line(&text, "# TYPE karpenter_nodeclaims_created_total counter");
@@ -54,46 +47,34 @@ fn counters_carry_karpenters_labels() {
     assert_line(&text, &format!("karpenter_pods_disruption_initiated_total{labels} 3"));
     // A NodeClaim that never had a node had no pods to move.
     assert!(!text.lines().any(|line| line.starts_with("karpenter_pods_disruption") && line.contains("late")));
-    assert!(text.contains(r#"unhealthy_disrupted_total{condition="network_unavailable","#));
-    assert!(text.contains(r#"termination_mode="forceful"} 1"#));
+    assert_eq!(TerminationMode::of(Some(Duration::ZERO)), TerminationMode::Forceful);
     assert_line(&text, r#"karpenter_pods_eviction_requests_total{code="200"} 1"#);
-    // These are there before anything has happened.
-    assert_line(&text, r#"karpenter_voluntary_disruption_consolidation_timeouts_total{consolidation_type="multi"} 0"#);
 }
 
 #[test]
 fn durations_are_histograms_except_where_upstream_has_summaries() {
     let text = recorded(|| {
-        pod_bound(Duration::from_millis(1300), None, false);
-        pod_started(Duration::from_secs(4), None);
+        scheduled("provisioner", Duration::from_millis(1300));
         node_terminated(&PoolName::from("p"), "z", Duration::from_secs(3), Duration::from_secs(3601));
     });
-    assert_line(&text, "# TYPE karpenter_pods_bound_duration_seconds histogram");
-    assert_line(&text, r#"karpenter_pods_bound_duration_seconds_bucket{dynamic_resources="false",le="1.25"} 0"#);
-    assert_line(&text, r#"karpenter_pods_bound_duration_seconds_bucket{dynamic_resources="false",le="1.5"} 1"#);
-    assert_line(&text, r#"karpenter_pods_bound_duration_seconds_bucket{dynamic_resources="false",le="+Inf"} 1"#);
+    assert_line(&text, "# TYPE karpenter_scheduler_scheduling_duration_seconds histogram");
+    assert_line(
+        &text,
+        r#"karpenter_scheduler_scheduling_duration_seconds_bucket{controller="provisioner",le="1.25"} 0"#,
+    );
+    assert_line(
+        &text,
+        r#"karpenter_scheduler_scheduling_duration_seconds_bucket{controller="provisioner",le="1.5"} 1"#,
+    );
+    assert_line(
+        &text,
+        r#"karpenter_scheduler_scheduling_duration_seconds_bucket{controller="provisioner",le="+Inf"} 1"#,
+    );
     assert_line(&text, r#"karpenter_nodes_lifetime_duration_seconds_bucket{nodepool="p",le="3600"} 0"#);
     assert_line(&text, r#"karpenter_nodes_lifetime_duration_seconds_bucket{nodepool="p",le="7200"} 1"#);
-    assert_line(&text, "# TYPE karpenter_pods_startup_duration_seconds summary");
-    assert!(text.contains(r#"karpenter_pods_startup_duration_seconds{quantile="0.99"}"#));
     assert_line(&text, "# TYPE karpenter_nodes_termination_duration_seconds summary");
-    assert_line(&text, "karpenter_pods_startup_duration_seconds_sum 4");
-}
-
-#[test]
-fn gauges_can_be_ended() {
-    let solve = UnderWay::begin("provisioner", "test-of-ends", 12);
-    solve.remaining(5);
-    allowed_disruptions(&PoolName::from("pool-of-ends"), DisruptedFor::Drifted, 2, 1);
-    let text = recorded(|| {});
-    let queue = r#"karpenter_scheduler_queue_depth{controller="provisioner",scheduling_id="test-of-ends"}"#;
-    assert_line(&text, &format!("{queue} 5"));
-    assert!(text.contains(r#"unfinished_work_seconds{controller="provisioner",scheduling_id="test-of-ends"}"#));
-    assert_line(&text, r#"karpenter_nodepools_allowed_disruptions{nodepool="pool-of-ends",reason="drifted"} 2"#);
-    drop(solve);
-    forget_pool_budgets(&PoolName::from("pool-of-ends"));
-    let text = recorded(|| {});
-    assert!(!text.contains("test-of-ends") && !text.contains("pool-of-ends"), "{text}");
+    assert!(text.contains(r#"karpenter_nodes_termination_duration_seconds{nodepool="p",quantile="0.99"}"#));
+    assert_line(&text, r#"karpenter_nodes_termination_duration_seconds_sum{nodepool="p"} 3"#);
 }
 
 #[test]
@@ -123,7 +104,7 @@ fn the_process_shows_what_the_performance_suite_polls() {
 }
 
 #[test]
-fn transitions_of_conditions_are_counted_by_kind() {
+fn transitions_of_conditions_are_counted_and_timed() {
     let transition = Transition {
         kind: "Launched".into(),
         from: Some((Status::Unknown, Duration::from_secs(3))),
@@ -131,7 +112,7 @@ fn transitions_of_conditions_are_counted_by_kind() {
         reason: "Launched".into(),
         message: "".into(),
     };
-    let text = recorded(|| condition_changed(ObjectKind::NodeClaim, &transition));
+    let text = recorded(|| condition_changed(&transition));
     assert_line(
         &text,
         r#"operator_nodeclaim_status_condition_transitions_total{type="Launched",status="True",reason="Launched"} 1"#,

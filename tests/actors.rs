@@ -1,0 +1,394 @@
+//! Any actor may die at any message, and joiner as a whole at any moment: it comes back, rebuilds itself from the truth, and the work
+//! goes on. Nothing is bought twice, nothing is left over.
+
+#[path = "common/rehearsals.rs"]
+mod rehearsals;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use joiner::actors::runtime::{Clock, Kind};
+use joiner::actors::{Joiner, Parts, Settings};
+use joiner::clouds::catalog;
+use joiner::command::{Rehearsal, rehearse};
+use joiner::sim::progress::{Progress, When};
+use joiner::sim::summary;
+use rehearsals::{
+    assert_intact, assert_whole, burst, delete, first_claim, in_virtual_time, machines, play, rehearsal, settings,
+    settled, truth,
+};
+use tokio::time::{Instant, sleep};
+
+/// Pods of a burst in which one actor is struck.
+const PODS: usize = 60;
+
+/// Strikes the actors of a kind while pods are pending, and looks whether it hurts.
+fn strike(kind: Kind, after: u64, times: u64) {
+    let story = format!("{kind} struck {times} times after {after} messages");
+    let scenario = burst(PODS);
+    in_virtual_time(async {
+        let rehearsal = rehearsal(&scenario, 7, settings());
+        let joiner = rehearsal.joiner();
+        joiner.house().saboteur.strike(kind, after, times);
+        play(&rehearsal, &scenario, async {
+            settled(&rehearsal).await;
+            // Actors that work by the clock are struck later.
+            let patience = Instant::now() + Duration::from_mins(30);
+            while !joiner.house().saboteur.is_done() && Instant::now() < patience {
+                sleep(Duration::from_secs(20)).await;
+            }
+            // The last backoff may last some seconds.
+            sleep(Duration::from_mins(1)).await;
+            settled(&rehearsal).await;
+        })
+        .await;
+        assert!(joiner.house().saboteur.is_done(), "{story}: sabotage happened");
+        let figures = joiner.house().observations.figures();
+        assert_eq!(figures[&kind].restarts, times, "{story}: restarts");
+        assert_intact(&rehearsal, PODS, &story);
+        assert_whole(&joiner, &rehearsal, &story);
+        joiner.kill();
+    });
+}
+
+/// Strikes at several moments, once and several times in a row.
+fn strike_at(kind: Kind, moments: &[u64]) {
+    for after in moments {
+        strike(kind, *after, 1);
+        strike(kind, *after, 5);
+    }
+}
+
+#[test]
+fn state_may_die() {
+    strike_at(Kind::State, &[0, 1, 3, 10, 50, 200]);
+}
+
+#[test]
+fn catalog_may_die() {
+    strike_at(Kind::Catalog, &[0, 1, 3]);
+}
+
+#[test]
+fn claims_may_die() {
+    strike_at(Kind::Claims, &[0, 1, 3, 10, 50]);
+}
+
+#[test]
+fn claim_may_die() {
+    strike_at(Kind::Claim, &[0, 1, 3, 10, 50, 100]);
+}
+
+#[test]
+fn batcher_may_die() {
+    strike_at(Kind::Batcher, &[0, 1, 3]);
+}
+
+#[test]
+fn provisioner_may_die() {
+    strike_at(Kind::Provisioner, &[0, 1, 3, 10]);
+}
+
+#[test]
+fn pools_may_die() {
+    strike_at(Kind::Pools, &[0, 1, 3, 10]);
+}
+
+#[test]
+fn auditor_may_die() {
+    strike_at(Kind::Auditor, &[0, 1, 3, 10]);
+}
+
+/// Without an election the leader hears one message in its life, so it dies at that one only.
+#[test]
+fn leader_may_die() {
+    strike_at(Kind::Leader, &[0]);
+}
+
+/// Pods leave only when nodes go: the evictor is struck while all nodes are emptied.
+#[test]
+fn evictor_may_die() {
+    for (after, times) in [(0, 1), (1, 1), (3, 1), (10, 1), (50, 1), (0, 5), (10, 5)] {
+        let story = format!("evictor struck {times} times after {after} messages");
+        let scenario = burst(PODS);
+        in_virtual_time(async {
+            let rehearsal = rehearsal(&scenario, 7, settings());
+            let joiner = rehearsal.joiner();
+            play(&rehearsal, &scenario, async {
+                settled(&rehearsal).await;
+                joiner.house().saboteur.strike(Kind::Evictor, after, times);
+                for claim in truth(&rehearsal).claims.values() {
+                    delete(&rehearsal, "NodeClaim", claim.name.as_str());
+                }
+                settled(&rehearsal).await;
+            })
+            .await;
+            assert!(joiner.house().saboteur.is_done(), "{story}: sabotage happened");
+            assert_eq!(joiner.house().observations.figures()[&Kind::Evictor].restarts, times, "{story}: restarts");
+            assert_intact(&rehearsal, PODS, &story);
+            assert_whole(&joiner, &rehearsal, &story);
+            joiner.kill();
+        });
+    }
+}
+
+/// Several actors at once, again and again.
+#[test]
+fn all_may_die() {
+    let scenario = burst(PODS);
+    in_virtual_time(async {
+        let rehearsal = rehearsal(&scenario, 7, settings());
+        let joiner = rehearsal.joiner();
+        play(&rehearsal, &scenario, async {
+            for _ in 0..20 {
+                for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Supervisor) {
+                    joiner.house().saboteur.strike(kind, 0, 1);
+                }
+                sleep(Duration::from_secs(7)).await;
+            }
+            sleep(Duration::from_mins(2)).await;
+            settled(&rehearsal).await;
+        })
+        .await;
+        assert_intact(&rehearsal, PODS, "all struck");
+        assert_whole(&joiner, &rehearsal, "all struck");
+        joiner.kill();
+    });
+}
+
+/// How a joiner ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Killed,
+    Stopped,
+}
+
+/// A moment of a burst, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// From its start.
+    Start(u64),
+    /// From the first NodeClaim.
+    Claim(u64),
+}
+
+impl Moment {
+    async fn come(self, rehearsal: &Rehearsal) {
+        let millis = match self {
+            Self::Start(millis) => millis,
+            Self::Claim(millis) => {
+                first_claim(rehearsal).await;
+                millis
+            }
+        };
+        sleep(Duration::from_millis(millis)).await;
+    }
+}
+
+/// Ends a joiner at a moment of a burst of 200 pods, and starts another in the same world.
+fn replace(moment: Moment, end: End) {
+    let story = format!("joiner {end:?} at {moment:?}");
+    let scenario = burst(200);
+    in_virtual_time(async {
+        let rehearsal = rehearsal(&scenario, 11, settings());
+        let second = play(&rehearsal, &scenario, async {
+            let first = rehearsal.joiner();
+            moment.come(&rehearsal).await;
+            match end {
+                End::Killed => first.kill(),
+                End::Stopped => assert!(first.stop(Duration::from_secs(30)).await, "{story}: all writes had ended"),
+            }
+            let second = rehearsal.joiner();
+            settled(&rehearsal).await;
+            // Time for the auditor to look twice.
+            sleep(Duration::from_mins(1)).await;
+            second
+        })
+        .await;
+        assert_intact(&rehearsal, 200, &story);
+        assert_whole(&second, &rehearsal, &story);
+        second.kill();
+    });
+}
+
+#[test]
+fn joiner_may_be_killed_before_it_has_bought() {
+    for millis in [0, 4, 12, 40, 300, 1_000, 1_300] {
+        replace(Moment::Start(millis), End::Killed);
+    }
+}
+
+/// Creating and launching: what was asked for may or may not have happened.
+#[test]
+fn joiner_may_be_killed_while_it_buys() {
+    for millis in [0, 2, 5, 10, 30, 300, 800, 1_200, 1_600] {
+        replace(Moment::Claim(millis), End::Killed);
+    }
+}
+
+/// Booting, registration, binding, rest.
+#[test]
+fn joiner_may_be_killed_while_nodes_come_up() {
+    for millis in [5_000, 21_000, 24_000, 27_000, 31_000, 36_000, 41_000, 60_000, 90_000] {
+        replace(Moment::Claim(millis), End::Killed);
+    }
+}
+
+#[test]
+fn joiner_may_be_stopped() {
+    for moment in [Moment::Start(20), Moment::Claim(2), Moment::Claim(500), Moment::Claim(25_000)] {
+        replace(moment, End::Stopped);
+    }
+}
+
+/// Plays a burst; at a moment all objects of a kind are deleted; they are replaced, or all is gone.
+fn after_deletion(millis: u64, kind: &str, replaced: bool) {
+    let story = &format!("each {kind} deleted {millis} ms after the first NodeClaim");
+    let scenario = burst(PODS);
+    in_virtual_time(async {
+        let rehearsal = rehearsal(&scenario, 5, settings());
+        let joiner = rehearsal.joiner();
+        let before = play(&rehearsal, &scenario, async {
+            Moment::Claim(millis).come(&rehearsal).await;
+            let before = truth(&rehearsal);
+            let names: Vec<String> = match kind {
+                "NodeClaim" => before.claims.keys().map(ToString::to_string).collect(),
+                "Node" => before.nodes.keys().map(ToString::to_string).collect(),
+                _ => vec!["default".to_owned()],
+            };
+            assert!(!names.is_empty(), "{story}: there is something to delete");
+            for name in &names {
+                delete(&rehearsal, kind, name);
+            }
+            if replaced {
+                settled(&rehearsal).await;
+            } else {
+                sleep(Duration::from_mins(15)).await;
+            }
+            before
+        })
+        .await;
+        let now = truth(&rehearsal);
+        if replaced {
+            assert_intact(&rehearsal, PODS, story);
+            assert_whole(&joiner, &rehearsal, story);
+        } else {
+            assert_eq!(machines(&rehearsal), Vec::new(), "{story}: machines");
+            assert!(now.claims.is_empty() && now.nodes.is_empty(), "{story}: NodeClaims and Nodes");
+            let pods = now.pods.values().filter(|pod| pod.node.is_none() && pod.deleting.is_none()).count();
+            assert_eq!(pods, PODS, "{story}: pods wait for a NodePool");
+        }
+        // While Nodes come up, only those that are there can be deleted.
+        let gone = |name| !now.claims.contains_key(name);
+        assert!(before.claims.keys().all(gone) || (kind == "Node" && millis < 60_000), "{story}: old NodeClaims");
+        joiner.kill();
+    });
+}
+
+#[test]
+fn deleted_nodeclaims_are_replaced() {
+    for millis in [0, 10, 300, 800, 1_600, 31_000, 120_000] {
+        after_deletion(millis, "NodeClaim", true);
+    }
+}
+
+#[test]
+fn deleted_nodes_are_replaced() {
+    for millis in [25_000, 31_000, 36_000, 120_000] {
+        after_deletion(millis, "Node", true);
+    }
+}
+
+#[test]
+fn a_deleted_nodepool_takes_its_nodes_along() {
+    for millis in [0, 10, 300, 800, 1_600, 31_000, 120_000] {
+        after_deletion(millis, "NodePool", false);
+    }
+}
+
+/// The summary of a burst, without what depends on this machine.
+fn summary_of(seed: u64) -> serde_json::Value {
+    let outcome = rehearse(&burst(PODS), catalog::generated(), seed, settings(), Progress::on_stderr(When::Never));
+    let text = summary::json(&outcome.expect("the burst is rehearsed")).expect("a summary is JSON");
+    let mut summary: serde_json::Value = serde_json::from_str(&text).expect("a summary is JSON");
+    let fields = summary.as_object_mut().expect("a summary is an object");
+    for own in ["wallSeconds", "peakMemoryBytes"] {
+        assert!(fields.remove(own).is_some(), "{own} is told");
+    }
+    summary
+}
+
+#[test]
+fn a_seed_is_a_history() {
+    let first = summary_of(1);
+    assert_eq!(first, summary_of(1));
+    let mut second = summary_of(2);
+    second["seed"] = first["seed"].clone();
+    assert_ne!(first, second, "chance makes a difference beyond its name");
+}
+
+/// A joiner of its own name in a world in which the lease counts.
+fn candidate(rehearsal: &Rehearsal, clock: Clock, identity: &str) -> Joiner {
+    let identity = identity.to_owned();
+    Joiner::start(Parts {
+        cluster: Arc::new(rehearsal.world.cluster.clone()),
+        cloud: Arc::new(rehearsal.world.cloud.clone()),
+        settings: Settings { leader_election: true, identity, ..settings() },
+        clock,
+    })
+}
+
+/// How many requests that change something were sent.
+fn writes(rehearsal: &Rehearsal) -> u64 {
+    let requests = rehearsal.world.cluster.requests();
+    requests.iter().filter(|((verb, kind), _)| *verb != "list" && *kind != "leases").map(|(_, count)| count).sum()
+}
+
+/// Two joiners, one lease; the one that has it ends at a moment of the burst.
+fn succeed(moment: Moment, end: End) {
+    let story = format!("leader {end:?} at {moment:?}");
+    let scenario = burst(PODS);
+    in_virtual_time(async {
+        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+        let rehearsal = rehearsal(&scenario, 3, settings());
+        let second = play(&rehearsal, &scenario, async {
+            let (first, second) = (candidate(&rehearsal, clock, "one"), candidate(&rehearsal, clock, "two"));
+            moment.come(&rehearsal).await;
+            assert!(first.house().operations.may_write(), "{story}: the first one leads");
+            assert!(!second.house().operations.may_write(), "{story}: the second one stands by");
+            let claims = |joiner: &Joiner| joiner.house().observations.count().get(&Kind::Claim).copied().unwrap_or(0);
+            assert_eq!(claims(&second), 0, "{story}: who stands by owns no machine");
+            match end {
+                End::Killed => first.kill(),
+                End::Stopped => assert!(first.stop(Duration::from_secs(30)).await, "{story}: all writes had ended"),
+            }
+            let (ended, written) = (Instant::now(), writes(&rehearsal));
+            while !second.house().operations.may_write() {
+                assert!(ended.elapsed() < Duration::from_secs(17), "{story}: taken over in time");
+                assert_eq!(writes(&rehearsal), written, "{story}: nobody writes without the lease");
+                sleep(Duration::from_millis(50)).await;
+            }
+            if let End::Stopped = end {
+                assert!(ended.elapsed() < Duration::from_secs(3), "{story}: a lease that is given back is free");
+            }
+            settled(&rehearsal).await;
+            sleep(Duration::from_mins(1)).await;
+            second
+        })
+        .await;
+        assert_intact(&rehearsal, PODS, &story);
+        assert_whole(&second, &rehearsal, &story);
+        second.kill();
+    });
+}
+
+#[test]
+fn the_next_one_takes_over() {
+    succeed(Moment::Start(500), End::Killed);
+    for millis in [0, 5, 500, 1_600, 30_000, 70_000] {
+        succeed(Moment::Claim(millis), End::Killed);
+    }
+    for millis in [0, 500, 30_000] {
+        succeed(Moment::Claim(millis), End::Stopped);
+    }
+}
