@@ -33,7 +33,8 @@ fn main() -> anyhow::Result<()> {
     let pods = std::env::args().filter_map(|argument| argument.parse().ok()).next_back().unwrap_or(10_000);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let figures = runtime.block_on(burst(pods))?;
-    let seconds = |duration: Option<Duration>| duration.map_or("-".to_owned(), |d| format!("{:.1}", d.as_secs_f64()));
+    let seconds =
+        |duration: Option<Duration>| duration.map_or_else(|| "-".to_owned(), |d| format!("{:.1}", d.as_secs_f64()));
     #[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
     {
         println!(

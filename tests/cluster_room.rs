@@ -256,7 +256,10 @@ async fn node_is_made_and_taken_over(
 
 /// Patches a Node as its actor would: kube-controller-manager writes to it too, so a conflict means to look again.
 async fn patch_current(cluster: &KubeCluster, nodes: &Api<Node>, name: &NodeName, patch: &mut NodePatch) {
-    for _ in 0..20 {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        assert!(attempts < 20, "somebody writes to {name} without end");
         let node = nodes.get(name.as_str()).await.expect("the Node is there");
         patch.version = node.metadata.resource_version.map(Arc::from);
         match cluster.patch_node(name, patch).await {
@@ -264,7 +267,6 @@ async fn patch_current(cluster: &KubeCluster, nodes: &Api<Node>, name: &NodeName
             other => return other.expect("the version is current"),
         }
     }
-    panic!("somebody writes to {name} without end");
 }
 
 async fn pods_are_nominated_and_evicted(plane: &ControlPlane, cluster: &KubeCluster, client: Client) {

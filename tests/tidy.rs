@@ -211,8 +211,11 @@ fn clouds_do_not_name_each_other() {
     for file in sources().iter().filter(|file| !file.is_test() && file.room() == "clouds") {
         let Some(own) = file.name.get(1).filter(|own| CLOUD_ROOMS.contains(&own.as_str())) else { continue };
         for path in named(file) {
-            let other = path.iter().any(|part| CLOUD_ROOMS.contains(&part.as_str()) && part != own);
-            if path.first().is_some_and(|first| first == "crate") && other {
+            let other = path.get(2).is_some_and(|room| CLOUD_ROOMS.contains(&room.as_str()) && room != own);
+            if path.first().is_some_and(|first| first == "crate")
+                && path.get(1).is_some_and(|room| room == "clouds")
+                && other
+            {
                 wrong.push(format!("{}: {}", file.show(), path.join("::")));
             }
         }

@@ -1,6 +1,6 @@
 //! `provisioner`: takes a snapshot, has it solved, has the plan checked, and creates the NodeClaims.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -277,15 +277,24 @@ impl Provisioner {
         self.last = Some(text);
     }
 
-    /// Whether anybody waits for a place: refused pods, and pods that did not get the place that was planned for them.
+    /// Whether anybody waits for a place: refused pods, pods that did not get the place that was planned for them, and pods whose planned
+    /// NodeClaim is not there (word of its failure can get lost while `state` is being restarted).
     fn is_anybody_left(&self) -> bool {
         if self.refused > 0 {
             return true;
         }
         let snapshot = self.wiring.boards.snapshot();
-        let served: BTreeSet<&ClaimName> =
-            snapshot.claims.values().filter(|claim| claim.is("Initialized")).map(|claim| &claim.name).collect();
-        snapshot.pending.iter().any(|uid| snapshot.planned.get(uid).is_none_or(|claim| served.contains(claim)))
+        snapshot.pending.iter().any(|uid| match snapshot.planned.get(uid) {
+            None => true,
+            Some(name) => match snapshot.claims.get(name) {
+                Some(claim) => claim.is("Initialized"),
+                None => !self.awaited.contains_key(name) && !self.is_creating(name),
+            },
+        })
+    }
+
+    fn is_creating(&self, name: &ClaimName) -> bool {
+        matches!(&self.doing, Doing::Creating(creating) if creating.contains_key(name))
     }
 }
 

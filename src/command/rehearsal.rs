@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -30,6 +31,8 @@ pub struct Rehearsal {
     pub world: World,
     clock: Clock,
     settings: actors::Settings,
+    /// How many joiners there were: no two may give the same names.
+    lives: AtomicU64,
 }
 
 impl Rehearsal {
@@ -50,15 +53,23 @@ impl Rehearsal {
             conduct: scenario.cloud.conduct(&Conduct::default()),
             catalogue: types,
         };
-        Self { world: World::new(config), clock, settings: actors::Settings { name_salt: seed, ..settings } }
+        Self {
+            world: World::new(config),
+            clock,
+            settings: actors::Settings { name_salt: seed, ..settings },
+            lives: AtomicU64::new(0),
+        }
     }
 
     /// Starts a joiner in this world; it may be the second, after the first was killed.
     pub fn joiner(&self) -> Joiner {
+        let life = self.lives.fetch_add(1, Ordering::Relaxed);
+        let settings =
+            actors::Settings { name_salt: self.settings.name_salt.wrapping_add(life << 32), ..self.settings.clone() };
         Joiner::start(Parts {
             cluster: Arc::new(self.world.cluster.clone()),
             cloud: Arc::new(self.world.cloud.clone()),
-            settings: self.settings.clone(),
+            settings,
             clock: self.clock,
         })
     }
