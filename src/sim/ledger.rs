@@ -377,13 +377,26 @@ impl Book {
             price_per_hour: self.price,
             cumulative_price: self.spent,
         });
-        if self.samples.len() >= SAMPLES {
-            let mut keep = false;
-            self.samples.retain(|_| {
-                keep = !keep;
+        self.thin_out();
+    }
+
+    /// Makes room when there are too many samples. Those go that stand closest to the one before them: a quiet month must not vanish because
+    /// of a busy day.
+    fn thin_out(&mut self) {
+        if self.samples.len() < SAMPLES {
+            return;
+        }
+        while self.samples.len() > SAMPLES / 2 {
+            self.interval *= 2;
+            let apart = self.interval.as_secs_f64();
+            let mut last = f64::NEG_INFINITY;
+            self.samples.retain(|sample| {
+                let keep = sample.at_seconds - last >= apart;
+                if keep {
+                    last = sample.at_seconds;
+                }
                 keep
             });
-            self.interval *= 2;
         }
     }
 }

@@ -94,3 +94,21 @@ async fn a_long_history_stays_small_and_keeps_its_ends() {
     assert!(outcome.samples.windows(2).all(|pair| pair[0].at_seconds <= pair[1].at_seconds));
     assert_eq!((outcome.pods_total, outcome.pods_bound), (6_000, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_month_does_not_vanish_because_of_a_busy_day() {
+    let (cluster, _, ledger) = ledger();
+    let shape = Arc::new(props::shape("web", 100, 64));
+    for day in 0..30 {
+        props::add_pod(&cluster, &format!("quiet-{day}"), &shape);
+        sleep(Duration::from_hours(24)).await;
+    }
+    for second in 0..20_000 {
+        props::add_pod(&cluster, &format!("busy-{second}"), &shape);
+        sleep(Duration::from_secs(5)).await;
+    }
+    let outcome = ledger.close(1, &|_| Vec::new());
+    assert!(outcome.samples.len() <= SAMPLES, "{}", outcome.samples.len());
+    let quiet = outcome.samples.iter().filter(|sample| sample.at_seconds < 30.0 * 86_400.0).count();
+    assert!(quiet >= 30, "{quiet} samples of thirty quiet days");
+}
