@@ -64,14 +64,15 @@ fn a_deleted_nodeclaim_is_drained_under_budgets_and_leaves_nothing() {
     let moved = stage.all_run("drain", 6);
     assert!(nodes_of(&moved).is_disjoint(&nodes_of(&pods)));
     assert!(uids(&moved).is_disjoint(&uids(&pods)));
-    assert_eq!(stage.settled().len(), 1, "they fit one node again");
+    // Evicted two by two, they are planned two by two.
+    let new = stage.settled().len();
+    assert!((1..=3).contains(&new), "{new} nodes for six small pods");
 
     // A NodePool takes its NodeClaims with it.
     api.delete("/apis/apps/v1/namespaces/drain/deployments");
     api.delete(&format!("{POOLS}/drain"));
     eventually("nothing is left", LIMIT, || (api.list(CLAIMS).is_empty() && api.list(NODES).is_empty()).then_some(()));
-    let ended = joiner.said("deleted nodeclaim").len();
-    assert_eq!(ended, 2, "two NodeClaims have come and gone");
+    assert_eq!(joiner.said("deleted nodeclaim").len(), 1 + new, "as many have gone as have come");
     assert!(joiner.stop().success());
 }
 
