@@ -23,6 +23,7 @@ use super::convert::wire::Custom;
 use super::convert::{self, ClassKind, ShapeStore};
 use super::counts::{RequestCounts, WatchHealth};
 use super::lease::Watched;
+use super::permissions::Permissions;
 use super::request::{JSON, MERGE, Request, VERSION};
 use super::throttle::Throttle;
 use super::{
@@ -103,6 +104,7 @@ pub(super) struct Shared {
     pub(super) shapes: ShapeStore,
     pub(super) counts: Arc<RequestCounts>,
     pub(super) health: Arc<WatchHealth>,
+    pub(super) permissions: Arc<Permissions>,
 }
 
 /// A real API server.
@@ -149,6 +151,7 @@ impl KubeCluster {
             shapes: ShapeStore::new(),
             counts: Arc::default(),
             health: Arc::default(),
+            permissions: Arc::default(),
         });
         Self { shared, throttle, lease: Watched::default() }
     }
@@ -219,6 +222,11 @@ impl KubeCluster {
         Arc::clone(&self.shared.health)
     }
 
+    /// Which permissions are missing.
+    pub fn permissions(&self) -> Arc<Permissions> {
+        Arc::clone(&self.shared.permissions)
+    }
+
     pub(super) fn options(&self) -> &Options {
         &self.shared.options
     }
@@ -241,10 +249,11 @@ impl KubeCluster {
     pub(super) async fn unthrottled<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Error> {
         self.shared.counts.count(request.verb, request.resource);
         let timeout = self.shared.options.timeout;
-        let bytes = tokio::time::timeout(timeout, self.exchange(request))
+        let answer = tokio::time::timeout(timeout, self.exchange(request))
             .await
-            .unwrap_or_else(|_| Err(answer::unclear(request, &format!("no answer within {} s", timeout.as_secs()))))?;
-        serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| Err(answer::unclear(request, &format!("no answer within {} s", timeout.as_secs()))));
+        self.shared.permissions.heard((request.verb, request.group, request.resource), &answer);
+        serde_json::from_slice(&answer?)
             .map_err(|error| answer::unclear(request, &format!("the answer cannot be read ({error})")))
     }
 

@@ -33,14 +33,20 @@ impl RequestCounts {
 pub struct WatchHealth(Mutex<BTreeMap<Kind, String>>);
 
 impl WatchHealth {
-    /// Notes why a watch failed.
+    /// Notes why a watch failed, and says it when that is news.
     pub(super) fn failed(&self, kind: Kind, why: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, why);
+        let mut troubles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if troubles.get(&kind) != Some(&why) {
+            tracing::warn!(kind = kind.as_str(), error = %why, "watch in trouble, trying again");
+            troubles.insert(kind, why);
+        }
     }
 
     /// Notes that a watch works.
     pub(super) fn works(&self, kind: Kind) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&kind);
+        if self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&kind).is_some() {
+            tracing::info!(kind = kind.as_str(), "watch works again");
+        }
     }
 
     /// The kinds whose watch failed and has not worked since, each with the last reason.

@@ -12,6 +12,7 @@ mod events;
 mod evict;
 mod lease;
 mod patch;
+mod permissions;
 mod request;
 mod throttle;
 mod watch;
@@ -32,6 +33,7 @@ pub use crate::core::writes::{
 pub use client::{CheckError, ClientFrom, KubeCluster, Options};
 pub use counts::{RequestCounts, WatchHealth};
 pub use error::Error;
+pub use permissions::Permissions;
 
 /// A Kubernetes API server as joiner needs it. Object-safe; every write is a single request.
 pub trait Cluster: Send + Sync + 'static {

@@ -628,10 +628,12 @@ async fn a_watch_that_is_not_allowed_says_so_and_goes_on_trying() {
     let facts = first_facts(&cluster, Kind::Pod, 3).await;
     assert_eq!(facts, ["relisting Pod", "relisting Pod", "relisting Pod"]);
     let troubles = cluster.health().troubles();
-    assert!(troubles[&Kind::Pod].contains("list and watch"), "{troubles:?}");
+    assert!(troubles[&Kind::Pod].ends_with(r#"apiGroups [""], resources ["pods"], verbs ["list"]"#), "{troubles:?}");
+    assert_eq!(cluster.permissions().missing(), [("list", "", "pods")]);
     let facts = first_facts(&cluster, Kind::Pod, 3).await;
     assert_eq!(facts, ["relisting Pod", "pod a", "relisted Pod"]);
     assert!(cluster.health().troubles().is_empty());
+    assert!(cluster.permissions().missing().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

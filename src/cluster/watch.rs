@@ -15,9 +15,23 @@ use serde::de::DeserializeOwned;
 use crate::core::facts::{Fact, Kind, NodeClass};
 use crate::core::ids::{ClassRef, NodeName, ObjectKey, PodUid, PoolName};
 
+use super::Error;
 use super::client::Shared;
 use super::convert::wire::{self, Custom};
 use super::convert::{self, ClassKind, Unreadable};
+
+/// What is watched: the kind as facts call it, its API group, and its plural.
+#[derive(Clone, Copy)]
+struct Watched {
+    kind: Kind,
+    group: &'static str,
+    plural: &'static str,
+}
+
+/// A kind of the API server's own, or of ours.
+fn watched(kind: Kind, group: &'static str, plural: &'static str) -> Watched {
+    Watched { kind, group, plural }
+}
 
 /// Everything that happens, of every kind.
 pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
@@ -33,28 +47,43 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
         Api::<Custom>::all_with(client(), &resource)
     };
     let own = Arc::clone(shared);
-    let pods = watch(shared, Api::<wire::Pod>::all(client()), Kind::Pod, "pods", move |event| match event {
-        Change::Seen(pod) => convert::pod(&pod, &own.shapes).map(|pod| Fact::PodSeen(Arc::new(pod))),
-        Change::Gone(pod) => Ok(Fact::PodGone(PodUid::from(pod.metadata.uid.unwrap_or_default()))),
-    });
-    let nodes = watch(shared, Api::<wire::Node>::all(client()), Kind::Node, "nodes", |event| match event {
-        Change::Seen(node) => convert::node(&node).map(|node| Fact::NodeSeen(Arc::new(node))),
-        Change::Gone(node) => Ok(Fact::NodeGone(NodeName::from(node.metadata.name.unwrap_or_default()))),
-    });
-    let claims = watch(shared, custom("NodeClaim", "nodeclaims"), Kind::NodeClaim, "nodeclaims", |event| match event {
-        Change::Seen(claim) => convert::claim(&claim).map(|claim| Fact::ClaimSeen(Arc::new(claim))),
-        Change::Gone(claim) => Ok(Fact::ClaimGone(claim.metadata.name.unwrap_or_default().into())),
-    });
+    let pods =
+        watch(shared, Api::<wire::Pod>::all(client()), watched(Kind::Pod, "", "pods"), move |event| match event {
+            Change::Seen(pod) => convert::pod(&pod, &own.shapes).map(|pod| Fact::PodSeen(Arc::new(pod))),
+            Change::Gone(pod) => Ok(Fact::PodGone(PodUid::from(pod.metadata.uid.unwrap_or_default()))),
+        });
+    let nodes =
+        watch(shared, Api::<wire::Node>::all(client()), watched(Kind::Node, "", "nodes"), |event| match event {
+            Change::Seen(node) => convert::node(&node).map(|node| Fact::NodeSeen(Arc::new(node))),
+            Change::Gone(node) => Ok(Fact::NodeGone(NodeName::from(node.metadata.name.unwrap_or_default()))),
+        });
+    let claims = watch(
+        shared,
+        custom("NodeClaim", "nodeclaims"),
+        watched(Kind::NodeClaim, "karpenter.sh", "nodeclaims"),
+        |event| match event {
+            Change::Seen(claim) => convert::claim(&claim).map(|claim| Fact::ClaimSeen(Arc::new(claim))),
+            Change::Gone(claim) => Ok(Fact::ClaimGone(claim.metadata.name.unwrap_or_default().into())),
+        },
+    );
     let own = Arc::clone(shared);
-    let pools = watch(shared, custom("NodePool", "nodepools"), Kind::NodePool, "nodepools", move |event| match event {
-        Change::Seen(pool) => {
-            convert::pool(&pool, &own.options.cloud_labels()).map(|pool| Fact::PoolSeen(Arc::new(pool)))
-        }
-        Change::Gone(pool) => Ok(Fact::PoolGone(PoolName::from(pool.metadata.name.unwrap_or_default()))),
-    });
+    let pools = watch(
+        shared,
+        custom("NodePool", "nodepools"),
+        watched(Kind::NodePool, "karpenter.sh", "nodepools"),
+        move |event| match event {
+            Change::Seen(pool) => {
+                convert::pool(&pool, &own.options.cloud_labels()).map(|pool| Fact::PoolSeen(Arc::new(pool)))
+            }
+            Change::Gone(pool) => Ok(Fact::PoolGone(PoolName::from(pool.metadata.name.unwrap_or_default()))),
+        },
+    );
     let own = Arc::clone(shared);
-    let daemons =
-        watch(shared, Api::<wire::DaemonSet>::all(client()), Kind::DaemonSet, "daemonsets", move |event| match event {
+    let daemons = watch(
+        shared,
+        Api::<wire::DaemonSet>::all(client()),
+        watched(Kind::DaemonSet, "apps", "daemonsets"),
+        move |event| match event {
             Change::Seen(daemon) => {
                 convert::daemon(&daemon, &own.shapes).map(|daemon| Fact::DaemonSeen(Arc::new(daemon)))
             }
@@ -62,13 +91,16 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
                 daemon.metadata.namespace.unwrap_or_default(),
                 daemon.metadata.name.unwrap_or_default(),
             ))),
-        });
+        },
+    );
     let namespaces =
-        watch(shared, Api::<wire::Namespace>::all(client()), Kind::Namespace, "namespaces", |event| match event {
-            Change::Seen(namespace) => {
-                convert::namespace(&namespace).map(|(name, labels)| Fact::NamespaceSeen(name, labels))
+        watch(shared, Api::<wire::Namespace>::all(client()), watched(Kind::Namespace, "", "namespaces"), |event| {
+            match event {
+                Change::Seen(namespace) => {
+                    convert::namespace(&namespace).map(|(name, labels)| Fact::NamespaceSeen(name, labels))
+                }
+                Change::Gone(namespace) => Ok(Fact::NamespaceGone(namespace.metadata.name.unwrap_or_default().into())),
             }
-            Change::Gone(namespace) => Ok(Fact::NamespaceGone(namespace.metadata.name.unwrap_or_default().into())),
         });
     stream::select_all([pods, nodes, claims, pools, classes(shared), daemons, namespaces]).boxed()
 }
@@ -88,15 +120,16 @@ where
 }
 
 /// The facts of one kind.
-fn watch<K, F>(shared: &Arc<Shared>, api: Api<K>, kind: Kind, plural: &'static str, fold: F) -> BoxStream<'static, Fact>
+fn watch<K, F>(shared: &Arc<Shared>, api: Api<K>, what: Watched, fold: F) -> BoxStream<'static, Fact>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     F: Fn(Change<K>) -> Result<Fact, Unreadable> + Send + 'static,
 {
     let shared = Arc::clone(shared);
+    let kind = what.kind;
     events(Some(shared.options.page_size), api)
         .filter_map(move |event| {
-            let event = shared.observed(kind, plural, event);
+            let event = shared.observed(what, event);
             let fact = event.and_then(|event| match event {
                 Event::Init => Some(Fact::Relisting(kind)),
                 Event::InitDone => Some(Fact::Relisted(kind)),
@@ -124,11 +157,9 @@ fn classes(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
     let streams = kinds.iter().enumerate().map(|(at, kind)| {
         let shared = Arc::clone(shared);
         let api = Api::<Custom>::all_with(shared.client.clone(), &kind.resource());
-        let plural = kind.plural;
+        let what = watched(Kind::NodeClass, kind.group, kind.plural);
         events(Some(shared.options.page_size), api)
-            .filter_map(move |event| {
-                futures::future::ready(shared.observed(Kind::NodeClass, plural, event).map(|event| (at, event)))
-            })
+            .filter_map(move |event| futures::future::ready(shared.observed(what, event).map(|event| (at, event))))
             .boxed()
     });
     let merged = stream::select_all(streams);
@@ -195,21 +226,30 @@ fn fold_class(
 
 impl Shared {
     /// Counts and notes what a watch reports; errors end here, the watch goes on by itself.
-    fn observed<K>(&self, kind: Kind, plural: &'static str, event: watcher::Result<Event<K>>) -> Option<Event<K>> {
+    fn observed<K>(&self, what: Watched, event: watcher::Result<Event<K>>) -> Option<Event<K>> {
         match event {
             Ok(event) => {
                 match event {
-                    Event::Init => self.counts.count("list", plural),
-                    Event::InitDone => self.counts.count("watch", plural),
+                    Event::Init => self.counts.count("list", what.plural),
+                    Event::InitDone => self.counts.count("watch", what.plural),
                     _ => {}
                 }
                 if !matches!(event, Event::Init) {
-                    self.health.works(kind);
+                    for verb in ["list", "watch"] {
+                        self.permissions.heard((verb, what.group, what.plural), &Ok(()));
+                    }
+                    self.health.works(what.kind);
                 }
                 Some(event)
             }
+            // The server has forgotten where this watch was; it lists again, and that is all.
+            Err(watcher::Error::WatchError(status)) if status.code == 410 => None,
             Err(error) => {
-                self.health.failed(kind, troubles(plural, &error));
+                let error = trouble(what, &error);
+                if let Error::Forbidden { verb, .. } = error {
+                    self.permissions.heard((verb, what.group, what.plural), &Err::<(), _>(error.clone()));
+                }
+                self.health.failed(what.kind, format!("watch of {}: {error}", what.plural));
                 None
             }
         }
@@ -217,18 +257,17 @@ impl Shared {
 }
 
 /// What is wrong with a watch, and the remedy where there is one.
-fn troubles(plural: &str, error: &watcher::Error) -> String {
-    let code = match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+fn trouble(what: Watched, error: &watcher::Error) -> Error {
+    let (verb, code) = match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) => ("list", status.code),
+        watcher::Error::WatchStartFailed(kube::Error::Api(status))
         | watcher::Error::WatchFailed(kube::Error::Api(status))
-        | watcher::Error::WatchError(status) => status.code,
-        _ => 0,
+        | watcher::Error::WatchError(status) => ("watch", status.code),
+        _ => ("watch", 0),
     };
-    let remedy = match code {
-        403 => "; give joiner's ClusterRole the verbs list and watch on it",
-        404 => "; apply the definitions with `joiner crds | kubectl apply -f -`",
-        _ => "",
-    };
-    format!("watch of {plural}: {error}{remedy}")
+    match code {
+        403 => Error::Forbidden { verb, group: what.group, resource: what.plural },
+        404 => Error::Temporary(format!("{error}; apply the definitions with `joiner crds | kubectl apply -f -`")),
+        _ => Error::Temporary(error.to_string()),
+    }
 }

@@ -46,7 +46,14 @@ pub(super) async fn serve(
 ) -> Result<()> {
     let ports =
         admin::Config { host: None, health_port: settings.health_probe_port, metrics_port: settings.metrics_port };
-    let admin = admin::serve(ports, sources).await?;
+    let admin = match admin::serve(ports, sources).await {
+        Ok(admin) => admin,
+        Err(error) => {
+            // Whoever cannot start must not keep the lease from those who can.
+            joiner.stop(PATIENCE).await;
+            return Err(error.into());
+        }
+    };
     tracing::info!(metrics = %admin.metrics, probes = %admin.health, "serving; the live tree of actors is at /actors");
     let why = tokio::select! {
         signal = live::signal() => signal?,

@@ -220,6 +220,11 @@ pub(crate) fn eventually<T>(what: &str, limit: Duration, mut look: impl FnMut() 
     }
 }
 
+/// Runs helm without a cluster: what it prints, or why it failed.
+pub(crate) fn helm(args: &[&str]) -> Result<String, String> {
+    run(Command::new(binary("helm")).args(args), None)
+}
+
 /// The path of `controlplane` or `helm`: in the folder `JOINER_CONTROLPLANE`, or else where `tests/controlplane/build` puts it.
 fn binary(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();

@@ -18,6 +18,8 @@ use crate::telemetry::dedupe::Dedupe;
 const FIRST_BACKOFF: SignedDuration = SignedDuration::from_secs(1);
 /// Longest wait after a failed act.
 const LONGEST_BACKOFF: SignedDuration = SignedDuration::from_mins(1);
+/// Wait after somebody else was faster: the watch needs a moment to show what they did.
+const OVERTAKEN: SignedDuration = SignedDuration::from_millis(100);
 /// How many steps of its life an actor can show.
 const TIMELINE: usize = 32;
 
@@ -120,6 +122,11 @@ impl Claim {
             tracing::warn!(nodeclaim = %self.args.name, error = %trouble, "act failed, trying again later");
         }
         self.memory.trouble = Some(trouble);
+    }
+
+    /// Somebody else changed or removed what the last act was about. That is no failure: the next look sees what they did.
+    pub(super) fn overtaken(&mut self, cx: &Cx<ClaimMsg>) {
+        self.memory.hold_until = Some(cx.now().saturating_add(OVERTAKEN).unwrap_or(Timestamp::MAX));
     }
 
     pub(super) fn note(&mut self, at: Timestamp, what: &str) {

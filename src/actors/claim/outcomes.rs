@@ -23,8 +23,13 @@ impl Claim {
                 }
             }
             ClaimMsg::NodeWritten(op, outcome) if self.ends(op) => {
-                if self.written("the Node", outcome, cx).is_none() {
+                let overtaken = matches!(outcome, Outcome::Failed(cluster::Error::Conflict(_)));
+                // After a conflict the version that was patched is known to be outdated: nothing before the next one is seen.
+                if self.written("the Node", outcome, cx).is_none() && !overtaken {
                     self.memory.patched_node = None;
+                }
+                if overtaken {
+                    self.memory.hold_until = None;
                 }
             }
             ClaimMsg::Nominated(op, outcome) if self.ends(op) => {
@@ -112,7 +117,7 @@ impl Claim {
                 self.succeeded();
                 return Some(answer);
             }
-            Outcome::Failed(cluster::Error::NotFound(_)) => self.failed(what, "it is gone", cx),
+            Outcome::Failed(cluster::Error::Conflict(_) | cluster::Error::NotFound(_)) => self.overtaken(cx),
             Outcome::Failed(error) => self.failed(what, &error.to_string(), cx),
             Outcome::Lost => self.failed(what, "no answer", cx),
             Outcome::NotLeader => self.failed(what, "this joiner does not hold the lease", cx),

@@ -290,6 +290,14 @@ fn is_unreachable(error: &kube::Error) -> bool {
     false
 }
 
+/// What the API server said, with the remedy: an action is a verb and a resource.
+fn with_rule(action: &str, message: &str) -> String {
+    let (verb, resource) = action.split_once(' ').unwrap_or((action, ""));
+    format!(
+        "{message}; add a rule to joiner's ClusterRole: apiGroups [\"\"], resources [\"{resource}\"], verbs [\"{verb}\"]"
+    )
+}
+
 impl Failure {
     /// The failure in the cloud's classes.
     fn of(self, action: &'static str, is_write: bool) -> Error {
@@ -298,7 +306,8 @@ impl Failure {
             Self::Unreachable(text) => Error::Temporary(format!("{action}: {text}")),
             Self::Silent(text) => unclear(format!("{action}: {text}")),
             Self::Api(status) => match status.code {
-                401 | 403 => Error::Unauthorized { action, message: status.message },
+                401 => Error::Unauthorized { action, message: status.message },
+                403 => Error::Unauthorized { action, message: with_rule(action, &status.message) },
                 429 => {
                     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
                     let retry_after = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));

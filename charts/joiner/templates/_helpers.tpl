@@ -1,0 +1,88 @@
+{{- define "joiner.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "joiner.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains (include "joiner.name" .) .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "joiner.name" .) | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "joiner.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "joiner.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- required "serviceAccount.name is needed when serviceAccount.create is false" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "joiner.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "joiner.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- /* Labels and annotations of every object; takes a dict with `root`, and `annotations` of the object itself. */}}
+{{- define "joiner.metadata" -}}
+labels:
+  helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+  {{- include "joiner.selectorLabels" .root | nindent 2 }}
+  app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+  app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+  {{- with merge (dict) (default (dict) .labels) .root.Values.additionalLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with merge (dict) (default (dict) .annotations) .root.Values.additionalAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "joiner.image" -}}
+{{- with .Values.controller.image }}
+{{- if .digest -}}
+{{ .repository }}{{ with .tag }}:{{ . }}{{ end }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ default $.Chart.AppVersion .tag }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* `nodeRepair: true` and its like as `NodeRepair=true,...`. */}}
+{{- define "joiner.featureGates" -}}
+{{- $gates := list }}
+{{- range $name, $on := .Values.settings.featureGates }}
+{{- $gates = append $gates (printf "%s%s=%t" (substr 0 1 $name | upper) (substr 1 (len $name) $name) $on) }}
+{{- end }}
+{{- join "," $gates }}
+{{- end }}
+
+{{- /* Spread constraints; those without a selector get that of joiner's pods. */}}
+{{- define "joiner.topologySpreadConstraints" -}}
+{{- $selector := dict "labelSelector" (dict "matchLabels" (include "joiner.selectorLabels" . | fromYaml)) }}
+{{- $constraints := list }}
+{{- range .Values.topologySpreadConstraints }}
+{{- $constraints = append $constraints (merge (deepCopy .) $selector) }}
+{{- end }}
+{{- toYaml $constraints }}
+{{- end }}
+
+{{- /* The affinity; pod terms without a selector get that of joiner's pods. */}}
+{{- define "joiner.affinity" -}}
+{{- $selector := dict "labelSelector" (dict "matchLabels" (include "joiner.selectorLabels" . | fromYaml)) }}
+{{- $affinity := deepCopy .Values.affinity }}
+{{- range $kind := list "podAffinity" "podAntiAffinity" }}
+{{- with get $affinity $kind }}
+{{- range .requiredDuringSchedulingIgnoredDuringExecution }}
+{{- if not (hasKey . "labelSelector") }}{{ $_ := merge . (deepCopy $selector) }}{{ end }}
+{{- end }}
+{{- range .preferredDuringSchedulingIgnoredDuringExecution }}
+{{- if not (hasKey .podAffinityTerm "labelSelector") }}{{ $_ := merge .podAffinityTerm (deepCopy $selector) }}{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $affinity }}
+{{- end }}

@@ -1,0 +1,114 @@
+//! The Helm chart in `charts/joiner`: it carries our definitions, it says nothing that joiner does not understand, and it can be rendered.
+
+#[cfg(feature = "e2e")]
+#[allow(dead_code, reason = "of the control plane only helm is needed")]
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+use serde_json::Value;
+
+fn chart() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/joiner")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(chart().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn the_definitions_are_those_that_joiner_prints() {
+    let remedy = "run `joiner crds > charts/joiner/crds/crds.yaml`";
+    assert_eq!(fs::read_dir(chart().join("crds")).expect("there are definitions").count(), 1, "{remedy}");
+    assert!(read("crds/crds.yaml") == joiner::api::crds::yaml(), "charts/joiner/crds is out of date: {remedy}");
+}
+
+#[test]
+fn every_variable_of_the_deployment_is_a_setting() {
+    let settings = joiner::config::table();
+    let variables = Regex::new(r"- name: ([A-Z_]+)\n").expect("it is a pattern");
+    let deployment = read("templates/deployment.yaml");
+    let unknown: Vec<&str> = variables
+        .captures_iter(&deployment)
+        .map(|found| found.extract::<1>().1[0])
+        .filter(|name| !settings.contains(&format!("`{name}`")))
+        .collect();
+    assert_eq!(unknown, Vec::<&str>::new());
+    assert!(variables.is_match(&deployment));
+}
+
+#[test]
+fn the_chart_has_the_feature_gates_and_defaults_of_joiner() {
+    let values: Value = serde_saphyr::from_str(&read("values.yaml")).expect("values.yaml is YAML");
+    let gates = values["settings"]["featureGates"].as_object().expect("there are gates");
+    let text = |(name, on): (&String, &Value)| {
+        let (first, rest) = name.split_at(1);
+        format!("{}{rest}={on}", first.to_uppercase())
+    };
+    let ours: BTreeSet<String> = gates.iter().map(text).collect();
+    let default = joiner::config::table();
+    let default = default.split("`--feature-gates GATES` | `FEATURE_GATES` | `").nth(1).expect("there is such a flag");
+    let default = default.split('`').next().unwrap_or_default();
+    assert_eq!(ours, default.split(", ").map(str::to_owned).collect());
+    for (value, variable) in [
+        ("batchMaxDuration", "BATCH_MAX_DURATION"),
+        ("batchIdleDuration", "BATCH_IDLE_DURATION"),
+        ("preferencePolicy", "PREFERENCE_POLICY"),
+        ("minValuesPolicy", "MIN_VALUES_POLICY"),
+        ("nominate", "JOINER_NOMINATE"),
+        ("kubeClientQps", "KUBE_CLIENT_QPS"),
+        ("kubeClientBurst", "KUBE_CLIENT_BURST"),
+        ("disableClusterStateObservability", "DISABLE_CLUSTER_STATE_OBSERVABILITY"),
+        ("ignoreDRARequests", "IGNORE_DRA_REQUESTS"),
+        ("legacyNodeRepair", "LEGACY_NODE_REPAIR"),
+    ] {
+        let written = values["settings"][value].to_string();
+        let row = format!("`{variable}` | `{}` |", written.trim_matches('"'));
+        assert!(joiner::config::table().contains(&row), "{value}: {written} is not joiner's default");
+    }
+}
+
+#[test]
+fn the_schema_knows_every_value_and_no_other() {
+    let values: Value = serde_saphyr::from_str(&read("values.yaml")).expect("values.yaml is YAML");
+    let schema: Value = serde_json::from_str(&read("values.schema.json")).expect("the schema is JSON");
+    compare("", &values, &schema);
+}
+
+/// Holds the names of a map against those that its schema allows.
+fn compare(path: &str, values: &Value, schema: &Value) {
+    let (Some(values), Some(properties)) = (values.as_object(), schema["properties"].as_object()) else { return };
+    assert_eq!(schema["additionalProperties"], false, "{path} lets misspelt names through");
+    // `global` is helm's own.
+    let allowed: BTreeSet<_> = properties.keys().filter(|name| *name != "global").collect();
+    assert_eq!(values.keys().collect::<BTreeSet<_>>(), allowed, "{path}");
+    for (name, value) in values {
+        compare(&format!("{path}.{name}"), value, &properties[name]);
+    }
+}
+
+#[cfg(feature = "e2e")]
+#[test]
+fn helm_lints_and_renders_every_file_of_values() {
+    let chart = chart();
+    let chart = chart.to_str().expect("the repository has a plain name");
+    let mut rendered = 0;
+    for file in fs::read_dir(format!("{chart}/ci")).expect("there are values to try") {
+        let path = file.expect("it can be listed").path();
+        let values = path.to_str().expect("the repository has a plain name");
+        let helm = |args: &[&str]| common::controlplane::helm(args).unwrap_or_else(|error| panic!("{values}: {error}"));
+        helm(&["lint", "--strict", chart, "--values", values]);
+        let text = helm(&["template", "joiner", chart, "--namespace", "autoscaling", "--values", values]);
+        for part in text.split("\n---").filter(|part| !part.trim().is_empty()) {
+            let object: Value = serde_saphyr::from_str(part.trim_start_matches("---")).expect("helm renders YAML");
+            assert!(object["metadata"]["labels"]["app.kubernetes.io/instance"] == "joiner", "{values}: {part}");
+        }
+        rendered += 1;
+    }
+    assert!(rendered >= 3);
+    let refused = common::controlplane::helm(&["template", "joiner", chart, "--set", "settings.batchIdleDurations=1s"]);
+    assert!(refused.expect_err("there is no such value").contains("batchIdleDurations"));
+}

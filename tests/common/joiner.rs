@@ -1,0 +1,149 @@
+//! joiner as a process of its own: started with a kubeconfig and the chart's variables and nothing else, ended by a signal, its log read.
+//!
+//! A line of level `ERROR` that the test did not expect fails the test, at the latest when the process is ended.
+#![allow(dead_code, reason = "each test uses the part it needs")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::controlplane::eventually;
+
+/// How long joiner may take to come up or to go down.
+const LIMIT: Duration = Duration::from_secs(30);
+/// How many lines are shown when a test fails.
+const TAIL: usize = 60;
+
+/// Environment variables of a joiner.
+pub(crate) type Variables = BTreeMap<String, String>;
+
+/// A joiner that runs; it is killed when this is dropped.
+pub(crate) struct Joiner {
+    name: String,
+    child: Child,
+    lines: Arc<Mutex<Vec<Value>>>,
+    reader: Option<JoinHandle<()>>,
+    expected: Vec<&'static str>,
+}
+
+impl Joiner {
+    /// Starts a joiner that calls itself `name` in the lease, and waits until it serves its ports.
+    #[track_caller]
+    pub(crate) fn start(program: &Path, kubeconfig: &Path, name: &str, variables: &Variables) -> Self {
+        let mut command = command(program, kubeconfig, name, variables);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("joiner can be started");
+        let lines = Arc::<Mutex<Vec<Value>>>::default();
+        let (pipe, heard) = (child.stdout.take().expect("stdout is piped"), Arc::clone(&lines));
+        let reader = thread::spawn(move || {
+            for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                // A line that is no JSON is as unexpected as an error.
+                let line = serde_json::from_str(&line).unwrap_or_else(
+                    |error| serde_json::json!({ "level": "ERROR", "message": line, "why": error.to_string() }),
+                );
+                heard.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            }
+        });
+        let joiner = Self { name: name.to_owned(), child, lines, reader: Some(reader), expected: Vec::new() };
+        eventually("joiner serves", LIMIT, || joiner.said("serving").pop());
+        joiner
+    }
+
+    /// Error lines that hold this text are no failure of the test.
+    pub(crate) fn expect_error(&mut self, text: &'static str) {
+        self.expected.push(text);
+    }
+
+    /// The lines whose message begins with a text, oldest first.
+    pub(crate) fn said(&self, message: &str) -> Vec<Value> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let says = |line: &&Value| line["message"].as_str().is_some_and(|said| said.starts_with(message));
+        lines.iter().filter(says).cloned().collect()
+    }
+
+    /// Whether it said last that it holds the lease.
+    pub(crate) fn is_leader(&self) -> bool {
+        self.said("lease").last().is_some_and(|line| line["ours"] == true)
+    }
+
+    /// Kills it with SIGKILL.
+    #[track_caller]
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("our own child can be killed");
+        self.end();
+    }
+
+    /// Ends it with SIGTERM, and says how it ended.
+    #[track_caller]
+    pub(crate) fn stop(mut self) -> ExitStatus {
+        self.terminate();
+        eventually("joiner ends on SIGTERM", LIMIT, || self.child.try_wait().expect("our own child can be waited for"));
+        self.end()
+    }
+
+    /// Sends SIGTERM and waits for nothing.
+    #[track_caller]
+    pub(crate) fn terminate(&self) {
+        let sent = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", self.child.id())).status();
+        assert!(sent.expect("there is a shell").success(), "{} could not be signalled", self.name);
+    }
+
+    #[track_caller]
+    fn end(&mut self) -> ExitStatus {
+        let status = self.child.wait().expect("our own child can be waited for");
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("the reader of lines does not panic");
+        }
+        let errors = self.unexpected();
+        assert!(errors.is_empty(), "{} said: {errors:#?}", self.name);
+        status
+    }
+
+    /// Errors that the test did not expect.
+    fn unexpected(&self) -> Vec<String> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let errors = lines.iter().filter(|line| line["level"] == "ERROR").map(Value::to_string);
+        errors.filter(|error| self.expected.iter().all(|text| !error.contains(text))).collect()
+    }
+}
+
+impl Drop for Joiner {
+    #[expect(clippy::print_stderr, reason = "the log of a test that failed")]
+    fn drop(&mut self) {
+        if self.reader.is_some() {
+            drop(self.child.kill());
+            if thread::panicking() {
+                drop(self.child.wait());
+            } else {
+                self.end();
+            }
+        }
+        if thread::panicking() {
+            let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            eprintln!("--- the last lines of {}", self.name);
+            lines.iter().skip(lines.len().saturating_sub(TAIL)).for_each(|line| eprintln!("{line}"));
+        }
+    }
+}
+
+/// Runs a joiner that is expected to give up at once: its exit code, and what it said on stderr.
+#[track_caller]
+pub(crate) fn give_up(program: &Path, kubeconfig: &Path, variables: &Variables) -> (Option<i32>, String) {
+    let mut command = command(program, kubeconfig, "joiner-0", variables);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("joiner can be started");
+    let ended = eventually("joiner gives up", LIMIT, || child.try_wait().expect("our own child can be waited for"));
+    let output = child.wait_with_output().expect("our own child can be waited for");
+    (ended.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn command(program: &Path, kubeconfig: &Path, name: &str, variables: &Variables) -> Command {
+    let mut command = Command::new(program);
+    command.arg("run").stdin(Stdio::null()).env_clear().env("METRICS_PORT", "0").env("HEALTH_PROBE_PORT", "0");
+    command.env("KUBECONFIG", kubeconfig).env("POD_NAME", name).envs(variables);
+    command
+}

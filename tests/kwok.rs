@@ -1,0 +1,16 @@
+//! joiner in a real cluster, end to end: a process of its own, with the chart's ServiceAccount and nothing more, on KWOK nodes.
+//!
+//! One control plane serves all scenarios, one after another: there is one lease. Each begins with an empty cluster.
+
+mod common;
+
+#[path = "kwok/burst.rs"]
+mod burst;
+#[path = "kwok/disruption.rs"]
+mod disruption;
+#[path = "kwok/mishaps.rs"]
+mod mishaps;
+#[path = "kwok/pools.rs"]
+mod pools;
+#[path = "kwok/stage.rs"]
+mod stage;

@@ -1,0 +1,186 @@
+//! What befalls joiner itself: it is killed, it is one of two, it may not do something, it cannot start.
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use crate::common::controlplane::{ControlPlane, eventually};
+use crate::common::joiner::{Joiner, Variables, give_up};
+use crate::common::kube_api::{CLAIMS, NODES, condition, name, text};
+use crate::stage::{LIMIT, Stage, deployment, pool};
+
+/// A NodePool of small machines, so that a burst needs many.
+fn small_machines() -> Value {
+    json!({ "template": { "spec": { "requirements": [
+        { "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] },
+        { "key": "karpenter.kwok.sh/instance-cpu", "operator": "In", "values": ["4"] },
+    ] } } })
+}
+
+fn uids(pods: &[Value]) -> BTreeSet<String> {
+    pods.iter().map(|pod| text(pod, "/metadata/uid")).collect()
+}
+
+#[test]
+fn a_joiner_killed_again_and_again_buys_no_machine_twice() {
+    let stage = Stage::set("killed");
+    let api = stage.api();
+    // Without the lease, whose expiry would put 15 s between two lives: each is to find the burst in full swing.
+    let start = || stage.joiner_with("joiner-a", &[("DISABLE_LEADER_ELECTION", "true")]);
+    let mut joiner = start();
+    stage.plane().apply(&pool("killed", &small_machines()));
+    let deployments = [
+        deployment("killed", "small", 70, ["300m", "256Mi"], &json!({})),
+        deployment("killed", "large", 30, ["1", "1Gi"], &json!({})),
+    ];
+    stage.plane().apply(&deployments.join("\n---\n"));
+    eventually("all pods are there", LIMIT, || (api.pods("killed").len() == 100).then_some(()));
+    let asked = uids(&api.pods("killed"));
+
+    let is_registered = |node: &Value| node["metadata"]["labels"]["karpenter.sh/registered"] == "true";
+    let moments: [(&str, &dyn Fn() -> bool); 3] = [
+        ("the first NodeClaims are created", &|| !api.list(CLAIMS).is_empty()),
+        ("the first Nodes are there", &|| !api.list(NODES).is_empty()),
+        ("the first Nodes are registered", &|| api.list(NODES).iter().any(is_registered)),
+    ];
+    for (moment, has_come) in moments {
+        eventually(moment, LIMIT, || has_come().then_some(()));
+        joiner.kill();
+        joiner = start();
+    }
+
+    let pods = stage.all_run("killed", 100);
+    assert_eq!(uids(&pods), asked, "no pod was lost on the way");
+    let nodes = stage.settled();
+    let used: BTreeSet<String> = pods.iter().map(|pod| text(pod, "/spec/nodeName")).collect();
+    // 51 cores of pods on machines of 4, of which 3.9 can be used.
+    assert!(nodes.len() <= 16, "{} machines were bought", nodes.len());
+    assert_eq!(used, nodes.iter().map(|(_, node)| name(node)).collect(), "no machine is there for nothing");
+    assert!(joiner.stop().success());
+}
+
+#[test]
+fn of_two_replicas_one_acts_and_the_other_takes_over() {
+    let stage = Stage::set("replicas");
+    let api = stage.api();
+    let first = stage.joiner("joiner-a");
+    eventually("the first leads", LIMIT, || first.is_leader().then_some(()));
+    let second = stage.joiner("joiner-b");
+    stage.plane().apply(&pool("replicas", &json!({})));
+    stage.plane().apply(&deployment("replicas", "before", 10, ["500m", "512Mi"], &json!({})));
+    stage.all_run("replicas", 10);
+    assert!(!second.is_leader() && second.said("computed plan").is_empty(), "the second only watches");
+
+    first.kill();
+    stage.plane().apply(&deployment("replicas", "after", 10, ["1", "1Gi"], &json!({})));
+    let pods = stage.all_run("replicas", 20);
+    assert!(second.is_leader());
+    let nodes = stage.settled();
+    let used: BTreeSet<String> = pods.iter().map(|pod| text(pod, "/spec/nodeName")).collect();
+    assert_eq!(used, nodes.iter().map(|(_, node)| name(node)).collect(), "nothing was bought twice");
+
+    // Asked to go, a leader gives the lease back: its successor need not wait until it expires.
+    let third = stage.joiner("joiner-c");
+    eventually("the third has seen who leads", LIMIT, || third.said("lease").pop());
+    assert!(!third.is_leader());
+    assert!(second.stop().success());
+    eventually("the third leads at once", std::time::Duration::from_secs(6), || third.is_leader().then_some(()));
+    let lease = api.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election");
+    let holder = text(&lease.expect("it is held"), "/spec/holderIdentity");
+    assert!(holder.starts_with("joiner-c_"), "{holder}");
+    assert!(third.stop().success());
+}
+
+const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/joiner-core";
+
+/// Puts the rules of joiner's ClusterRole back when this is dropped.
+struct Restored<'a>(&'a Stage, Value);
+
+impl Drop for Restored<'_> {
+    fn drop(&mut self) {
+        self.0.api().patch(ROLE, &json!({ "rules": self.1 }));
+    }
+}
+
+#[test]
+fn a_missing_permission_is_named_once_with_its_rule_and_the_rest_goes_on() {
+    let stage = Stage::set("rights");
+    let api = stage.api();
+    let rules = api.get(ROLE).expect("the chart made it")["rules"].clone();
+    let without_evictions: Vec<Value> = rules.as_array().expect("there are rules").iter().cloned().collect();
+    let without_evictions: Vec<Value> =
+        without_evictions.into_iter().filter(|rule| rule["resources"] != json!(["pods/eviction"])).collect();
+    let restored = Restored(&stage, rules);
+    api.patch(ROLE, &json!({ "rules": without_evictions }));
+    let mut joiner = stage.joiner("joiner-a");
+    joiner.expect_error("permission missing");
+    stage.plane().apply(&pool("rights", &json!({})));
+    stage.plane().apply(&deployment("rights", "web", 4, ["500m", "512Mi"], &json!({})));
+    stage.all_run("rights", 4);
+    let (claim, _) = stage.settled().pop().expect("there is a node");
+    let claim = format!("{CLAIMS}/{}", name(&claim));
+
+    api.delete(&claim);
+    let line = eventually("the missing permission is named", LIMIT, || joiner.said("permission missing").pop());
+    let rule = r#"forbidden: create pods/eviction; add a rule to joiner's ClusterRole: apiGroups [""], resources ["pods/eviction"], verbs ["create"]"#;
+    assert_eq!(text(&line, "/error"), rule, "{line}");
+    // Meanwhile pods get their nodes.
+    stage.plane().apply(&deployment("rights", "more", 4, ["500m", "512Mi"], &json!({})));
+    stage.all_run("rights", 8);
+    assert_eq!(condition(&api.get(&claim).expect("its pods are still there"), "Drained"), "Unknown/Draining");
+    assert_eq!(joiner.said("permission missing").len(), 1, "said once");
+
+    drop(restored);
+    eventually("the drain goes on", LIMIT, || api.get(&claim).is_none().then_some(()));
+    assert_eq!(joiner.said("permission given").len(), 1);
+    stage.all_run("rights", 8);
+    assert!(joiner.stop().success());
+}
+
+#[test]
+fn a_joiner_that_cannot_start_says_why_and_what_to_do() {
+    let stage = Stage::set("start");
+    // A port that is taken; whoever waits for the lease is not held up by the one who could not start.
+    let taken = TcpListener::bind("0.0.0.0:0").expect("there are free ports");
+    let port = taken.local_addr().expect("it is bound").port().to_string();
+    for (variable, flag) in [("METRICS_PORT", "--metrics-port"), ("HEALTH_PROBE_PORT", "--health-probe-port")] {
+        let (code, said) = give_up(stage.program(), stage.kubeconfig(), &stage.variables(&[(variable, &port)]));
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("address in use") && said.contains(variable) && said.contains(flag), "{said}");
+    }
+    let joiner = stage.joiner("joiner-a");
+    eventually("the lease is free", std::time::Duration::from_secs(6), || joiner.is_leader().then_some(()));
+    assert!(joiner.stop().success());
+
+    let (code, said) = give_up(stage.program(), &stage.plane().dir().join("none"), &Variables::new());
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("no cluster to look after") && said.contains("KUBECONFIG"), "{said}");
+}
+
+#[test]
+fn a_cluster_without_our_definitions_is_told_which_and_how() {
+    let plane = ControlPlane::start_with(&["--without=kwok,kube-scheduler,kube-controller-manager"]);
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_joiner"));
+    let (code, said) = give_up(program, &plane.kubeconfig(), &Variables::new());
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains(
+            "nodepools.karpenter.sh/v1, nodeclaims.karpenter.sh/v1, kwoknodeclasses.karpenter.kwok.sh/v1alpha1"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("joiner crds | kubectl apply"), "{said}");
+    // As it says.
+    plane.apply(&joiner::api::crds::yaml());
+    eventually("the definitions are served", LIMIT, || {
+        plane.try_kubectl(&["get", "nodepools,nodeclaims,kwoknodeclasses"], None).ok()
+    });
+    let joiner = Joiner::start(
+        program,
+        &plane.kubeconfig(),
+        "joiner-a",
+        &Variables::from([("LEADER_ELECTION_NAMESPACE".to_owned(), "kube-system".to_owned())]),
+    );
+    assert!(joiner.stop().success());
+}

@@ -1,0 +1,253 @@
+//! What every scenario stands on: the control plane with the chart installed, an empty cluster, NodePools and Deployments to try.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::common::controlplane::{ControlPlane, eventually};
+use crate::common::joiner::{Joiner, Variables};
+use crate::common::kube_api::{CLAIMS, KubeApi, NODES, POOLS, name, text};
+
+/// How long a cluster may take to become as it should be.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+const CLASS: &str = r"
+apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: { name: default }
+";
+
+/// The stage of one scenario; the next one waits until this is dropped.
+pub(crate) struct Stage {
+    ground: &'static Ground,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// What all scenarios share.
+struct Ground {
+    plane: ControlPlane,
+    api: KubeApi,
+    /// joiner's kubeconfig: the rights of the chart's ServiceAccount.
+    kubeconfig: PathBuf,
+    program: PathBuf,
+    variables: Variables,
+}
+
+impl Stage {
+    /// Waits for its turn, and empties the cluster. `namespace` is made for the scenario's pods.
+    pub(crate) fn set(namespace: &str) -> Self {
+        static GROUND: OnceLock<Ground> = OnceLock::new();
+        static TURN: Mutex<()> = Mutex::new(());
+        // A scenario that failed says nothing about the next.
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let stage = Self { ground: GROUND.get_or_init(prepare), _turn: turn };
+        stage.clear();
+        stage.plane().namespace(namespace);
+        stage.api().patch(
+            &format!("/api/v1/namespaces/{namespace}"),
+            &json!({ "metadata": { "labels": { "scenario": "" } } }),
+        );
+        stage
+    }
+
+    pub(crate) fn plane(&self) -> &ControlPlane {
+        &self.ground.plane
+    }
+
+    pub(crate) fn api(&self) -> &KubeApi {
+        &self.ground.api
+    }
+
+    /// Starts a joiner as the chart would; `name` is its pod's.
+    #[track_caller]
+    pub(crate) fn joiner(&self, name: &str) -> Joiner {
+        self.joiner_with(name, &[])
+    }
+
+    /// Starts a joiner with other variables than the chart's.
+    #[track_caller]
+    pub(crate) fn joiner_with(&self, name: &str, changes: &[(&str, &str)]) -> Joiner {
+        Joiner::start(&self.ground.program, &self.ground.kubeconfig, name, &self.variables(changes))
+    }
+
+    /// The chart's variables, with changes.
+    pub(crate) fn variables(&self, changes: &[(&str, &str)]) -> Variables {
+        let mut variables = self.ground.variables.clone();
+        variables.extend(changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        variables
+    }
+
+    pub(crate) fn program(&self) -> &Path {
+        &self.ground.program
+    }
+
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.ground.kubeconfig
+    }
+
+    /// Removes what earlier scenarios have left, without asking joiner: none runs now.
+    fn clear(&self) {
+        let api = self.api();
+        for pool in api.list(POOLS) {
+            api.delete(&format!("{POOLS}/{}", name(&pool)));
+        }
+        for namespace in api.list("/api/v1/namespaces?labelSelector=scenario") {
+            let namespace = name(&namespace);
+            api.delete(&format!("/apis/apps/v1/namespaces/{namespace}/deployments"));
+            api.delete(&format!("/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"));
+            eventually("the pods of earlier scenarios are gone", LIMIT, || {
+                api.delete(&format!("/api/v1/namespaces/{namespace}/pods?gracePeriodSeconds=0"));
+                api.pods(&namespace).is_empty().then_some(())
+            });
+            api.delete(&format!("/api/v1/namespaces/{namespace}/events"));
+        }
+        let nothing_holds = json!({ "metadata": { "finalizers": null } });
+        for collection in [CLAIMS, NODES] {
+            eventually("the nodes of earlier scenarios are gone", LIMIT, || {
+                let left = api.list(collection);
+                for object in &left {
+                    let path = format!("{collection}/{}", name(object));
+                    if object["metadata"]["finalizers"].is_array() && api.get(&path).is_some() {
+                        api.patch(&path, &nothing_holds);
+                    }
+                    api.delete(&path);
+                }
+                left.is_empty().then_some(())
+            });
+        }
+        // Whoever was killed does not come back to renew it.
+        api.delete("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election");
+    }
+
+    /// All pods of a namespace run, and there are so many of them.
+    #[track_caller]
+    pub(crate) fn all_run(&self, namespace: &str, pods: usize) -> Vec<Value> {
+        eventually(&format!("{pods} pods of {namespace} run"), LIMIT, || {
+            let all = self.api().pods(namespace);
+            let all: Vec<Value> =
+                all.into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect();
+            (all.len() == pods && all.iter().all(|pod| pod["status"]["phase"] == "Running")).then_some(all)
+        })
+    }
+
+    /// Every NodeClaim has one Node and is Ready, and every Node has one NodeClaim. Returns the NodeClaims with their Nodes.
+    #[track_caller]
+    pub(crate) fn settled(&self) -> Vec<(Value, Value)> {
+        eventually("every NodeClaim has its Node, and every Node its NodeClaim", LIMIT, || {
+            let (claims, nodes) = (self.api().list(CLAIMS), self.api().list(NODES));
+            let mut owners: BTreeMap<String, Value> =
+                nodes.iter().map(|node| (text(node, "/metadata/ownerReferences/0/uid"), node.clone())).collect();
+            let is_ready = |claim: &Value| crate::common::kube_api::condition(claim, "Ready") == "True/Ready";
+            if owners.len() != nodes.len() || claims.len() != nodes.len() || !claims.iter().all(is_ready) {
+                return None;
+            }
+            let with_node = |claim: Value| owners.remove(&text(&claim, "/metadata/uid")).map(|node| (claim, node));
+            claims.into_iter().map(with_node).collect()
+        })
+    }
+}
+
+fn prepare() -> Ground {
+    let plane = ControlPlane::start();
+    let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/joiner");
+    let chart = chart.to_str().expect("the repository has a plain name");
+    // The chart as it is, but for its pods: nothing here can run an image. joiner is started by the scenarios.
+    plane.helm(&["install", "joiner", chart, "--namespace", "kube-system", "--set", "replicas=0"]);
+    plane.apply(CLASS);
+    let kubeconfig = plane.kubeconfig_for_service_account("kube-system", "joiner");
+    let api = KubeApi::new(&plane, &plane.kubeconfig());
+    let deployment = api.get("/apis/apps/v1/namespaces/kube-system/deployments/joiner").expect("it was installed");
+    let listed = deployment.pointer("/spec/template/spec/containers/0/env").and_then(Value::as_array);
+    let mut variables = Variables::new();
+    for variable in listed.expect("the chart sets variables") {
+        // The others refer to the pod.
+        if let Some(value) = variable["value"].as_str() {
+            variables.insert(text(variable, "/name"), value.to_owned());
+        }
+    }
+    assert_eq!(variables["LEADER_ELECTION_NAMESPACE"], "kube-system");
+    variables.insert("METRICS_PORT".to_owned(), "0".to_owned());
+    variables.insert("HEALTH_PROBE_PORT".to_owned(), "0".to_owned());
+    // A build that ends while the scenarios run must not change what they try.
+    let program = plane.dir().join("joiner");
+    fs::copy(env!("CARGO_BIN_EXE_joiner"), &program).expect("the binary under test can be copied");
+    Ground { plane, api, kubeconfig, program, variables }
+}
+
+/// A NodePool; `changes` are merged into its spec.
+pub(crate) fn pool(name: &str, changes: &Value) -> String {
+    let mut pool = json!({
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": { "name": name },
+        "spec": {
+            "disruption": { "consolidateAfter": "Never", "consolidationPolicy": "WhenEmpty" },
+            "template": {
+                "metadata": { "labels": { "testing/cluster": "yes" }, "annotations": { "testing/note": "kept" } },
+                "spec": {
+                    "requirements": [
+                        { "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] },
+                        { "key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"] },
+                        { "key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"] },
+                    ],
+                    "nodeClassRef": { "group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default" },
+                    "expireAfter": "Never",
+                },
+            },
+        },
+    });
+    merge(&mut pool["spec"], changes);
+    pool.to_string()
+}
+
+/// A Deployment of so many pods with these requests; `changes` are merged into the pods' spec.
+pub(crate) fn deployment(
+    namespace: &str,
+    name: &str,
+    replicas: u32,
+    [cpu, memory]: [&str; 2],
+    changes: &Value,
+) -> String {
+    let labels = json!({ "app": name });
+    let mut pod = json!({
+        "terminationGracePeriodSeconds": 1,
+        "containers": [{ "name": "main", "image": "main", "resources": { "requests": { "cpu": cpu, "memory": memory } } }],
+    });
+    merge(&mut pod, changes);
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": { "name": name, "namespace": namespace },
+        "spec": {
+            "replicas": replicas,
+            "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": pod },
+        },
+    })
+    .to_string()
+}
+
+/// A required spread of the pods of an app.
+pub(crate) fn spread(app: &str, key: &str, skew: u32) -> Value {
+    json!({ "topologySpreadConstraints": [{
+        "topologyKey": key,
+        "maxSkew": skew,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": { "matchLabels": { "app": app } },
+    }] })
+}
+
+fn merge(into: &mut Value, changes: &Value) {
+    match (into, changes) {
+        (Value::Object(into), Value::Object(changes)) => {
+            for (key, change) in changes {
+                merge(into.entry(key).or_insert(Value::Null), change);
+            }
+        }
+        (into, changes) => into.clone_from(changes),
+    }
+}
