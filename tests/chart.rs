@@ -16,7 +16,7 @@ fn chart() -> PathBuf {
 }
 
 fn read(name: &str) -> String {
-    fs::read_to_string(chart().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    fs::read_to_string(chart().join(name)).expect(name)
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_deleted_nodeclaim_is_drained_under_budgets_and_leaves_nothing() {
         let claim = api.get(&claim).expect("pods are on its node");
         (condition(&claim, "Drained") == "Unknown/Draining").then_some(claim)
     });
-    assert!(text(&drained, "/metadata/deletionTimestamp") != "");
+    assert!(!text(&drained, "/metadata/deletionTimestamp").is_empty());
     let closed = api.get(&node).expect("its finalizer holds it");
     let taints = closed["spec"]["taints"].as_array().cloned().unwrap_or_default();
     let disrupted = |taint: &Value| taint["key"] == "karpenter.sh/disrupted" && taint["effect"] == "NoSchedule";

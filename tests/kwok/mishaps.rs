@@ -108,7 +108,7 @@ fn a_missing_permission_is_named_once_with_its_rule_and_the_rest_goes_on() {
     let stage = Stage::set("rights");
     let api = stage.api();
     let rules = api.get(ROLE).expect("the chart made it")["rules"].clone();
-    let without_evictions: Vec<Value> = rules.as_array().expect("there are rules").iter().cloned().collect();
+    let without_evictions: Vec<Value> = rules.as_array().expect("there are rules").clone();
     let without_evictions: Vec<Value> =
         without_evictions.into_iter().filter(|rule| rule["resources"] != json!(["pods/eviction"])).collect();
     let restored = Restored(&stage, rules);

@@ -13,7 +13,7 @@ use crate::common::joiner::{Joiner, Variables};
 use crate::common::kube_api::{CLAIMS, KubeApi, NODES, POOLS, name, text};
 
 /// How long a cluster may take to become as it should be.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 
 const CLASS: &str = r"
 apiVersion: karpenter.kwok.sh/v1alpha1
