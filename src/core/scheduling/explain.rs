@@ -20,7 +20,8 @@ impl Run<'_> {
             return vec![Reason::Contradiction { key: Arc::clone(&self.world.algebra.universe.key(key).name) }];
         }
         let mut reasons: Vec<Reason> = self.world.unusable.clone();
-        if self.world.pools.is_empty() {
+        // Where there are pools, each of them says for itself why it cannot be used.
+        if self.world.pools.is_empty() && reasons.is_empty() {
             reasons.push(Reason::NoPools);
         }
         // The last variant has no wishes left; earlier ones differ by alternatives of the required node affinity.

@@ -18,7 +18,7 @@ pub enum Reason {
         /// Label key.
         key: Arc<str>,
     },
-    /// There is no NodePool that could be used.
+    /// There is no NodePool at all.
     NoPools,
     /// A spread constraint allows none of the domains that the pod could go to.
     Spread {
@@ -171,7 +171,7 @@ impl fmt::Display for Reason {
             Self::Contradiction { key } => {
                 write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
             }
-            Self::NoPools => write!(f, "no NodePool is ready; create one, or see the conditions of those that exist"),
+            Self::NoPools => write!(f, "there is no NodePool; create one"),
             Self::Spread { key, max_skew, counts } => write!(
                 f,
                 "the spread constraint on {key} (maxSkew {max_skew}) leaves no domain: {counts}; add capacity to the emptiest domains or raise maxSkew"
