@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::facts::{HostPort, InstanceType, Pod, PodShape, Pool};
 use crate::core::ids::{NodeName, PodUid};
 use crate::core::labels;
+use crate::core::pools::why_not_ready;
 use crate::core::resources::ResourceName;
 
 use super::algebra::{Algebra, ProfileId, Source};
@@ -279,7 +280,7 @@ fn usable_pools(problem: &Problem<'_>) -> (Vec<(Arc<Pool>, List)>, Vec<Reason>) 
     for pool in problem.snapshot.pools.values().filter(|pool| pool.replicas.is_none() && pool.deleting.is_none()) {
         match problem.catalog.pools.get(&pool.name) {
             _ if !pool.is_ready() => {
-                let why = pool.errors.first().cloned().unwrap_or_else(|| "see its conditions".into());
+                let why = why_not_ready(pool).into();
                 unusable.push(Reason::PoolNotReady { pool: pool.name.clone(), why });
             }
             Some(list) if !list.is_empty() => usable.push((Arc::clone(pool), Arc::clone(list))),
