@@ -18,7 +18,6 @@ const WALLS: [(&str, &[&str]); 11] = [
     ("sim", &["core", "api", "clouds", "cluster", "actors", "telemetry", "config"]),
     ("config", &["core", "api", "actors"]),
     ("command", &["core", "api", "clouds", "cluster", "actors", "admin", "sim", "telemetry", "config"]),
-    ("command", &["core", "api", "clouds", "cluster", "actors", "admin", "sim", "telemetry", "config"]),
     ("main", &["core", "api", "config", "command"]),
 ];
 
