@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::cluster;
 use crate::core::facts::{Claim, Pod, find_condition};
 use crate::core::ids::ClaimName;
+use crate::core::pools;
 use crate::core::scheduling::{self, Plan, PlannedClaim, Problem, Settings};
 
 use crate::core::writes::Regarding;
@@ -238,7 +239,12 @@ impl Provisioner {
             events.extend(placed.pods.iter().map(|pod| events::nominated(about(pod), claim, node)));
         }
         let snapshot = self.wiring.boards.snapshot();
-        for refusal in &plan.refused {
+        // An Event is not repeated for minutes: "not judged yet" must not be the one that people read.
+        let premature = snapshot.pools.values().any(|pool| pools::is_unjudged(pool, cx.now()));
+        if premature && !plan.refused.is_empty() && self.look.is_none() {
+            self.look = Some(cx.after(RECONSIDER, ProvisionerMsg::Look));
+        }
+        for refusal in plan.refused.iter().filter(|_| !premature) {
             if let Some(pod) = snapshot.pods.get(&refusal.pod) {
                 let why: Vec<String> = refusal.reasons.iter().map(ToString::to_string).collect();
                 events.push(events::failed_scheduling(about(pod), &why.join("; ")));

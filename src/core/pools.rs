@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::core::conditions::Conditions;
 use crate::core::facts::{Catalog, InstanceType, NodeClass, Pool, Snapshot, Status, find_condition};
@@ -14,6 +14,9 @@ use crate::core::writes::{PoolPatch, PoolStatusPatch};
 
 /// Dependents of a NodePool's `Ready`.
 const DEPENDENTS: [&str; 2] = ["ValidationSucceeded", "NodeClassReady"];
+
+/// A NodePool that is not judged after this long is somebody else's, or cannot be written to.
+const JUDGED_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// A change that a NodePool needs. One at a time: what it leads to is seen at the next look.
 #[derive(Clone, PartialEq, Debug)]
@@ -132,6 +135,12 @@ fn with_zeros(used: &Resources) -> Resources {
         }
     }
     all
+}
+
+/// Whether a NodePool is so new that nobody has said yet whether it can be used: what is refused for it may not be refused in a moment.
+pub fn is_unjudged(pool: &Pool, now: Timestamp) -> bool {
+    let judged = find_condition(&pool.conditions, "Ready").is_some_and(|ready| ready.generation == pool.generation);
+    pool.deleting.is_none() && !judged && now.duration_since(pool.created) < JUDGED_WITHIN
 }
 
 /// Why a NodePool is not used, in a sentence.

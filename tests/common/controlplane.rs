@@ -283,6 +283,6 @@ fn text_of(mut pipe: impl Read + Send + 'static) -> Receiver<String> {
 /// Fails the test.
 #[track_caller]
 #[expect(clippy::panic, reason = "this is how a test fails")]
-fn fail(message: &str) -> ! {
+pub(crate) fn fail(message: &str) -> ! {
     panic!("{message}")
 }

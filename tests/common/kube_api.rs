@@ -8,7 +8,7 @@ use kube::Client;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use super::controlplane::ControlPlane;
+use super::controlplane::{ControlPlane, fail};
 
 /// NodeClaims.
 pub(crate) const CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
@@ -36,7 +36,7 @@ impl KubeApi {
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
         let request = http::Request::builder().method(method).uri(path);
         let request = request.header(http::header::CONTENT_TYPE, "application/merge-patch+json").body(body);
-        self.runtime.block_on(self.client.request(request.expect("paths of tests are valid")))
+        self.runtime.block_on(self.client.request(request.map_err(kube::Error::HttpError)?))
     }
 
     /// One object; nothing when it is not there.
@@ -45,21 +45,21 @@ impl KubeApi {
         match self.send("GET", path, None) {
             Ok(object) => Some(object),
             Err(kube::Error::Api(status)) if status.code == 404 => None,
-            Err(error) => panic!("GET {path}: {error}"),
+            Err(error) => fail(&format!("GET {path}: {error}")),
         }
     }
 
     /// All objects of a collection.
     #[track_caller]
     pub(crate) fn list(&self, path: &str) -> Vec<Value> {
-        let list = self.get(path).unwrap_or_else(|| panic!("there is no {path}"));
+        let list = self.get(path).unwrap_or_else(|| fail(&format!("there is no {path}")));
         list["items"].as_array().cloned().unwrap_or_default()
     }
 
     /// Changes an object by a JSON merge patch.
     #[track_caller]
     pub(crate) fn patch(&self, path: &str, patch: &Value) -> Value {
-        self.send("PATCH", path, Some(patch)).unwrap_or_else(|error| panic!("PATCH {path}: {error}"))
+        self.send("PATCH", path, Some(patch)).unwrap_or_else(|error| fail(&format!("PATCH {path}: {error}")))
     }
 
     /// Deletes an object, or a collection; one that is gone already is as good.
@@ -68,7 +68,7 @@ impl KubeApi {
         match self.send("DELETE", path, None) {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.code == 404 => {}
-            Err(error) => panic!("DELETE {path}: {error}"),
+            Err(error) => fail(&format!("DELETE {path}: {error}")),
         }
     }
 

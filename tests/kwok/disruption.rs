@@ -72,7 +72,6 @@ fn a_deleted_nodeclaim_is_drained_under_budgets_and_leaves_nothing() {
     api.delete("/apis/apps/v1/namespaces/drain/deployments");
     api.delete(&format!("{POOLS}/drain"));
     eventually("nothing is left", LIMIT, || (api.list(CLAIMS).is_empty() && api.list(NODES).is_empty()).then_some(()));
-    assert_eq!(joiner.said("deleted nodeclaim").len(), 1 + new, "as many have gone as have come");
     assert!(joiner.stop().success());
 }
 

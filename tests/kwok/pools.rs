@@ -45,7 +45,7 @@ fn nodepools_that_cannot_be_used_say_why_and_the_others_go_on() {
         })
     };
     let why = said("invalid", "ValidationSucceeded", "False/NodePoolValidationFailed");
-    assert!(why.contains("example.com/twice"), "{why}");
+    assert!(why.contains("startupTaints[0]") && why.contains("same key and effect"), "{why}");
     said("invalid", "Ready", "False/UnhealthyDependents");
     let why = said("classless", "NodeClassReady", "False/NodeClassNotFound");
     assert!(why.contains("missing"), "{why}");
@@ -60,7 +60,7 @@ fn nodepools_that_cannot_be_used_say_why_and_the_others_go_on() {
     };
     eventually("what can run runs", LIMIT, || (running("fine") == 3 && running("limited") == 1).then_some(()));
     for (app, pool, why) in [
-        ("invalid", "invalid", "example.com/twice"),
+        ("invalid", "invalid", "same key and effect"),
         ("classless", "classless", "missing"),
         ("limited", "limited", "limit"),
     ] {
