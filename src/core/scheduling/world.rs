@@ -8,7 +8,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::facts::{HostPort, InstanceType, Pod, PodShape, Pool};
 use crate::core::ids::{NodeName, PodUid};
 use crate::core::labels;
-use crate::core::pools::why_not_ready;
 use crate::core::resources::ResourceName;
 
 use super::algebra::{Algebra, ProfileId, Source};
@@ -45,6 +44,8 @@ pub(super) struct World<'p> {
     pub(super) pods: Vec<Arc<Pod>>,
     pub(super) class_of: Vec<u32>,
     pub(super) demand: Demand,
+    /// Domains by key and filter: many classes ask for the same.
+    known_domains: FxHashMap<(KeyId, Filter), Mask>,
     /// What daemons take of nodes of one profile with the same taints.
     pub(super) daemons_on: FxHashMap<(ProfileId, u32), (Amounts, Vec<HostPort>)>,
 }
@@ -81,6 +82,7 @@ impl<'p> World<'p> {
             pods,
             class_of,
             demand: Demand::default(),
+            known_domains: FxHashMap::default(),
             daemons_on: FxHashMap::default(),
         };
         for (pool, list) in ready {
@@ -147,10 +149,9 @@ impl<'p> World<'p> {
         // The anti-affinity of running pods makes counters too, so those come first.
         let mut owned: FxHashMap<*const PodShape, Vec<CounterId>> = FxHashMap::default();
         for (pod, _) in running.iter().filter(|(pod, _)| !pod.shape.anti_affinity.is_empty()) {
-            if !owned.contains_key(&Arc::as_ptr(&pod.shape)) {
-                let counters = pod.shape.anti_affinity.iter().map(|term| self.owners(term).1).collect();
-                owned.insert(Arc::as_ptr(&pod.shape), counters);
-            }
+            owned
+                .entry(Arc::as_ptr(&pod.shape))
+                .or_insert_with(|| pod.shape.anti_affinity.iter().map(|term| self.owners(term).1).collect());
         }
         if self.counters.all.is_empty() {
             return;
@@ -206,6 +207,15 @@ impl<'p> World<'p> {
 
     /// The domains of a key that exist on nodes or could be made from pools, as far as a filter looks at them.
     pub(super) fn domains(&mut self, key: KeyId, filter: &Filter) -> Mask {
+        if let Some(known) = self.known_domains.get(&(key, filter.clone())) {
+            return known.clone();
+        }
+        let all = self.find_domains(key, filter);
+        self.known_domains.insert((key, filter.clone()), all.clone());
+        all
+    }
+
+    fn find_domains(&mut self, key: KeyId, filter: &Filter) -> Mask {
         let mut all = Mask::empty(self.algebra.universe.key(key).values.len());
         for at in 0..self.pools.len() {
             let (base, taints) = (self.pools[at].base, self.pools[at].taints);
@@ -280,7 +290,7 @@ fn usable_pools(problem: &Problem<'_>) -> (Vec<(Arc<Pool>, List)>, Vec<Reason>) 
     for pool in problem.snapshot.pools.values().filter(|pool| pool.replicas.is_none() && pool.deleting.is_none()) {
         match problem.catalog.pools.get(&pool.name) {
             _ if !pool.is_ready() => {
-                let why = why_not_ready(pool).into();
+                let why = crate::core::pools::why_not_ready(pool).into();
                 unusable.push(Reason::PoolNotReady { pool: pool.name.clone(), why });
             }
             Some(list) if !list.is_empty() => usable.push((Arc::clone(pool), Arc::clone(list))),
