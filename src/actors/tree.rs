@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clouds::Cloud;
+use crate::clouds::{Cloud, Metered};
 use crate::cluster::{Announcement, Cluster};
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events::Event;
@@ -109,7 +109,7 @@ impl Joiner {
             auditor: Slot::empty(),
         };
         let wiring =
-            Arc::new(Wiring { cluster: parts.cluster, cloud: parts.cloud, settings: parts.settings, boards, slots });
+            Arc::new(Wiring { cluster: parts.cluster, cloud: Arc::new(Metered::new(parts.cloud)), settings: parts.settings, boards, slots });
         let (slots, args) = (&wiring.slots, || Arc::clone(&wiring));
         // The order of starting: whoever is nudged by another stands before it.
         let posts = vec![

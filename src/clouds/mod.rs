@@ -9,6 +9,7 @@ pub mod simulated;
 pub mod catalog;
 mod error;
 pub mod kwok;
+mod metered;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
 use crate::core::ids::{ClaimUid, ClassRef, ProviderId};
 
 pub use error::{Error, LaunchRefused, SoldOut};
+pub use metered::Metered;
 pub use spec::{Deletion, LaunchSpec, Listing, RepairAction, RepairPolicy};
 
 mod spec;

@@ -56,7 +56,7 @@ pub(super) async fn run(
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        ended = serve(joiner, sources, settings, std::future::pending()) => ended,
+        ended = serve(joiner, sources, settings) => ended,
         () = play => Ok(()),
         () = tell(&scenario, &boards) => Ok(()),
     }

@@ -11,11 +11,11 @@ use crate::clouds::Cloud;
 use crate::clouds::catalog;
 use crate::clouds::kwok::{CLASS_GROUP, CLASS_KIND, Kwok};
 use crate::cluster::convert::ClassKind;
-use crate::cluster::{ClientFrom, KubeCluster, Options};
+use crate::cluster::{ClientFrom, KubeCluster, Options, RequestCounts};
 use crate::config::{self, Cluster, Run, Settings};
 
-/// Connects to the cluster, and checks that it can be worked with.
-pub(super) async fn connect(run: &Run, clock: Clock) -> Result<Parts> {
+/// Connects to the cluster, and checks that it can be worked with. Beside the parts come the counts of its requests.
+pub(super) async fn connect(run: &Run, clock: Clock) -> Result<(Parts, Arc<RequestCounts>)> {
     let settings = &run.settings;
     let from = match (&run.cluster, settings.kubeconfig.as_slice()) {
         (_, paths @ [_, ..]) => ClientFrom::Files(paths),
@@ -57,7 +57,8 @@ pub(super) async fn connect(run: &Run, clock: Clock) -> Result<Parts> {
             ^ u64::try_from(clock.now().as_nanosecond() & i128::from(u64::MAX)).unwrap_or(0),
         ..actors_settings(settings)
     };
-    Ok(Parts { cluster: Arc::new(cluster), cloud: Arc::new(cloud), settings, clock })
+    let counts = cluster.counts();
+    Ok((Parts { cluster: Arc::new(cluster), cloud: Arc::new(cloud), settings, clock }, counts))
 }
 
 /// What of the settings the actors are told.

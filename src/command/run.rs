@@ -1,6 +1,5 @@
 //! `joiner run`: looks after a cluster until it is told to stop.
 
-use std::future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,20 +29,20 @@ pub fn run(run: Run, live_bytes: fn() -> u64) -> Result<()> {
         if let Cluster::Simulated(world) = &run.cluster {
             return embedded::run(&run.settings, world, exporter, clock, live_bytes).await;
         }
-        let parts = live::connect(&run, clock).await?;
+        let (parts, counts) = live::connect(&run, clock).await?;
         let joiner = Joiner::start(parts);
-        let sources = sources(&run.settings, &joiner, exporter, live_bytes);
-        serve(joiner, sources, &run.settings, future::pending()).await
+        let mut sources = sources(&run.settings, &joiner, exporter, live_bytes);
+        sources.samplers.push(Arc::new(move |samples| {
+            for ((verb, resource), requests) in counts.all() {
+                samples.api_requests(verb, &resource, requests);
+            }
+        }));
+        serve(joiner, sources, &run.settings).await
     })
 }
 
-/// Serves probes, metrics and the actor page until a signal comes or `over` is, and then stops in good order.
-pub(super) async fn serve(
-    joiner: Joiner,
-    sources: Sources,
-    settings: &Settings,
-    over: impl Future<Output = &'static str>,
-) -> Result<()> {
+/// Serves probes, metrics and the actor page until a signal comes, and then stops in good order.
+pub(super) async fn serve(joiner: Joiner, sources: Sources, settings: &Settings) -> Result<()> {
     let ports =
         admin::Config { host: None, health_port: settings.health_probe_port, metrics_port: settings.metrics_port };
     let admin = match admin::serve(ports, sources).await {
@@ -55,11 +54,8 @@ pub(super) async fn serve(
         }
     };
     tracing::info!(metrics = %admin.metrics, probes = %admin.health, "serving; the live tree of actors is at /actors");
-    let why = tokio::select! {
-        signal = live::signal() => signal?,
-        why = over => why,
-    };
-    tracing::info!(why, "stopping: no new write begins");
+    let signal = live::signal().await?;
+    tracing::info!(signal, "stopping: no new write begins");
     if !joiner.stop(PATIENCE).await {
         tracing::warn!("some writes had not ended; their outcome will be found by the next joiner");
     }
@@ -76,8 +72,10 @@ pub(super) fn sources(
     live_bytes: fn() -> u64,
 ) -> Sources {
     let (boards, clock) = (joiner.boards().clone(), joiner.house().clock);
-    let mut samplers: Vec<admin::Sampler> =
-        vec![Arc::new(move |samples| metrics::sample_process(samples, live_bytes()))];
+    let mut samplers: Vec<admin::Sampler> = vec![Arc::new(move |samples| {
+        metrics::sample_process(samples, live_bytes());
+        samples.build_info(env!("CARGO_PKG_VERSION"), option_env!("JOINER_COMMIT").unwrap_or_default());
+    })];
     let observed = boards.clone();
     samplers.push(Arc::new(move |samples| {
         let (snapshot, catalog) = (observed.snapshot(), observed.catalog());

@@ -39,6 +39,8 @@ pub(in crate::actors) struct Claim {
     pub(super) memory: Memory,
     /// The object as the last write returned it: the snapshot may lag behind.
     pub(super) written: Option<Arc<facts::Claim>>,
+    /// The object as it was last looked at: when it is gone, this is what is said of it.
+    pub(super) known: Option<Arc<facts::Claim>>,
     under_way: Option<(OpId, &'static str)>,
     last_op: OpId,
     /// Something was heard while an act was under way.
@@ -68,10 +70,12 @@ impl Claim {
         }
         self.look_again = false;
         let Some(claim) = self.object() else {
+            self.tell_of_end(cx);
             self.note(cx.now(), "gone");
             cx.stop();
             return;
         };
+        self.known = Some(Arc::clone(&claim));
         let snapshot = self.args.wiring.boards.snapshot();
         let mut next = step(&Situation::of(&claim, &snapshot, &self.memory, cx.now()));
         if self.last.as_ref().is_none_or(|last| last.phase != next.phase) {
@@ -148,6 +152,7 @@ impl Behaviour for Claim {
             args: args.clone(),
             memory: Memory::default(),
             written: None,
+            known: None,
             under_way: None,
             last_op: 0,
             look_again: false,

@@ -33,15 +33,18 @@ impl Claim {
                 self.announce(event, cx);
             }
         }
-        if let Some(deleting) = now.deleting
-            && before.has_finalizer()
-            && !now.has_finalizer()
-        {
-            let (capacity_type, zone) = (label(now, labels::CAPACITY_TYPE), label(now, labels::ZONE));
-            metrics::claim_terminated(&pool, capacity_type, zone, between(deleting, cx.now()));
-            self.announce(events::finalized(about(now)), cx);
-            tracing::info!(nodeclaim = %now.name, nodepool = %pool, "deleted nodeclaim");
-        }
+    }
+
+    /// The NodeClaim is gone. Said when it is no longer seen, and not when its finalizer was taken off: the watch may be faster than the
+    /// answer to that.
+    pub(super) fn tell_of_end(&mut self, cx: &Cx<ClaimMsg>) {
+        let Some(claim) = self.known.take() else { return };
+        let Some(deleting) = claim.deleting else { return };
+        let pool = pool(&claim);
+        let (capacity_type, zone) = (label(&claim, labels::CAPACITY_TYPE), label(&claim, labels::ZONE));
+        metrics::claim_terminated(&pool, capacity_type, zone, between(deleting, cx.now()));
+        self.announce(events::finalized(about(&claim)), cx);
+        tracing::info!(nodeclaim = %claim.name, nodepool = %pool, "deleted nodeclaim");
     }
 
     /// A NodeClaim is deleted that nobody asked to delete.

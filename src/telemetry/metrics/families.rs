@@ -46,6 +46,8 @@ macro_rules! families {
     };
 }
 
+/// Prometheus' own default buckets, in seconds; upstream's for calls to the cloud.
+const DEFAULTS: Shape = Shape::Histogram(&[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]);
 /// Karpenter's buckets for most durations, in seconds.
 const DURATIONS: Shape = Shape::Histogram(&[
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
@@ -168,6 +170,10 @@ families! {
         "For how long not every kind of object has been listed.";
 
     // Clouds
+    CLOUD_DURATION: DEFAULTS, "karpenter_cloudprovider_duration_seconds", ["controller", "method", "provider"],
+        "Duration of calls to the cloud.";
+    CLOUD_ERRORS: Counter, "karpenter_cloudprovider_errors_total",
+        ["controller", "method", "provider", "error", "nodepool"], "Calls to the cloud that failed.";
     CLOUD_CPU: Gauge, "karpenter_cloudprovider_instance_type_cpu_cores", ["instance_type"],
         "CPU cores of an instance type.";
     CLOUD_MEMORY: Gauge, "karpenter_cloudprovider_instance_type_memory_bytes", ["instance_type"],
@@ -208,7 +214,11 @@ families! {
     // Leadership
     LEADER: Gauge, "leader_election_master_status", ["name"], "1 when this process holds the lease.";
 
+    BUILD: Gauge, "karpenter_build_info", ["version", "goversion", "goarch", "commit"],
+        "Always 1; `version` is joiner's, `goversion` names the language.";
+
     // Our own
+    API_REQUESTS: Counter, "joiner_api_requests_total", ["verb", "resource"], "Requests to the API server.";
     ACTORS: Gauge, "joiner_actors", ["actor"], "Live actors, by kind.";
     ACTOR_MESSAGES: Counter, "joiner_actor_messages_total", ["actor"], "Messages handled by live actors, by kind.";
     ACTOR_DROPPED: Counter, "joiner_actor_messages_dropped_total", ["actor"],

@@ -67,6 +67,16 @@ words! {
         Forceful = "forceful",
     }
 
+    /// How a call to the cloud failed; Karpenter's names of errors.
+    CloudFailure {
+        /// None of the offerings could be had.
+        InsufficientCapacity = "InsufficientCapacityError",
+        /// The NodeClass cannot be used.
+        NodeClassNotReady = "NodeClassNotReadyError",
+        /// Anything else.
+        Unknown = "unknown",
+    }
+
     /// A call to the cloud, by the name of Karpenter's method.
     CloudCall {
         /// Launches a machine.

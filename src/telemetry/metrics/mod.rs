@@ -24,10 +24,14 @@ pub use claims::{
 pub use cluster::{sample_conditions, sample_nodes, sample_pods, sample_pools};
 pub use costs::{sample_catalog, sample_costs};
 pub use families::{Described, FAMILIES, Shape};
-pub use labels::{CloudCall, CreatedFor, DisruptedFor, NominationResult, OrphanKind, TerminationMode, policy_word};
+pub use labels::{
+    CloudCall, CloudFailure, CreatedFor, DisruptedFor, NominationResult, OrphanKind, TerminationMode, policy_word,
+};
 pub use pods::{eviction_requested, pod_drained};
 pub use process::sample_process;
 pub use registry::{Error, Exporter};
-pub use runtime::{ActorFigures, cloud_outcome_unknown, cluster_synced, condition_changed, leading, orphan_found};
+pub use runtime::{
+    ActorFigures, cloud_called, cloud_outcome_unknown, cluster_synced, condition_changed, leading, orphan_found,
+};
 pub use samples::Samples;
 pub use scheduling::{nominated, plan_made, pods_unschedulable, scheduled};

@@ -1,10 +1,10 @@
-//! joiner itself: its actors, its calls, its lease.
+//! joiner itself: its actors, its calls, its lease, its build.
 
 use std::time::Duration;
 
 use super::Samples;
 use super::families::{self as f, Family};
-use super::labels::{CloudCall, OrphanKind};
+use super::labels::{CloudCall, CloudFailure, OrphanKind};
 use super::registry::{count, set, start, took};
 use crate::telemetry::conditions::Transition;
 
@@ -43,6 +43,31 @@ impl Samples {
     /// Calls that have not ended.
     pub fn operations_under_way(&mut self, calls: u64) {
         self.add(&f::OPERATIONS, &[], calls as f64);
+    }
+
+    /// What was built: the version, and the commit if it is known.
+    pub fn build_info(&mut self, version: &str, commit: &str) {
+        self.add(&f::BUILD, &[version, "rust", std::env::consts::ARCH, commit], 1.0);
+    }
+
+    /// Requests that were sent to the API server so far, by verb and resource.
+    pub fn api_requests(&mut self, verb: &str, resource: &str, requests: u64) {
+        self.add(&f::API_REQUESTS, &[verb, resource], requests as f64);
+    }
+}
+
+/// A call to the cloud has ended. `controller` is the kind of actor that makes such calls, `pool` the NodePool it was for, empty when for none.
+pub fn cloud_called(
+    controller: &'static str,
+    call: CloudCall,
+    provider: &'static str,
+    pool: &str,
+    duration: Duration,
+    failure: Option<CloudFailure>,
+) {
+    took(&f::CLOUD_DURATION, &[controller, call.as_str(), provider], duration);
+    if let Some(failure) = failure {
+        count(&f::CLOUD_ERRORS, &[controller, call.as_str(), provider, failure.as_str(), pool], 1);
     }
 }
 
