@@ -400,7 +400,10 @@ async fn failures_come_back_in_the_clouds_classes() {
         store.trouble.lock().unwrap().push((code, "said".to_owned()));
         kwok.create(&spec(class(None, Status::True))).await.unwrap_err()
     };
-    assert_eq!(create(403).await.to_string(), "not authorized to create nodes: said");
+    assert_eq!(
+        create(403).await.to_string(),
+        r#"not authorized to create nodes: said; add a rule to joiner's ClusterRole: apiGroups [""], resources ["nodes"], verbs ["create"]"#
+    );
     assert!(matches!(create(429).await, Error::Throttled { .. }));
     assert!(matches!(create(422).await, Error::Invalid { .. }));
     assert!(matches!(create(500).await, Error::Unknown(_)));
