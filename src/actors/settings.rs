@@ -5,10 +5,10 @@ use std::time::Duration;
 /// Which planned pods are nominated to their node before it opens to the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Nominate {
-    /// Every planned pod.
-    All,
-    /// Only pods whose place others could take (the default).
+    /// Every planned pod (the default: on a real control plane it measures best, in rounds and in nodes).
     #[default]
+    All,
+    /// Only pods whose place others could take.
     Contested,
     /// None.
     None,

@@ -150,9 +150,9 @@ pub enum MinValuesPolicy {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Nominate {
     /// Every one.
+    #[default]
     All,
     /// Those that could lose their place to others.
-    #[default]
     Contested,
     /// None.
     None,

@@ -40,7 +40,7 @@ fn nothing_at_all_runs_with_the_defaults_of_karpenter() {
         gates: FeatureGates::default(),
         default_spreads: Vec::new(),
         legacy_node_repair: false,
-        nominate: Nominate::Contested,
+        nominate: Nominate::All,
         instance_types: None,
         metrics_port: 8080,
         health_probe_port: 8081,
