@@ -108,8 +108,13 @@ impl Joiner {
             pools: Slot::empty(),
             auditor: Slot::empty(),
         };
-        let wiring =
-            Arc::new(Wiring { cluster: parts.cluster, cloud: Arc::new(Metered::new(parts.cloud)), settings: parts.settings, boards, slots });
+        let wiring = Arc::new(Wiring {
+            cluster: parts.cluster,
+            cloud: Arc::new(Metered::new(parts.cloud)),
+            settings: parts.settings,
+            boards,
+            slots,
+        });
         let (slots, args) = (&wiring.slots, || Arc::clone(&wiring));
         // The order of starting: whoever is nudged by another stands before it.
         let posts = vec![
