@@ -102,7 +102,8 @@ impl Provisioner {
             .wrapping_add(snapshot.epoch)
             .wrapping_mul(1_000_003)
             .wrapping_add(self.plans);
-        let settings = Settings { name_salt: salt, ..Settings::default() };
+        let respect_preferences = self.wiring.settings.respect_preferences;
+        let settings = Settings { name_salt: salt, respect_preferences, ..Settings::default() };
         let label_keys = self.wiring.cloud.label_keys();
         let work = move || {
             let mut problem = Problem::new(&snapshot, &catalog, &pods, &settings);

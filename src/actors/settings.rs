@@ -29,6 +29,8 @@ pub struct Settings {
     pub identity: String,
     /// Which planned pods are nominated.
     pub nominate: Nominate,
+    /// Whether what pods merely prefer is tried before it is given up.
+    pub respect_preferences: bool,
     /// How often the cloud is asked for its instance types.
     pub catalog_refresh: Duration,
     /// How long a sold-out offering is not tried again (AWS' provider: 3 minutes).
@@ -48,6 +50,7 @@ impl Default for Settings {
             lease_name: "karpenter-leader-election".to_owned(),
             identity: "joiner".to_owned(),
             nominate: Nominate::default(),
+            respect_preferences: true,
             catalog_refresh: Duration::from_hours(1),
             sold_out_for: Duration::from_mins(3),
             audit_every: Duration::from_mins(2),

@@ -67,6 +67,7 @@ pub(super) fn actors_settings(settings: &Settings) -> actors::Settings {
         batch_idle: settings.batch_idle,
         batch_max: settings.batch_max,
         leader_election: settings.leader_election.is_some(),
+        respect_preferences: settings.preference_policy == config::PreferencePolicy::Respect,
         nominate: match settings.nominate {
             config::Nominate::All => actors::Nominate::All,
             config::Nominate::Contested => actors::Nominate::Contested,

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts;
 use crate::core::ids::ClaimName;
-use crate::core::lifecycle::{Memory, Situation, Step, step};
+use crate::core::lifecycle::{Memory, Phase, Situation, Step, step};
 
 use crate::actors::protocol::ClaimMsg;
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View};
@@ -80,6 +80,10 @@ impl Claim {
         let mut next = step(&Situation::of(&claim, &snapshot, &self.memory, cx.now()));
         if self.last.as_ref().is_none_or(|last| last.phase != next.phase) {
             self.note(cx.now(), next.phase.as_str());
+            if next.phase == Phase::Quarantined {
+                let problem = next.waits_for.as_deref().unwrap_or_default();
+                tracing::error!(nodeclaim = %self.args.name, problem, "nodeclaim cannot be understood, its machine is left alone");
+            }
         }
         self.alarm = next.look_at.map(|at| {
             // A moment that has just passed must not make it spin.
