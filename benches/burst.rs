@@ -9,7 +9,7 @@ use std::time::Duration;
 use joiner::actors::runtime::Clock;
 use joiner::actors::{Boards, Settings};
 use joiner::clouds::catalog;
-use joiner::command::{Rehearsal, mixed, scenario_of};
+use joiner::command::{Rehearsal, mixed, peak_memory, scenario_of};
 use joiner::core::pools;
 use joiner::sim::End;
 use tokio::time::Instant;
@@ -109,13 +109,4 @@ fn cpu_seconds() -> f64 {
     // Fields 14 and 15 (user and system time, in ticks of 10 ms) counted from behind the name, which may hold blanks.
     let ticks = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     ticks.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0
-}
-
-/// Most memory that this process has held, in bytes.
-fn peak_memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().strip_suffix("kB"))
-        .and_then(|kib| kib.trim().parse::<u64>().ok())
-        .map_or(0, |kib| kib * 1024)
 }

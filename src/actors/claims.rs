@@ -11,7 +11,7 @@ use crate::core::ids::ClaimName;
 
 use super::claim::{Claim, ClaimArgs};
 use super::protocol::{ClaimMsg, ClaimsMsg};
-use super::runtime::{Behaviour, Cx, Ended, Kind, Slot, Timer, View};
+use super::runtime::{Behaviour, Cx, Ended, Kind, Slot, Timer, View, backoff};
 use super::tree::Wiring;
 
 /// First wait before a failed claim actor is started again; doubles.
@@ -109,7 +109,7 @@ impl Behaviour for Claims {
         };
         place.slot.meter().restarted(cx.now(), error);
         place.failures = if place.born.elapsed() >= HEALTHY_AFTER { 1 } else { place.failures + 1 };
-        let backoff = FIRST_BACKOFF.saturating_mul(1 << (place.failures - 1).min(16)).min(LONGEST_BACKOFF);
+        let backoff = backoff(FIRST_BACKOFF, LONGEST_BACKOFF, place.failures);
         tracing::error!(nodeclaim = %name, error, in_a_row = place.failures, "claim actor failed, starting it again");
         place.revive = Some(cx.after(backoff, ClaimsMsg::Revive(name)));
     }

@@ -14,7 +14,7 @@ use crate::core::lifecycle::PodRef;
 use crate::telemetry::metrics;
 
 use super::protocol::{EvictorMsg, Written};
-use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
+use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View, backoff};
 use super::tree::Wiring;
 
 /// First wait before a refused eviction is asked for again (Karpenter: 100 ms, doubling); PodDisruptionBudgets change no faster.
@@ -104,7 +104,7 @@ impl Evictor {
         }
         leaving.answer = Some(answer);
         leaving.refused += 1;
-        let backoff = FIRST_BACKOFF.saturating_mul(1 << (leaving.refused - 1).min(8)).min(LONGEST_BACKOFF);
+        let backoff = backoff(FIRST_BACKOFF, LONGEST_BACKOFF, leaving.refused);
         leaving.again = Some(Instant::now() + wait.unwrap_or(backoff).clamp(FIRST_BACKOFF, LONGEST_BACKOFF));
         self.arm(cx);
     }

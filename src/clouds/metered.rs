@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
-use crate::core::ids::{ClaimUid, ClassRef, ProviderId};
+use crate::core::ids::{ClaimUid, ProviderId};
 use crate::telemetry::metrics::{self, CloudCall, CloudFailure};
 
 use super::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairPolicy};
@@ -95,9 +95,5 @@ impl Cloud for Metered {
 
     fn repair_policies(&self) -> Vec<RepairPolicy> {
         self.0.repair_policies()
-    }
-
-    fn default_class(&self) -> Option<ClassRef> {
-        self.0.default_class()
     }
 }

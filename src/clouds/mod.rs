@@ -16,7 +16,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
-use crate::core::ids::{ClaimUid, ClassRef, ProviderId};
+use crate::core::ids::{ClaimUid, ProviderId};
 
 pub use error::{Error, LaunchRefused, SoldOut};
 pub use metered::Metered;
@@ -66,9 +66,4 @@ pub trait Cloud: Send + Sync + 'static {
 
     /// Which node conditions mean that a machine is broken, and what to do then. Static: asked once.
     fn repair_policies(&self) -> Vec<RepairPolicy>;
-
-    /// A NodeClass that users get who name none, where the cloud has such a thing (embedded worlds).
-    fn default_class(&self) -> Option<ClassRef> {
-        None
-    }
 }

@@ -13,3 +13,4 @@ pub use load::mixed;
 pub use rehearsal::{Rehearsal, default_pool, scenario_of};
 pub use run::run;
 pub use simulate::{rehearse, simulate};
+pub use stopwatch::peak_memory;

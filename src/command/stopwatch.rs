@@ -20,7 +20,7 @@ impl Stopwatch {
 }
 
 /// The most memory that this process has held so far, in bytes; 0 where the system does not tell.
-pub(super) fn peak_memory() -> u64 {
+pub fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().strip_suffix("kB"))

@@ -10,14 +10,14 @@ use crate::core::ids::ClaimName;
 use crate::core::lifecycle::{Memory, Phase, Situation, Step, step};
 
 use crate::actors::protocol::ClaimMsg;
-use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View};
+use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View, backoff};
 use crate::actors::tree::Wiring;
 use crate::telemetry::dedupe::Dedupe;
 
 /// First wait after a failed act; doubles (Karpenter's NodeClaim lifecycle backs off from 1 s to 1 min).
-const FIRST_BACKOFF: SignedDuration = SignedDuration::from_secs(1);
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
 /// Longest wait after a failed act.
-const LONGEST_BACKOFF: SignedDuration = SignedDuration::from_mins(1);
+const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 /// Wait after somebody else was faster: the watch needs a moment to show what they did.
 const OVERTAKEN: SignedDuration = SignedDuration::from_millis(100);
 /// How many steps of its life an actor can show.
@@ -123,7 +123,8 @@ impl Claim {
     pub(super) fn failed(&mut self, what: &str, why: &str, cx: &Cx<ClaimMsg>) {
         let trouble = format!("{what}: {why}");
         self.memory.failures += 1;
-        let backoff = FIRST_BACKOFF.saturating_mul(1 << (self.memory.failures - 1).min(16)).min(LONGEST_BACKOFF);
+        let backoff = backoff(FIRST_BACKOFF, LONGEST_BACKOFF, self.memory.failures);
+        let backoff = SignedDuration::try_from(backoff).unwrap_or(SignedDuration::MAX);
         self.memory.hold_until = Some(cx.now().saturating_add(backoff).unwrap_or(Timestamp::MAX));
         cx.slot().meter().failed(cx.now(), &trouble);
         if self.memory.trouble.as_ref() != Some(&trouble) {

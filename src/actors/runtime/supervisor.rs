@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::{Behaviour, Cx, Ended, House, Kind, Slot, Timer, View};
+use super::{Behaviour, Cx, Ended, House, Kind, Slot, Timer, View, backoff};
 
 /// First wait before a failed actor is started again.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
@@ -93,11 +93,6 @@ impl Supervisor {
     }
 }
 
-/// Wait before the n-th start in a row (the first failure is n = 1): doubles, up to half a minute.
-fn backoff(in_a_row: u32) -> Duration {
-    FIRST_BACKOFF.saturating_mul(1 << in_a_row.saturating_sub(1).min(16)).min(LONGEST_BACKOFF)
-}
-
 impl Behaviour for Supervisor {
     type Msg = RootMsg;
     type Args = Arc<Vec<Post>>;
@@ -127,7 +122,8 @@ impl Behaviour for Supervisor {
         let failures = &mut self.failures[at];
         let healthy = failures.born.is_some_and(|born| born.elapsed() >= HEALTHY_AFTER);
         failures.in_a_row = if healthy { 1 } else { failures.in_a_row + 1 };
-        failures.refill = Some(cx.after(backoff(failures.in_a_row), RootMsg::Refill(at)));
+        failures.refill =
+            Some(cx.after(backoff(FIRST_BACKOFF, LONGEST_BACKOFF, failures.in_a_row), RootMsg::Refill(at)));
         tracing::error!(actor = %post.kind, error, in_a_row = failures.in_a_row, "actor failed, starting it again");
     }
 

@@ -14,7 +14,7 @@ use super::machines::{Change, Machines, SimMachine};
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, SoldOut};
 use crate::core::facts::{Claim, Effect, InstanceType, Machine, NodeClass, Offering, Status, Taint, find_condition};
-use crate::core::ids::{ClaimUid, ClassRef, ProviderId};
+use crate::core::ids::{ClaimUid, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::Operator;
 
@@ -289,10 +289,6 @@ impl Cloud for Simulated {
             reason: None,
         };
         vec![policy(Status::False, 50), policy(Status::Unknown, 50)]
-    }
-
-    fn default_class(&self) -> Option<ClassRef> {
-        Some(ClassRef { group: "karpenter.kwok.sh".into(), kind: "KWOKNodeClass".into(), name: "default".into() })
     }
 }
 
