@@ -200,6 +200,9 @@ fn diverse(count: usize) -> Vec<Arc<Pod>> {
             unschedulable: true,
             deleting: None,
             started: None,
+            scheduled: None,
+            ready: None,
+            owned_by: None,
         })
     };
     (0..count).map(&mut pod).collect()

@@ -15,6 +15,7 @@ mod pool;
 mod seen;
 mod snapshot;
 mod taint;
+mod waits;
 
 pub use catalog::{Catalog, InstanceType, Offering};
 pub use claim::{Claim, ClaimDraft};
@@ -32,3 +33,4 @@ pub use pool::{Budget, ConsolidationPolicy, Disruption, Pool, Template};
 pub use seen::{Fact, Kind};
 pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Toleration, TolerationOperator};
+pub use waits::{Reached, Took, Wait, Waits};

@@ -66,6 +66,12 @@ pub struct Pod {
     pub deleting: Option<Timestamp>,
     /// `status.startTime`.
     pub started: Option<Timestamp>,
+    /// Since when it is bound: when its condition `PodScheduled` became True.
+    pub scheduled: Option<Timestamp>,
+    /// Since when it is ready: when its condition `Ready` became True.
+    pub ready: Option<Timestamp>,
+    /// The first of `metadata.ownerReferences` as a path: `/apis/apps/v1/namespaces/shop/replicasets/web-5d4f`. Equal ones are shared.
+    pub owned_by: Option<Arc<str>>,
 }
 
 impl Pod {
@@ -101,6 +107,10 @@ pub struct PodShape {
     pub labels: Labels,
     /// What kube-scheduler counts: containers, init containers, sidecars, overhead; and one pod.
     pub requests: Resources,
+    /// What its containers may use at most, summed like the requests; and one pod. No placement depends on it.
+    pub limits: Resources,
+    /// Whether it asks for devices (`spec.resourceClaims`).
+    pub dynamic_resources: bool,
     /// `spec.nodeSelector`.
     pub node_selector: Labels,
     /// `spec.affinity.nodeAffinity`.
@@ -142,6 +152,8 @@ impl PodShape {
             namespace: "default".into(),
             labels: Labels::new(),
             requests: requests.with(ResourceName::Pods.as_str(), 1000),
+            limits: Resources::new().with(ResourceName::Pods.as_str(), 1000),
+            dynamic_resources: false,
             node_selector: Labels::new(),
             node_affinity: NodeAffinity::default(),
             tolerations: Vec::new(),

@@ -101,6 +101,9 @@ fn pod(name: &str, node: Option<&str>) -> Pod {
         unschedulable: node.is_none(),
         deleting: None,
         started: Some(start()),
+        scheduled: None,
+        ready: None,
+        owned_by: None,
     }
 }
 

@@ -47,6 +47,9 @@ pub(in super::super) fn pod(name: &str, second: i64, shape: &PodShape) -> Arc<Po
         unschedulable: true,
         deleting: None,
         started: None,
+        scheduled: None,
+        ready: None,
+        owned_by: None,
     })
 }
 
