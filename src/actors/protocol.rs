@@ -41,6 +41,13 @@ pub enum StateMsg {
     Seen(Fact),
     /// *Fact.* These pods are now planned for that NodeClaim.
     Planned(ClaimName, Vec<PodUid>),
+    /// *Fact.* A plan has places for some pods and refuses others.
+    Decided {
+        /// Those that it has a place for.
+        placed: Vec<PodUid>,
+        /// Those that it has none for.
+        refused: Vec<PodUid>,
+    },
     /// *Fact.* That NodeClaim was not created: its pods are free again.
     Unplanned(ClaimName),
     /// *Nudge.* The mailbox was worked off: publish what has changed.

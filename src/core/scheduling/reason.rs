@@ -164,6 +164,13 @@ impl fmt::Display for Amount<'_> {
     }
 }
 
+impl Reason {
+    /// Whether the pod itself is at fault: it was left out before anything was tried.
+    pub fn is_invalid(&self) -> bool {
+        matches!(self, Self::Invalid(_))
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
