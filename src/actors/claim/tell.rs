@@ -45,6 +45,20 @@ impl Claim {
         tracing::info!(nodeclaim = %claim.name, nodepool = %pool(&claim), "deleted nodeclaim");
     }
 
+    /// The NodeClaim cannot be understood, or can again. Said once for each problem.
+    pub(super) fn tell_of_quarantine(&mut self, claim: &facts::Claim, cx: &Cx<ClaimMsg>) {
+        if self.broken == claim.broken {
+            return;
+        }
+        self.broken.clone_from(&claim.broken);
+        let Some(broken) = &claim.broken else {
+            tracing::info!(nodeclaim = %claim.name, "nodeclaim can be understood again");
+            return;
+        };
+        tracing::error!(nodeclaim = %claim.name, problem = %broken.problem, "nodeclaim cannot be understood, its machine is left alone");
+        self.announce(events::not_understood(about(claim), &broken.problem), cx);
+    }
+
     /// A NodeClaim is deleted that nobody asked to delete.
     pub(super) fn tell_of_deletion(
         &mut self,

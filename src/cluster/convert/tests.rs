@@ -608,8 +608,9 @@ fn a_nodeclaim_that_cannot_be_read_is_broken_and_still_known() {
         "status": { "providerID": "kwok://c", "conditions": [{ "type": "Launched", "status": "True" }] },
     }))
     .unwrap();
-    let broken = claim.broken.as_deref().unwrap();
-    assert!(broken.starts_with("spec.requirements: invalid type"), "{broken}");
+    let broken = claim.broken.clone().unwrap();
+    assert!(broken.problem.starts_with("spec.requirements: invalid type"), "{broken:?}");
+    assert!(!broken.conditions);
     assert!(claim.has_finalizer());
     // A condition without a time breaks the status; the conditions are read all the same.
     assert!(claim.is("Launched"));
@@ -620,7 +621,16 @@ fn a_nodeclaim_that_cannot_be_read_is_broken_and_still_known() {
     }))
     .unwrap();
     assert_eq!(claim.provider_id.unwrap().as_str(), "kwok://c");
-    assert!(claim.broken.unwrap().contains("spec.expireAfter"));
+    let broken = claim.broken.unwrap();
+    assert!(broken.problem.contains("spec.expireAfter") && !broken.conditions, "{broken:?}");
+    let claim = read_claim(&json!({
+        "metadata": { "name": "c" },
+        "spec": { "requirements": [], "nodeClassRef": { "group": "g", "kind": "k", "name": "n" } },
+        "status": { "conditions": [{ "type": "Launched", "status": "True", "lastTransitionTime": "yesterday" }] },
+    }))
+    .unwrap();
+    let broken = claim.broken.unwrap();
+    assert!(broken.problem.contains("status.conditions[0].lastTransitionTime") && broken.conditions, "{broken:?}");
 }
 
 fn kwok() -> ClassKind {

@@ -18,7 +18,7 @@ mod taint;
 mod waits;
 
 pub use catalog::{Catalog, InstanceType, Offering};
-pub use claim::{Claim, ClaimDraft};
+pub use claim::{Broken, Claim, ClaimDraft};
 pub use class::NodeClass;
 pub use condition::{Condition, Status, find as find_condition};
 pub use daemon::DaemonSet;

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::core::facts::{
-    Claim, Condition, Effect, Fact, Fold, InstanceType, Machine, Node, Offering, Owner, Pod, PodPhase, PodShape,
-    Status, Taint,
+    Broken, Claim, Condition, Effect, Fact, Fold, InstanceType, Machine, Node, Offering, Owner, Pod, PodPhase,
+    PodShape, Status, Taint, find_condition,
 };
 use crate::core::ids::{ClassRef, ObjectKey};
 use crate::core::labels::{self, Labels};
@@ -486,11 +486,55 @@ fn a_nodeclaim_that_is_deleted_before_it_says_that_it_was_launched_asks_the_clou
 }
 
 #[test]
-fn a_broken_nodeclaim_is_left_alone() {
-    let mut broken = claim();
-    broken.broken = Some("spec.requests.cpu: \"1.5.2\" is not a quantity".into());
-    let mut toy = Toy::new(broken);
-    assert!(toy.run().starts_with("Quarantined: somebody to mend the NodeClaim: spec.requests.cpu"));
+fn a_broken_nodeclaim_is_left_alone_says_so_and_is_launched_when_it_is_mended() {
+    let mut toy = Toy::new(Claim { broken: not_a_quantity(false), ..claim() });
+    assert!(toy.run().starts_with("Quarantined: somebody to mend the NodeClaim: spec.resources.requests.cpu"));
+    insta::assert_snapshot!(toy.trace(), @"status: Initialized=Unknown(AwaitingReconciliation) Launched=Unknown(AwaitingReconciliation) Registered=Unknown(AwaitingReconciliation) ValidationSucceeded=False(NodeClaimValidationFailed) Ready=False(UnhealthyDependents)");
+    let conditions = &toy.claim.as_ref().unwrap().conditions;
+    let valid = find_condition(conditions, "ValidationSucceeded").unwrap();
+    assert_eq!(&*valid.message, "spec.resources.requests.cpu: \"1.5.2\" is not a quantity; write 1500m");
+    // Longer than any deadline: that nobody could launch it is not its fault.
+    toy.pass(3600);
+    assert!(toy.run().starts_with("Quarantined"));
+    toy.claim.as_mut().unwrap().broken = None;
+    assert_eq!(toy.run(), "Registering: the Node to appear");
+    insta::assert_snapshot!(toy.trace(), @r#"
+    NodeClaim: finalizers ["karpenter.sh/termination"]
+    status: ValidationSucceeded=True(ValidationSucceeded) Ready=Unknown(ReconcilingDependents)
+    launch
+    NodeClaim: label topology.kubernetes.io/zone
+    status: Launched=True(Launched) Registered=Unknown(NodeNotFound)
+    "#);
+    toy.pass(20 * 60);
+    toy.run();
+    assert!(toy.trace().contains("delete NodeClaim: registration_timeout"), "deadlines run again");
+}
+
+fn not_a_quantity(conditions: bool) -> Option<Broken> {
+    let problem = "spec.resources.requests.cpu: \"1.5.2\" is not a quantity; write 1500m".into();
+    Some(Broken { problem, conditions })
+}
+
+#[test]
+fn a_nodeclaim_that_breaks_while_it_serves_keeps_its_machine_and_recovers() {
+    let mut toy = Toy::serving();
+    toy.claim.as_mut().unwrap().broken = not_a_quantity(false);
+    assert!(toy.run().starts_with("Quarantined"));
+    assert_eq!(
+        toy.trace(),
+        "status: ValidationSucceeded=False(NodeClaimValidationFailed) Ready=False(UnhealthyDependents)"
+    );
+    let claim = toy.claim.as_mut().unwrap();
+    assert!(claim.is("Launched") && claim.is("Registered") && claim.is("Initialized"));
+    claim.broken = None;
+    assert_eq!(toy.run(), "Ready: nothing");
+    assert_eq!(toy.trace(), "status: ValidationSucceeded=True(ValidationSucceeded) Ready=True(Ready)");
+}
+
+#[test]
+fn conditions_that_cannot_be_read_are_not_overwritten() {
+    let mut toy = Toy::new(Claim { broken: not_a_quantity(true), ..claim() });
+    assert!(toy.run().starts_with("Quarantined"));
     assert_eq!(toy.trace(), "");
 }
 
