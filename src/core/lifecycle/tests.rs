@@ -503,7 +503,7 @@ fn a_broken_nodeclaim_is_left_alone_says_so_and_is_launched_when_it_is_mended() 
     status: ValidationSucceeded=True(ValidationSucceeded) Ready=Unknown(ReconcilingDependents)
     launch
     NodeClaim: label topology.kubernetes.io/zone
-    status: Launched=True(Launched) Registered=Unknown(NodeNotFound)
+    status: Registered=Unknown(NodeNotFound) Launched=True(Launched)
     "#);
     toy.pass(20 * 60);
     toy.run();
