@@ -72,5 +72,8 @@ fn pod(workload: &joiner::sim::Workload, number: u64, created: jiff::Timestamp) 
         unschedulable: true,
         deleting: None,
         started: None,
+        scheduled: None,
+        ready: None,
+        owned_by: None,
     })
 }

@@ -108,27 +108,27 @@ fn waits_and_conditions_are_measured() {
     };
     let outcome = metrics::with_local_recorder(&recorder, story);
     let text = exporter.render(Samples::new());
-    let value = |series: &str| -> f64 {
+    let value = |series: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
-        line.unwrap_or_else(|| panic!("no {series} in\n{text}")).parse().unwrap()
+        line.unwrap_or_else(|| panic!("no {series} in\n{text}"))
     };
+    let count = |series: &str| value(series).parse::<u64>().unwrap();
     let devices = r#"{dynamic_resources="false"}"#;
-    assert_eq!(value(&format!("karpenter_pods_bound_duration_seconds_count{devices}")), 90.0);
-    assert_eq!(value("karpenter_pods_startup_duration_seconds_count"), 90.0);
-    let waited = value(&format!("karpenter_pods_bound_duration_seconds_sum{devices}"));
+    assert_eq!(count(&format!("karpenter_pods_bound_duration_seconds_count{devices}")), 90);
+    assert_eq!(count("karpenter_pods_startup_duration_seconds_count"), 90);
+    let waited: f64 = value(&format!("karpenter_pods_bound_duration_seconds_sum{devices}")).parse().unwrap();
     let percentiles = outcome.percentiles();
     assert!(waited / 90.0 > 1.0, "{waited} s, {percentiles:?}");
     // Those that kube-scheduler placed by itself were never decided about.
-    let decided = value("karpenter_pods_scheduling_decision_duration_seconds_count");
-    assert!((60.0..=90.0).contains(&decided), "{decided} decided");
-    assert_eq!(value(&format!("karpenter_pods_provisioning_bound_duration_seconds_count{devices}")), decided);
-    assert_eq!(value("karpenter_pods_provisioning_startup_duration_seconds_count"), decided);
+    let decided = count("karpenter_pods_scheduling_decision_duration_seconds_count");
+    assert!((60..=90).contains(&decided), "{decided} decided");
+    assert_eq!(count(&format!("karpenter_pods_provisioning_bound_duration_seconds_count{devices}")), decided);
+    assert_eq!(count("karpenter_pods_provisioning_startup_duration_seconds_count"), decided);
     let ready = r#"{type="Ready",status="True",reason="Ready"}"#;
-    assert_eq!(value(&format!("operator_nodepool_status_condition_transitions_total{ready}")), 1.0);
-    let nodes = outcome.nodes.len() as f64;
+    assert_eq!(count(&format!("operator_nodepool_status_condition_transitions_total{ready}")), 1);
     let ready = text.lines().filter(|line| {
         line.starts_with("operator_node_status_condition_transitions_total{type=\"Ready\",status=\"True\"")
     });
-    let counts = ready.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap());
-    assert_eq!(counts.sum::<f64>(), nodes);
+    let counts = ready.map(|line| line.rsplit_once(' ').unwrap().1.parse::<usize>().unwrap());
+    assert_eq!(counts.sum::<usize>(), outcome.nodes.len());
 }

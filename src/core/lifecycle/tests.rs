@@ -487,7 +487,7 @@ fn a_nodeclaim_that_is_deleted_before_it_says_that_it_was_launched_asks_the_clou
 
 #[test]
 fn a_broken_nodeclaim_is_left_alone_says_so_and_is_launched_when_it_is_mended() {
-    let mut toy = Toy::new(Claim { broken: not_a_quantity(false), ..claim() });
+    let mut toy = Toy::new(Claim { broken: Some(not_a_quantity(false)), ..claim() });
     assert!(toy.run().starts_with("Quarantined: somebody to mend the NodeClaim: spec.resources.requests.cpu"));
     insta::assert_snapshot!(toy.trace(), @"status: Initialized=Unknown(AwaitingReconciliation) Launched=Unknown(AwaitingReconciliation) Registered=Unknown(AwaitingReconciliation) ValidationSucceeded=False(NodeClaimValidationFailed) Ready=False(UnhealthyDependents)");
     let conditions = &toy.claim.as_ref().unwrap().conditions;
@@ -510,15 +510,15 @@ fn a_broken_nodeclaim_is_left_alone_says_so_and_is_launched_when_it_is_mended() 
     assert!(toy.trace().contains("delete NodeClaim: registration_timeout"), "deadlines run again");
 }
 
-fn not_a_quantity(conditions: bool) -> Option<Broken> {
+fn not_a_quantity(conditions: bool) -> Broken {
     let problem = "spec.resources.requests.cpu: \"1.5.2\" is not a quantity; write 1500m".into();
-    Some(Broken { problem, conditions })
+    Broken { problem, conditions }
 }
 
 #[test]
 fn a_nodeclaim_that_breaks_while_it_serves_keeps_its_machine_and_recovers() {
     let mut toy = Toy::serving();
-    toy.claim.as_mut().unwrap().broken = not_a_quantity(false);
+    toy.claim.as_mut().unwrap().broken = Some(not_a_quantity(false));
     assert!(toy.run().starts_with("Quarantined"));
     assert_eq!(
         toy.trace(),
@@ -533,7 +533,7 @@ fn a_nodeclaim_that_breaks_while_it_serves_keeps_its_machine_and_recovers() {
 
 #[test]
 fn conditions_that_cannot_be_read_are_not_overwritten() {
-    let mut toy = Toy::new(Claim { broken: not_a_quantity(true), ..claim() });
+    let mut toy = Toy::new(Claim { broken: Some(not_a_quantity(true)), ..claim() });
     assert!(toy.run().starts_with("Quarantined"));
     assert_eq!(toy.trace(), "");
 }

@@ -21,6 +21,8 @@ const NONE: &str = "none";
 
 /// Zones by name.
 type Zones = BTreeSet<Arc<str>>;
+/// Pods by shape, found by address: equal pods share one. Only sums are taken of it, so that its order does not matter.
+type Tally = FxHashMap<*const PodShape, (Arc<PodShape>, u32)>;
 
 /// How many of the pods that need a place are confined to each zone by their node selector, their required node affinity, and what zonal
 /// spread and affinity constraints leave open as pods stand now; those with several zones left are under `flexible`, those with none
@@ -100,11 +102,11 @@ struct Standing(BTreeMap<Arc<str>, Vec<(Arc<PodShape>, u32)>>);
 
 impl Standing {
     fn of(problem: &Problem<'_>) -> Self {
-        let mut zones: BTreeMap<Arc<str>, FxHashMap<*const PodShape, (Arc<PodShape>, u32)>> = BTreeMap::new();
+        let mut zones: BTreeMap<Arc<str>, Tally> = BTreeMap::new();
         for kind in problem.catalog.pools.values().flat_map(|list| list.iter()) {
             for zone in kind.offerings.iter().filter_map(|offering| offering.zone()) {
                 if !zones.contains_key(&**zone) {
-                    zones.insert(Arc::clone(zone), FxHashMap::default());
+                    zones.insert(Arc::clone(zone), Tally::default());
                 }
             }
         }

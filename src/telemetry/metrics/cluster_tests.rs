@@ -49,7 +49,7 @@ fn node(name: &str, pool: Option<&str>) -> Node {
 
 fn pod(name: &str, node: Option<&str>, owner: Owner, phase: PodPhase) -> Pod {
     let limits = Resources::new().with("cpu", 2000);
-    let shape = PodShape { owner, limits, ..PodShape::plain(Resources::new().with("cpu", 1300)) };
+    let shape = PodShape { limits, owner, ..PodShape::plain(Resources::new().with("cpu", 1300)) };
     Pod {
         key: crate::core::ids::ObjectKey::new("shop", name),
         uid: format!("uid-{name}").as_str().into(),

@@ -127,7 +127,7 @@ fn transitions_of_conditions_are_counted_and_timed() {
         pool_condition_changed(&transition);
         node_condition_changed(&snapshot, &node(), &transition);
         claim_terminated(&claim(), Duration::from_secs(3));
-        node_terminated(&claim(), &node(), Duration::from_secs(3), Duration::from_secs(60));
+        node_terminated(&claim(), &node(), Duration::from_secs(3), Duration::from_mins(1));
         pool_terminated(Duration::from_secs(3));
     });
     let class = r#"karpenter_kwok_sh_kwoknodeclass="default",karpenter_sh_nodepool="p""#;
@@ -185,7 +185,9 @@ fn pods_are_timed_when_they_are_bound_and_ready() {
 fn a_solve_shows_while_it_works_and_what_it_left() {
     let of = |text: &str| {
         let mut lines: Vec<String> = text.lines().filter(|l| l.contains("of-this-test")).map(str::to_owned).collect();
-        lines.iter_mut().for_each(|line| *line = line.replace("karpenter_scheduler_", ""));
+        for line in &mut lines {
+            *line = line.replace("karpenter_scheduler_", "");
+        }
         lines.retain(|line| !line.starts_with("scheduling_duration"));
         lines
     };
