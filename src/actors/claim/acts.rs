@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::actors::Nominate;
-use crate::actors::protocol::{ClaimMsg, EvictorMsg};
+use crate::actors::protocol::{ClaimMsg, ClaimsMsg, EvictorMsg};
 use crate::actors::runtime::{Cx, Permits};
 use crate::clouds::LaunchSpec;
 use crate::cluster::Cluster;
@@ -52,6 +52,11 @@ impl Claim {
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
             }
             Act::Nominate(node) => self.nominate(node, snapshot, cx),
+            Act::Assemble => {
+                self.memory.assembled = Some(cx.now());
+                self.args.wiring.slots.claims.cast(ClaimsMsg::Assembled(name));
+                cx.cast(ClaimMsg::Look);
+            }
             Act::Drain { evict, force } => {
                 let slots = &self.args.wiring.slots;
                 slots.evictor.cast(EvictorMsg::Evict(evict));

@@ -16,6 +16,7 @@ impl Claim {
     pub(super) fn outcome(&mut self, message: ClaimMsg, cx: &Cx<ClaimMsg>) {
         match message {
             ClaimMsg::Look => {}
+            ClaimMsg::Opening => self.memory.may_open = true,
             ClaimMsg::Written(op, outcome) if self.ends(op) => {
                 if let Some(Some(claim)) = self.written("the NodeClaim", outcome, cx) {
                     self.tell_of_change(&claim, cx);

@@ -135,7 +135,7 @@ impl Fold {
     pub fn planned(&mut self, claim: &ClaimName, pods: Vec<PodUid>) {
         self.snapshot.epoch += 1;
         for uid in pods {
-            if self.snapshot.pending.contains(&uid) {
+            if self.snapshot.pending.contains_key(&uid) {
                 self.unplan(&uid);
                 self.snapshot.planned_for.entry(claim.clone()).or_default().insert(uid.clone());
                 self.snapshot.planned.insert(uid, claim.clone());
@@ -149,7 +149,7 @@ impl Fold {
         self.snapshot.epoch += 1;
         for uid in self.snapshot.planned_for.remove(claim).unwrap_or_default() {
             self.snapshot.planned.remove(&uid);
-            self.news.pending |= self.snapshot.pending.contains(&uid);
+            self.news.pending |= self.snapshot.pending.contains_key(&uid);
         }
     }
 
@@ -160,7 +160,7 @@ impl Fold {
         self.news.classes = true;
         self.news.usage = true;
         self.news.supply = true;
-        self.news.pending |= self.snapshot.pending.iter().any(|uid| !self.snapshot.planned.contains_key(uid));
+        self.news.pending |= self.snapshot.pending.keys().any(|uid| !self.snapshot.planned.contains_key(uid));
     }
 
     fn pod_seen(&mut self, pod: &Arc<Pod>) {
@@ -180,7 +180,8 @@ impl Fold {
             self.pods_of_node_changed(&node);
         }
         if pod.is_provisionable() {
-            self.snapshot.pending.insert(pod.uid.clone());
+            let epoch = self.snapshot.epoch;
+            self.snapshot.pending.entry(pod.uid.clone()).or_insert(epoch);
             self.news.pending |= !self.snapshot.planned.contains_key(&pod.uid);
         } else {
             self.snapshot.pending.remove(&pod.uid);

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use crate::core::facts::{Claim, Machine, Node, Pod, Snapshot, Status, find_condition};
 use crate::core::ids::ProviderId;
 
+use super::opening::depends_on_others;
+
 /// Everything about one NodeClaim at one moment.
 #[derive(Clone, Debug)]
 pub struct Situation<'a> {
@@ -18,6 +20,8 @@ pub struct Situation<'a> {
     pub pods: Vec<&'a Arc<Pod>>,
     /// Pods that were planned for this NodeClaim and are not bound yet.
     pub planned: usize,
+    /// Whether the place of one of these depends on other pods.
+    pub contested: bool,
     /// What the actor remembers.
     pub memory: &'a Memory,
     /// The time.
@@ -31,8 +35,10 @@ impl<'a> Situation<'a> {
         let names = id.and_then(|id| snapshot.nodes_of.get(id));
         let nodes: Vec<_> = names.into_iter().flatten().filter_map(|name| snapshot.nodes.get(name)).collect();
         let pods = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
-        let planned = snapshot.planned_for.get(&claim.name).map_or(0, imbl::OrdSet::len);
-        Self { claim, nodes, pods, planned, memory, now }
+        let planned = snapshot.planned_for.get(&claim.name);
+        let contested = planned
+            .is_some_and(|pods| pods.iter().filter_map(|uid| snapshot.pods.get(uid)).any(|pod| depends_on_others(pod)));
+        Self { claim, nodes, pods, planned: planned.map_or(0, imbl::OrdSet::len), contested, memory, now }
     }
 
     /// The node, when there is exactly one.
@@ -70,6 +76,10 @@ pub struct Memory {
     pub refused: Option<super::DeleteReason>,
     /// The pods planned for the node have been nominated to it.
     pub nominated: bool,
+    /// Since when the node waits for the others of its plan to open with it.
+    pub assembled: Option<Timestamp>,
+    /// The node may open.
+    pub may_open: bool,
     /// When the cloud was last asked to take the machine down.
     pub delete_asked: Option<Timestamp>,
     /// `resourceVersion` of the Node that was last patched: until another is seen, the patch is on its way here.

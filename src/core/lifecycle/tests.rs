@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::*;
 use crate::core::facts::{
     Claim, Condition, Effect, Fact, Fold, InstanceType, Machine, Node, Offering, Owner, Pod, PodPhase, PodShape,
-    Status, Taint,
+    PolicyHonor, Status, Taint, TopologySpread,
 };
 use crate::core::ids::{ClassRef, ObjectKey};
 use crate::core::labels::{self, Labels};
@@ -20,7 +20,7 @@ fn start() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-fn claim() -> Claim {
+pub(super) fn claim() -> Claim {
     Claim {
         name: "web-1".into(),
         uid: "uid-1".into(),
@@ -66,7 +66,7 @@ fn machine() -> Machine {
     }
 }
 
-fn node() -> Node {
+pub(super) fn node() -> Node {
     Node {
         name: "node-1".into(),
         uid: "node-uid-1".into(),
@@ -183,6 +183,10 @@ impl Toy {
             Act::Nominate(node) => {
                 self.say(format!("nominate to {node}"));
                 self.memory.nominated = true;
+            }
+            Act::Assemble => {
+                self.say("ready to open");
+                self.memory.assembled = Some(self.now);
             }
             Act::PatchNode(name, patch) => self.patch_node(name.as_str(), patch),
             Act::DeleteNode(name, _) => {
@@ -349,6 +353,33 @@ fn a_life_from_launch_to_ready() {
     Node: karpenter.sh/initialized=true
     status: Initialized=True(Initialized) Ready=True(Ready)
     ");
+}
+
+#[test]
+fn a_node_for_spread_pods_opens_with_the_others_of_its_plan() {
+    let mut toy = Toy::new(claim());
+    let mut spread = pod("x", None);
+    let mut shape = (*spread.shape).clone();
+    shape.spreads.push(TopologySpread {
+        key: labels::ZONE.into(),
+        max_skew: 1,
+        min_domains: None,
+        required: true,
+        selector: None,
+        node_affinity_policy: PolicyHonor::Honor,
+        node_taints_policy: PolicyHonor::Ignore,
+    });
+    spread.shape = Arc::new(shape);
+    toy.planned = vec!["x"];
+    toy.pods = vec![spread];
+    toy.run();
+    toy.nodes.push(node());
+    toy.trace.clear();
+    assert_eq!(toy.run(), "Registering: the other nodes of its plan, to open with them");
+    assert_eq!(toy.trace(), "nominate to node-1\nready to open");
+    assert_eq!(toy.look().look_at, Some(start() + SignedDuration::from_secs(35)), "should the answer get lost");
+    toy.memory.may_open = true;
+    assert_eq!(toy.run(), "Initializing: the Node to become Ready");
 }
 
 #[test]
