@@ -53,8 +53,10 @@ struct Figures {
     node_claims: usize,
     /// USD per hour.
     price: f64,
-    /// Percent of the pods that were bound to the node that they were first nominated to.
+    /// Percent of the pods that were bound where they, or pods that equal them, were planned.
     bound_as_planned: f64,
+    /// Percent of the pods that were bound to the very node that they were first nominated to.
+    bound_as_nominated: f64,
     /// Percent of the pods that kube-scheduler placed before they were nominated.
     bound_without_nomination: f64,
     /// CPU seconds of joiner, and of each part of the control plane.
@@ -137,6 +139,8 @@ fn figures(
     let status = std::fs::read_to_string(proc.join("status")).unwrap_or_default();
     let peak =
         status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+    let planned = |(labels, value)| (labels == "place=\"planned\"").then_some(value);
+    let landed: f64 = series(metrics, "joiner_pods_bound_total").filter_map(planned).sum();
     let plans = joiner.said("computed plan");
     let mut control_plane_cpu_seconds = stage.plane().cpu_seconds();
     for (name, seconds) in &mut control_plane_cpu_seconds {
@@ -153,7 +157,8 @@ fn figures(
         plans,
         node_claims: seen.claims.len(),
         price: series(metrics, "karpenter_nodepools_cost_total").map(|(_, value)| value).sum(),
-        bound_as_planned: 100.0 * seen.as_planned() as f64 / pods as f64,
+        bound_as_planned: 100.0 * landed / pods as f64,
+        bound_as_nominated: 100.0 * seen.as_nominated() as f64 / pods as f64,
         bound_without_nomination: 100.0 * seen.without_nomination() as f64 / pods as f64,
         cpu_seconds: cpu_seconds(&proc.join("stat")),
         control_plane_cpu_seconds,

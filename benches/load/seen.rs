@@ -95,7 +95,7 @@ impl Seen {
     }
 
     /// Pods that were bound to the node to which they were nominated first.
-    pub(crate) fn as_planned(&self) -> usize {
+    pub(crate) fn as_nominated(&self) -> usize {
         self.pods.values().filter(|way| way.bound.is_some() && way.bound == way.nominated).count()
     }
 

@@ -34,8 +34,6 @@ impl Claim {
                 }
             }
             ClaimMsg::Nominated(op, outcome) if self.ends(op) => {
-                // One attempt: a node that stays closed hurts more than a pod that goes elsewhere.
-                self.memory.nominated = true;
                 if let Outcome::Done((done, failed)) = outcome {
                     self.tell_of_nominations(done, failed, cx);
                 }

@@ -2,31 +2,15 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::core::facts::{Fact, Fold, PodPhase, PodShape};
-use crate::core::ids::{ObjectKey, PodUid};
-use crate::core::lifecycle::tests::{claim, node};
-use crate::core::resources::Resources;
+use crate::core::facts::samples::{claim, node, pod, start};
+use crate::core::facts::{Fact, Fold};
+use crate::core::ids::PodUid;
 
 fn at(seconds: i64) -> Timestamp {
-    Timestamp::from_second(1_800_000_000 + seconds).unwrap()
-}
-
-fn pod(uid: &str) -> Arc<Pod> {
-    Arc::new(Pod {
-        key: ObjectKey::new("default", uid),
-        uid: uid.into(),
-        created: at(0),
-        shape: Arc::new(PodShape::plain(Resources::new())),
-        phase: PodPhase::Pending,
-        node: None,
-        nominated: None,
-        unschedulable: true,
-        deleting: None,
-        started: None,
-    })
+    start() + SignedDuration::from_secs(seconds)
 }
 
 /// A plan of two NodeClaims, `a` and `b`, with a pod each; `b` is as `change` makes it.
@@ -38,7 +22,7 @@ fn two(change: impl FnOnce(&mut Claim)) -> Fold {
     change(&mut b);
     for (claim, uid) in [(a, "pod-a"), (b, "pod-b")] {
         let name = claim.name.clone();
-        fold.fold(Fact::PodSeen(pod(uid)));
+        fold.fold(Fact::PodSeen(Arc::new(pod(uid, None))));
         fold.fold(Fact::ClaimSeen(Arc::new(claim)));
         fold.planned(&name, vec![PodUid::from(uid)]);
     }
@@ -95,9 +79,9 @@ fn nobody_waits_for_those_that_will_not_come() {
 
 #[test]
 fn only_pods_whose_place_depends_on_others_make_their_node_wait() {
-    let mut shape = PodShape::plain(Resources::new());
-    let mut pod = (*pod("pod")).clone();
+    let mut pod = pod("pod", None);
     assert!(!depends_on_others(&pod));
+    let mut shape = (*pod.shape).clone();
     shape.anti_affinity.push(crate::core::facts::AffinityTerm {
         key: "kubernetes.io/hostname".into(),
         selector: None,

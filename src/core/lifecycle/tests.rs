@@ -6,103 +6,15 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
+use crate::core::facts::samples::{claim, machine, node, pod, start};
 use crate::core::facts::{
-    Claim, Condition, Effect, Fact, Fold, InstanceType, Machine, Node, Offering, Owner, Pod, PodPhase, PodShape,
-    PolicyHonor, Status, Taint, TopologySpread,
+    Claim, Condition, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape, PolicyHonor, Status,
+    TopologySpread,
 };
-use crate::core::ids::{ClassRef, ObjectKey};
-use crate::core::labels::{self, Labels};
+use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 use crate::core::writes::{ClaimPatch, ClaimStatusPatch, NodePatch};
-
-fn start() -> Timestamp {
-    Timestamp::from_second(1_800_000_000).unwrap()
-}
-
-pub(super) fn claim() -> Claim {
-    Claim {
-        name: "web-1".into(),
-        uid: "uid-1".into(),
-        generation: 1,
-        version: "1".into(),
-        created: start(),
-        deleting: None,
-        labels: Labels::from([(labels::NODEPOOL.into(), "web".into())]),
-        annotations: Labels::new(),
-        finalizers: vec![],
-        owner_pool: None,
-        requirements: vec![],
-        requests: Resources::new().with("cpu", 500),
-        taints: vec![Taint::new("team", Effect::NoSchedule)],
-        startup_taints: vec![Taint::new("cilium", Effect::NoExecute)],
-        class: ClassRef { group: "karpenter.kwok.sh".into(), kind: "KWOKNodeClass".into(), name: "default".into() },
-        termination_grace: None,
-        expire_after: None,
-        provider_id: None,
-        node: None,
-        image: None,
-        capacity: Resources::new(),
-        allocatable: Resources::new(),
-        last_pod_event: None,
-        conditions: vec![],
-        broken: None,
-    }
-}
-
-fn machine() -> Machine {
-    Machine {
-        id: "sim://a/1".into(),
-        token: Some("uid-1".into()),
-        claim: Some("web-1".into()),
-        created: Some(start()),
-        deleting: false,
-        instance_type: Some("c-1x".into()),
-        labels: Labels::from([(labels::ZONE.into(), "zone-a".into())]),
-        annotations: Labels::new(),
-        image: None,
-        capacity: Resources::new().with("cpu", 1000),
-        allocatable: Resources::new().with("cpu", 900),
-    }
-}
-
-pub(super) fn node() -> Node {
-    Node {
-        name: "node-1".into(),
-        uid: "node-uid-1".into(),
-        created: start(),
-        deleting: None,
-        version: "100".into(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        finalizers: vec![],
-        owner_claims: vec![],
-        provider_id: Some("sim://a/1".into()),
-        taints: vec![
-            Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute),
-            Taint::new("node.kubernetes.io/not-ready", Effect::NoSchedule),
-        ],
-        cordoned: false,
-        capacity: Resources::new().with("cpu", 1000),
-        allocatable: Resources::new().with("cpu", 900),
-        conditions: vec![],
-    }
-}
-
-fn pod(name: &str, node: Option<&str>) -> Pod {
-    Pod {
-        key: ObjectKey::new("default", name),
-        uid: name.into(),
-        created: start(),
-        shape: Arc::new(PodShape::plain(Resources::new().with("cpu", 100))),
-        phase: PodPhase::Running,
-        node: node.map(Into::into),
-        nominated: None,
-        unschedulable: node.is_none(),
-        deleting: None,
-        started: Some(start()),
-    }
-}
 
 /// A cluster, a cloud and a claim actor's memory, small enough to see through.
 struct Toy {
@@ -182,7 +94,7 @@ impl Toy {
             }
             Act::Nominate(node) => {
                 self.say(format!("nominate to {node}"));
-                self.memory.nominated = true;
+                self.memory.nominated.extend(self.planned.iter().map(|name| (*name).into()));
             }
             Act::Assemble => {
                 self.say("ready to open");

@@ -66,6 +66,7 @@ impl Store {
             node: new.node,
             nominated: None,
             unschedulable: false,
+            unjudged: true,
             deleting: None,
             started: None,
         };
@@ -92,6 +93,7 @@ impl Store {
                 // Kubernetes clears the nomination with the binding.
                 pod.nominated = None;
                 pod.unschedulable = false;
+                pod.unjudged = false;
             });
         }
         possible
@@ -99,7 +101,10 @@ impl Store {
 
     /// Says that the scheduler found no place for a pod.
     pub fn mark_unschedulable(&mut self, uid: &PodUid) {
-        self.change_pod(uid, |pod| pod.unschedulable = pod.node.is_none());
+        self.change_pod(uid, |pod| {
+            pod.unschedulable = pod.node.is_none();
+            pod.unjudged = false;
+        });
     }
 
     /// Says that the containers of a pod run.

@@ -34,4 +34,4 @@ pub use runtime::{
     ActorFigures, cloud_called, cloud_outcome_unknown, cluster_synced, condition_changed, leading, orphan_found,
 };
 pub use samples::Samples;
-pub use scheduling::{nominated, plan_made, pods_unschedulable, scheduled};
+pub use scheduling::{nominated, plan_made, pods_landed, pods_unschedulable, scheduled};
