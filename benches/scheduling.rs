@@ -198,6 +198,7 @@ fn diverse(count: usize) -> Vec<Arc<Pod>> {
             node: None,
             nominated: None,
             unschedulable: true,
+            unjudged: false,
             deleting: None,
             started: None,
             scheduled: None,

@@ -70,6 +70,7 @@ fn pod(workload: &joiner::sim::Workload, number: u64, created: jiff::Timestamp) 
         node: None,
         nominated: None,
         unschedulable: true,
+        unjudged: false,
         deleting: None,
         started: None,
         scheduled: None,

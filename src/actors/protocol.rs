@@ -100,6 +100,10 @@ pub enum ClaimsMsg {
     Look(Vec<ClaimName>),
     /// *Nudge.* The backoff of a failed claim actor is over.
     Revive(ClaimName),
+    /// *Fact.* The node of this NodeClaim is ready to open to the scheduler.
+    Assembled(ClaimName),
+    /// *Nudge.* Look whether the nodes that wait for each other may open.
+    Open,
 }
 
 /// To a `claim`.
@@ -107,6 +111,8 @@ pub enum ClaimsMsg {
 pub enum ClaimMsg {
     /// *Nudge.* Something about the NodeClaim has changed, or a moment has come.
     Look,
+    /// *Fact.* The nodes of its plan open now.
+    Opening,
     /// *Outcome.* Metadata or status of the NodeClaim was written, or the NodeClaim was deleted (then nothing is returned).
     Written(OpId, Written<Option<Arc<Claim>>>),
     /// *Outcome.* The Node was written.

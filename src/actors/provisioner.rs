@@ -84,7 +84,7 @@ impl Provisioner {
             self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
             return;
         }
-        let pods: Vec<Arc<Pod>> = snapshot.pending.iter().filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
+        let pods: Vec<Arc<Pod>> = snapshot.pending.keys().filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
         if pods.is_empty() {
             metrics::nothing_to_schedule(Kind::Provisioner.as_str());
             self.publish_refusals(&Plan::default(), snapshot.epoch);
@@ -306,7 +306,7 @@ impl Provisioner {
             return true;
         }
         let snapshot = self.wiring.boards.snapshot();
-        snapshot.pending.iter().any(|uid| match snapshot.planned.get(uid) {
+        snapshot.pending.keys().any(|uid| match snapshot.planned.get(uid) {
             None => true,
             Some(name) => match snapshot.claims.get(name) {
                 Some(claim) => claim.is("Initialized"),

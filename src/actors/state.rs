@@ -69,6 +69,7 @@ impl State {
     }
 
     fn nudge(&self, news: News) {
+        metrics::pods_landed(news.landed.planned, news.landed.elsewhere);
         let slots = &self.wiring.slots;
         if !news.claims.is_empty() {
             slots.claims.cast(ClaimsMsg::Look(news.claims.into_iter().collect()));

@@ -12,6 +12,8 @@ mod machine;
 mod node;
 mod pod;
 mod pool;
+#[cfg(test)]
+pub(crate) mod samples;
 mod seen;
 mod snapshot;
 mod taint;
@@ -22,7 +24,7 @@ pub use claim::{Broken, Claim, ClaimDraft};
 pub use class::NodeClass;
 pub use condition::{Condition, Status, find as find_condition};
 pub use daemon::DaemonSet;
-pub use fold::{Fold, News};
+pub use fold::{Fold, Landed, News};
 pub use machine::Machine;
 pub use node::Node;
 pub use pod::{

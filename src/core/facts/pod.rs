@@ -62,6 +62,8 @@ pub struct Pod {
     pub nominated: Option<NodeName>,
     /// Whether kube-scheduler said that it fits nowhere (condition PodScheduled with reason Unschedulable).
     pub unschedulable: bool,
+    /// Whether kube-scheduler has said nothing of it yet (no condition PodScheduled).
+    pub unjudged: bool,
     /// `metadata.deletionTimestamp`: when its grace period ends.
     pub deleting: Option<Timestamp>,
     /// `status.startTime`.
@@ -86,6 +88,16 @@ impl Pod {
     /// restarted joiner assigns such pods again to the nodes that are under way.
     pub fn is_provisionable(&self) -> bool {
         self.unschedulable
+            && self.node.is_none()
+            && self.deleting.is_none()
+            && !self.is_terminal()
+            && !matches!(self.shape.owner, Owner::DaemonSet | Owner::Node)
+    }
+
+    /// Whether it may turn out to need a node any moment: kube-scheduler has not looked at it.
+    pub fn is_undecided(&self) -> bool {
+        self.unjudged
+            && self.shape.scheduler.is_none()
             && self.node.is_none()
             && self.deleting.is_none()
             && !self.is_terminal()

@@ -26,6 +26,7 @@ fn pending() -> Pod {
         node: None,
         nominated: None,
         unschedulable: true,
+        unjudged: false,
         deleting: None,
         started: None,
         scheduled: None,

@@ -65,6 +65,7 @@ impl Store {
             phase: PodPhase::Pending,
             nominated: None,
             unschedulable: false,
+            unjudged: true,
             deleting: None,
             started: None,
             // A pod that is created on a node stands for one that was bound at once.
@@ -98,6 +99,7 @@ impl Store {
                 // Kubernetes clears the nomination with the binding.
                 pod.nominated = None;
                 pod.unschedulable = false;
+                pod.unjudged = false;
             });
         }
         possible
@@ -105,7 +107,10 @@ impl Store {
 
     /// Says that the scheduler found no place for a pod.
     pub fn mark_unschedulable(&mut self, uid: &PodUid) {
-        self.change_pod(uid, |pod| pod.unschedulable = pod.node.is_none());
+        self.change_pod(uid, |pod| {
+            pod.unschedulable = pod.node.is_none();
+            pod.unjudged = false;
+        });
     }
 
     /// Says that the containers of a pod run.

@@ -59,6 +59,7 @@ fn pod(name: &str, node: Option<&str>, owner: Owner, phase: PodPhase) -> Pod {
         node: node.map(NodeName::from),
         nominated: None,
         unschedulable: node.is_none(),
+        unjudged: false,
         deleting: None,
         started: None,
         scheduled: None,

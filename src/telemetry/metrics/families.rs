@@ -295,6 +295,8 @@ families! {
     PLAN_PRICE: Gauge, "joiner_plan_price_dollars", [], "Price of the last plan's machines, in USD per hour.";
     PLAN_CLAIMS: Gauge, "joiner_plan_claims", [], "NodeClaims in the last plan.";
     PLAN_PODS: Gauge, "joiner_plan_pods", ["outcome"], "Pods in the last plan, by what was decided.";
+    PODS_LANDED: Counter, "joiner_pods_bound_total", ["place"],
+        "Planned pods that were bound: where they were planned, or elsewhere. Pods of one shape are interchangeable.";
     NOMINATIONS: Counter, "joiner_nominations_total", ["result"], "Nominations of pods to nodes.";
     ORPHANS: Counter, "joiner_orphans_found_total", ["kind"], "Machines, NodeClaims and Nodes that lacked their counterpart.";
 

@@ -36,4 +36,6 @@ pub use process::sample_process;
 pub use registry::{Error, Exporter};
 pub use runtime::{ActorFigures, cloud_called, cloud_outcome_unknown, cluster_synced, leading, orphan_found};
 pub use samples::Samples;
-pub use scheduling::{nominated, nothing_to_schedule, plan_made, pods_by_zone, scheduled, scheduling, scheduling_left};
+pub use scheduling::{
+    nominated, nothing_to_schedule, plan_made, pods_by_zone, pods_landed, scheduled, scheduling, scheduling_left,
+};

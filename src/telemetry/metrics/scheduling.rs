@@ -56,6 +56,13 @@ pub fn plan_made(price: f64, claims: usize, pods: [usize; 3]) {
     }
 }
 
+/// So many pods were bound where they were planned, and elsewhere.
+pub fn pods_landed(planned: usize, elsewhere: usize) {
+    for (place, pods) in [("planned", planned), ("elsewhere", elsewhere)].into_iter().filter(|(_, pods)| *pods > 0) {
+        count(&f::PODS_LANDED, &[place], pods as u64);
+    }
+}
+
 /// Something became of a pod's nomination.
 pub fn nominated(result: NominationResult) {
     count(&f::NOMINATIONS, &[result.as_str()], 1);

@@ -281,6 +281,7 @@ fn pod() -> Pod {
         node: None,
         nominated: None,
         unschedulable: false,
+        unjudged: false,
         deleting: None,
         started: None,
         scheduled: None,

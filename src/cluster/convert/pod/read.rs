@@ -55,6 +55,7 @@ fn convert(wire: &wire::Pod, error: Option<String>, shapes: &ShapeStore) -> Resu
         node: spec.node_name.as_ref().and_then(node),
         nominated: status.and_then(|s| s.nominated_node_name.as_ref()).and_then(node),
         unschedulable: status.is_some_and(is_unschedulable),
+        unjudged: !status.is_some_and(|s| s.conditions.iter().flatten().any(|c| c.kind == "PodScheduled")),
         deleting: common::time(meta.deletion_timestamp.as_ref()),
         started: common::time(status.and_then(|s| s.start_time.as_ref())),
         scheduled: status.and_then(|s| since(s, "PodScheduled")),
