@@ -9,7 +9,7 @@ use crate::clouds::LaunchSpec;
 use crate::cluster::Cluster;
 use crate::core::facts::{self, Pod, Snapshot, Status, find_condition};
 use crate::core::ids::NodeName;
-use crate::core::lifecycle::{Act, Candidates, DeleteReason, LaunchFailure, candidates, unnominated};
+use crate::core::lifecycle::{Act, Candidates, DeleteReason, LaunchFailure, candidates, lost_nominations, unnominated};
 use crate::core::resources::Resources;
 
 use super::Claim;
@@ -132,8 +132,8 @@ impl Claim {
         let room = snapshot.nodes.get(&node).map(|node| node.allocatable.clone()).unwrap_or_default();
         let mut pods: Vec<Arc<Pod>> = unnominated(snapshot, claim, &node, &self.memory).cloned().collect();
         let planned = snapshot.planned_for.get(&claim.name);
-        self.memory.nominated.retain(|uid| planned.is_some_and(|planned| planned.contains(uid)));
-        self.memory.nominated.extend(pods.iter().map(|pod| pod.uid.clone()));
+        self.memory.nominated.retain(|uid, _| planned.is_some_and(|planned| planned.contains(uid)));
+        self.memory.nominated.extend(pods.iter().map(|pod| (pod.uid.clone(), lost_nominations(snapshot, pod))));
         pods.retain(|pod| match policy {
             Nominate::All => true,
             Nominate::Contested => is_contested(pod, &room),

@@ -94,7 +94,7 @@ impl Toy {
             }
             Act::Nominate(node) => {
                 self.say(format!("nominate to {node}"));
-                self.memory.nominated.extend(self.planned.iter().map(|name| (*name).into()));
+                self.memory.nominated.extend(self.planned.iter().map(|name| ((*name).into(), 0)));
             }
             Act::Assemble => {
                 self.say("ready to open");
