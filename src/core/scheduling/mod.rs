@@ -29,10 +29,13 @@ mod classes;
 
 mod order;
 
+mod cursor;
 mod draft;
 mod place;
+mod rooms;
 
 mod choose;
+mod fill;
 
 mod demand;
 

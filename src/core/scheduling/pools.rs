@@ -163,37 +163,30 @@ impl World<'_> {
     pub(super) fn holding(&self, pool: usize, mask: &Mask, requests: &[i64], wanted: &[HostPort]) -> Mask {
         let site = &self.pools[pool];
         let shelf = &self.algebra.shelves[site.shelf];
-        let mut all = Mask::empty(shelf.types.len());
-        for group in site.groups.iter().filter(|group| group.types.meets(mask)) {
-            if ports::first_taken(wanted, &group.ports).is_some() {
-                continue;
-            }
-            let mut need = group.overhead.clone();
-            add(&mut need, requests);
-            let mut types = shelf.with_room(&need);
+        let of_group = |group: &DaemonGroup| {
+            let mut types = mask.clone();
             types.and(&group.types);
-            all.or(&types);
+            shelf.keep_room(&mut types, &super::choose::sum(&group.overhead, requests));
+            types
+        };
+        let free = |group: &&DaemonGroup| ports::first_taken(wanted, &group.ports).is_none();
+        let mut groups = site.groups.iter().filter(|group| group.types.meets(mask)).filter(free);
+        let mut all = groups.next().map_or_else(|| Mask::empty(shelf.types.len()), of_group);
+        for group in groups {
+            all.or(&of_group(group));
         }
-        all.and(mask);
         all
     }
 
     /// The types of `mask` whose capacity the pool's limits still allow.
     pub(super) fn within_limits(&self, pool: usize, mask: &Mask) -> Mask {
         let site = &self.pools[pool];
-        let mut allowed = mask.clone();
+        let shelf = &self.algebra.shelves[site.shelf];
         if site.room.nodes.is_some_and(|nodes| nodes <= 0) {
-            return Mask::empty(self.algebra.shelves[site.shelf].types.len());
+            return Mask::empty(shelf.types.len());
         }
-        if site.room.resources.iter().all(Option::is_none) {
-            return allowed;
-        }
-        for at in mask.bits() {
-            let capacity = &self.algebra.shelves[site.shelf].types[at].capacity;
-            if site.room.resources.iter().zip(capacity).any(|(room, has)| room.is_some_and(|room| *has > room)) {
-                allowed.clear(at);
-            }
-        }
+        let mut allowed = mask.clone();
+        shelf.at_most(&mut allowed, &site.room.resources);
         allowed
     }
 
@@ -224,17 +217,16 @@ impl World<'_> {
 
     /// The largest capacity among the types of `mask`: what a NodeClaim that lists them may come to use of the limits.
     pub(super) fn largest(&self, pool: usize, mask: &Mask) -> Amounts {
-        let mut most = self.zero();
-        for at in mask.bits() {
-            for (most, has) in most.iter_mut().zip(&self.algebra.shelves[self.pools[pool].shelf].types[at].capacity) {
-                *most = (*most).max(*has);
-            }
-        }
-        most
+        self.algebra.shelves[self.pools[pool].shelf].most(mask)
     }
 }
 
 impl Room {
+    /// Whether any resource is limited.
+    pub(super) fn is_limited(&self) -> bool {
+        self.resources.iter().any(Option::is_some)
+    }
+
     pub(super) fn charge(&mut self, capacity: &[i64], nodes: i64) {
         for (room, has) in self.resources.iter_mut().zip(capacity) {
             if let Some(room) = room {

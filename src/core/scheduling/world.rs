@@ -19,9 +19,10 @@ use super::masks::Mask;
 use super::pools::PoolSite;
 use super::problem::Problem;
 use super::reason::Reason;
+use super::rooms::{Kind, Rooms};
 use super::shelf::{Amounts, Dimensions, Shelf};
 use super::tolerance::Tolerance;
-use super::topology::{CounterId, Counters, Filter, Targets, Topo};
+use super::topology::{CounterId, Counters, Filter, FilterId, Targets, Topo};
 
 /// A list of the catalog.
 pub(super) type List = Arc<Vec<Arc<InstanceType>>>;
@@ -39,6 +40,8 @@ pub(super) struct World<'p> {
     pub(super) unusable: Vec<Reason>,
     /// Nodes that exist and NodeClaims that are under way, in the order in which they are tried.
     pub(super) hosts: Vec<Host>,
+    /// What they have left.
+    pub(super) rooms: Rooms,
     pub(super) classes: Vec<Class>,
     /// Pods by creation and UID, so that the order of the input does not matter.
     pub(super) pods: Vec<Arc<Pod>>,
@@ -46,6 +49,8 @@ pub(super) struct World<'p> {
     pub(super) demand: Demand,
     /// Domains by key and filter: many classes ask for the same.
     known_domains: FxHashMap<(KeyId, Filter), Mask>,
+    /// Which nodes filters look at.
+    looks: FxHashMap<(FilterId, ProfileId, u32), bool>,
     /// What daemons take of nodes of one profile with the same taints.
     pub(super) daemons_on: FxHashMap<(ProfileId, u32), (Amounts, Vec<HostPort>)>,
 }
@@ -79,11 +84,13 @@ impl<'p> World<'p> {
             pools: Vec::new(),
             unusable,
             hosts: Vec::new(),
+            rooms: Rooms::default(),
             classes: Vec::new(),
             pods,
             class_of,
             demand: Demand::default(),
             known_domains: FxHashMap::default(),
+            looks: FxHashMap::default(),
             daemons_on: FxHashMap::default(),
         };
         for (pool, list) in ready {
@@ -92,6 +99,11 @@ impl<'p> World<'p> {
         }
         let batch: FxHashSet<PodUid> = world.pods.iter().map(|pod| pod.uid.clone()).collect();
         world.add_hosts(&batch);
+        world.rooms = Rooms::new(world.dimensions.0.len());
+        for host in &world.hosts {
+            let kind = Kind { taints: host.taints, profile: host.profile };
+            world.rooms.push(host.usable.then_some(kind), &host.free);
+        }
         world.charge_limits();
         let classes = shapes.iter().map(|shape| world.class(shape)).collect();
         world.classes = classes;
@@ -180,21 +192,29 @@ impl<'p> World<'p> {
     pub(super) fn count(&mut self, id: CounterId, host: u32, profile: ProfileId, taints: u32) {
         let counter = self.counters.get(id);
         let (topo, filter) = (counter.topo, counter.filter);
-        if let Some(filter) = filter {
-            let filter = self.counters.filter_of(filter).clone();
-            if !self.looks_at(&filter, profile, taints) {
-                return;
-            }
+        if filter.is_some_and(|filter| !self.looks_at_by(filter, profile, taints)) {
+            return;
         }
         match topo {
             Topo::Host => self.counters.get_mut(id).add_host(host),
             Topo::Key(key) => {
-                let domain = self.algebra.domain(profile, key).into_owned();
-                if let Some(value) = domain.bits.first().filter(|_| domain.is_settled()) {
+                let domain = self.algebra.domain(profile, key);
+                let value = domain.bits.first().filter(|_| domain.is_settled());
+                if let Some(value) = value {
                     self.counters.get_mut(id).add_value(value);
                 }
             }
         }
+    }
+
+    /// Whether a spread constraint with this filter looks at such a node; each question is answered once.
+    pub(super) fn looks_at_by(&mut self, filter: FilterId, profile: ProfileId, taints: u32) -> bool {
+        if let Some(known) = self.looks.get(&(filter, profile, taints)) {
+            return *known;
+        }
+        let answer = self.looks_at(&self.counters.filter_of(filter).clone(), profile, taints);
+        self.looks.insert((filter, profile, taints), answer);
+        answer
     }
 
     /// Whether a spread constraint with this filter looks at such a node.

@@ -160,7 +160,7 @@ fn check_types(claim: &PlannedClaim, place: &Arc<str>, verdicts: &Verdicts, foun
     if claim.instance_types.is_empty() {
         found.push(Violation::UnknownType { place: Arc::clone(place), instance_type: "".into() });
     }
-    for name in &claim.instance_types {
+    for name in claim.instance_types.iter() {
         let (place, instance_type) = (Arc::clone(place), name.clone());
         match verdicts.get(name) {
             None => found.push(Violation::UnknownType { place, instance_type }),
