@@ -6,6 +6,7 @@
 mod clusters;
 mod upstream;
 
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::process::Command;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::time::Instant;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use joiner::core::facts::{Catalog, Pod, Snapshot};
-use joiner::core::scheduling::{Exclusions, Plan, Problem, Settings, check, solve};
+use joiner::core::scheduling::{Exclusions, Ground, Plan, Problem, Settings, check, solve};
 
 /// A question with all that it borrows.
 struct Case {
@@ -22,11 +23,14 @@ struct Case {
     pods: Vec<Arc<Pod>>,
     settings: Settings,
     excluded: Exclusions,
+    /// What is kept between answers, where a name ends in `kept`.
+    ground: RefCell<Ground>,
 }
 
 impl Case {
     fn new((snapshot, catalog): (Snapshot, Catalog), pods: Vec<Arc<Pod>>) -> Self {
-        Self { snapshot, catalog, pods, settings: Settings::default(), excluded: Exclusions::default() }
+        let (settings, excluded) = (Settings::default(), Exclusions::default());
+        Self { snapshot, catalog, pods, settings, excluded, ground: RefCell::default() }
     }
 
     fn problem(&self) -> Problem<'_> {
@@ -36,7 +40,7 @@ impl Case {
 }
 
 /// All questions by name, smallest first.
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 22] = [
     "diverse/100",
     "diverse/1000",
     "diverse/5000",
@@ -54,6 +58,7 @@ const NAMES: [&str; 21] = [
     "openb/busiest-minute",
     "openb/burst",
     "cluster/1000-pending",
+    "cluster/1000-pending-kept",
     "cluster/removal",
     "cluster/removal-kept",
     "check/diverse/10000",
@@ -82,7 +87,9 @@ fn case(name: &str) -> Option<Case> {
             let (snapshot, catalog, pods) = clusters::recorded(part == "busiest-minute")?;
             Case::new((snapshot, catalog), pods)
         }
-        ["cluster", "1000-pending"] => Case::new(clusters::full_cluster(), clusters::newcomers(1_000)),
+        ["cluster", "1000-pending" | "1000-pending-kept"] => {
+            Case::new(clusters::full_cluster(), clusters::newcomers(1_000))
+        }
         ["cluster", ..] => {
             let (snapshot, catalog) = clusters::full_cluster();
             let node = "node-2500".into();
@@ -97,8 +104,8 @@ fn case(name: &str) -> Option<Case> {
 }
 
 /// What a benchmark of that name does, once.
-fn work(_name: &str, case: &Case) -> Plan {
-    solve(&case.problem())
+fn work(name: &str, case: &Case) -> Plan {
+    if name.ends_with("kept") { case.ground.borrow_mut().solve(&case.problem()) } else { solve(&case.problem()) }
 }
 
 /// Peak resident memory of this process, in MiB, as far as the system tells.
@@ -120,11 +127,11 @@ fn line(name: &str) {
     let mut plan = work(name, &case);
     let after = peak();
     let begin = Instant::now();
-    for _ in 0..7 {
+    for _ in 0..50 {
         let start = Instant::now();
         plan = black_box(work(name, &case));
         best = best.min(start.elapsed().as_secs_f64());
-        if begin.elapsed().as_secs_f64() > 5.0 {
+        if begin.elapsed().as_secs_f64() > 3.0 {
             break;
         }
     }
@@ -132,7 +139,7 @@ fn line(name: &str) {
     let verdict = violations.first().map_or_else(|| "accepted".to_owned(), |first| format!("REJECTED: {first:?}"));
     let placed = case.pods.len() - plan.refused.len();
     say(&format!(
-        "| {name} | {} | {:.2} | {placed} | {} | {:.4} | {:.0} | {after:.0} ({before:.0}) | {verdict} |",
+        "| {name} | {} | {:.2} | {placed} | {} | {:.5} | {:.0} | {after:.0} ({before:.0}) | {verdict} |",
         plan.claims.len(),
         plan.price,
         plan.refused.len(),

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::algebra::TermId;
-use super::choose::{Companions, Shortlists, best_buys, worth};
+use super::choose::{Companions, Shortlists, worth};
 use super::draft::Draft;
 use super::interner::KeyId;
 use super::shelf::{Amounts, subtract};
@@ -58,11 +58,10 @@ type Identity = (Amounts, TermId, u32, Option<(CounterId, u32)>, u32, Option<(Ke
 
 impl Demand {
     /// The demand, and the entry of each class. Classes that contradict themselves share one of no consequence.
-    pub(super) fn new(world: &World<'_>) -> (Self, Vec<usize>) {
+    pub(super) fn new(world: &World<'_>, best_buys: &[(Amounts, f64)]) -> (Self, Vec<usize>) {
         let mut index: FxHashMap<Identity, usize> = FxHashMap::default();
         let mut entries: Vec<Entry> = Vec::new();
         let mut of_class = Vec::with_capacity(world.classes.len());
-        let best_buys = best_buys(world);
         for class in &world.classes {
             let term = class.variants.last().map_or(TermId(u32::MAX), |bare| bare.term);
             let spreads = || class.variants.last().into_iter().flat_map(|bare| &bare.spreads).filter(|s| s.own > 0);
@@ -84,7 +83,7 @@ impl Demand {
                     term,
                     tolerations: class.tolerations,
                     cap,
-                    worth: worth(&best_buys, &class.requests),
+                    worth: worth(best_buys, &class.requests),
                     near,
                     parts,
                     waiting: 0,

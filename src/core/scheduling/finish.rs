@@ -190,14 +190,17 @@ fn requirements(world: &World<'_>, draft: &Draft, listed: &[usize]) -> Vec<Requi
     let offered = |sets: &[(KeyId, Domain)]| {
         sets.iter().all(|(key, domain)| profile.sets.iter().all(|(k, d)| k != key || d.meets(domain)))
     };
-    let mut capacity_types: Vec<Arc<str>> = listed
-        .iter()
-        .flat_map(|at| shelf.types[*at].offerings.iter().zip(&shelf.types[*at].fact.offerings))
-        .filter(|(offer, _)| offer.available && offered(&offer.sets))
-        .filter_map(|(_, fact)| fact.capacity_type().cloned())
-        .collect();
+    let mut capacity_types: Vec<Arc<str>> = Vec::new();
+    for at in listed {
+        let kind = &shelf.types[*at];
+        for (offer, fact) in kind.offerings.iter().zip(&kind.fact.offerings).filter(|(offer, _)| offer.available) {
+            let Some(capacity_type) = fact.capacity_type() else { continue };
+            if !capacity_types.contains(capacity_type) && offered(&offer.sets) {
+                capacity_types.push(Arc::clone(capacity_type));
+            }
+        }
+    }
     capacity_types.sort_unstable();
-    capacity_types.dedup();
     if !capacity_types.is_empty() {
         let one = Requirement::new(labels::CAPACITY_TYPE, Operator::In, capacity_types);
         all.insert(labels::CAPACITY_TYPE.into(), vec![Requirement { min_values: least(labels::CAPACITY_TYPE), ..one }]);

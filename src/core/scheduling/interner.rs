@@ -100,6 +100,18 @@ impl Key {
 }
 
 impl Universe {
+    /// A collector that knows all keys and no values.
+    pub(super) fn keys_only(&self) -> Collector {
+        Collector(self.keys.iter().map(|key| (Arc::clone(&key.name), BTreeSet::new())).collect())
+    }
+
+    /// Whether all that was collected is known.
+    pub(super) fn covers(&self, collected: &Collector) -> bool {
+        collected.0.iter().all(|(key, values)| {
+            self.find(key).is_some_and(|key| values.iter().all(|value| self.key(key).value(value).is_some()))
+        })
+    }
+
     pub(super) fn find(&self, key: &str) -> Option<KeyId> {
         self.index.get(labels::normalized(key)).copied()
     }

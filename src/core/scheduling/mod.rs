@@ -18,6 +18,8 @@ mod ports;
 
 mod topology;
 
+mod layout;
+mod mentions;
 mod problem;
 mod world;
 
@@ -41,6 +43,8 @@ mod demand;
 
 mod solve;
 
+mod ground;
+
 mod name;
 
 mod finish;
@@ -54,10 +58,10 @@ mod plan;
 mod reason;
 
 pub use checks::{Violation, check};
+pub use ground::{Ground, solve};
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
 pub use reason::Reason;
-pub use solve::solve;
 pub use zones::effective_zones;
 
 #[cfg(test)]

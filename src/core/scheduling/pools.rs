@@ -24,6 +24,7 @@ pub(super) struct DaemonGroup {
 }
 
 /// What a pool's limits leave within a pass.
+#[derive(Clone)]
 pub(super) struct Room {
     /// Per resource of the problem; nothing where there is no limit.
     pub(super) resources: Vec<Option<i64>>,
@@ -32,12 +33,13 @@ pub(super) struct Room {
 }
 
 /// A pool that nodes can be made from.
+#[derive(Clone)]
 pub(super) struct PoolSite {
     pub(super) fact: Arc<Pool>,
     pub(super) shelf: usize,
     pub(super) base: ProfileId,
     pub(super) taints: u32,
-    pub(super) groups: Vec<DaemonGroup>,
+    pub(super) groups: Arc<[DaemonGroup]>,
     pub(super) room: Room,
     pub(super) min_values: Vec<(KeyId, u32)>,
 }
@@ -103,7 +105,7 @@ impl World<'_> {
     }
 
     /// Instance types grouped by the daemons that they would carry.
-    fn daemon_groups(&mut self, base: ProfileId, taints: u32, shelf: usize) -> Vec<DaemonGroup> {
+    fn daemon_groups(&mut self, base: ProfileId, taints: u32, shelf: usize) -> Arc<[DaemonGroup]> {
         let count = self.algebra.shelves[shelf].types.len();
         let mut carried: Vec<Vec<usize>> = vec![Vec::new(); count];
         let daemons: Vec<_> = self.problem.snapshot.daemons.values().cloned().collect();
@@ -146,17 +148,6 @@ impl World<'_> {
             return self.algebra.term(&shape.node_selector, &[]).into_iter().collect();
         }
         shape.node_affinity.required.iter().filter_map(|t| self.algebra.term(&shape.node_selector, t).ok()).collect()
-    }
-
-    /// Takes what the pools' nodes and NodeClaims have from their limits.
-    pub(super) fn charge_limits(&mut self) {
-        for host in self.hosts.iter().filter(|host| host.usable) {
-            let Some(pool) = host.pool.as_ref().and_then(|p| self.pools.iter_mut().find(|site| site.fact.name == *p))
-            else {
-                continue;
-            };
-            pool.room.charge(&host.capacity, 1);
-        }
     }
 
     /// The types of `mask` that hold `requests` beside their daemons, without taking a daemon's host port.
@@ -234,6 +225,16 @@ impl Room {
             }
         }
         self.nodes = self.nodes.map(|n| n.saturating_sub(nodes));
+    }
+
+    /// Gives back what was charged for nodes.
+    pub(super) fn release(&mut self, capacity: &[i64], nodes: i64) {
+        for (room, has) in self.resources.iter_mut().zip(capacity) {
+            if let Some(room) = room {
+                *room = room.saturating_add(*has);
+            }
+        }
+        self.nodes = self.nodes.map(|n| n.saturating_add(nodes));
     }
 
     /// Charges less than before: the NodeClaim lost some of its larger types.

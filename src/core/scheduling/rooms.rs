@@ -58,6 +58,8 @@ pub(super) struct Rooms {
     pub(super) kinds: Vec<Kind>,
     index: FxHashMap<Kind, u32>,
     members: Vec<Marks>,
+    /// How many members each kind has.
+    sizes: Vec<u32>,
 }
 
 impl Rooms {
@@ -91,6 +93,23 @@ impl Rooms {
         }
     }
 
+    /// A candidate takes no pods any more.
+    pub(super) fn close(&mut self, at: usize) {
+        if let Some(old) = self.kind_of[at].take() {
+            self.leave(old, at);
+        }
+    }
+
+    fn leave(&mut self, kind: u32, at: usize) {
+        self.members[kind as usize].clear(at);
+        self.sizes[kind as usize] -= 1;
+    }
+
+    /// Kinds that have candidates.
+    pub(super) fn living(&self) -> impl Iterator<Item = Kind> {
+        self.kinds.iter().zip(&self.sizes).filter(|(_, size)| **size > 0).map(|(kind, _)| *kind)
+    }
+
     /// What is free on a candidate has changed.
     pub(super) fn set_free(&mut self, at: usize, free: &[i64]) {
         let own = at * self.width;
@@ -112,15 +131,17 @@ impl Rooms {
         let id = *self.index.entry(kind).or_insert_with(|| {
             self.kinds.push(kind);
             self.members.push(Marks::default());
+            self.sizes.push(0);
             number(self.kinds.len() - 1)
         });
         if self.kind_of[at] == Some(id) {
             return;
         }
         if let Some(old) = self.kind_of[at].replace(id) {
-            self.members[old as usize].clear(at);
+            self.leave(old, at);
         }
         self.members[id as usize].set(at);
+        self.sizes[id as usize] += 1;
     }
 
     /// Whether a candidate is of one of these kinds.

@@ -15,6 +15,7 @@ use super::masks::Mask;
 pub(super) type Amounts = SmallVec<[i64; 4]>;
 
 /// The resources that the problem speaks of, in order of name.
+#[derive(Default)]
 pub(super) struct Dimensions(pub(super) Vec<ResourceName>);
 
 impl Dimensions {

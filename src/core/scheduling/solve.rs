@@ -1,10 +1,8 @@
-//! The entry: pods in the order of placement, each on what exists, on what is planned, or on something new.
+//! A solve: pods in the order of placement, each on what exists, on what is planned, or on something new.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-
-use crate::core::ids::{ClaimName, NodeName};
 
 use super::classes::{Class, Variant};
 use super::cursor::Cursors;
@@ -12,20 +10,10 @@ use super::draft::Draft;
 use super::interner::number;
 use super::place::Wants;
 use super::plan::{PlacedOn, Plan, Refusal};
-use super::problem::Problem;
 use super::reason::Reason;
 use super::rooms::{Kind, Rooms};
 use super::shelf::{add, subtract};
 use super::world::World;
-
-/// Finds a place for every pod, or says why there is none.
-///
-/// The same problem gives the same plan, whatever the order of its pods.
-pub fn solve(problem: &Problem<'_>) -> Plan {
-    let mut run = Run::new(World::new(problem));
-    let left = run.place_all();
-    run.finish(&left)
-}
 
 /// A solve under way.
 pub(super) struct Run<'p> {
@@ -43,7 +31,7 @@ pub(super) struct Run<'p> {
 }
 
 impl<'p> Run<'p> {
-    fn new(world: World<'p>) -> Self {
+    pub(super) fn new(world: World<'p>) -> Self {
         Self {
             on_hosts: vec![Vec::new(); world.hosts.len()],
             failed: vec![None; world.classes.len()],
@@ -60,7 +48,7 @@ impl<'p> Run<'p> {
     }
 
     /// Places pods until a whole round changes nothing; returns those that are left.
-    fn place_all(&mut self) -> Vec<usize> {
+    pub(super) fn place_all(&mut self) -> Vec<usize> {
         let mut waiting = super::order::order(&self.world);
         waiting = self.return_planned(waiting);
         loop {
@@ -74,19 +62,16 @@ impl<'p> Run<'p> {
 
     /// Pods that were promised a node or a NodeClaim go back there before anybody else comes.
     fn return_planned(&mut self, waiting: Vec<usize>) -> Vec<usize> {
-        let mut by_node: FxHashMap<NodeName, usize> = FxHashMap::default();
-        let mut by_claim: FxHashMap<ClaimName, usize> = FxHashMap::default();
-        for (at, host) in self.world.hosts.iter().enumerate().filter(|(_, host)| host.usable) {
-            by_node.extend(host.node.iter().map(|name| (name.clone(), at)));
-            by_claim.extend(host.claim.iter().map(|name| (name.clone(), at)));
-        }
+        let layout = Arc::clone(&self.world.layout);
+        let (by_node, by_claim) = (&layout.by_node, &layout.by_claim);
         waiting
             .into_iter()
             .filter(|pod| {
                 let fact = &self.world.pods[*pod];
                 let claim = self.world.problem.snapshot.planned.get(&fact.uid).and_then(|name| by_claim.get(name));
                 let node = fact.nominated.as_ref().filter(|_| fact.node.is_none()).and_then(|name| by_node.get(name));
-                claim.or(node).copied().is_none_or(|host| !self.place_at(*pod, host))
+                let host = claim.or(node).map(|at| *at as usize).filter(|at| self.world.hosts[*at].usable);
+                host.is_none_or(|host| !self.place_at(*pod, host))
             })
             .collect()
     }
@@ -200,7 +185,7 @@ impl<'p> Run<'p> {
     }
 
     pub(super) fn put_on_host(&mut self, pod: usize, at: usize, class: &Class) {
-        let host = &mut self.world.hosts[at];
+        let host = Arc::make_mut(&mut self.world.hosts[at]);
         subtract(&mut host.free, &class.requests);
         host.ports.extend(class.shape.host_ports.iter().cloned());
         let (profile, taints) = (host.profile, host.taints);
@@ -250,20 +235,24 @@ impl<'p> Run<'p> {
 
     fn record(&mut self, class: &Class, host: u32, profile: super::algebra::ProfileId, taints: u32) {
         for id in &class.touches {
-            self.world.count(*id, host, profile, taints);
+            self.world.count(*id, host, profile, taints, 1);
         }
         self.placements += 1;
     }
 
     /// The plan, and reasons for the pods that are left.
-    fn finish(mut self, left: &[usize]) -> Plan {
+    pub(super) fn finish(&mut self, left: &[usize]) -> Plan {
         let mut plan = Plan::default();
         let mut refused: Vec<(usize, Vec<Reason>)> = Vec::new();
         let mut reasons: FxHashMap<u32, Vec<Reason>> = FxHashMap::default();
         for pod in left {
             let class = self.world.class_of[*pod];
-            let why = reasons.entry(class).or_insert_with(|| self.with_class(*pod, Self::explain));
-            refused.push((*pod, why.clone()));
+            let why = match reasons.get(&class) {
+                Some(known) => known.clone(),
+                None => self.with_class(*pod, Self::explain),
+            };
+            reasons.insert(class, why.clone());
+            refused.push((*pod, why));
         }
         for (at, pods) in self.on_hosts.iter().enumerate().filter(|(_, pods)| !pods.is_empty()) {
             let host = &self.world.hosts[at];
