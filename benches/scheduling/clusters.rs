@@ -18,7 +18,7 @@ const ZONES: [&str; 4] = ["zone-a", "zone-b", "zone-c", "zone-d"];
 
 /// 1,724 instance types with 13,792 offerings, as many as AWS has in one region: families of 2, 4 and 8 GiB per core in several
 /// generations and sizes, on demand and as spot.
-pub fn aws_size() -> Vec<Arc<InstanceType>> {
+pub(crate) fn aws_size() -> Vec<Arc<InstanceType>> {
     let sizes = [1, 2, 4, 8, 16, 32, 48, 64, 96];
     (0..1_724)
         .map(|at: usize| {
@@ -28,7 +28,7 @@ pub fn aws_size() -> Vec<Arc<InstanceType>> {
             let generation = i64::try_from(family / 3).expect("few families");
             let name = format!("f{family:03}.{cores}");
             let memory = (per_core * cores) << 30;
-            let arch = if family % 4 == 0 { "arm64" } else { "amd64" };
+            let arch = if family.is_multiple_of(4) { "arm64" } else { "amd64" };
             let base = cores as f64 * (0.02 + 0.006 * per_core as f64) * (1.0 + 0.004 * generation as f64);
             let offerings = ["on-demand", "spot"]
                 .into_iter()
@@ -84,14 +84,14 @@ fn deployment(which: usize, draws: &mut Draws) -> PodShape {
 }
 
 /// `count` pods in 200 Deployments.
-pub fn deployments(count: usize) -> Vec<Arc<Pod>> {
+pub(crate) fn deployments(count: usize) -> Vec<Arc<Pod>> {
     let mut draws = Draws(7);
     let shapes: Vec<Arc<PodShape>> = (0..200).map(|which| Arc::new(deployment(which, &mut draws))).collect();
     (0..count).map(|at| pod(at, Arc::clone(&shapes[at * 7 % 200]))).collect()
 }
 
 /// `count` pods of which no two ask for the same.
-pub fn distinct(count: usize) -> Vec<Arc<Pod>> {
+pub(crate) fn distinct(count: usize) -> Vec<Arc<Pod>> {
     let mut draws = Draws(9);
     (0..count)
         .map(|at| {
@@ -106,7 +106,7 @@ pub fn distinct(count: usize) -> Vec<Arc<Pod>> {
 }
 
 /// 5,000 nodes with 100,000 running pods of 200 Deployments, on types of the AWS-size catalogue.
-pub fn full_cluster() -> (Snapshot, Catalog) {
+pub(crate) fn full_cluster() -> (Snapshot, Catalog) {
     let types = aws_size();
     let (mut snapshot, catalog) = empty_cluster(types.clone());
     let pods = deployments(100_000);
@@ -162,12 +162,12 @@ pub fn full_cluster() -> (Snapshot, Catalog) {
 }
 
 /// The pods that run on a node of the full cluster.
-pub fn running_on(snapshot: &Snapshot, node: &NodeName) -> Vec<Arc<Pod>> {
+pub(crate) fn running_on(snapshot: &Snapshot, node: &NodeName) -> Vec<Arc<Pod>> {
     snapshot.pods_on(node).cloned().collect()
 }
 
 /// Pods that have just come to the full cluster.
-pub fn newcomers(count: usize) -> Vec<Arc<Pod>> {
+pub(crate) fn newcomers(count: usize) -> Vec<Arc<Pod>> {
     let renamed = |old: &Arc<Pod>| {
         let mut own = (**old).clone();
         own.uid = PodUid::from(format!("new-{}", own.uid));
@@ -219,7 +219,7 @@ fn pods_of(traced: &[&Traced]) -> Vec<Arc<Pod>> {
 }
 
 /// The recorded pods that were alive in the busiest minute, or all of them in one burst, GPUs included. Nothing when the trace is absent.
-pub fn recorded(busiest_minute: bool) -> Option<(Snapshot, Catalog, Vec<Arc<Pod>>)> {
+pub(crate) fn recorded(busiest_minute: bool) -> Option<(Snapshot, Catalog, Vec<Arc<Pod>>)> {
     let traced = trace()?;
     let types = read_file(&shared_data("karpenter/aws_gpu_instance_types.json")).ok()?;
     let (snapshot, catalog) = empty_cluster(types.into_iter().map(Arc::new).collect());

@@ -10,11 +10,11 @@ use std::cell::RefCell;
 use std::hint::black_box;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Instant;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use joiner::core::facts::{Catalog, Pod, Snapshot};
 use joiner::core::scheduling::{Exclusions, Ground, Plan, Problem, Settings, check, solve};
+use tokio::time::Instant;
 
 /// A question with all that it borrows.
 struct Case {

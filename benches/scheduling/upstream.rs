@@ -14,11 +14,11 @@ use joiner::core::requirements::{Operator, Requirement};
 use joiner::core::resources::Resources;
 
 /// A fixed sequence of draws; upstream's own generator is Go's, so the draws differ and the distribution is the same.
-pub struct Draws(pub u64);
+pub(crate) struct Draws(pub(crate) u64);
 
 impl Draws {
     /// A number below `n`.
-    pub fn below(&mut self, n: u64) -> usize {
+    pub(crate) fn below(&mut self, n: u64) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -31,7 +31,7 @@ impl Draws {
     }
 
     /// CPU and memory of a pod.
-    pub fn requests(&mut self) -> Resources {
+    pub(crate) fn requests(&mut self) -> Resources {
         let cpu = [100, 250, 500, 1000, 1500][self.below(5)];
         let memory: i64 = [100, 256, 512, 1024, 2048, 4096][self.below(6)];
         Resources::new().with("cpu", cpu).with("memory", (memory << 20) * 1000)
@@ -39,12 +39,12 @@ impl Draws {
 }
 
 /// A requirement of one of some values.
-pub fn one(key: &str, values: &[&str]) -> Requirement {
+pub(crate) fn one(key: &str, values: &[&str]) -> Requirement {
     Requirement::new(key, Operator::In, values.iter().copied())
 }
 
 /// Upstream's fake instance types: n cores and 2n GiB.
-pub fn instance_types(count: i64) -> Vec<Arc<InstanceType>> {
+pub(crate) fn instance_types(count: i64) -> Vec<Arc<InstanceType>> {
     let zones = ["test-zone-1", "test-zone-2", "test-zone-3"];
     let kind = |n: i64| {
         let name = format!("fake-it-{}", n - 1);
@@ -84,7 +84,7 @@ pub fn instance_types(count: i64) -> Vec<Arc<InstanceType>> {
 }
 
 /// A cluster with nothing but one NodePool that may use these instance types.
-pub fn empty_cluster(types: Vec<Arc<InstanceType>>) -> (Snapshot, Catalog) {
+pub(crate) fn empty_cluster(types: Vec<Arc<InstanceType>>) -> (Snapshot, Catalog) {
     let mut template = Labels::new();
     template.insert("testing/cluster".into(), "unspecified".into());
     let pool = Pool {
@@ -132,12 +132,12 @@ pub fn empty_cluster(types: Vec<Arc<InstanceType>>) -> (Snapshot, Catalog) {
 }
 
 /// Pods with this label.
-pub fn selector(key: &str, value: &str) -> Selector {
+pub(crate) fn selector(key: &str, value: &str) -> Selector {
     Selector { labels: [(Arc::from(key), Arc::from(value))].into(), expressions: Vec::new() }
 }
 
 /// A required spread constraint of skew one.
-pub fn spread(key: &str, value: &str) -> TopologySpread {
+pub(crate) fn spread(key: &str, value: &str) -> TopologySpread {
     TopologySpread {
         key: key.into(),
         max_skew: 1,
@@ -150,7 +150,7 @@ pub fn spread(key: &str, value: &str) -> TopologySpread {
 }
 
 /// An affinity term.
-pub fn term(key: &str, label: &str, value: &str) -> AffinityTerm {
+pub(crate) fn term(key: &str, label: &str, value: &str) -> AffinityTerm {
     AffinityTerm {
         key: key.into(),
         selector: Some(selector(label, value)),
@@ -160,7 +160,7 @@ pub fn term(key: &str, label: &str, value: &str) -> AffinityTerm {
 }
 
 /// A fifth each of plain pods, zone spread, host spread, zone affinity and host anti-affinity; the rest plain.
-pub fn diverse(count: usize) -> Vec<Arc<Pod>> {
+pub(crate) fn diverse(count: usize) -> Vec<Arc<Pod>> {
     let mut draws = Draws(42);
     let part = count / 5;
     let shape = |at: usize, draws: &mut Draws| {
@@ -189,7 +189,7 @@ pub fn diverse(count: usize) -> Vec<Arc<Pod>> {
 }
 
 /// Equal shapes are shared, as the watch shares them.
-pub fn shared(known: &mut BTreeSet<Arc<PodShape>>, shape: PodShape) -> Arc<PodShape> {
+pub(crate) fn shared(known: &mut BTreeSet<Arc<PodShape>>, shape: PodShape) -> Arc<PodShape> {
     let shape = Arc::new(shape);
     known.get(&shape).cloned().unwrap_or_else(|| {
         known.insert(Arc::clone(&shape));
@@ -198,7 +198,7 @@ pub fn shared(known: &mut BTreeSet<Arc<PodShape>>, shape: PodShape) -> Arc<PodSh
 }
 
 /// A pending pod; its UID says nothing of its age.
-pub fn pod(at: usize, shape: Arc<PodShape>) -> Arc<Pod> {
+pub(crate) fn pod(at: usize, shape: Arc<PodShape>) -> Arc<Pod> {
     let second = i64::try_from(at).expect("few pods");
     let draw = Draws(second.unsigned_abs()).below(1 << 32);
     Arc::new(Pod {
@@ -220,13 +220,13 @@ pub fn pod(at: usize, shape: Arc<PodShape>) -> Arc<Pod> {
 }
 
 /// `count` equal pods.
-pub fn equal(count: usize) -> Vec<Arc<Pod>> {
+pub(crate) fn equal(count: usize) -> Vec<Arc<Pod>> {
     let shape = Arc::new(PodShape::plain(Resources::new().with("cpu", 500).with("memory", (512 << 20) * 1000)));
     (0..count).map(|at| pod(at, Arc::clone(&shape))).collect()
 }
 
 /// Pods that would rather be in the first zone, away from each other's zone, and away from each other's node.
-pub fn preferring(count: usize) -> Vec<Arc<Pod>> {
+pub(crate) fn preferring(count: usize) -> Vec<Arc<Pod>> {
     let mut shape = PodShape::plain(Resources::new().with("cpu", 100).with("memory", (4096 << 20) * 1000));
     shape.labels.insert("app".into(), "nginx".into());
     shape.node_affinity.preferred.push(Weighted { weight: 1, term: vec![one(labels::ZONE, &["test-zone-1"])] });

@@ -30,6 +30,9 @@ use super::world::{Asked, List, World};
 /// A memo that has grown by so many entries is thrown away: it remembers labels of clusters that are no more.
 const TOO_MUCH: usize = 200_000;
 
+/// So many shapes of pods that are gone are remembered at most.
+const SPARE: usize = 10_000;
+
 /// Finds a place for every pod, or says why there is none.
 ///
 /// The same problem gives the same plan, whatever the order of its pods. Whoever asks often keeps a [`Ground`].
@@ -66,6 +69,17 @@ impl Ground {
     }
 }
 
+/// What tells shapes apart that are held: pods share them.
+fn address(shape: &Arc<PodShape>) -> usize {
+    Arc::as_ptr(shape).addr()
+}
+
+/// Whether nothing has changed of a pool that nodes of it or plans for it depend on.
+fn same_pool((a, list): &(Arc<Pool>, List), (b, other): &(Arc<Pool>, List)) -> bool {
+    Arc::ptr_eq(list, other)
+        && (Arc::ptr_eq(a, b) || a.name == b.name && a.template == b.template && a.limits == b.limits)
+}
+
 /// A host and what it was compiled from.
 struct Stand {
     node: Option<Arc<Node>>,
@@ -79,8 +93,8 @@ struct Stock {
     label_keys: Vec<&'static str>,
     /// The whole catalog.
     lists: Vec<(PoolName, List)>,
-    /// Shapes whose labels and resources are known. Holding them keeps their addresses their own.
-    shapes: FxHashMap<*const PodShape, Arc<PodShape>>,
+    /// Shapes whose labels and resources are known, by address. Holding them keeps their addresses their own.
+    shapes: FxHashMap<usize, Arc<PodShape>>,
     /// Pools before anything is charged to their limits.
     pools: Vec<PoolSite>,
     /// Pools that are ready, whether or not they turned out to be usable.
@@ -112,9 +126,9 @@ impl Stock {
 impl Kept {
     /// Compiles everything.
     fn new(problem: &Problem<'_>, ready: &[(Arc<Pool>, List)], asked: &[Arc<PodShape>]) -> Self {
-        let mut shapes: FxHashMap<*const PodShape, Arc<PodShape>> = FxHashMap::default();
+        let mut shapes: FxHashMap<usize, Arc<PodShape>> = FxHashMap::default();
         for shape in problem.snapshot.pods.values().map(|pod| &pod.shape).chain(asked) {
-            shapes.entry(Arc::as_ptr(shape)).or_insert_with(|| Arc::clone(shape));
+            shapes.entry(address(shape)).or_insert_with(|| Arc::clone(shape));
         }
         let open = problem.open_keys();
         let universe = collect(problem, shapes.values(), ready, &open).finish(|key| open.contains(key));
@@ -155,17 +169,14 @@ impl Kept {
         let same_list = |(name, list): &(PoolName, List)| {
             problem.catalog.pools.get(name).is_some_and(|other| Arc::ptr_eq(list, other))
         };
-        let same_pool = |((a, list), (b, other)): (&(Arc<Pool>, List), &(Arc<Pool>, List))| {
-            Arc::ptr_eq(list, other)
-                && (Arc::ptr_eq(a, b) || a.name == b.name && a.template == b.template && a.limits == b.limits)
-        };
         if stock.label_keys != problem.label_keys
             || stock.lists.len() != problem.catalog.pools.len()
             || !stock.lists.iter().all(same_list)
             || stock.ready.len() != ready.len()
-            || !stock.ready.iter().zip(ready).all(same_pool)
+            || !stock.ready.iter().zip(ready).all(|(old, new)| same_pool(old, new))
             || !(stock.snapshot.daemons.ptr_eq(&new.daemons) || stock.snapshot.daemons == new.daemons)
             || self.algebra.size() > TOO_MUCH
+            || stock.shapes.len() > new.pods.len() + asked.len() + SPARE
         {
             return None;
         }
@@ -190,7 +201,7 @@ impl Kept {
             }
         }
         for shape in shapes {
-            if stock.shapes.contains_key(&Arc::as_ptr(shape)) {
+            if stock.shapes.contains_key(&address(shape)) {
                 continue;
             }
             let mut mentioned = Collector::default();
@@ -199,7 +210,7 @@ impl Kept {
             if !counted || !self.algebra.universe.covers(&mentioned) {
                 return None;
             }
-            stock.shapes.insert(Arc::as_ptr(shape), Arc::clone(shape));
+            stock.shapes.insert(address(shape), Arc::clone(shape));
         }
         let old = &stock.snapshot;
         let same = old.nodes.ptr_eq(&new.nodes) && old.claims.ptr_eq(&new.claims) && old.nodes_of.ptr_eq(&new.nodes_of);
