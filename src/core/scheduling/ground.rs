@@ -15,14 +15,14 @@ use crate::core::ids::{ClaimName, NodeName, PoolName};
 use super::algebra::{Algebra, ProfileId};
 use super::choose::best_buys;
 use super::existing::Host;
-use super::interner::Collector;
+use super::interner::{Collector, KeyId, Rest};
 use super::layout::Layout;
 use super::mentions::{collect, collect_claim, collect_labels, collect_shape, dimensions, usable_pools};
 use super::plan::Plan;
 use super::pools::PoolSite;
 use super::problem::Problem;
 use super::reason::Reason;
-use super::shelf::{Amounts, Dimensions, Shelf};
+use super::shelf::{Amounts, Dimensions, Sets, Shelf};
 use super::solve::Run;
 use super::tolerance::Tolerance;
 use super::world::{Asked, List, World};
@@ -80,6 +80,23 @@ fn same_pool((a, list): &(Arc<Pool>, List), (b, other): &(Arc<Pool>, List)) -> b
         && (Arc::ptr_eq(a, b) || a.name == b.name && a.template == b.template && a.limits == b.limits)
 }
 
+/// Whether the value of some label is taken from what happens to be mentioned: a custom label that a pool leaves open, or a well-known one
+/// of which no instance type says anything.
+fn is_open_ended(world: &World<'_>) -> bool {
+    let universe = &world.algebra.universe;
+    let carried = |key: KeyId| {
+        world.algebra.shelves.iter().all(|shelf| {
+            let has = |sets: &Sets| sets.iter().any(|(known, _)| *known == key);
+            shelf.types.iter().any(|kind| has(&kind.sets) || kind.offerings.iter().any(|offer| has(&offer.sets)))
+        })
+    };
+    let open = |site: &PoolSite| {
+        let sets = &world.algebra.profile(site.base).sets;
+        sets.iter().any(|(key, domain)| !universe.key(*key).open && domain.rest != Rest::Nothing)
+    };
+    world.pools.iter().any(open) || universe.ids().any(|key| universe.key(key).open && !carried(key))
+}
+
 /// A host and what it was compiled from.
 struct Stand {
     node: Option<Arc<Node>>,
@@ -102,6 +119,11 @@ struct Stock {
     /// Why some of those are not.
     unusable: Vec<Reason>,
     best_buys: Arc<[(Amounts, f64)]>,
+    /// Whether some label is left so open that its value is the first of those that anybody mentions. Then nothing may be remembered that
+    /// nobody mentions any more.
+    open_ended: bool,
+    /// Whether shapes are known of pods that were only asked about.
+    strangers: bool,
     nodes: FxHashMap<NodeName, Stand>,
     claims: FxHashMap<ClaimName, Stand>,
 }
@@ -127,7 +149,11 @@ impl Kept {
     /// Compiles everything.
     fn new(problem: &Problem<'_>, ready: &[(Arc<Pool>, List)], asked: &[Arc<PodShape>]) -> Self {
         let mut shapes: FxHashMap<usize, Arc<PodShape>> = FxHashMap::default();
-        for shape in problem.snapshot.pods.values().map(|pod| &pod.shape).chain(asked) {
+        for shape in problem.snapshot.pods.values().map(|pod| &pod.shape) {
+            shapes.entry(address(shape)).or_insert_with(|| Arc::clone(shape));
+        }
+        let strangers = asked.iter().any(|shape| !shapes.contains_key(&address(shape)));
+        for shape in asked {
             shapes.entry(address(shape)).or_insert_with(|| Arc::clone(shape));
         }
         let open = problem.open_keys();
@@ -152,6 +178,8 @@ impl Kept {
             shapes,
             ready: ready.to_vec(),
             best_buys: best_buys(&world).into(),
+            open_ended: is_open_ended(&world),
+            strangers,
             pools: std::mem::take(&mut world.pools),
             unusable: std::mem::take(&mut world.unusable),
             nodes: FxHashMap::default(),
@@ -186,6 +214,11 @@ impl Kept {
             }
         }
         stock.ready = ready.to_vec();
+        let old = &stock.snapshot;
+        let same = old.nodes.ptr_eq(&new.nodes) && old.claims.ptr_eq(&new.claims) && old.nodes_of.ptr_eq(&new.nodes_of);
+        if stock.open_ended && (stock.strangers || !same || !old.pods.ptr_eq(&new.pods)) {
+            return None;
+        }
         let mut touched: FxHashSet<NodeName> = FxHashSet::default();
         let mut shapes: Vec<&Arc<PodShape>> = asked.iter().collect();
         if !stock.snapshot.pods.ptr_eq(&new.pods) {
@@ -211,9 +244,9 @@ impl Kept {
                 return None;
             }
             stock.shapes.insert(address(shape), Arc::clone(shape));
+            // Whether it is of the cluster does not matter here: a second look costs one more compilation at most.
+            stock.strangers = true;
         }
-        let old = &stock.snapshot;
-        let same = old.nodes.ptr_eq(&new.nodes) && old.claims.ptr_eq(&new.claims) && old.nodes_of.ptr_eq(&new.nodes_of);
         if same && touched.is_empty() {
             stock.snapshot = new.clone();
             return Some(self);

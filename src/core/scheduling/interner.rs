@@ -105,6 +105,11 @@ impl Universe {
         Collector(self.keys.iter().map(|key| (Arc::clone(&key.name), BTreeSet::new())).collect())
     }
 
+    /// All keys.
+    pub(super) fn ids(&self) -> impl Iterator<Item = KeyId> {
+        (0..number(self.keys.len())).map(KeyId)
+    }
+
     /// Whether all that was collected is known.
     pub(super) fn covers(&self, collected: &Collector) -> bool {
         collected.0.iter().all(|(key, values)| {

@@ -10,6 +10,7 @@ use super::laws::{any_scene, any_shape, told};
 use crate::core::facts::{PodPhase, PodShape};
 use crate::core::ids::NodeName;
 use crate::core::labels::{CAPACITY_TYPE, ZONE};
+use crate::core::requirements::{Operator, Requirement};
 
 /// Something that happens between two questions.
 #[derive(Clone)]
@@ -106,9 +107,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_kept_ground_answers_as_a_new_one(scene in any_scene(), steps in prop::collection::vec(any_step(), 1..12)) {
+    fn a_kept_ground_answers_as_a_new_one(
+        scene in any_scene(),
+        steps in prop::collection::vec(any_step(), 1..12),
+        open in any::<bool>(),
+    ) {
         let mut ground = Ground::default();
         let mut scene = scene;
+        if open {
+            // Its nodes get the first rack that anybody mentions.
+            let mut third = pool("anywhere");
+            third.weight = 9;
+            third.template.requirements.push(Requirement::new("example.com/rack", Operator::Exists, [""; 0]));
+            scene = scene.with_pool(third, types());
+        }
         prop_assert_eq!(told(&ground.solve(&scene.problem())), told(&solve(&scene.problem())));
         for (at, step) in steps.into_iter().enumerate() {
             scene = happen(scene, at, step);
