@@ -90,11 +90,15 @@ fn is_open_ended(world: &World<'_>) -> bool {
             shelf.types.iter().any(|kind| has(&kind.sets) || kind.offerings.iter().any(|offer| has(&offer.sets)))
         })
     };
-    let open = |site: &PoolSite| {
-        let sets = &world.algebra.profile(site.base).sets;
-        sets.iter().any(|(key, domain)| !universe.key(*key).open && domain.rest != Rest::Nothing)
+    let sets = |site: &PoolSite| &world.algebra.profile(site.base).sets;
+    let settled = |site: &PoolSite, key: KeyId| {
+        sets(site).iter().any(|(known, domain)| *known == key && domain.rest == Rest::Nothing)
     };
-    world.pools.iter().any(open) || universe.ids().any(|key| universe.key(key).open && !carried(key))
+    world.pools.iter().any(|site| {
+        let custom = |key: &KeyId| sets(site).iter().any(|(known, _)| known == key) && !universe.key(*key).open;
+        let common = |key: &KeyId| universe.key(*key).open && !carried(*key);
+        universe.ids().any(|key| (custom(&key) || common(&key)) && !settled(site, key))
+    })
 }
 
 /// A host and what it was compiled from.
