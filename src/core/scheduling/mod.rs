@@ -2,7 +2,9 @@
 //!
 //! [`solve()`] reads a [`Problem`] and returns a [`Plan`]. In between, labels become small numbers (`interner`), instance types become bits
 //! and thresholds (`shelf`), what candidates may still become is a shared profile (`algebra`), pods of one shape are one class
-//! (`classes`), and topology counts are kept, not recounted (`topology`).
+//! (`classes`), topology counts are kept, not recounted (`topology`), and candidates are found by the room that they have (`rooms`).
+//!
+//! What is compiled outlives the question in a [`Ground`], so that the next question costs what it changes.
 
 mod masks;
 

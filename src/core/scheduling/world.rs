@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::core::facts::{AffinityTerm, HostPort, InstanceType, Owner, Pod, PodShape};
+use crate::core::ids::NodeName;
 
 use super::algebra::{Algebra, ProfileId, Source};
 use super::classes::{Class, group};
@@ -150,7 +151,10 @@ impl<'p> World<'p> {
             let Some(seen) = self.problem.snapshot.pods.get(&pod.uid).filter(|seen| seen.is_active_on_node()) else {
                 continue;
             };
-            let Some(at) = seen.node.as_ref().and_then(|name| self.layout.by_node.get(name)) else { continue };
+            let bound =
+                |name: &&NodeName| self.problem.snapshot.bound.get(*name).is_some_and(|there| there.contains(&pod.uid));
+            let node = seen.node.as_ref().filter(bound);
+            let Some(at) = node.and_then(|name| self.layout.by_node.get(name)) else { continue };
             let gone = left.entry((Arc::as_ptr(&seen.shape), *at)).or_default();
             gone.active += 1;
             gone.staying += u32::from(seen.deleting.is_none());
@@ -223,10 +227,10 @@ impl<'p> World<'p> {
                 let less = left.get(&(Arc::as_ptr(&kind.shape), *host)).copied().unwrap_or_default();
                 let (profile, taints) = (layout.hosts[*host as usize].profile, layout.hosts[*host as usize].taints);
                 for id in &counted {
-                    self.count(*id, *host, profile, taints, many.staying - less.staying);
+                    self.count(*id, *host, profile, taints, many.staying.saturating_sub(less.staying));
                 }
                 for id in owned {
-                    self.count(*id, *host, profile, taints, many.active - less.active);
+                    self.count(*id, *host, profile, taints, many.active.saturating_sub(less.active));
                 }
             }
         }

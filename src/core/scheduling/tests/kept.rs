@@ -134,14 +134,14 @@ proptest! {
 #[test]
 fn a_value_that_nobody_mentions_any_more_is_forgotten() {
     let mut open = pool("anywhere");
-    open.template.requirements.push(Requirement::new("example.com/rack", Operator::Exists, [""; 0]));
+    open.template.requirements.push(Requirement::new("example.com/rack", Operator::Gt, ["4"]));
     let mut picky = shape(500, 512);
-    picky.node_selector = labels(&[("example.com/rack", "r1")]);
+    picky.node_selector = labels(&[("example.com/rack", "10")]);
     let scene = Scene::default().with_pool(open, types());
     let (first, second) = (pods("picky", 1, &picky), pods("plain", 1, &shape(500, 512)));
     let mut ground = Ground::default();
     let plan = ground.solve(&Problem { pods: &first, ..scene.problem() });
-    assert_eq!(plan.claims[0].draft.labels.get("example.com/rack").map(|rack| &**rack), Some("r1"));
+    assert_eq!(plan.claims[0].draft.labels.get("example.com/rack").map(|rack| &**rack), Some("10"));
     let problem = Problem { pods: &second, ..scene.problem() };
     assert_eq!(told(&ground.solve(&problem)), told(&solve(&problem)));
 }
