@@ -35,7 +35,9 @@ proptest! {
             all[at] = (n, free);
         }
         let mut marks = Marks::default();
-        gone.iter().for_each(|at| marks.set(*at));
+        for at in &gone {
+            marks.set(*at);
+        }
         for (from, need, without) in asked {
             let kinds: Vec<u32> = (0..3).filter(|n| *n != without).collect();
             let found = rooms.next(from, Some(&need), &kinds, [&marks, &Marks::default()]);
