@@ -192,7 +192,7 @@ fn main() {
         ["--table", part] => table(part),
         _ => {
             let mut criterion = Criterion::default().configure_from_args();
-            table("");
+            table(arguments.iter().find(|argument| !argument.starts_with('-')).map_or("", String::as_str));
             measure(&mut criterion);
             criterion.final_summary();
         }
