@@ -3,6 +3,7 @@
 mod build;
 
 mod basics;
+mod kept;
 mod laws;
 mod price;
 mod topology;
