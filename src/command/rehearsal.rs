@@ -15,10 +15,8 @@ use crate::clouds::simulated::Conduct;
 use crate::cluster::convert::ShapeStore;
 use crate::config::{Settings, Trace, TraceFormat};
 use crate::core::facts::InstanceType;
-use crate::sim::{
-    Act, Latency, Object, Pace, Priorities, Rhythm, Scenario, Seed, Step, World, WorldConfig, read_object, read_openb,
-    read_scenario,
-};
+use crate::manifests::{Object, Priorities, read_object};
+use crate::sim::{Act, Latency, Pace, Rhythm, Scenario, Seed, Step, World, WorldConfig, read_openb, read_scenario};
 
 use super::live;
 
