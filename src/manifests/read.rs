@@ -13,8 +13,8 @@ use crate::api::classes::kwok::KwokNodeClass;
 use crate::api::validation::CloudLabels;
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::cluster::convert::{
-    ClassKind, ShapeStore, Unreadable, go_duration, read_claim, read_class, read_daemon, read_namespace, read_node, read_pod,
-    read_pool,
+    ClassKind, ShapeStore, Unreadable, go_duration, read_claim, read_class, read_daemon, read_namespace, read_node,
+    read_pod, read_pool,
 };
 use crate::core::facts::{Condition, PodShape, Status};
 use crate::core::ids::ObjectKey;
@@ -91,7 +91,6 @@ impl Reader<'_> {
                 let claim = read_claim(self.value).map_err(|error| wrong(&error))?;
                 self.note(claim.broken.as_ref().map(|broken| &*broken.problem));
                 Ok(Object::Claim(Box::new(claim)))
-            }
             }
             "Node" => Ok(Object::Node(Box::new(read_node(self.value).map_err(|error| wrong(&error))?))),
             "DaemonSet" => {
@@ -196,7 +195,8 @@ impl Reader<'_> {
     /// Whether a Job makes no more pods.
     fn is_over(&self) -> bool {
         let conditions = self.value["status"]["conditions"].as_array().into_iter().flatten();
-        let ended = |c: &Value| matches!(c["type"].as_str(), Some("Complete" | "Failed")) && c["status"] == json!("True");
+        let ended =
+            |c: &Value| matches!(c["type"].as_str(), Some("Complete" | "Failed")) && c["status"] == json!("True");
         self.value["spec"]["suspend"] == json!(true) || conditions.into_iter().any(ended)
     }
 

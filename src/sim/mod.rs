@@ -39,7 +39,7 @@ mod world;
 
 pub mod outcome;
 
-mod figures;
+pub mod figures;
 
 pub mod progress;
 pub mod report;

@@ -46,14 +46,16 @@ mod explain;
 
 mod zones;
 
+mod bound;
 mod checks;
 mod plan;
 mod reason;
 
+pub use bound::lower_bound;
 pub use checks::{Violation, check};
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
-pub use reason::Reason;
+pub use reason::{Reason, amount_text};
 pub use solve::solve;
 pub use zones::effective_zones;
 

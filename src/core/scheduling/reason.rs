@@ -171,6 +171,11 @@ impl Reason {
     }
 }
 
+/// An amount of a resource as people write it, with its name.
+pub fn amount_text(name: &ResourceName, milli: i64) -> String {
+    format!("{} {name}", Amount(name, milli))
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
