@@ -12,11 +12,12 @@ use crate::cluster::convert::ShapeStore;
 use crate::config::{self, Output, Subject};
 use crate::core::facts::{Fold, Snapshot};
 use crate::core::scheduling;
-use crate::manifests::{Source, gather};
+use crate::manifests::{Object, Placed, Priorities, Source, gather, read_object};
 use crate::plan::{self, Answer, Input};
+use crate::sim::Act;
 
 use super::stopwatch::Stopwatch;
-use super::{live, rehearsal};
+use super::{live, load, rehearsal};
 
 /// How long a cluster may take to list everything.
 const LISTED_WITHIN: Duration = Duration::from_mins(2);
@@ -74,7 +75,7 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
 
 fn input(plan: &config::Plan) -> Result<(Input, bool)> {
     let types = rehearsal::instance_types(&plan.settings)?;
-    if plan.files.is_empty() {
+    if plan.files.is_empty() && plan.trace.is_none() && plan.pods.is_none() {
         return Ok((plan::from_snapshot(look(plan)?, types), true));
     }
     let sources: Vec<Source> = plan.files.iter().cloned().map(Source::from).collect();
@@ -82,12 +83,35 @@ fn input(plan: &config::Plan) -> Result<(Input, bool)> {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map(|_| text)
     };
-    let gathered = gather(&sources, &mut stdin, &ShapeStore::new());
+    let shapes = ShapeStore::new();
+    let mut gathered = gather(&sources, &mut stdin, &shapes);
     for trouble in &gathered.troubles {
         tell(&trouble.to_string());
     }
+    let more = made(plan, &shapes)?;
+    let is_pool = |placed: &Placed| matches!(placed.found.object, Object::Pool(_));
+    if !more.is_empty() && !gathered.objects.iter().any(is_pool) {
+        gathered.add(rehearsal::default_pool()?);
+    }
+    gathered.add(more);
     let understood = !gathered.objects.is_empty() || gathered.troubles.is_empty();
     Ok((plan::from_manifests(gathered, types), understood))
+}
+
+/// The pods that are planned for besides those in files.
+fn made(plan: &config::Plan, shapes: &ShapeStore) -> Result<Vec<Object>> {
+    let mut objects = Vec::new();
+    if let Some(trace) = &plan.trace {
+        for step in rehearsal::trace(trace, shapes)?.steps {
+            if let Act::Apply(applied) = step.act {
+                objects.extend(applied);
+            }
+        }
+    }
+    for manifest in load::mixed(plan.pods.unwrap_or(0)) {
+        objects.extend(read_object(&manifest, shapes, &Priorities::new())?);
+    }
+    Ok(objects)
 }
 
 /// One look at the cluster of the kubeconfig: everything is listed once, nothing is written.

@@ -119,6 +119,14 @@ pub(super) struct Input {
     #[arg(short, long = "filename", value_name = "FILE", num_args = 1.., help_heading = PLAN)]
     pub(super) filename: Vec<PathBuf>,
 
+    /// Plan also for all pods of a recorded day at once: its format (`openb`) and its file
+    #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE.csv"], help_heading = PLAN)]
+    pub(super) trace: Option<Vec<String>>,
+
+    /// Plan also for so many mixed pods
+    #[arg(long, value_name = "N", help_heading = PLAN)]
+    pub(super) pods: Option<usize>,
+
     /// How to print the answer
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table, help_heading = PLAN)]
     pub(super) output: Output,

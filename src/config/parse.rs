@@ -70,11 +70,11 @@ pub fn parse(args: impl IntoIterator<Item = String>, env: impl Fn(&str) -> Optio
         Sub::Simulate(flags) => simulate(*flags, warnings),
         Sub::Plan(flags) => {
             let PlanFlags { input, report } = *flags;
-            Ok(Command::Plan(Box::new(plan(input, report, warnings))))
+            Ok(Command::Plan(Box::new(plan(input, report, warnings)?)))
         }
         Sub::Explain(flags) => {
             let ExplainFlags { subject, name, namespace, from, input } = *flags;
-            let plan = plan(input, None, warnings);
+            let plan = plan(input, None, warnings)?;
             Ok(Command::Explain(Box::new(Explain { plan, subject, name, namespace, from })))
         }
         Sub::Crds => Ok(Command::Crds),
@@ -201,14 +201,7 @@ fn run(flags: RunFlags, warnings: Vec<String>) -> Result<Command, String> {
 
 fn simulate(flags: SimulateFlags, warnings: Vec<String>) -> Result<Command, String> {
     let SimulateFlags { settings, scenario, trace, seed, report, output, progress, until } = flags;
-    let trace = match trace.as_deref() {
-        Some([format, file]) => Some(Trace {
-            format: TraceFormat::from_str(format, false)
-                .map_err(|_| format!("--trace has the format {format:?}; openb is accepted"))?,
-            file: PathBuf::from(file),
-        }),
-        _ => None,
-    };
+    let trace = recorded(trace.as_deref())?;
     if scenario.is_none() && trace.is_none() {
         return Err("nothing to simulate; name a SCENARIO.yaml, or a trace with --trace openb FILE.csv".to_owned());
     }
@@ -216,9 +209,18 @@ fn simulate(flags: SimulateFlags, warnings: Vec<String>) -> Result<Command, Stri
     Ok(Command::Simulate(Box::new(Simulate { settings, scenario, trace, seed, report, output, progress, until })))
 }
 
-fn plan(input: Input, report: Option<PathBuf>, warnings: Vec<String>) -> Plan {
-    let Input { filename, output, settings } = input;
-    Plan { settings: validated(settings, warnings), files: filename, output, report }
+/// The value of `--trace`.
+fn recorded(written: Option<&[String]>) -> Result<Option<Trace>, String> {
+    let Some([format, file]) = written else { return Ok(None) };
+    let format = TraceFormat::from_str(format, false)
+        .map_err(|_| format!("--trace has the format {format:?}; openb is accepted"))?;
+    Ok(Some(Trace { format, file: PathBuf::from(file) }))
+}
+
+fn plan(input: Input, report: Option<PathBuf>, warnings: Vec<String>) -> Result<Plan, String> {
+    let Input { filename, trace, pods, output, settings } = input;
+    let trace = recorded(trace.as_deref())?;
+    Ok(Plan { settings: validated(settings, warnings), files: filename, trace, pods, output, report })
 }
 
 /// Flags as settings; combinations without effect become warnings.

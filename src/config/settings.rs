@@ -97,6 +97,10 @@ pub struct Plan {
     pub settings: Settings,
     /// Files and directories with manifests, `-` for standard input; none means the cluster of the kubeconfig.
     pub files: Vec<PathBuf>,
+    /// A recorded day, all pods of which are planned at once.
+    pub trace: Option<Trace>,
+    /// So many mixed pods.
+    pub pods: Option<usize>,
     /// How to print the plan.
     pub output: Output,
     /// Where to write the page.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::documents::documents;
-use super::object::{Found, Priorities};
+use super::object::{Found, Object, Priorities};
 use super::read::examine;
 use crate::cluster::convert::ShapeStore;
 
@@ -72,6 +72,17 @@ pub struct Gathered {
     pub objects: Vec<Placed>,
     /// What is wrong, by file and document.
     pub troubles: Vec<Trouble>,
+}
+
+impl Gathered {
+    /// Adds objects that stand in no file.
+    pub fn add(&mut self, objects: Vec<Object>) {
+        self.objects.extend(objects.into_iter().map(|object| Placed {
+            file: "".into(),
+            document: 0,
+            found: Found { object, owners: Vec::new(), gates: Vec::new(), problems: Vec::new() },
+        }));
+    }
 }
 
 /// A manifest that is not read yet.

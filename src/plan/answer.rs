@@ -30,7 +30,7 @@ pub struct Answer {
 pub fn answer(input: Input, settings: &Settings, took: impl FnOnce() -> f64) -> Answer {
     let mut problem = Problem::new(&input.snapshot, &input.catalog, &input.pods, settings);
     problem.label_keys = &KWOK_LABEL_KEYS;
-    let plan = scheduling::solve(&problem);
+    let plan = scheduling::improved(&problem, scheduling::solve(&problem));
     let seconds = took();
     let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
     let lower_bound = scheduling::lower_bound(&problem, &plan);

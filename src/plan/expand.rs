@@ -78,6 +78,9 @@ impl<'a> Family<'a> {
         if self.parents.contains_key(&workload.key) && workload.kind == WorkloadKind::ReplicaSet {
             return Vec::new();
         }
+        if workload.kind == WorkloadKind::Pod {
+            return vec![pending(workload.key.clone(), workload)];
+        }
         let owner = Owned { kind: workload.kind.as_str().to_owned(), name: workload.key.name.to_string() };
         let there = self.living.get(&(Arc::clone(&workload.key.namespace), owner)).copied().unwrap_or(0);
         let wanted = match workload.kind {

@@ -32,8 +32,22 @@ pub struct Explanation {
     pub verdict: String,
     /// What led to it, most helpful first.
     pub reasons: Vec<String>,
+    /// The same as typed facts, where the solver gave them.
+    pub facts: Vec<Ground>,
     /// What there was to choose from, and what each choice would have meant.
     pub choices: Vec<Choice>,
+}
+
+/// A fact that kept a pod from being placed.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ground {
+    /// Its kind, such as `Taint` or `Limit`.
+    pub kind: &'static str,
+    /// The NodePool that it is about.
+    pub node_pool: Option<String>,
+    /// The sentence.
+    pub says: String,
 }
 
 /// Something that could have been chosen.
@@ -75,7 +89,13 @@ pub fn pod(answer: &Answer, namespace: Option<&str>, name: &str) -> Result<Expla
     };
     if let Some((key, why)) = answer.input.set_aside.iter().find(|(key, _)| is_meant(key)) {
         let (subject, verdict) = (format!("pod {key}"), "is not planned".to_owned());
-        return Ok(Explanation { subject, verdict, reasons: vec![why.clone()], choices: Vec::new() });
+        return Ok(Explanation {
+            subject,
+            verdict,
+            reasons: vec![why.clone()],
+            facts: Vec::new(),
+            choices: Vec::new(),
+        });
     }
     let found: Vec<&Arc<Pod>> = answer.input.pods.iter().filter(|pod| is_meant(&pod.key)).collect();
     let pod = match &found[..] {
@@ -89,7 +109,14 @@ pub fn pod(answer: &Answer, namespace: Option<&str>, name: &str) -> Result<Expla
         }
     };
     let (verdict, reasons) = verdict(answer, pod);
-    Ok(Explanation { subject: format!("pod {}", pod.key), verdict, reasons, choices: pools_for(answer, pod) })
+    let refusal = answer.plan.refused.iter().find(|refusal| refusal.pod == pod.uid);
+    let facts = refusal.into_iter().flat_map(|refusal| &refusal.reasons).map(|reason| Ground {
+        kind: reason.kind(),
+        node_pool: reason.pool().map(ToString::to_string),
+        says: reason.to_string(),
+    });
+    let (facts, choices) = (facts.collect(), pools_for(answer, pod));
+    Ok(Explanation { subject: format!("pod {}", pod.key), verdict, reasons, facts, choices })
 }
 
 fn unknown_pod(answer: &Answer, name: &str, is_meant: &dyn Fn(&crate::core::ids::ObjectKey) -> bool) -> Unknown {
@@ -185,7 +212,7 @@ pub fn nodeclaim(answer: &Answer, name: &str) -> Result<Explanation, Unknown> {
         price: price(kind, claim),
         outcome: format!("holds them; {} full", fullest(&draft.requests, &kind.allocatable())),
     }));
-    Ok(Explanation { subject: format!("NodeClaim {name}"), verdict, reasons, choices })
+    Ok(Explanation { subject: format!("NodeClaim {name}"), verdict, reasons, facts: Vec::new(), choices })
 }
 
 fn why_pool(answer: &Answer, claim: &PlannedClaim) -> String {

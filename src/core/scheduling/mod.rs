@@ -45,14 +45,18 @@ mod finish;
 mod explain;
 
 mod zones;
+mod facts;
 
 mod bound;
+mod improve;
+
 mod checks;
 mod plan;
 mod reason;
 
 pub use bound::lower_bound;
 pub use checks::{Violation, check};
+pub use improve::improved;
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
 pub use reason::{Reason, amount_text};

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::core::ids::{ClaimName, NodeName};
 
+use super::choose::Promises;
 use super::classes::{Class, Variant};
 use super::draft::Draft;
 use super::interner::number;
@@ -13,7 +14,7 @@ use super::place::{Refused, Wants};
 use super::plan::{PlacedOn, Plan, Refusal};
 use super::problem::Problem;
 use super::reason::Reason;
-use super::shelf::{add, subtract};
+use super::shelf::{Amounts, add, subtract};
 use super::world::World;
 
 /// Finds a place for every pod, or says why there is none.
@@ -21,7 +22,8 @@ use super::world::World;
 /// The same problem gives the same plan, whatever the order of its pods.
 pub fn solve(problem: &Problem<'_>) -> Plan {
     let mut run = Run::new(World::new(problem));
-    let left = run.place_all();
+    let waiting = run.in_order();
+    let left = run.place_all(waiting);
     run.finish(&left)
 }
 
@@ -47,7 +49,7 @@ pub(super) struct Run<'p> {
 }
 
 impl<'p> Run<'p> {
-    fn new(world: World<'p>) -> Self {
+    pub(super) fn new(world: World<'p>) -> Self {
         Self {
             on_hosts: vec![Vec::new(); world.hosts.len()],
             failed: vec![None; world.classes.len()],
@@ -62,10 +64,14 @@ impl<'p> Run<'p> {
         number(self.world.hosts.len() + draft)
     }
 
+    /// All pods in the order of placement.
+    pub(super) fn in_order(&self) -> Vec<usize> {
+        super::order::order(&self.world)
+    }
+
     /// Places pods until a whole round changes nothing; returns those that are left.
-    fn place_all(&mut self) -> Vec<usize> {
-        let mut waiting = super::order::order(&self.world);
-        waiting = self.return_planned(waiting);
+    pub(super) fn place_all(&mut self, waiting: Vec<usize>) -> Vec<usize> {
+        let mut waiting = self.return_planned(waiting);
         loop {
             let before = self.placements;
             waiting.retain(|pod| !self.place(*pod));
@@ -108,7 +114,7 @@ impl<'p> Run<'p> {
     }
 
     /// Lends the class out while the run changes.
-    fn with_class<T>(&mut self, pod: usize, work: impl FnOnce(&mut Self, &Class) -> T) -> T {
+    pub(super) fn with_class<T>(&mut self, pod: usize, work: impl FnOnce(&mut Self, &Class) -> T) -> T {
         let at = self.world.class_of[pod] as usize;
         let classes = std::mem::take(&mut self.world.classes);
         let answer = work(self, &classes[at]);
@@ -145,7 +151,7 @@ impl<'p> Run<'p> {
             || self.as_promised(pod, class, variant, &wants)
             || self.on_draft(pod, class, variant, &wants, &mut cursor.drafts);
         self.cursors.insert((which, at), cursor);
-        placed || self.on_new(pod, class, variant, &wants) || self.beyond(pod, class, variant, &wants)
+        placed || self.on_new(pod, class, variant, &wants, None) || self.beyond(pod, class, variant, &wants)
     }
 
     fn on_host(&mut self, pod: usize, class: &Class, variant: &Variant, wants: &Wants, hosts: &mut Vec<u32>) -> bool {
@@ -224,8 +230,15 @@ impl<'p> Run<'p> {
         false
     }
 
-    /// Opens a node from the first pool that allows it.
-    fn on_new(&mut self, pod: usize, class: &Class, variant: &Variant, wants: &Wants) -> bool {
+    /// Opens a node from the first pool that allows it: for pods that need this much room together, or as large as is good value.
+    pub(super) fn on_new(
+        &mut self,
+        pod: usize,
+        class: &Class,
+        variant: &Variant,
+        wants: &Wants,
+        meant: Option<&Amounts>,
+    ) -> bool {
         let host = self.host_of_draft(self.drafts.len());
         if self.host_allows(class, variant, host).is_err() {
             return false;
@@ -247,7 +260,10 @@ impl<'p> Run<'p> {
                 continue;
             }
             let Some((profile, types)) = self.settle(pool, joined, &types, class, wants) else { continue };
-            let (aim, promises) = self.world.aim(pool, profile, &types, class.demand);
+            let (aim, promises) = match meant {
+                Some(room) => (room.clone(), Promises::new()),
+                None => self.world.aim(pool, profile, &types, class.demand),
+            };
             let mut reserved = self.world.zero();
             for (entry, many) in &promises {
                 for (total, need) in reserved.iter_mut().zip(&self.world.demand.entries[*entry].requests) {
@@ -286,7 +302,7 @@ impl<'p> Run<'p> {
         self.world.demand.placed(class.demand, None, &mut self.drafts);
     }
 
-    fn put_on_draft(
+    pub(super) fn put_on_draft(
         &mut self,
         pod: usize,
         at: usize,
@@ -319,7 +335,7 @@ impl<'p> Run<'p> {
     }
 
     /// The plan, and reasons for the pods that are left.
-    fn finish(mut self, left: &[usize]) -> Plan {
+    pub(super) fn finish(mut self, left: &[usize]) -> Plan {
         let mut plan = Plan::default();
         let mut refused: Vec<(usize, Vec<Reason>)> = Vec::new();
         let mut reasons: FxHashMap<u32, Vec<Reason>> = FxHashMap::default();

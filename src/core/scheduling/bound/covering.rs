@@ -97,6 +97,15 @@ impl Covering {
         (worth.iter().map(|worth| worth.max(0.0)).collect(), saved.iter().map(|saved| (-saved).max(0.0)).collect())
     }
 
+    /// The fillings in the cheapest mix, and how many nodes there are of each.
+    pub(super) fn mix(&self) -> Vec<(f64, Vec<(usize, f64)>)> {
+        let columns = self.basis.iter().zip(&self.level).filter_map(|(place, level)| match place {
+            Place::Column(at) => Some((*level, self.columns[*at].cells.clone())),
+            Place::Slack(_) => None,
+        });
+        columns.filter(|(level, _)| *level > ZERO).collect()
+    }
+
     /// Solves it with the columns that it has.
     pub(super) fn solve(&mut self) {
         for _ in 0..EXCHANGES * self.basis.len().max(10) {

@@ -2,7 +2,7 @@
 
 use super::covering::Covering;
 use super::knapsack::{Filling, branched, cut, rounded};
-use super::relax::{Bin, Relaxed, WHOLE, Want, relax};
+use super::relax::{Bin, Relaxed, WHOLE, Want, relax, to_buy};
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::problem::Problem;
 use crate::core::scheduling::world::World;
@@ -30,14 +30,35 @@ pub fn lower_bound(problem: &Problem<'_>, plan: &Plan) -> f64 {
     of(&relaxed)
 }
 
+/// The cheapest mix of fillings, fractions of nodes counted.
+pub(in crate::core::scheduling) struct Mix {
+    /// How many nodes with how many pods of each want.
+    pub(in crate::core::scheduling) fillings: Vec<(f64, Vec<(usize, f64)>)>,
+    /// What a pod of each want is worth.
+    pub(in crate::core::scheduling) worth: Vec<f64>,
+    /// The classes of each want.
+    pub(in crate::core::scheduling) classes: Vec<Vec<usize>>,
+}
+
+/// The cheapest mix of new nodes for so many pods of each class; nothing when there are no pods, or too many kinds of them.
+pub(in crate::core::scheduling) fn mix(world: &mut World<'_>, counts: &[u32]) -> Option<Mix> {
+    let (relaxed, classes) = to_buy(world, counts);
+    if relaxed.wants.is_empty() || relaxed.wants.len() > WHOLE {
+        return None;
+    }
+    let (program, ..) = sought(&relaxed, true);
+    let (worth, _) = program.worth();
+    Some(Mix { fillings: program.mix(), worth, classes })
+}
+
 /// The bound of a covering problem.
 pub(super) fn of(relaxed: &Relaxed) -> f64 {
-    let bound = if relaxed.wants.len() > WHOLE { of_many(relaxed) } else { sought(relaxed, true).0 };
+    let bound = if relaxed.wants.len() > WHOLE { of_many(relaxed) } else { sought(relaxed, true).1 };
     if bound.is_finite() { (bound * (1.0 - SAFETY)).max(0.0) } else { 0.0 }
 }
 
-/// The best bound found, and what a unit of each resource of each bin (the free ones last) was worth in it.
-fn sought(relaxed: &Relaxed, whole: bool) -> (f64, Vec<Vec<f64>>) {
+/// The program, the best bound found, and what a unit of each resource of each bin (the free ones last) was worth in it.
+fn sought(relaxed: &Relaxed, whole: bool) -> (Covering, f64, Vec<Vec<f64>>) {
     let wants = &relaxed.wants;
     let mut program = Covering::new(relaxed);
     let (mut best, mut prices) = (0.0_f64, Vec::new());
@@ -78,7 +99,7 @@ fn sought(relaxed: &Relaxed, whole: bool) -> (f64, Vec<Vec<f64>>) {
             break;
         }
     }
-    (best, prices)
+    (program, best, prices)
 }
 
 /// What is certain whatever the worth of the pods: scaled down until no bin can hold more than it costs, all pods together are a bound,
@@ -95,7 +116,7 @@ fn certain(relaxed: &Relaxed, worth: &[f64], fillings: &[Filling], free: &[Filli
 /// in each bin, and a pod is worth the least that it would pay for room in any bin that it may go to.
 fn of_many(relaxed: &Relaxed) -> f64 {
     let few = spokesmen(relaxed);
-    let (_, prices) = sought(&few, false);
+    let (_, _, prices) = sought(&few, false);
     if prices.is_empty() {
         return 0.0;
     }

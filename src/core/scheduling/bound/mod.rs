@@ -13,3 +13,4 @@ mod lower;
 mod relax;
 
 pub use lower::lower_bound;
+pub(super) use lower::{Mix, mix};

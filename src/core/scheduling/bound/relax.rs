@@ -62,6 +62,8 @@ struct Raw {
     count: u32,
     /// For pods that keep apart from their like: of how many classes they are. So many fit on one node.
     apart: Option<u32>,
+    /// The classes.
+    classes: Vec<usize>,
 }
 
 /// A kind of node before it is scaled.
@@ -73,24 +75,40 @@ struct Candidate {
 
 /// Relaxes the problem of placing the pods that a plan places.
 pub(super) fn relax(world: &mut World<'_>, plan: &Plan) -> Relaxed {
-    let (kinds, raws) = wants(world, plan);
+    let refused: FxHashSet<&PodUid> = plan.refused.iter().map(|refusal| &refusal.pod).collect();
+    let mut counts = vec![0_u32; world.classes.len()];
+    for (pod, class) in world.pods.iter().zip(&world.class_of) {
+        counts[*class as usize] += u32::from(!refused.contains(&pod.uid));
+    }
+    let (kinds, raws) = wants(world, &counts);
     let kinds: Vec<Kind> = kinds.into_iter().map(|identity| kind(world, identity)).collect();
     let candidates = candidates(world, &kinds);
     let hosts = hosts(world, &kinds, &raws);
     scaled(&raws, &candidates, &hosts)
 }
 
-fn wants(world: &World<'_>, plan: &Plan) -> (Vec<Identity>, Vec<Raw>) {
-    let refused: FxHashSet<&PodUid> = plan.refused.iter().map(|refusal| &refusal.pod).collect();
-    let mut counts = vec![0_u32; world.classes.len()];
-    for (pod, class) in world.pods.iter().zip(&world.class_of) {
-        counts[*class as usize] += u32::from(!refused.contains(&pod.uid));
+/// Relaxes the problem of buying new nodes for so many pods of each class, each from the first pool that takes such pods; also says which
+/// classes stand behind each want.
+pub(super) fn to_buy(world: &mut World<'_>, counts: &[u32]) -> (Relaxed, Vec<Vec<usize>>) {
+    let (kinds, raws) = wants(world, counts);
+    let mut kinds: Vec<Kind> = kinds.into_iter().map(|identity| kind(world, identity)).collect();
+    for kind in &mut kinds {
+        let first = kind.prices.iter().position(|prices| prices.iter().any(|price| price.is_finite()));
+        for (_, prices) in kind.prices.iter_mut().enumerate().filter(|(pool, _)| Some(*pool) != first) {
+            prices.fill(f64::INFINITY);
+        }
     }
+    let candidates = candidates(world, &kinds);
+    let relaxed = scaled(&raws, &candidates, &[]);
+    (relaxed, raws.into_iter().map(|raw| raw.classes).collect())
+}
+
+fn wants(world: &World<'_>, counts: &[u32]) -> (Vec<Identity>, Vec<Raw>) {
     let mut kinds: Vec<Identity> = Vec::new();
     let mut kind_of: FxHashMap<Identity, usize> = FxHashMap::default();
     let mut raws: Vec<Raw> = Vec::new();
     let mut known: FxHashMap<(usize, Amounts, bool), usize> = FxHashMap::default();
-    for (class, count) in world.classes.iter().zip(counts).filter(|(_, count)| *count > 0) {
+    for (number, (class, count)) in world.classes.iter().zip(counts).enumerate().filter(|(_, (_, count))| **count > 0) {
         let mut variants: Vec<_> = class.variants.iter().map(|v| (v.term, v.ignore_soft_taints)).collect();
         variants.dedup();
         let identity = (variants, class.tolerations);
@@ -101,10 +119,11 @@ fn wants(world: &World<'_>, plan: &Plan) -> (Vec<Identity>, Vec<Raw>) {
         let apart = keeps_apart(class);
         let want = *known.entry((kind, class.requests.clone(), apart)).or_insert_with(|| {
             let apart = apart.then_some(0);
-            raws.push(Raw { kind, requests: class.requests.clone(), count: 0, apart });
+            raws.push(Raw { kind, requests: class.requests.clone(), count: 0, apart, classes: Vec::new() });
             raws.len() - 1
         });
         raws[want].count += count;
+        raws[want].classes.push(number);
         raws[want].apart = raws[want].apart.map(|classes| classes + 1);
     }
     (kinds, raws)
