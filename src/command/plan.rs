@@ -38,9 +38,6 @@ pub fn plan(plan: &config::Plan) -> Result<bool> {
 
 /// Says why.
 pub fn explain(explain: &config::Explain) -> Result<()> {
-    if let Some(url) = &explain.from {
-        bail!("{url}: cannot be asked yet");
-    }
     let (answer, _) = answer(&explain.plan)?;
     let explanation = match explain.subject {
         Subject::Pod => plan::pod(&answer, explain.namespace.as_deref(), &explain.name)?,

@@ -159,10 +159,6 @@ pub(super) struct ExplainFlags {
     #[arg(short, long, value_name = "NAMESPACE", help_heading = EXPLAIN)]
     pub(super) namespace: Option<String>,
 
-    /// Ask a running joiner, whose metrics port this is, what it decided, such as `http://localhost:8080`. Default: plan anew
-    #[arg(long, value_name = "URL", conflicts_with = "filename", help_heading = EXPLAIN)]
-    pub(super) from: Option<String>,
-
     #[command(flatten)]
     pub(super) input: Input,
 }

@@ -118,8 +118,6 @@ pub struct Explain {
     pub name: String,
     /// Namespace of the pod, if told.
     pub namespace: Option<String>,
-    /// The running joiner to ask instead.
-    pub from: Option<String>,
 }
 
 /// What can be explained.

@@ -34,6 +34,8 @@ mod place;
 
 mod choose;
 
+mod modest;
+
 mod demand;
 
 mod solve;

@@ -264,6 +264,7 @@ impl<'p> Run<'p> {
                 Some(room) => (room.clone(), Promises::new()),
                 None => self.world.aim(pool, profile, &types, class.demand),
             };
+            let types = self.world.modest(pool, profile, types, &aim);
             let mut reserved = self.world.zero();
             for (entry, many) in &promises {
                 for (total, need) in reserved.iter_mut().zip(&self.world.demand.entries[*entry].requests) {

@@ -1,5 +1,7 @@
 //! The most that a node can hold, counted in what its pods are worth: from above by linear programming, exactly by branching.
 
+use smallvec::SmallVec;
+
 use super::relax::{Bin, Want};
 
 /// Below this a number counts as zero.
@@ -197,42 +199,47 @@ fn take(amounts: &mut [f64], room: &mut [f64], want: usize, many: f64, need: &[f
     room.iter_mut().zip(need).for_each(|(room, need)| *room -= many * need);
 }
 
-/// Looks for a filling with whole pods that is worth more than the bin costs. `at_most` of the answer holds for all fillings, as far
-/// as `patience` (in branches) reached; its amounts are empty when none was found.
-pub(super) fn branched(bin: &Bin, wants: &[Want], worth: &[f64], cut: &Filling, patience: usize) -> Filling {
+/// The best filling with whole pods that is found within `patience` branches, `start` being one that is known. `at_most` of the answer
+/// holds for all fillings, whether they were looked at or not.
+pub(super) fn branched(
+    bin: &Bin,
+    wants: &[Want],
+    worth: &[f64],
+    cut: &Filling,
+    start: Vec<(usize, f64)>,
+    patience: usize,
+) -> Filling {
+    let known: f64 = start.iter().map(|(want, many)| worth[*want] * many).sum();
+    if known >= cut.at_most * (1.0 - ZERO) {
+        return Filling { at_most: cut.at_most, prices: cut.prices.clone(), amounts: start };
+    }
     let mut items = items(bin, wants, worth, true);
     let gain = |item: &Item<'_>| item.worth - dot(item.need, &cut.prices);
     items.sort_by(|a, b| gain(b).total_cmp(&gain(a)).then_with(|| b.worth.total_cmp(&a.worth)));
-    let gains: Vec<f64> = items.iter().map(gain).collect();
     let mut rest = vec![0.0; items.len() + 1];
     for at in (0..items.len()).rev() {
-        rest[at] = rest[at + 1] + gains[at].max(0.0) * items[at].most;
+        rest[at] = rest[at + 1] + gain(&items[at]).max(0.0) * items[at].most;
     }
     let mut search = Search {
         items: &items,
         prices: &cut.prices,
         rest,
-        least: bin.price * (1.0 + ZERO),
+        least: known,
         patience,
-        at_most: bin.price * (1.0 + ZERO),
+        at_most: known,
         chosen: vec![0.0; items.len()],
-        best: Vec::new(),
+        best: None,
     };
-    search.go(0, 0.0, bin.room.clone());
-    Filling {
-        at_most: search.at_most.min(cut.at_most),
-        prices: cut.prices.clone(),
-        amounts: search
-            .best
-            .iter()
-            .enumerate()
-            .filter(|(_, n)| **n > 0.0)
-            .map(|(at, n)| (items[at].want, *n))
-            .collect(),
-    }
+    search.go(0, 0.0, &bin.room);
+    let at_most = search.at_most.min(cut.at_most);
+    let named = |best: Vec<f64>| {
+        best.iter().enumerate().filter(|(_, many)| **many > 0.0).map(|(at, many)| (items[at].want, *many)).collect()
+    };
+    let amounts = search.best.take().map_or(start, named);
+    Filling { at_most, prices: cut.prices.clone(), amounts }
 }
 
-/// A search in depth for a filling that is worth more than `least`.
+/// A search in depth for fillings that are worth more than the best so far, `least`.
 struct Search<'a> {
     items: &'a [Item<'a>],
     prices: &'a [f64],
@@ -243,19 +250,20 @@ struct Search<'a> {
     /// What no filling exceeds, those that were not looked at included.
     at_most: f64,
     chosen: Vec<f64>,
-    best: Vec<f64>,
+    best: Option<Vec<f64>>,
 }
 
 impl Search<'_> {
-    fn go(&mut self, at: usize, value: f64, room: Vec<f64>) {
+    fn go(&mut self, at: usize, value: f64, room: &[f64]) {
         if value > self.least {
             self.least = value;
             self.at_most = self.at_most.max(value);
-            self.best.clone_from(&self.chosen);
+            self.best = Some(self.chosen.clone());
         }
         let Some(item) = self.items.get(at) else { return };
-        let reach = value + dot(&room, self.prices) + self.rest[at];
-        if reach <= self.least {
+        let reach = value + dot(room, self.prices) + self.rest[at];
+        if reach <= self.least * (1.0 + ZERO) {
+            self.at_most = self.at_most.max(reach.min(self.least * (1.0 + ZERO)));
             return;
         }
         if self.patience == 0 {
@@ -263,13 +271,14 @@ impl Search<'_> {
             return;
         }
         self.patience -= 1;
-        let needed = item.need.iter().zip(&room).filter(|(need, _)| **need > 0.0);
+        let needed = item.need.iter().zip(room).filter(|(need, _)| **need > 0.0);
         let most = needed.map(|(need, room)| (room / need + ZERO).floor()).fold(item.most, f64::min).max(0.0);
         let mut many = most;
         loop {
-            let left = room.iter().zip(item.need).map(|(room, need)| (room - many * need).max(0.0)).collect();
+            let left: SmallVec<[f64; 6]> =
+                room.iter().zip(item.need).map(|(room, need)| (room - many * need).max(0.0)).collect();
             self.chosen[at] = many;
-            self.go(at + 1, value + many * item.worth, left);
+            self.go(at + 1, value + many * item.worth, &left);
             if many <= 0.0 {
                 break;
             }

@@ -8,11 +8,19 @@ use crate::core::scheduling::problem::Problem;
 use crate::core::scheduling::world::World;
 
 /// How often new fillings are sought. What has been found by then is used.
-const ROUNDS: usize = 80;
+const ROUNDS: usize = 120;
+/// How far from the best certain prices towards the program's own fillings are sought.
+const STEP: f64 = 0.4;
 /// A bound that is this close to the best that could come of it is good enough.
 const CLOSE: f64 = 2e-4;
 /// Branches that are looked at to prove that nothing better fits into a bin.
-const PATIENCE: usize = 1_000;
+const PATIENCE: usize = 400;
+/// So many times more are looked at in the end.
+const PROOF: usize = 10;
+/// The search ends when the price of the mix falls by less than [`FLAT`] in so many rounds.
+const PLATEAU: usize = 10;
+/// See [`PLATEAU`].
+const FLAT: f64 = 1e-3;
 /// What is taken off for the rounding of floating-point numbers, which is a thousand times smaller.
 const SAFETY: f64 = 1e-9;
 /// How many kinds of pods stand for the others where there are too many.
@@ -58,58 +66,101 @@ pub(super) fn of(relaxed: &Relaxed) -> f64 {
 }
 
 /// The program, the best bound found, and what a unit of each resource of each bin (the free ones last) was worth in it.
+///
+/// Fillings are sought for prices between those of the program and the best that are certain: the program's own jump about, and what is
+/// found for them is seldom of use for long.
 fn sought(relaxed: &Relaxed, whole: bool) -> (Covering, f64, Vec<Vec<f64>>) {
     let wants = &relaxed.wants;
     let mut program = Covering::new(relaxed);
     let (mut best, mut prices) = (0.0_f64, Vec::new());
-    for _ in 0..ROUNDS {
+    let mut centre: Option<Vec<f64>> = None;
+    let mut is_between = false;
+    let mut before = f64::INFINITY;
+    for round in 1..=ROUNDS {
         program.solve();
         let (worth, _) = program.worth();
-        let mut fillings: Vec<Filling> = relaxed.bins.iter().map(|bin| cut(bin, wants, &worth, whole)).collect();
-        let free: Vec<Filling> = relaxed.free.iter().map(|bin| cut(bin, wants, &worth, whole)).collect();
+        let tried = match centre.as_ref().filter(|_| is_between) {
+            Some(centre) => worth.iter().zip(centre).map(|(own, sure)| sure + (own - sure) * STEP).collect(),
+            None => worth.clone(),
+        };
+        let fill = |bin| if whole { filled(bin, wants, &tried, PATIENCE) } else { cut(bin, wants, &tried, false) };
+        let fillings: Vec<Filling> = relaxed.bins.iter().map(fill).collect();
+        let free: Vec<Filling> = relaxed.free.iter().map(|bin| cut(bin, wants, &tried, whole)).collect();
         let mut found = 0;
-        for (bin, filling) in
-            relaxed.bins.iter().zip(&fillings).filter(|(bin, f)| f.at_most > bin.price * (1.0 + CLOSE / 4.0))
-        {
-            let amounts = if whole { rounded(bin, wants, &worth, filling) } else { filling.amounts.clone() };
-            let value: f64 = amounts.iter().map(|(want, many)| worth[*want] * many).sum();
+        for (bin, filling) in relaxed.bins.iter().zip(&fillings) {
+            let value: f64 = filling.amounts.iter().map(|(want, many)| worth[*want] * many).sum();
             if value > bin.price * (1.0 + CLOSE / 4.0) {
-                program.add(bin, &amounts);
+                program.add(bin, &filling.amounts);
                 found += 1;
             }
         }
-        if found == 0 && whole {
-            for (bin, filling) in relaxed.bins.iter().zip(&mut fillings).filter(|(bin, f)| f.at_most > bin.price) {
-                *filling = branched(bin, wants, &worth, filling, PATIENCE);
-                if !filling.amounts.is_empty() {
-                    program.add(bin, &filling.amounts);
-                    found += 1;
+        if is_between {
+            // The program's own prices show what is still missing in it, roughly.
+            for bin in &relaxed.bins {
+                let cut = cut(bin, wants, &worth, whole);
+                if cut.at_most > bin.price * (1.0 + CLOSE) {
+                    let amounts = if whole { rounded(bin, wants, &worth, &cut) } else { cut.amounts };
+                    let value: f64 = amounts.iter().map(|(want, many)| worth[*want] * many).sum();
+                    if value > bin.price * (1.0 + CLOSE) {
+                        program.add(bin, &amounts);
+                        found += 1;
+                    }
                 }
             }
         }
         for (at, filling) in free.iter().enumerate().filter(|(_, filling)| !filling.amounts.is_empty()) {
             program.add_free(at, &filling.amounts);
         }
-        let certain = certain(relaxed, &worth, &fillings, &free);
+        let (certain, sure) = certain(relaxed, &tried, &fillings, whole);
         if certain > best || prices.is_empty() {
             best = best.max(certain);
             prices = fillings.iter().chain(&free).map(|filling| filling.prices.clone()).collect();
+            centre = Some(sure);
         }
-        if best >= program.price() * (1.0 - CLOSE) || (found == 0 && free.is_empty()) {
+        let is_done = found == 0 && free.is_empty() && !is_between;
+        let is_flat =
+            round % PLATEAU == 0 && std::mem::replace(&mut before, program.price()) * (1.0 - FLAT) < program.price();
+        if is_done || is_flat || best >= program.price() * (1.0 - CLOSE) {
             break;
+        }
+        // Nothing new between the two: then at the program's own prices.
+        is_between = found > 0;
+    }
+    // The search is over; what it found is worth a closer look at what cannot be better.
+    if let Some(centre) = centre.filter(|_| whole && best < program.price() * (1.0 - CLOSE)) {
+        program.solve();
+        for worth in [centre, program.worth().0] {
+            let fillings: Vec<Filling> =
+                relaxed.bins.iter().map(|bin| filled(bin, wants, &worth, PATIENCE * PROOF)).collect();
+            best = best.max(certain(relaxed, &worth, &fillings, whole).0);
         }
     }
     (program, best, prices)
 }
 
-/// What is certain whatever the worth of the pods: scaled down until no bin can hold more than it costs, all pods together are a bound,
-/// less what the free bins can hold.
-fn certain(relaxed: &Relaxed, worth: &[f64], fillings: &[Filling], free: &[Filling]) -> f64 {
-    let pairs = relaxed.bins.iter().zip(fillings).filter(|(_, filling)| filling.at_most > 0.0);
-    let scale = pairs.map(|(bin, filling)| bin.price / filling.at_most).fold(1.0, f64::min);
-    let all: f64 = relaxed.wants.iter().zip(worth).map(|(want, worth)| want.count * worth).sum();
-    let saved: f64 = free.iter().map(|filling| filling.at_most).sum();
-    scale * (all - saved)
+/// The best filling with whole pods that is found in time.
+fn filled(bin: &Bin, wants: &[Want], worth: &[f64], patience: usize) -> Filling {
+    let cut = cut(bin, wants, worth, true);
+    let start = rounded(bin, wants, worth, &cut);
+    branched(bin, wants, worth, &cut, start, patience)
+}
+
+/// What is certain whatever the worth of the pods, and their worth that makes it so: each is scaled until no bin that it may go to can
+/// hold more than it costs. Then all pods together are a bound, less what the free bins can hold.
+fn certain(relaxed: &Relaxed, worth: &[f64], fillings: &[Filling], whole: bool) -> (f64, Vec<f64>) {
+    let mut scales = vec![f64::INFINITY; worth.len()];
+    for (bin, filling) in relaxed.bins.iter().zip(fillings).filter(|(_, filling)| filling.at_most > 0.0) {
+        let scale = bin.price / filling.at_most;
+        for (want, _) in &bin.takes {
+            scales[*want] = scales[*want].min(scale);
+        }
+    }
+    // What may go nowhere, or is worth nothing wherever it goes, stays worth nothing.
+    let scaled = |(worth, scale): (&f64, f64)| if scale.is_finite() { worth * scale } else { 0.0 };
+    let sure: Vec<f64> = worth.iter().zip(scales).map(scaled).collect();
+    let all: f64 = relaxed.wants.iter().zip(&sure).map(|(want, worth)| want.count * worth).sum();
+    let saved: f64 = relaxed.free.iter().map(|bin| cut(bin, &relaxed.wants, &sure, whole).at_most).sum();
+    (all - saved, sure)
 }
 
 /// The bound for more kinds of pods than a program can have rows: a program of a few that stand for the others tells what room is worth
