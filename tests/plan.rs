@@ -34,26 +34,36 @@ fn plan(input: &str) -> (Value, String) {
     (serde_json::from_slice(&output.stdout).expect("JSON"), text(&output.stderr))
 }
 
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}
+
 /// Where each pod went, and how often it was mentioned.
 fn places(plan: &Value) -> BTreeMap<String, Vec<String>> {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut put =
-        |pod: &Value, place: &str| places.entry(pod.as_str().unwrap().to_owned()).or_default().push(place.to_owned());
-    for (list, name) in [("nodeClaims", "name"), ("existing", "node")] {
-        for place in plan[list].as_array().unwrap() {
-            place["pods"].as_array().unwrap().iter().for_each(|pod| put(pod, place[name].as_str().unwrap()));
+    let mut put = |pod: &Value, place: &str| places.entry(word(pod).to_owned()).or_default().push(place.to_owned());
+    for (kind, name) in [("nodeClaims", "name"), ("existing", "node")] {
+        for place in list(&plan[kind]) {
+            for pod in list(&place["pods"]) {
+                put(pod, word(&place[name]));
+            }
         }
     }
-    plan["unschedulable"].as_array().unwrap().iter().for_each(|one| put(&one["pod"], "nowhere"));
+    for one in list(&plan["unschedulable"]) {
+        put(&one["pod"], "nowhere");
+    }
     places
 }
 
 fn reasons(plan: &Value, pod: &str) -> String {
-    let all = plan["unschedulable"].as_array().unwrap();
-    let one = all.iter().find(|one| one["pod"] == pod).unwrap_or_else(|| panic!("{pod} is not among {all:?}"));
-    let reasons = one["reasons"].as_array().unwrap();
+    let one = list(&plan["unschedulable"]).iter().find(|one| one["pod"] == pod).expect("the pod has no place");
+    let reasons = list(&one["reasons"]);
     assert!(!reasons.is_empty(), "{pod} has no reason");
-    reasons.iter().map(|reason| reason.as_str().unwrap()).collect::<Vec<_>>().join("\n")
+    reasons.iter().map(word).collect::<Vec<_>>().join("\n")
 }
 
 const POOL: &str = "
@@ -65,7 +75,6 @@ spec:
     spec:
       nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
       requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]
----
 ";
 
 /// A pod of half a core, with further lines of its spec.
@@ -277,7 +286,9 @@ fn the_openb_burst_is_planned_whole() {
         return;
     }
     let (trace, types) = (trace.to_str().unwrap(), types.to_str().unwrap());
-    let output = joiner(&["plan", "--trace", "openb", trace, "--instance-types", types, "-o", "json"], "");
+    let any = POOL.replace("{key: kubernetes.io/arch, operator: In, values: [amd64]}", "");
+    let args = ["plan", "-f", "-", "--trace", "openb", trace, "--instance-types", types, "-o", "json"];
+    let output = joiner(&args, &any);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr), "");
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -290,5 +301,5 @@ fn the_openb_burst_is_planned_whole() {
         plan["nodeClaims"].as_array().unwrap().len(),
         plan["seconds"]
     );
-    assert!(bound >= 5_000.0 && bound <= price && price < 6_783.93, "{price} against {bound}");
+    assert!(bound > 4_000.0 && bound <= price && price < 5_700.0, "{price} against {bound}");
 }

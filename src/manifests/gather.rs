@@ -140,7 +140,9 @@ fn read_path(path: &Path, named: bool, sheets: &mut BTreeMap<Identity, Sheet>, t
     match entries {
         Ok(mut paths) => {
             paths.sort();
-            paths.iter().for_each(|path| read_path(path, false, sheets, troubles));
+            for path in paths {
+                read_path(&path, false, sheets, troubles);
+            }
         }
         Err(error) => troubles.push(unreadable(&name, &error)),
     }
@@ -203,7 +205,8 @@ fn put(mut sheet: Sheet, sheets: &mut BTreeMap<Identity, Sheet>, troubles: &mut 
             if known.value == sheet.value {
                 return;
             }
-            if sheet.value.to_string() < known.value.to_string() {
+            let (new, old) = (sheet.value.to_string(), known.value.to_string());
+            if new < old {
                 std::mem::swap(known, &mut sheet);
             }
             let problem = format!(

@@ -34,7 +34,7 @@ pub fn answer(input: Input, settings: &Settings, took: impl FnOnce() -> f64) -> 
     let seconds = took();
     let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
     let lower_bound = scheduling::lower_bound(&problem, &plan);
-    Answer { plan, lower_bound, violations, seconds, input }
+    Answer { input, plan, lower_bound, violations, seconds }
 }
 
 impl Answer {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::answer::Answer;
+use crate::core::ids::{ClaimName, InstanceTypeName, NodeName};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,7 +58,7 @@ pub fn json(answer: &Answer) -> Result<String, serde_json::Error> {
         Claim {
             name: claim.draft.name.as_str(),
             node_pool: claim.draft.pool.as_str(),
-            instance_types: claim.instance_types.iter().map(|name| name.as_str()).collect(),
+            instance_types: claim.instance_types.iter().map(InstanceTypeName::as_str).collect(),
             zone: texts(&zone),
             capacity_type: texts(&capacity_type),
             price: claim.price,
@@ -73,8 +74,8 @@ pub fn json(answer: &Answer) -> Result<String, serde_json::Error> {
         node: placed
             .node
             .as_ref()
-            .map(|node| node.as_str())
-            .or(placed.claim.as_ref().map(|claim| claim.as_str()))
+            .map(NodeName::as_str)
+            .or_else(|| placed.claim.as_ref().map(ClaimName::as_str))
             .unwrap_or_default(),
         pods: names(&placed.pods),
     });

@@ -39,7 +39,7 @@ pub(super) fn smallest(mut reasons: Vec<Reason>) -> Vec<Reason> {
 }
 
 fn together(pools: &[PoolName]) -> String {
-    let names: Vec<&str> = pools.iter().take(NAMED).map(|pool| pool.as_str()).collect();
+    let names: Vec<&str> = pools.iter().take(NAMED).map(PoolName::as_str).collect();
     match pools.len().saturating_sub(NAMED) {
         0 => names.join(", "),
         more => format!("{} and {more} others", names.join(", ")),

@@ -176,14 +176,10 @@ pub fn amount_text(name: &ResourceName, milli: i64) -> String {
     format!("{} {name}", Amount(name, milli))
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Reason {
+    /// Constraints between pods.
+    fn fmt_between_pods(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Invalid(what) => write!(f, "{what}"),
-            Self::Contradiction { key } => {
-                write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
-            }
-            Self::NoPools => write!(f, "there is no NodePool; create one"),
             Self::Spread { key, counts, .. } if !counts.contains('=') => write!(
                 f,
                 "nothing offers the topology key {key} of the spread constraint; would fit if a NodePool stated values for {key} (in spec.template), or without the constraint"
@@ -209,6 +205,22 @@ impl fmt::Display for Reason {
                     f,
                     "pods with an anti-affinity on {key} against this pod are in every domain it could go to; would fit if there were a further {key}"
                 )
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(what) => write!(f, "{what}"),
+            Self::Contradiction { key } => {
+                write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
+            }
+            Self::NoPools => write!(f, "there is no NodePool; create one"),
+            Self::Spread { .. } | Self::Affinity { .. } | Self::AntiAffinity { .. } | Self::Repelled { .. } => {
+                self.fmt_between_pods(f)
             }
             Self::Limit { pool, resource, left } => write!(
                 f,

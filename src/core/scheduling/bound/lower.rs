@@ -237,7 +237,9 @@ fn spokesmen(relaxed: &Relaxed) -> Relaxed {
     }
     let mut part_of = vec![0; relaxed.wants.len()];
     for (number, part) in parts.iter().enumerate() {
-        part.iter().for_each(|want| part_of[*want] = number);
+        for want in part {
+            part_of[*want] = number;
+        }
     }
     let mean = |part: &Vec<usize>| {
         let count: f64 = part.iter().map(|want| relaxed.wants[*want].count).sum();
