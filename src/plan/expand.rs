@@ -111,7 +111,11 @@ fn pending(key: ObjectKey, workload: &Workload) -> Arc<Pod> {
         node: None,
         nominated: None,
         unschedulable: true,
+        unjudged: false,
         deleting: None,
         started: None,
+        scheduled: None,
+        ready: None,
+        owned_by: None,
     })
 }
