@@ -35,6 +35,9 @@ fn start(command: Command) -> anyhow::Result<ExitCode> {
         // A rehearsal in which something happened that must not is a failure, though it was carried out.
         Command::Simulate(simulate) if !command::simulate(&simulate)? => return Ok(ExitCode::from(2)),
         Command::Simulate(_) => Ok(()),
+        Command::Plan(plan) if !command::plan(&plan)? => return Ok(ExitCode::FAILURE),
+        Command::Plan(_) => Ok(()),
+        Command::Explain(explain) => command::explain(&explain),
         Command::Crds => print(&api::crds::yaml()),
         Command::Version => print(concat!("joiner ", env!("CARGO_PKG_VERSION"), "\n")),
         Command::Print(text) => print(&text),

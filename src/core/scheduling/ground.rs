@@ -40,6 +40,15 @@ pub fn solve(problem: &Problem<'_>) -> Plan {
     Ground::default().solve(problem)
 }
 
+impl<'p> World<'p> {
+    /// The world of a question that is asked once.
+    pub(super) fn new(problem: &'p Problem<'p>) -> Self {
+        let asked = Asked::new(problem);
+        let (ready, unready) = usable_pools(problem);
+        Kept::new(problem, &ready, &asked.shapes).lend(problem, asked, unready).0
+    }
+}
+
 /// What a caller keeps between questions; it may be thrown away at any time, and then only costs the time to build it again.
 #[derive(Default)]
 pub struct Ground {
@@ -62,7 +71,7 @@ impl Ground {
         let kept = kept.unwrap_or_else(|| Kept::new(problem, &ready, &asked.shapes));
         let (world, stock) = kept.lend(problem, asked, unready);
         let mut run = Run::new(world);
-        let left = run.place_all();
+        let left = run.place_all(run.in_order());
         let plan = run.finish(&left);
         self.kept = Some(stock.take_back(run.world));
         plan

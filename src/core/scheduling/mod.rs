@@ -41,6 +41,8 @@ mod rooms;
 mod choose;
 mod fill;
 
+mod modest;
+
 mod demand;
 
 mod solve;
@@ -54,16 +56,22 @@ mod finish;
 mod explain;
 
 mod zones;
+mod facts;
+
+mod bound;
+mod improve;
 
 mod checks;
 mod plan;
 mod reason;
 
+pub use bound::lower_bound;
 pub use checks::{Violation, check};
 pub use ground::{Ground, solve};
+pub use improve::improved;
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
-pub use reason::Reason;
+pub use reason::{Reason, amount_text};
 pub use zones::effective_zones;
 
 #[cfg(test)]

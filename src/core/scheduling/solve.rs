@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::choose::Promises;
 use super::classes::{Class, Variant};
 use super::cursor::Cursors;
 use super::draft::Draft;
@@ -12,7 +13,7 @@ use super::place::Wants;
 use super::plan::{PlacedOn, Plan, Refusal};
 use super::reason::Reason;
 use super::rooms::{Kind, Rooms};
-use super::shelf::{add, subtract};
+use super::shelf::{Amounts, add, subtract};
 use super::world::World;
 
 /// A solve under way.
@@ -47,10 +48,14 @@ impl<'p> Run<'p> {
         number(self.world.hosts.len() + draft)
     }
 
+    /// All pods in the order of placement.
+    pub(super) fn in_order(&self) -> Vec<usize> {
+        super::order::order(&self.world)
+    }
+
     /// Places pods until a whole round changes nothing; returns those that are left.
-    pub(super) fn place_all(&mut self) -> Vec<usize> {
-        let mut waiting = super::order::order(&self.world);
-        waiting = self.return_planned(waiting);
+    pub(super) fn place_all(&mut self, waiting: Vec<usize>) -> Vec<usize> {
+        let mut waiting = self.return_planned(waiting);
         loop {
             let before = self.placements;
             waiting.retain(|pod| !self.place(*pod));
@@ -92,7 +97,7 @@ impl<'p> Run<'p> {
     }
 
     /// Lends the class out while the run changes.
-    fn with_class<T>(&mut self, pod: usize, work: impl FnOnce(&mut Self, &Class) -> T) -> T {
+    pub(super) fn with_class<T>(&mut self, pod: usize, work: impl FnOnce(&mut Self, &Class) -> T) -> T {
         let at = self.world.class_of[pod] as usize;
         let classes = std::mem::take(&mut self.world.classes);
         let answer = work(self, &classes[at]);
@@ -122,14 +127,21 @@ impl<'p> Run<'p> {
         self.prepare(&mut cursor, class, variant);
         let placed = self.on_host(pod, class, variant, &wants, &mut cursor)
             || self.on_draft(pod, class, variant, &wants, &mut cursor)
-            || self.on_new(pod, class, variant, &wants)
+            || self.on_new(pod, class, variant, &wants, None)
             || self.beyond(pod, class, variant, &wants, &mut cursor);
         self.cursors.give(which, at, cursor);
         placed
     }
 
-    /// Opens a node from the first pool that allows it.
-    fn on_new(&mut self, pod: usize, class: &Class, variant: &Variant, wants: &Wants) -> bool {
+    /// Opens a node from the first pool that allows it: for pods that need this much room together, or as large as is good value.
+    pub(super) fn on_new(
+        &mut self,
+        pod: usize,
+        class: &Class,
+        variant: &Variant,
+        wants: &Wants,
+        meant: Option<&Amounts>,
+    ) -> bool {
         let host = self.host_of_draft(self.drafts.len());
         if self.host_allows(class, variant, host).is_err() {
             return false;
@@ -154,7 +166,11 @@ impl<'p> Run<'p> {
                 continue;
             }
             let Some((profile, types)) = self.settle(pool, joined, &types, class, wants) else { continue };
-            let (aim, promises) = self.world.aim(pool, profile, &types, class.demand);
+            let (aim, promises) = match meant {
+                Some(room) => (room.clone(), Promises::new()),
+                None => self.world.aim(pool, profile, &types, class.demand),
+            };
+            let types = self.world.modest(pool, profile, types, &aim);
             let mut reserved = self.world.zero();
             for (entry, many) in &promises {
                 for (total, need) in reserved.iter_mut().zip(&self.world.demand.entries[*entry].requests) {

@@ -1,6 +1,6 @@
 //! Behaviour of the solver, one file per theme.
 
-mod build;
+pub(in crate::core::scheduling) mod build;
 
 mod basics;
 mod kept;
