@@ -10,6 +10,8 @@ mod burst;
 mod disruption;
 #[path = "kwok/mishaps.rs"]
 mod mishaps;
+#[path = "kwok/placement.rs"]
+mod placement;
 #[path = "kwok/pools.rs"]
 mod pools;
 #[path = "kwok/stage.rs"]

@@ -1,6 +1,6 @@
 //! What every scenario stands on: the control plane with the chart installed, an empty cluster, NodePools and Deployments to try.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -46,12 +46,15 @@ impl Stage {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let stage = Self { ground: GROUND.get_or_init(prepare), _turn: turn };
         stage.clear();
-        stage.plane().namespace(namespace);
-        stage.api().patch(
-            &format!("/api/v1/namespaces/{namespace}"),
-            &json!({ "metadata": { "labels": { "scenario": "" } } }),
-        );
+        stage.namespace(namespace);
         stage
+    }
+
+    /// One more namespace; the next scenario empties it.
+    pub(crate) fn namespace(&self, name: &str) {
+        self.plane().namespace(name);
+        let mark = json!({ "metadata": { "labels": { "scenario": "" } } });
+        self.api().patch(&format!("/api/v1/namespaces/{name}"), &mark);
     }
 
     pub(crate) fn plane(&self) -> &ControlPlane {
@@ -97,7 +100,9 @@ impl Stage {
         }
         for namespace in api.list("/api/v1/namespaces?labelSelector=scenario") {
             let namespace = name(&namespace);
-            api.delete(&format!("/apis/apps/v1/namespaces/{namespace}/deployments"));
+            for kind in ["deployments", "daemonsets"] {
+                api.delete(&format!("/apis/apps/v1/namespaces/{namespace}/{kind}"));
+            }
             api.delete(&format!("/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"));
             eventually("the pods of earlier scenarios are gone", LIMIT, || {
                 api.delete(&format!("/api/v1/namespaces/{namespace}/pods?gracePeriodSeconds=0"));
@@ -148,6 +153,24 @@ impl Stage {
             let with_node = |claim: Value| owners.remove(&text(&claim, "/metadata/uid")).map(|node| (claim, node));
             claims.into_iter().map(with_node).collect()
         })
+    }
+
+    /// What must hold at the end of a scenario: NodeClaims and Nodes match one to one, none is there for nothing, and joiner goes in
+    /// peace, without an error that the scenario did not expect. Returns the NodeClaims with their Nodes.
+    #[track_caller]
+    pub(crate) fn ends_well(&self, joiner: Joiner) -> Vec<(Value, Value)> {
+        let nodes = self.settled();
+        let is_daemon = |pod: &Value| text(pod, "/metadata/ownerReferences/0/kind") == "DaemonSet";
+        let pods = self.api().list("/api/v1/pods");
+        let used: BTreeSet<String> =
+            pods.iter().filter(|pod| !is_daemon(pod)).map(|pod| text(pod, "/spec/nodeName")).collect();
+        for (claim, node) in &nodes {
+            // Who makes a NodeClaim by hand wants it.
+            let by_hand = text(claim, "/metadata/ownerReferences/0/kind") != "NodePool";
+            assert!(by_hand || used.contains(&name(node)), "{} is there for nothing: {claim}", name(node));
+        }
+        assert!(joiner.stop().success());
+        nodes
     }
 }
 
