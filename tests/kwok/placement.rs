@@ -106,7 +106,8 @@ fn pods_are_where_affinities_ports_and_taints_let_them_be_beside_the_daemons() {
     // Had the daemons not been counted, some of them would find no room.
     let daemons = eventually("a daemon runs on every node", LIMIT, || {
         let daemons = stage.api().pods("placement-system");
-        (daemons.len() == nodes.len() && daemons.iter().all(|pod| pod["status"]["phase"] == "Running")).then_some(daemons)
+        (daemons.len() == nodes.len() && daemons.iter().all(|pod| pod["status"]["phase"] == "Running"))
+            .then_some(daemons)
     });
     assert!(daemons.iter().all(|pod| text(pod, "/metadata/labels/app") == "agent"), "{daemons:?}");
     assert_eq!(set(places_of_all(&daemons, &nodes, HOST)).len(), nodes.len());
