@@ -132,7 +132,7 @@ fn claim_json(name: &str) -> Value {
     json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
         "metadata": { "name": name, "uid": format!("uid-{name}"), "resourceVersion": "5" },
-        "spec": { "requirements": [], "nodeClassRef": { "group": "g", "kind": "K", "name": "n" } },
+        "spec": { "requirements": [], "nodeClassRef": { "group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "n" } },
     })
 }
 
@@ -646,6 +646,19 @@ async fn one_unreadable_nodeclaim_does_not_hide_the_others() {
     let facts = first_facts(&server.cluster(), Kind::NodeClaim, 4).await;
     assert!(facts[1].starts_with("claim broken spec.requirements: invalid type"), "{facts:?}");
     assert_eq!(facts[2], "claim fine ok");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_nodeclaims_of_another_autoscaler_are_not_seen() {
+    let mut foreign = claim_json("foreign");
+    foreign["spec"]["nodeClassRef"]["kind"] = json!("EC2NodeClass");
+    let server = about("nodeclaims", [list("1", "", &[foreign.clone(), claim_json("ours")])]);
+    let facts = first_facts(&server.cluster(), Kind::NodeClaim, 3).await;
+    assert_eq!(facts[1], "claim ours ok", "{facts:?}");
+
+    let both = json!({ "metadata": {}, "items": [foreign, claim_json("ours")] });
+    let listed = Server::replies([Reply::Json(200, both)]).cluster().list_claims().await.unwrap();
+    assert_eq!(listed.iter().map(|claim| claim.name.as_str()).collect::<Vec<_>>(), ["ours"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -57,6 +57,7 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
             Change::Seen(node) => convert::node(&node).map(|node| Fact::NodeSeen(Arc::new(node))),
             Change::Gone(node) => Ok(Fact::NodeGone(NodeName::from(node.metadata.name.unwrap_or_default()))),
         });
+    let own = Arc::clone(shared);
     let claims = watch(
         shared,
         custom("NodeClaim", "nodeclaims"),
@@ -65,7 +66,9 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
             Change::Seen(claim) => convert::claim(&claim).map(|claim| Fact::ClaimSeen(Arc::new(claim))),
             Change::Gone(claim) => Ok(Fact::ClaimGone(claim.metadata.name.unwrap_or_default().into())),
         },
-    );
+    )
+    .filter(move |fact| futures::future::ready(!matches!(fact, Fact::ClaimSeen(claim) if !own.options.is_ours(claim))))
+    .boxed();
     let own = Arc::clone(shared);
     let pools = watch(
         shared,
