@@ -68,6 +68,8 @@ pub struct Memory {
     pub launch_failure: Option<LaunchFailure>,
     /// A launch was refused for good: the NodeClaim is to go.
     pub refused: Option<super::DeleteReason>,
+    /// The API server has accepted the NodeClaim's deletion: the next look may not show it yet.
+    pub deleted: bool,
     /// The pods planned for the node have been nominated to it.
     pub nominated: bool,
     /// When the cloud was last asked to take the machine down.
@@ -113,6 +115,8 @@ pub enum Sight {
 pub struct LaunchFailure {
     /// What the cloud said.
     pub message: String,
+    /// Failures in a row.
+    pub attempts: u32,
     /// When to try again.
     pub retry_at: Timestamp,
 }
