@@ -6,6 +6,8 @@ mod common;
 
 #[path = "kwok/burst.rs"]
 mod burst;
+#[path = "kwok/claims.rs"]
+mod claims;
 #[path = "kwok/disruption.rs"]
 mod disruption;
 #[path = "kwok/mishaps.rs"]

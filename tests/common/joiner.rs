@@ -4,7 +4,8 @@
 #![allow(dead_code, reason = "each test uses the part it needs")]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::controlplane::eventually;
+use super::controlplane::{eventually, fail};
 
 /// How long joiner may take to come up or to go down.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -64,6 +65,41 @@ impl Joiner {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let says = |line: &&Value| line["message"].as_str().is_some_and(|said| said.starts_with(message));
         lines.iter().filter(says).cloned().collect()
+    }
+
+    /// What the page of actors says of one of them.
+    #[track_caller]
+    pub(crate) fn actor(&self, kind: &str, name: &str) -> Value {
+        let page = self.get(&format!("/actors.json?kind={kind}&name={name}"));
+        let page: Value = serde_json::from_str(&page).unwrap_or_else(|error| fail(&format!("{error}: {page}")));
+        let actors = page["actors"].as_array().into_iter().flatten();
+        let named = actors.into_iter().find(|actor| actor["kind"] == kind && actor["name"] == name);
+        named.cloned().unwrap_or_else(|| fail(&format!("there is no {kind} {name}: {page}")))
+    }
+
+    /// Samples of a metric, by their labels as they are written.
+    #[track_caller]
+    pub(crate) fn metric(&self, metric: &str) -> BTreeMap<String, f64> {
+        let page = self.get("/metrics");
+        let samples = page.lines().filter_map(|line| line.strip_prefix(metric)?.rsplit_once(' '));
+        samples.filter_map(|(labels, value)| Some((labels.to_owned(), value.parse().ok()?))).collect()
+    }
+
+    /// A page of its metrics port.
+    #[track_caller]
+    fn get(&self, path: &str) -> String {
+        let serving = self.said("serving").pop().expect("it has started");
+        let port = serving["metrics"].as_str().and_then(|address| address.rsplit(':').next()?.parse().ok());
+        let address = (Ipv4Addr::LOCALHOST, port.expect("an address ends with its port"));
+        let answer = TcpStream::connect(address).and_then(|mut stream| {
+            write!(stream, "GET {path} HTTP/1.0\r\nAccept: application/json\r\n\r\n")?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).map(|_| answer)
+        });
+        let answer = answer.unwrap_or_else(|error| fail(&format!("{path} of {}: {error}", self.name)));
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        assert!(head.contains(" 200 "), "{path} of {}: {answer}", self.name);
+        body.to_owned()
     }
 
     /// Whether it said last that it holds the lease.
