@@ -12,6 +12,8 @@ mod claims;
 mod disruption;
 #[path = "kwok/mishaps.rs"]
 mod mishaps;
+#[path = "kwok/outages.rs"]
+mod outages;
 #[path = "kwok/placement.rs"]
 mod placement;
 #[path = "kwok/pools.rs"]

@@ -85,11 +85,26 @@ impl Joiner {
         samples.filter_map(|(labels, value)| Some((labels.to_owned(), value.parse().ok()?))).collect()
     }
 
+    /// The status code of a probe.
+    #[track_caller]
+    pub(crate) fn probe(&self, path: &str) -> u16 {
+        let head = self.ask("probes", path).0;
+        head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_else(|| fail(&format!("{path}: {head}")))
+    }
+
     /// A page of its metrics port.
     #[track_caller]
     fn get(&self, path: &str) -> String {
+        let (head, body) = self.ask("metrics", path);
+        assert!(head.contains(" 200 "), "{path} of {}: {head}: {body}", self.name);
+        body
+    }
+
+    /// Head and body of what one of its ports answers.
+    #[track_caller]
+    fn ask(&self, port: &str, path: &str) -> (String, String) {
         let serving = self.said("serving").pop().expect("it has started");
-        let port = serving["metrics"].as_str().and_then(|address| address.rsplit(':').next()?.parse().ok());
+        let port = serving[port].as_str().and_then(|address| address.rsplit(':').next()?.parse().ok());
         let address = (Ipv4Addr::LOCALHOST, port.expect("an address ends with its port"));
         let answer = TcpStream::connect(address).and_then(|mut stream| {
             write!(stream, "GET {path} HTTP/1.0\r\nAccept: application/json\r\n\r\n")?;
@@ -98,13 +113,18 @@ impl Joiner {
         });
         let answer = answer.unwrap_or_else(|error| fail(&format!("{path} of {}: {error}", self.name)));
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        assert!(head.contains(" 200 "), "{path} of {}: {answer}", self.name);
-        body.to_owned()
+        (head.to_owned(), body.to_owned())
+    }
+
+    /// All lines that say that something is not as it should be, oldest first.
+    pub(crate) fn complaints(&self) -> Vec<Value> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().filter(|line| line["level"] == "ERROR" || line["level"] == "WARN").cloned().collect()
     }
 
     /// Whether it said last that it holds the lease.
     pub(crate) fn is_leader(&self) -> bool {
-        self.said("lease").last().is_some_and(|line| line["ours"] == true)
+        self.said("lease").iter().rfind(|line| line["holder"].is_string()).is_some_and(|line| line["ours"] == true)
     }
 
     /// Kills it with SIGKILL.
@@ -125,7 +145,24 @@ impl Joiner {
     /// Sends SIGTERM and waits for nothing.
     #[track_caller]
     pub(crate) fn terminate(&self) {
-        let sent = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", self.child.id())).status();
+        self.signal("TERM");
+    }
+
+    /// Lets it hang: it keeps its connections and does nothing (SIGSTOP), until [`Self::thaw`].
+    #[track_caller]
+    pub(crate) fn freeze(&self) {
+        self.signal("STOP");
+    }
+
+    /// Lets it go on (SIGCONT).
+    #[track_caller]
+    pub(crate) fn thaw(&self) {
+        self.signal("CONT");
+    }
+
+    #[track_caller]
+    fn signal(&self, name: &str) {
+        let sent = Command::new("sh").arg("-c").arg(format!("kill -{name} {}", self.child.id())).status();
         assert!(sent.expect("there is a shell").success(), "{} could not be signalled", self.name);
     }
 

@@ -131,7 +131,13 @@ impl Stage {
     /// All pods of a namespace run, and there are so many of them.
     #[track_caller]
     pub(crate) fn all_run(&self, namespace: &str, pods: usize) -> Vec<Value> {
-        eventually(&format!("{pods} pods of {namespace} run"), LIMIT, || {
+        self.all_run_within(namespace, pods, LIMIT)
+    }
+
+    /// The same, for a crowd that takes its time.
+    #[track_caller]
+    pub(crate) fn all_run_within(&self, namespace: &str, pods: usize, limit: Duration) -> Vec<Value> {
+        eventually(&format!("{pods} pods of {namespace} run"), limit, || {
             let all = self.api().pods(namespace);
             let all: Vec<Value> =
                 all.into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect();
@@ -175,7 +181,8 @@ impl Stage {
 }
 
 fn prepare() -> Ground {
-    let plane = ControlPlane::start();
+    // etcd forgets what is older than a few seconds, as it does in the field after five minutes: whoever was away is told 410.
+    let plane = ControlPlane::start_with(&["--arg=kube-apiserver=--etcd-compaction-interval=5s"]);
     let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/joiner");
     let chart = chart.to_str().expect("the repository has a plain name");
     // The chart as it is, but for its pods: nothing here can run an image. joiner is started by the scenarios.
@@ -199,6 +206,14 @@ fn prepare() -> Ground {
     let program = plane.dir().join("joiner");
     fs::copy(env!("CARGO_BIN_EXE_joiner"), &program).expect("the binary under test can be copied");
     Ground { plane, api, kubeconfig, program, variables }
+}
+
+/// A NodePool's spec of small machines (four processors, of which 3.9 can be used), so that a burst needs many.
+pub(crate) fn small_machines() -> Value {
+    json!({ "template": { "spec": { "requirements": [
+        { "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] },
+        { "key": "karpenter.kwok.sh/instance-cpu", "operator": "In", "values": ["4"] },
+    ] } } })
 }
 
 /// A NodePool; `changes` are merged into its spec.
