@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::common::controlplane::{ControlPlane, eventually};
+use crate::common::joiner::Joiner;
 use crate::common::kube_api::{CLAIMS, NODES, POOLS, condition, condition_message, name, text};
 use crate::stage::{LIMIT, Stage, deployment, pool};
 
@@ -141,11 +142,7 @@ fn a_node_that_does_not_come_is_waited_for_in_plain_sight_and_bought_once() {
     });
     assert_eq!(condition(&claim, "Launched"), "True/Launched");
     assert!(condition(&claim, "Ready").starts_with("Unknown/"), "{claim}");
-    let actor = joiner.actor("claim", &name(&claim));
-    assert_eq!(
-        (text(&actor, "/state").as_str(), text(&actor, "/waitsFor").as_str()),
-        ("Registering", "the Node to appear")
-    );
+    let actor = waits(&joiner, &claim, "Registering", "the Node to appear");
     let deadlines = actor["deadlines"].as_array().cloned().unwrap_or_default();
     let given_up = deadlines.iter().find(|deadline| deadline["what"] == "given up: not registered");
     let left = given_up.and_then(|deadline| deadline["inSeconds"].as_f64()).expect("the page says when it is given up");
@@ -176,15 +173,20 @@ fn a_node_that_does_not_come_is_waited_for_in_plain_sight_and_bought_once() {
         claims.into_iter().find(|claim| condition(claim, "Initialized") == "Unknown/NodeNotReady")
     });
     assert_eq!(condition(&claim, "Registered"), "True/Registered");
-    let actor = joiner.actor("claim", &name(&claim));
-    assert_eq!(
-        (text(&actor, "/state").as_str(), text(&actor, "/waitsFor").as_str()),
-        ("Initializing", "the Node to become Ready")
-    );
+    waits(&joiner, &claim, "Initializing", "the Node to become Ready");
     drop(kubelets);
     stage.all_run("late", 4);
     stage.ends_well(joiner);
     api.delete("/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses/slow");
+}
+
+/// What the page of actors says of a NodeClaim once it is in this state and waits for that.
+#[track_caller]
+fn waits(joiner: &Joiner, claim: &Value, state: &str, waits_for: &str) -> Value {
+    eventually(&format!("its actor is {state} and waits for {waits_for}"), LIMIT, || {
+        let actor = joiner.actor("claim", &name(claim));
+        (text(&actor, "/state") == state && text(&actor, "/waitsFor") == waits_for).then_some(actor)
+    })
 }
 
 /// Starts kwok again when this is dropped: later scenarios need it.

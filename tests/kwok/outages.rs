@@ -89,7 +89,13 @@ fn an_api_server_that_is_away_for_half_a_minute_finds_the_burst_where_it_was() {
     stage.plane().start_apiserver();
 
     let pods = stage.all_run_within("away", 200, LONG);
-    assert_eq!(uids(&pods), asked, "the same pods");
+    // kube-controller-manager may learn later than kube-scheduler that a Node is open, and then takes its new pods off it again: that is its
+    // own doing, and it says so. No other pod was lost.
+    let evicted = api.list("/api/v1/namespaces/away/events?fieldSelector=reason=TaintManagerEviction");
+    let evicted: BTreeSet<String> = evicted.iter().map(|event| text(event, "/involvedObject/uid")).collect();
+    let lost: Vec<&String> =
+        asked.iter().filter(|uid| !uids(&pods).contains(*uid) && !evicted.contains(*uid)).collect();
+    assert_eq!(lost, Vec::<&String>::new(), "the same pods");
     let complaints = joiner.complaints();
     // Every watch and every machine in the making says so once, and what it says may change as connections break and are refused.
     let most = 2 * (7 + api.list(CLAIMS).len()) + 5;

@@ -180,6 +180,18 @@ impl Stage {
     }
 }
 
+impl Drop for Stage {
+    #[expect(clippy::print_stderr, reason = "what the cluster looked like when a scenario failed")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for line in ["nodes,nodeclaims,nodepools,pods -A -o wide", "events -A --field-selector type=Warning"] {
+                let args: Vec<&str> = ["get"].into_iter().chain(line.split(' ')).collect();
+                eprintln!("{}", self.plane().try_kubectl(&args, None).unwrap_or_else(|error| error));
+            }
+        }
+    }
+}
+
 fn prepare() -> Ground {
     // etcd forgets what is older than a few seconds, as it does in the field after five minutes: whoever was away is told 410.
     let plane = ControlPlane::start_with(&["--arg=kube-apiserver=--etcd-compaction-interval=5s"]);
