@@ -184,7 +184,7 @@ fn a_node_that_does_not_come_is_waited_for_in_plain_sight_and_bought_once() {
 #[track_caller]
 fn waits(joiner: &Joiner, claim: &Value, state: &str, waits_for: &str) -> Value {
     eventually(&format!("its actor is {state} and waits for {waits_for}"), LIMIT, || {
-        let actor = joiner.actor("claim", &name(claim));
+        let actor = joiner.actor("claim", &name(claim))?;
         (text(&actor, "/state") == state && text(&actor, "/waitsFor") == waits_for).then_some(actor)
     })
 }

@@ -152,7 +152,7 @@ fn a_protected_pod_keeps_its_node_until_it_is_released() {
 
     api.delete(&format!("{CLAIMS}/{}", name(&claim)));
     eventually("the others have moved, and the page of actors names who stays", LIMIT, || {
-        let actor = joiner.actor("claim", &name(&claim));
+        let actor = joiner.actor("claim", &name(&claim))?;
         let waits_for = text(&actor, "/waitsFor");
         (waits_for.starts_with("1 pods") && waits_for.contains(&guarded) && waits_for.contains("do-not-disrupt"))
             .then_some(())
