@@ -61,6 +61,14 @@ impl Stage {
         &self.ground.plane
     }
 
+    /// Starts the API server again, and the kubelets' stand-in: kwok may never look at pods of a Node that it heard of while its watches
+    /// were broken, where a kubelet would ask for its own.
+    pub(crate) fn apiserver_is_back(&self) {
+        self.plane().start_apiserver();
+        self.plane().tell("stop kwok");
+        self.plane().tell("start kwok");
+    }
+
     pub(crate) fn api(&self) -> &KubeApi {
         &self.ground.api
     }
