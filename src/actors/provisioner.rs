@@ -1,6 +1,6 @@
 //! `provisioner`: takes a snapshot, has it solved, has the plan checked, and creates the NodeClaims.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -53,6 +53,8 @@ pub(super) struct Provisioner {
     last: Option<String>,
     timeline: Vec<(Timestamp, String)>,
     said: Dedupe,
+    /// Why NodeClaims could not be created since one last could: each reason is said once.
+    troubles: BTreeSet<String>,
     born: Instant,
 }
 
@@ -207,8 +209,14 @@ impl Provisioner {
             Outcome::NotLeader => Some("this joiner does not hold the lease".to_owned()),
             Outcome::Failed(error) => Some(error.to_string()),
         };
+        if failure.is_none() {
+            self.troubles.clear();
+        }
         if let Some(failure) = failure {
-            tracing::error!(nodeclaim = %name, error = %failure, "nodeclaim not created");
+            // A plan may be hundreds of NodeClaims that fail for one reason, again and again.
+            if self.troubles.insert(failure.replace(name.as_str(), "")) {
+                tracing::error!(nodeclaim = %name, error = %failure, "nodeclaim not created");
+            }
             cx.slot().meter().failed(cx.now(), &format!("{name}: {failure}"));
             self.wiring.slots.state.cast(StateMsg::Unplanned(name.clone()));
         }
@@ -350,6 +358,7 @@ impl Behaviour for Provisioner {
             last: None,
             timeline: Vec::new(),
             said: Dedupe::new(),
+            troubles: BTreeSet::new(),
             born: Instant::now(),
         }
     }

@@ -13,6 +13,7 @@ use crate::core::lifecycle::{Act, Candidates, DeleteReason, LaunchFailure, candi
 use crate::core::resources::Resources;
 
 use super::Claim;
+use super::life::wait_until;
 use super::tell::tell_of_node;
 
 impl Claim {
@@ -117,12 +118,18 @@ impl Claim {
         cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Launched(op, outcome));
     }
 
-    /// The launch did not work, and is tried again after a while that grows with every failure.
+    /// The launch did not work, and is tried again after a while that grows with every failure. It is kept apart from other failures: it
+    /// shows in a condition, whose writing is no success of the launch, and holds up nothing but the next launch.
     pub(super) fn postpone(&mut self, message: String, cx: &Cx<ClaimMsg>) {
-        self.failed("launch", &message, cx);
-        // The failure of a launch is kept apart: it shows in a condition, and holds up nothing but the next launch.
-        let retry_at = self.memory.hold_until.take().unwrap_or_else(|| cx.now());
-        self.memory.launch_failure = Some(LaunchFailure { message, retry_at });
+        let trouble = format!("launch: {message}");
+        cx.slot().meter().failed(cx.now(), &trouble);
+        let before = self.memory.launch_failure.take();
+        if before.as_ref().is_none_or(|before| before.message != message) {
+            self.warn(&trouble);
+        }
+        let attempts = before.map_or(0, |before| before.attempts) + 1;
+        let retry_at = wait_until(cx.now(), attempts);
+        self.memory.launch_failure = Some(LaunchFailure { message, attempts, retry_at });
         cx.cast(ClaimMsg::Look);
     }
 

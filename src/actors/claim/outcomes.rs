@@ -18,9 +18,14 @@ impl Claim {
             ClaimMsg::Look => {}
             ClaimMsg::Opening => self.memory.may_open = true,
             ClaimMsg::Written(op, outcome) if self.ends(op) => {
-                if let Some(Some(claim)) = self.written("the NodeClaim", outcome, cx) {
-                    self.tell_of_change(&claim, cx);
-                    self.written = Some(claim);
+                match self.written("the NodeClaim", outcome, cx) {
+                    Some(Some(claim)) => {
+                        self.tell_of_change(&claim, cx);
+                        self.written = Some(claim);
+                    }
+                    // Only a deletion returns no object.
+                    Some(None) => self.memory.deleted = true,
+                    None => {}
                 }
             }
             ClaimMsg::NodeWritten(op, outcome) if self.ends(op) => {

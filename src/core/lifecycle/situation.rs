@@ -84,6 +84,8 @@ pub struct Memory {
     pub launch_failure: Option<LaunchFailure>,
     /// A launch was refused for good: the NodeClaim is to go.
     pub refused: Option<super::DeleteReason>,
+    /// The API server has accepted the NodeClaim's deletion: the next look may not show it yet.
+    pub deleted: bool,
     /// Pods that have been nominated to the node, or were tried to be, and how often each had lost a nomination by then. One attempt each, until
     /// kube-scheduler takes it away: a node that stays closed hurts more than a pod that goes elsewhere.
     pub nominated: BTreeMap<PodUid, u32>,
@@ -155,6 +157,8 @@ pub enum Sight {
 pub struct LaunchFailure {
     /// What the cloud said.
     pub message: String,
+    /// Failures in a row.
+    pub attempts: u32,
     /// When to try again.
     pub retry_at: Timestamp,
 }
