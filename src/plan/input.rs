@@ -113,7 +113,7 @@ fn complete(mut input: Input, types: Vec<InstanceType>) -> Input {
         .map(|(node, pods)| format!("Node {node}: is not there, but {} pods are bound to it; add it", pods.len()))
         .collect();
     input.notices.extend(lost);
-    input.pods = snapshot.pending.iter().filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
+    input.pods = snapshot.pending.keys().filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
     input.pods.sort_by(|a, b| a.key.cmp(&b.key));
     input
 }

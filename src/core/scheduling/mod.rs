@@ -46,8 +46,8 @@ mod finish;
 
 mod explain;
 
-mod zones;
 mod facts;
+mod zones;
 
 mod bound;
 mod improve;
