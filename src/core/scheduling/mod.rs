@@ -55,8 +55,8 @@ mod finish;
 
 mod explain;
 
-mod zones;
 mod facts;
+mod zones;
 
 mod bound;
 mod improve;
