@@ -125,6 +125,7 @@ impl Provisioner {
             metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&problem));
             // A solver that panicked has left nothing behind: it begins anew.
             let plan = ground.lock().unwrap_or_else(PoisonError::into_inner).solve(&problem);
+            let plan = scheduling::improved(&problem, plan);
             let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
             (plan, violations)
         };

@@ -17,6 +17,9 @@ const CHEAPER: f64 = 1.0 - 1e-9;
 /// What is tried depends on the problem and the plan alone, and ends by itself: no clock is asked.
 pub fn improved(problem: &Problem<'_>, plan: Plan) -> Plan {
     let mut best = plan;
+    if best.claims.is_empty() {
+        return best;
+    }
     for scope in [Scope::Free, Scope::All] {
         let groups = script(problem, &best, scope);
         if groups.is_empty() {
