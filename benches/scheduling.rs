@@ -78,6 +78,7 @@ fn instance_types(count: i64) -> Vec<Arc<InstanceType>> {
             requirements,
             capacity: Resources::new().with("cpu", n * 1000).with("memory", memory * 1000).with("pods", 10 * n * 1000),
             overhead: Resources::new().with("cpu", 100).with("memory", (10 << 20) * 1000),
+            attach_limits: std::collections::BTreeMap::new(),
             offerings: offerings.to_vec(),
         })
     };
@@ -200,6 +201,7 @@ fn diverse(count: usize) -> Vec<Arc<Pod>> {
             unschedulable: true,
             deleting: None,
             started: None,
+            volume_claims: vec![],
         })
     };
     (0..count).map(&mut pod).collect()

@@ -72,5 +72,6 @@ fn pod(workload: &joiner::sim::Workload, number: u64, created: jiff::Timestamp) 
         unschedulable: true,
         deleting: None,
         started: None,
+        volume_claims: vec![],
     })
 }

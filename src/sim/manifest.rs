@@ -7,15 +7,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::selector;
-use super::store::{Budget, Count};
+use super::store::{Budget, Count, VolumeSource};
 use super::workload::{Workload, WorkloadKind};
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::api::validation::CloudLabels;
 use crate::clouds::simulated::LABEL_KEYS;
 use crate::cluster::convert::{
-    ClassKind, ShapeStore, go_duration, read_claim, read_class, read_daemon, read_namespace, read_pod, read_pool,
+    ClassKind, ShapeStore, Unreadable, go_duration, read_claim, read_class, read_csi_node, read_daemon, read_namespace,
+    read_pod, read_pool, read_storage_class, read_volume, read_volume_claim,
 };
-use crate::core::facts::{Claim, Condition, DaemonSet, NodeClass, PodShape, Pool, Status};
+use crate::core::facts::{
+    Claim, Condition, CsiNode, DaemonSet, NodeClass, PodShape, Pool, Status, StorageClass, Volume, VolumeClaim,
+};
 use crate::core::ids::ObjectKey;
 use crate::core::labels::Labels;
 
@@ -56,6 +59,14 @@ pub enum Object {
     Budget(Budget),
     /// A PriorityClass and its value.
     Priority(String, i64),
+    /// A PersistentVolumeClaim.
+    VolumeClaim(VolumeClaim),
+    /// A PersistentVolume.
+    Volume(Volume),
+    /// A StorageClass.
+    StorageClass(StorageClass),
+    /// A CSINode.
+    CsiNode(CsiNode),
     /// Something that keeps pods.
     Workload(Workload),
     /// A kind without which the world is the same.
@@ -113,6 +124,10 @@ impl Reader<'_> {
                 let value = value.ok_or_else(|| self.invalid("value: is missing; write a whole number"))?;
                 Ok(Object::Priority(self.name()?.to_owned(), value))
             }
+            "PersistentVolumeClaim" => self.storage(read_volume_claim, Object::VolumeClaim),
+            "PersistentVolume" => self.storage(read_volume, Object::Volume),
+            "StorageClass" => self.storage(read_storage_class, Object::StorageClass),
+            "CSINode" => self.storage(read_csi_node, Object::CsiNode),
             "Deployment" => self.workload(WorkloadKind::Deployment, "replicas"),
             "ReplicaSet" => self.workload(WorkloadKind::ReplicaSet, "replicas"),
             "StatefulSet" => {
@@ -123,6 +138,35 @@ impl Reader<'_> {
             "Pod" => self.pod(),
             other => Ok(Object::Irrelevant(other.to_owned())),
         }
+    }
+
+    fn storage<T>(
+        &self,
+        read: impl Fn(&Value) -> Result<T, Unreadable>,
+        object: impl Fn(T) -> Object,
+    ) -> Result<Object, Invalid> {
+        read(self.value).map(object).map_err(|error| self.invalid(error.message))
+    }
+
+    /// The volumes of a pod's spec, and those that a StatefulSet makes for its pods, as far as there are claims behind them.
+    fn volumes(&self, spec: &Value) -> Vec<VolumeSource> {
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let text = |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(Arc::<str>::from);
+        let templates = list(&self.value["spec"]["volumeClaimTemplates"]);
+        let template = |template: &Value| {
+            let class = text(template, "/spec/storageClassName");
+            text(template, "/metadata/name").map(|name| VolumeSource::Template { name, class })
+        };
+        let mut all: Vec<VolumeSource> = templates.iter().filter_map(template).collect();
+        for volume in list(&spec["volumes"]) {
+            if let Some(claim) = text(&volume, "/persistentVolumeClaim/claimName") {
+                all.push(VolumeSource::Claim(claim));
+            } else if let Some(name) = text(&volume, "/name").filter(|_| volume["ephemeral"].is_object()) {
+                let class = text(&volume, "/ephemeral/volumeClaimTemplate/spec/storageClassName");
+                all.push(VolumeSource::Ephemeral { name, class });
+            }
+        }
+        all
     }
 
     fn pool(&self) -> Result<Object, Invalid> {
@@ -183,7 +227,8 @@ impl Reader<'_> {
         let (shape, runs_for) = self.template(kind.pod_owner())?;
         // Containers of these kinds are started again when they end.
         let runs_for = runs_for.filter(|_| matches!(kind, WorkloadKind::Job { .. }));
-        Ok(Object::Workload(Workload { kind, key: self.key()?, replicas, shape, runs_for }))
+        let volumes = self.volumes(&self.value["spec"]["template"]["spec"]);
+        Ok(Object::Workload(Workload { kind, key: self.key()?, replicas, shape, runs_for, volumes }))
     }
 
     fn job(&self) -> Result<Object, Invalid> {
@@ -192,12 +237,14 @@ impl Reader<'_> {
         let (shape, runs_for) = self.template(Some(("batch/v1", "Job")))?;
         let runs_for = Some(runs_for.unwrap_or(JOB_RUNS_FOR));
         let kind = WorkloadKind::Job { completions };
-        Ok(Object::Workload(Workload { kind, key: self.key()?, replicas: parallelism, shape, runs_for }))
+        let volumes = self.volumes(&self.value["spec"]["template"]["spec"]);
+        Ok(Object::Workload(Workload { kind, key: self.key()?, replicas: parallelism, shape, runs_for, volumes }))
     }
 
     fn pod(&self) -> Result<Object, Invalid> {
         let (shape, runs_for) = self.shape(&self.value["metadata"], &self.value["spec"], None, "spec")?;
-        Ok(Object::Workload(Workload { kind: WorkloadKind::Pod, key: self.key()?, replicas: 1, shape, runs_for }))
+        let (key, volumes) = (self.key()?, self.volumes(&self.value["spec"]));
+        Ok(Object::Workload(Workload { kind: WorkloadKind::Pod, key, replicas: 1, shape, runs_for, volumes }))
     }
 
     /// The shape of a workload's pods, and how long they run.

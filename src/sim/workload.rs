@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::cluster::SimCluster;
-use super::store::{NewPod, Store};
+use super::store::{NewPod, Store, VolumeSource};
 use crate::core::facts::{Pod, PodPhase, PodShape};
 use crate::core::ids::{ObjectKey, PodUid};
 
@@ -44,6 +44,8 @@ pub struct Workload {
     pub shape: Arc<PodShape>,
     /// After how long its pods end by themselves.
     pub runs_for: Option<Duration>,
+    /// Volumes of its pods, as far as there are claims behind them.
+    pub volumes: Vec<VolumeSource>,
 }
 
 /// All workloads of a cluster. Clones are handles to the same ones.
@@ -258,6 +260,7 @@ impl Kept {
             runs_for: self.workload.runs_for,
             workload: Some(workload.clone()),
             node: None,
+            volumes: self.workload.volumes.clone(),
         };
         // A name that is taken is tried again when its holder changes.
         store.create_pod(new).ok();

@@ -27,6 +27,13 @@ impl Claim {
             match (&*transition.kind, transition.to) {
                 ("Registered", Status::True) => metrics::node_created(&pool, label(now, labels::ZONE)),
                 ("Drained", Status::True) => metrics::node_drained(&pool),
+                ("VolumesDetached", Status::Unknown) => {
+                    let snapshot = self.args.wiring.boards.snapshot();
+                    if let Some(node) = snapshot.node_of(now) {
+                        let node = Regarding::Node(node.name.clone(), node.uid.clone());
+                        self.announce(events::awaiting_volume_detachment(node, &transition.message), cx);
+                    }
+                }
                 _ => {}
             }
             if let Some(event) = events::condition_changed(about(now), &transition) {

@@ -66,6 +66,8 @@ pub struct Pod {
     pub deleting: Option<Timestamp>,
     /// `status.startTime`.
     pub started: Option<Timestamp>,
+    /// Names of the PersistentVolumeClaims that it mounts, those of ephemeral volumes (`<pod>-<volume>`) included; sorted.
+    pub volume_claims: Vec<Arc<str>>,
 }
 
 impl Pod {

@@ -101,6 +101,7 @@ fn pod(name: &str, node: Option<&str>) -> Pod {
         unschedulable: node.is_none(),
         deleting: None,
         started: Some(start()),
+        volume_claims: vec![],
     }
 }
 
@@ -529,6 +530,7 @@ fn kind(name: &str, cpu: i64, price: f64, available: bool) -> Arc<InstanceType> 
         requirements: vec![one(labels::INSTANCE_TYPE, name)],
         capacity: Resources::new().with("cpu", cpu),
         overhead: Resources::new().with("cpu", 100),
+        attach_limits: std::collections::BTreeMap::new(),
         offerings: vec![Offering {
             requirements: vec![one(labels::ZONE, "zone-a"), one(labels::CAPACITY_TYPE, labels::SPOT)],
             price,

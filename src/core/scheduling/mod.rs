@@ -16,6 +16,12 @@ mod tolerance;
 
 mod ports;
 
+mod fault;
+
+mod volumes;
+
+mod attach;
+
 mod topology;
 
 mod problem;
@@ -49,6 +55,7 @@ mod plan;
 mod reason;
 
 pub use checks::{Violation, check};
+pub use fault::VolumeFault;
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
 pub use reason::Reason;

@@ -7,6 +7,8 @@ use crate::core::facts::Taint;
 use crate::core::ids::PoolName;
 use crate::core::resources::ResourceName;
 
+use super::fault::VolumeFault;
+
 /// One fact that kept a pod from being placed. The order is that of helpfulness: what is wrong with the pod, then what the pools that came
 /// closest lack, then pools that could not be used at all.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -15,6 +17,13 @@ pub enum Reason {
     Invalid(Arc<str>),
     /// The pod's own node selector and node affinity exclude each other.
     Contradiction {
+        /// Label key.
+        key: Arc<str>,
+    },
+    /// Something is wrong with a volume of the pod.
+    Volume(VolumeFault),
+    /// The pod's own node selector and node affinity exclude the places from which its volumes can be reached.
+    VolumesElsewhere {
         /// Label key.
         key: Arc<str>,
     },
@@ -87,6 +96,28 @@ pub enum Reason {
         pool: PoolName,
         /// The port.
         port: i32,
+    },
+    /// No instance type of the pool can attach all volumes of the pod.
+    AttachLimit {
+        /// NodePool.
+        pool: PoolName,
+        /// CSI driver.
+        driver: Arc<str>,
+        /// How many volumes of it the pod has.
+        wanted: u32,
+        /// How many the best instance type can attach.
+        most: u32,
+    },
+    /// The pool has no nodes from which the pod's volumes can be reached.
+    VolumeTopology {
+        /// NodePool.
+        pool: PoolName,
+        /// Label key.
+        key: Arc<str>,
+        /// From where the volumes can be reached.
+        wanted: Arc<str>,
+        /// What the pool offers.
+        offered: Arc<str>,
     },
     /// The pool's minValues cannot be met.
     MinValues {
@@ -171,6 +202,11 @@ impl fmt::Display for Reason {
             Self::Contradiction { key } => {
                 write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
             }
+            Self::Volume(fault) => write!(f, "{fault}"),
+            Self::VolumesElsewhere { key } => write!(
+                f,
+                "the pod's nodeSelector and node affinity exclude, on {key}, the places from which its volumes can be reached; change them, or move the volumes"
+            ),
             Self::NoPools => write!(f, "there is no NodePool; create one"),
             Self::Spread { key, max_skew, counts } => write!(
                 f,
@@ -209,6 +245,14 @@ impl fmt::Display for Reason {
             Self::HostPort { pool, port } => {
                 write!(f, "host port {port} is taken by a DaemonSet on every node of NodePool {pool}; use another port")
             }
+            Self::AttachLimit { pool, driver, wanted, most } => write!(
+                f,
+                "NodePool {pool} has no instance type that can attach the pod's {wanted} volumes of {driver}, the most there is is {most}"
+            ),
+            Self::VolumeTopology { pool, key, wanted, offered } => write!(
+                f,
+                "NodePool {pool} offers {key} {offered}, but the pod's volumes can be reached from {key} {wanted} only; widen the NodePool"
+            ),
             Self::MinValues { pool, key, wanted, found } => write!(
                 f,
                 "NodePool {pool} asks for {wanted} values of {key} (minValues), but only {found} are left for this pod; lower minValues"

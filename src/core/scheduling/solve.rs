@@ -243,6 +243,7 @@ impl<'p> Run<'p> {
                 &class.shape.host_ports,
             );
             let types = self.world.within_limits(pool, &holding);
+            let types = self.world.attaching(pool, types, host, class);
             if types.is_empty() {
                 continue;
             }
@@ -282,6 +283,7 @@ impl<'p> Run<'p> {
         host.ports.extend(class.shape.host_ports.iter().cloned());
         let (profile, taints) = (host.profile, host.taints);
         self.on_hosts[at].push(pod);
+        self.world.attached.put(number(at), class);
         self.record(class, number(at), profile, taints);
         self.world.demand.placed(class.demand, None, &mut self.drafts);
     }
@@ -307,6 +309,7 @@ impl<'p> Run<'p> {
             draft.charged = now;
         }
         let (host, taints) = (self.host_of_draft(at), self.world.pools[pool].taints);
+        self.world.attached.put(host, class);
         self.record(class, host, profile, taints);
         self.world.demand.placed(class.demand, Some(at), &mut self.drafts);
     }

@@ -11,6 +11,7 @@ use crate::core::labels;
 use crate::core::resources::ResourceName;
 
 use super::algebra::{Algebra, ProfileId, Source};
+use super::attach::Attached;
 use super::classes::{Class, group};
 use super::demand::Demand;
 use super::existing::Host;
@@ -22,6 +23,7 @@ use super::reason::Reason;
 use super::shelf::{Amounts, Dimensions, Shelf};
 use super::tolerance::Tolerance;
 use super::topology::{CounterId, Counters, Filter, Targets, Topo};
+use super::volumes::Needs;
 
 /// A list of the catalog.
 pub(super) type List = Arc<Vec<Arc<InstanceType>>>;
@@ -48,6 +50,8 @@ pub(super) struct World<'p> {
     known_domains: FxHashMap<(KeyId, Filter), Mask>,
     /// What daemons take of nodes of one profile with the same taints.
     pub(super) daemons_on: FxHashMap<(ProfileId, u32), (Amounts, Vec<HostPort>)>,
+    /// Volumes on nodes, there and planned.
+    pub(super) attached: Attached,
 }
 
 impl<'p> World<'p> {
@@ -55,10 +59,11 @@ impl<'p> World<'p> {
         let mut pods = problem.pods.to_vec();
         pods.sort_by(|a, b| (a.created, &a.uid).cmp(&(b.created, &b.uid)));
         pods.dedup_by(|a, b| a.uid == b.uid);
-        let (shapes, class_of) = group(&pods);
+        let (mut shapes, mut class_of) = group(&pods);
+        let needs = super::volumes::split(problem.snapshot, &pods, &mut shapes, &mut class_of);
         let (ready, unusable) = usable_pools(problem);
         let open = problem.open_keys();
-        let universe = collect(problem, &shapes, &ready, &open).finish(|key| open.contains(key));
+        let universe = collect(problem, &shapes, &needs, &ready, &open).finish(|key| open.contains(key));
         let dimensions = dimensions(problem, &shapes, &ready);
 
         let mut lists: Vec<List> = Vec::new();
@@ -84,6 +89,7 @@ impl<'p> World<'p> {
             demand: Demand::default(),
             known_domains: FxHashMap::default(),
             daemons_on: FxHashMap::default(),
+            attached: Attached::default(),
         };
         for (pool, list) in ready {
             let shelf = lists.iter().position(|known| Arc::ptr_eq(known, &list)).expect("every list was numbered");
@@ -92,12 +98,13 @@ impl<'p> World<'p> {
         let batch: FxHashSet<PodUid> = world.pods.iter().map(|pod| pod.uid.clone()).collect();
         world.add_hosts(&batch);
         world.charge_limits();
-        let classes = shapes.iter().map(|shape| world.class(shape)).collect();
+        let classes = shapes.iter().zip(needs).map(|(shape, needs)| world.class(shape, needs)).collect();
         world.classes = classes;
         world.count_running(&batch);
         world.link();
         let (demand, entries) = Demand::new(&world);
         world.demand = demand;
+        world.attached = Attached::of(&world, &batch);
         for (class, entry) in world.classes.iter_mut().zip(entries) {
             class.demand = entry;
         }
@@ -319,10 +326,14 @@ fn collect_shape(all: &mut Collector, shape: &PodShape) {
 fn collect(
     problem: &Problem<'_>,
     shapes: &[Arc<PodShape>],
+    needs: &[Option<Arc<Needs>>],
     pools: &[(Arc<Pool>, List)],
     open: &BTreeSet<&str>,
 ) -> Collector {
     let mut all = Collector::default();
+    for requirement in needs.iter().flatten().flat_map(|needs| needs.alternatives.iter().flatten()) {
+        all.requirement(requirement);
+    }
     let snapshot = problem.snapshot;
     for shape in shapes.iter().chain(snapshot.daemons.values().map(|daemon| &daemon.shape)) {
         collect_shape(&mut all, shape);

@@ -11,10 +11,12 @@ mod pools;
 
 mod budgets;
 mod pods;
+mod volumes;
 
 pub use budgets::{Budget, Count};
 pub use objects::{Store, Written};
 pub use pods::{NewPod, PodRecord};
+pub use volumes::VolumeSource;
 
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::budgets::Verdict;
 use super::objects::Store;
+use super::volumes::VolumeSource;
 use crate::cluster::Error;
 use crate::core::facts::{Fact, Pod, PodPhase, PodShape};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
@@ -24,6 +25,8 @@ pub struct NewPod {
     pub workload: Option<Arc<str>>,
     /// The node it is created on (daemons only).
     pub node: Option<NodeName>,
+    /// Its volumes, as far as there are claims behind them.
+    pub volumes: Vec<VolumeSource>,
 }
 
 /// A pod, with what only its kubelet and its controller care about.
@@ -57,6 +60,7 @@ impl Store {
         let uid = PodUid::from(self.uid());
         // Equal shapes share one value: that is what lets budgets and the scheduler work by shape.
         let shape = self.shapes.get_key_value(&new.shape).map_or(new.shape, |(shared, _)| Arc::clone(shared));
+        let volume_claims = self.claims_of_pod(&new.key, &uid, &new.volumes);
         let pod = Pod {
             key: new.key.clone(),
             uid: uid.clone(),
@@ -68,6 +72,7 @@ impl Store {
             unschedulable: false,
             deleting: None,
             started: None,
+            volume_claims,
         };
         self.pod_names.insert(new.key, uid.clone());
         if let Some(workload) = &new.workload {
@@ -87,6 +92,10 @@ impl Store {
         let free = self.pods.get(uid).is_some_and(|r| r.pod.node.is_none() && r.pod.deleting.is_none());
         let possible = free && self.nodes.contains_key(node);
         if possible {
+            if let (Some(record), Some(node)) = (self.pods.get(uid), self.nodes.get(node)) {
+                let (pod, node) = (Arc::clone(&record.pod), Arc::clone(node));
+                self.bind_claims(&pod, &node);
+            }
             self.change_pod(uid, |pod| {
                 pod.node = Some(node.clone());
                 // Kubernetes clears the nomination with the binding.
@@ -167,6 +176,7 @@ impl Store {
         }
         self.count(Some(&record.pod), None);
         self.touch(&record);
+        self.forget_claims_of(uid);
         self.emit(&Fact::PodGone(uid.clone()));
     }
 

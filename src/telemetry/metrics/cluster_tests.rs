@@ -60,6 +60,7 @@ fn pod(name: &str, node: Option<&str>, owner: Owner, phase: PodPhase) -> Pod {
         unschedulable: node.is_none(),
         deleting: None,
         started: None,
+        volume_claims: vec![],
     }
 }
 
