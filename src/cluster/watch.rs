@@ -142,15 +142,13 @@ fn volumes(shared: &Arc<Shared>) -> [BoxStream<'static, Fact>; 5] {
             Change::Gone(class) => Ok(Fact::StorageClassGone(name(class.metadata))),
         },
     );
-    let nodes = watch(
-        shared,
-        Api::<wire::CSINode>::all(client()),
-        watched(Kind::CsiNode, STORAGE, "csinodes"),
-        move |event| match event {
-            Change::Seen(node) => convert::csi_node(&node).map(|node| Fact::CsiNodeSeen(Arc::new(node))),
-            Change::Gone(node) => Ok(Fact::CsiNodeGone(name(node.metadata).into())),
-        },
-    );
+    let nodes =
+        watch(shared, Api::<wire::CSINode>::all(client()), watched(Kind::CsiNode, STORAGE, "csinodes"), move |event| {
+            match event {
+                Change::Seen(node) => convert::csi_node(&node).map(|node| Fact::CsiNodeSeen(Arc::new(node))),
+                Change::Gone(node) => Ok(Fact::CsiNodeGone(name(node.metadata).into())),
+            }
+        });
     let attachments = watch(
         shared,
         Api::<wire::VolumeAttachment>::all(client()),

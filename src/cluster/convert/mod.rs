@@ -33,8 +33,8 @@ pub use pool::{pool, read_pool};
 pub use problems::Unreadable;
 pub use text::{go_duration, manifest_duration};
 pub use volume::{
-    attachment, csi_node, read_attachment, read_csi_node, read_storage_class, read_volume, read_volume_claim, storage_class,
-    volume, volume_claim,
+    attachment, csi_node, read_attachment, read_csi_node, read_storage_class, read_volume, read_volume_claim,
+    storage_class, volume, volume_claim,
 };
 
 #[cfg(test)]

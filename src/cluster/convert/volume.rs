@@ -70,7 +70,8 @@ pub fn volume(wire: &wire::PersistentVolume) -> Result<Volume, Unreadable> {
         let readable = required.node_selector_terms.iter().filter_map(|term| {
             // Fields of a node (its name) are known of no node that is yet to come.
             let fields = term.match_fields.as_ref().is_some_and(|fields| !fields.is_empty());
-            let mut one = requirements(term.match_expressions.iter().flatten()).filter(|one| !one.is_empty() || fields)?;
+            let mut one =
+                requirements(term.match_expressions.iter().flatten()).filter(|one| !one.is_empty() || fields)?;
             one.retain(|requirement| !on_one_node || &*requirement.key != labels::HOSTNAME);
             Some(one)
         });

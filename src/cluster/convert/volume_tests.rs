@@ -53,7 +53,8 @@ fn a_volume_of_one_node_does_not_tie_its_pods_to_the_host_name() {
 
 #[test]
 fn migrated_plugins_count_as_their_csi_drivers() {
-    let old = read_volume(&json!({ "metadata": { "name": "pv" }, "spec": { "awsElasticBlockStore": { "volumeID": "v" } } }));
+    let old =
+        read_volume(&json!({ "metadata": { "name": "pv" }, "spec": { "awsElasticBlockStore": { "volumeID": "v" } } }));
     assert_eq!(old.unwrap().driver.as_deref(), Some("ebs.csi.aws.com"));
     let class = |provisioner: &str| {
         let value = json!({ "metadata": { "name": "c" }, "provisioner": provisioner });
@@ -91,7 +92,10 @@ fn a_driver_without_a_count_sets_no_limit() {
         ] },
     }))
     .unwrap();
-    assert_eq!(node.limits.into_iter().collect::<Vec<_>>(), [("ebs.csi.aws.com".into(), Some(25)), ("nfs.csi.k8s.io".into(), None)]);
+    assert_eq!(
+        node.limits.into_iter().collect::<Vec<_>>(),
+        [("ebs.csi.aws.com".into(), Some(25)), ("nfs.csi.k8s.io".into(), None)]
+    );
     let attachment = read_attachment(&json!({
         "metadata": { "name": "csi-1" },
         "spec": { "attacher": "ebs.csi.aws.com", "nodeName": "node-1", "source": { "persistentVolumeName": "pv-1" } },

@@ -57,10 +57,7 @@ impl Kind {
 
     /// Whether joiner can work without seeing any of it: pods with volumes then wait, and all others go on.
     pub fn is_dispensable(self) -> bool {
-        matches!(
-            self,
-            Self::VolumeClaim | Self::Volume | Self::StorageClass | Self::CsiNode | Self::VolumeAttachment
-        )
+        matches!(self, Self::VolumeClaim | Self::Volume | Self::StorageClass | Self::CsiNode | Self::VolumeAttachment)
     }
 
     /// The plural that people use.

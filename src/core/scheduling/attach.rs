@@ -12,7 +12,7 @@ use super::classes::Class;
 use super::existing::Host;
 use super::masks::Mask;
 use super::reason::Reason;
-use super::volumes::{found, key};
+use super::volumes::{attached_by, key};
 use super::world::World;
 
 /// What makes a volume the same as another: the PersistentVolume's name, or that of the claim as long as it has none.
@@ -126,10 +126,8 @@ fn held(world: &World<'_>, host: &Host, batch: &FxHashSet<PodUid>) -> Held {
     };
     for pod in snapshot.pods_on(node).filter(|pod| !batch.contains(&pod.uid)) {
         for name in &pod.volume_claims {
-            if let Ok(found) = found(snapshot, &key(pod, name))
-                && let Some(driver) = found.driver
-            {
-                take(driver, found.id);
+            if let Some((driver, id)) = attached_by(snapshot, &key(pod, name)) {
+                take(driver, id);
             }
         }
     }
@@ -165,7 +163,8 @@ impl World<'_> {
     /// The types of `mask` that could also attach the volumes of such a pod, beside those of the planned node with this number.
     pub(super) fn attaching(&self, pool: usize, mut mask: Mask, host: u32, class: &Class) -> Mask {
         let Some(needs) = class.needs.as_ref().filter(|needs| !needs.load.is_empty()) else { return mask };
-        let counts = self.attached.0.get(&host).map_or_else(|| Held::default().with(&needs.load), |h| h.with(&needs.load));
+        let counts =
+            self.attached.0.get(&host).map_or_else(|| Held::default().with(&needs.load), |h| h.with(&needs.load));
         let shelf = &self.algebra.shelves[self.pools[pool].shelf];
         let types: Vec<usize> = mask.bits().collect();
         for at in types {
@@ -185,7 +184,8 @@ impl World<'_> {
         }
         let site = &self.pools[pool];
         let shelf = &self.algebra.shelves[site.shelf];
-        let most = |driver: &Arc<str>| mask.bits().filter_map(|at| shelf.types[at].fact.attach_limits.get(driver)).max();
+        let most =
+            |driver: &Arc<str>| mask.bits().filter_map(|at| shelf.types[at].fact.attach_limits.get(driver)).max();
         let wanted = Held::default().with(&needs.load);
         let short = wanted.into_iter().find_map(|(driver, wanted)| {
             let most = *most(&driver)?;

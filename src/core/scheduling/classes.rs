@@ -255,7 +255,8 @@ impl World<'_> {
         let ignore_soft_taints = self.tolerance.has_soft;
         for level in levels([soft_affinity.len(), soft_apart.len(), nodes.len(), soft.len()], ignore_soft_taints) {
             let preferred = nodes.get(level.node).map_or(&[][..], |w| w.term.as_slice());
-            for (term, volumes) in required.iter().flat_map(|term| reachable.iter().map(move |volumes| (term, volumes))) {
+            for (term, volumes) in required.iter().flat_map(|term| reachable.iter().map(move |volumes| (term, volumes)))
+            {
                 let all = term.iter().chain(preferred).chain(volumes);
                 let Ok(term) = self.algebra.term(&shape.node_selector, all) else { continue };
                 let affinities = hard_affinity.iter().chain(&soft_affinity[level.affinity..]).cloned().collect();

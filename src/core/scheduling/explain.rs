@@ -61,7 +61,8 @@ impl Run<'_> {
             let (key, wanted, offered) =
                 self.world.algebra.conflict(base, variant.term).expect("a join fails on some key only");
             if class.needs.as_ref().is_some_and(|needs| needs.speaks_of(&self.world.algebra.universe.key(key).name)) {
-                let (name_of, wanted) = (Arc::clone(&self.world.algebra.universe.key(key).name), self.text(key, &wanted));
+                let (name_of, wanted) =
+                    (Arc::clone(&self.world.algebra.universe.key(key).name), self.text(key, &wanted));
                 return Reason::VolumeTopology { pool: name, key: name_of, wanted, offered: self.text(key, &offered) };
             }
             return Reason::Requirement {

@@ -82,10 +82,9 @@ impl fmt::Display for VolumeFault {
                 f,
                 "the pod has volumes, and joiner may not list {kind}; add the rule that its log names to its ClusterRole"
             ),
-            Self::NoClaim { claim } => write!(
-                f,
-                "PersistentVolumeClaim {claim} does not exist; create it, or correct spec.volumes of the pod"
-            ),
+            Self::NoClaim { claim } => {
+                write!(f, "PersistentVolumeClaim {claim} does not exist; create it, or correct spec.volumes of the pod")
+            }
             Self::ClaimDeleting { claim } => {
                 write!(f, "PersistentVolumeClaim {claim} is being deleted; wait for its end and create it again")
             }

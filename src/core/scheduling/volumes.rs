@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::facts::{Kind, Pod, PodShape, Snapshot, Topologies};
+use crate::core::facts::{Kind, Pod, PodShape, Snapshot, StorageClass, Topologies, VolumeClaim};
 use crate::core::ids::{ObjectKey, PodUid};
 use crate::core::requirements::{Requirement, Requirements};
 
@@ -120,17 +120,17 @@ fn needs_of(snapshot: &Snapshot, pod: &Pod, users: &Users) -> Needs {
 }
 
 /// What is known of the volume behind a claim.
-pub(super) struct Found<'a> {
+struct Found<'a> {
     /// What makes it the same as another: its volume, or the claim as long as there is none.
-    pub(super) id: VolumeId,
+    id: VolumeId,
     /// The driver that attaches it.
-    pub(super) driver: Option<&'a Arc<str>>,
+    driver: Option<&'a Arc<str>>,
     /// From where it can be reached; nothing when from everywhere.
     topologies: Option<&'a Topologies>,
 }
 
 /// Looks a claim up.
-pub(super) fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Found<'a>, VolumeFault> {
+fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Found<'a>, VolumeFault> {
     for kind in [Kind::VolumeClaim, Kind::Volume, Kind::StorageClass] {
         if snapshot.withheld.contains(&kind) {
             return Err(VolumeFault::Withheld { kind: kind.as_str() });
@@ -156,19 +156,35 @@ pub(super) fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Fou
         }
         return Ok(Found { id: volume, driver: fact.driver.as_ref(), topologies: fact.topologies.as_ref() });
     }
-    let class = match &fact.class {
-        Some(name) if !name.is_empty() => snapshot.storage_classes.get(name).ok_or_else(|| {
-            VolumeFault::ClassMissing { claim: claim.clone(), class: Arc::clone(name) }
-        })?,
-        Some(_) => return Err(VolumeFault::NoClass { claim: claim.clone() }),
-        None => snapshot.default_storage_class().ok_or_else(|| VolumeFault::NoClass { claim: claim.clone() })?,
-    };
+    let class = class_of(snapshot, fact).ok_or_else(|| match &fact.class {
+        Some(name) if !name.is_empty() => VolumeFault::ClassMissing { claim: claim.clone(), class: Arc::clone(name) },
+        _ => VolumeFault::NoClass { claim: claim.clone() },
+    })?;
     if class.immediate {
         return Err(VolumeFault::Immediate { claim: claim.clone(), class: Arc::clone(&class.name) });
     }
     let topologies = (!class.topologies.is_empty()).then_some(&class.topologies);
-    // A namespace and a name have a slash between them, and so never look like a volume's name.
-    Ok(Found { id: claim.to_string().into(), driver: class.driver.as_ref(), topologies })
+    Ok(Found { id: unbound(claim), driver: class.driver.as_ref(), topologies })
+}
+
+/// The driver that attaches the volume behind a claim, and which volume it is; nothing when none does. What is wrong with a volume does not
+/// detach it.
+pub(super) fn attached_by<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Option<(&'a Arc<str>, VolumeId)> {
+    let fact = snapshot.volume_claims.get(claim)?;
+    if let Some(volume) = fact.volume.as_ref().and_then(|name| snapshot.volumes.get(name)) {
+        return Some((volume.driver.as_ref()?, Arc::clone(&volume.name)));
+    }
+    Some((class_of(snapshot, fact)?.driver.as_ref()?, unbound(claim)))
+}
+
+/// The class of a claim, if there is such a one.
+fn class_of<'a>(snapshot: &'a Snapshot, claim: &VolumeClaim) -> Option<&'a Arc<StorageClass>> {
+    claim.class.as_ref().map_or_else(|| snapshot.default_storage_class(), |name| snapshot.storage_classes.get(name))
+}
+
+/// The identity of a volume that is yet to come. A namespace and a name have a slash between them, and so never look like a volume's name.
+fn unbound(claim: &ObjectKey) -> VolumeId {
+    claim.to_string().into()
 }
 
 /// What holds when one of each side holds; nothing when no two agree.

@@ -20,9 +20,7 @@ pub(super) fn reachable(volumes: &Snapshot, namespace: &Arc<str>, claims: &[Arc<
             return volume.is_some_and(|volume| volume.topologies.as_ref().is_none_or(|terms| suits(terms, labels)));
         }
         let class = claim.class.as_ref().and_then(|name| volumes.storage_classes.get(name));
-        class.is_some_and(|class| {
-            !class.immediate && (class.topologies.is_empty() || suits(&class.topologies, labels))
-        })
+        class.is_some_and(|class| !class.immediate && (class.topologies.is_empty() || suits(&class.topologies, labels)))
     })
 }
 

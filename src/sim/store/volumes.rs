@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::objects::Store;
-use crate::core::facts::{CsiNode, Fact, Kind, Node, Pod, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim};
+use crate::core::facts::{
+    CsiNode, Fact, Kind, Node, Pod, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim,
+};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
@@ -56,7 +58,10 @@ impl Store {
         self.save_volume_claim(claim);
         if let Some(class) = class.filter(|class| class.immediate && class.driver.is_some()) {
             let first = class.topologies.first().map(|term| {
-                let one = |line: &Requirement| Requirement { values: line.values.iter().take(1).cloned().collect(), ..line.clone() };
+                let one = |line: &Requirement| Requirement {
+                    values: line.values.iter().take(1).cloned().collect(),
+                    ..line.clone()
+                };
                 vec![term.iter().map(one).collect()]
             });
             self.provision(&key, &class, first);
@@ -166,7 +171,14 @@ impl Store {
             }
             if !self.volumes.claims.contains_key(&key) {
                 let class = class.clone();
-                self.apply_volume_claim(VolumeClaim { key, deleting: false, lost: false, class, volume: None, bound: false });
+                self.apply_volume_claim(VolumeClaim {
+                    key,
+                    deleting: false,
+                    lost: false,
+                    class,
+                    volume: None,
+                    bound: false,
+                });
             }
             names.push(name);
         }
@@ -190,7 +202,8 @@ impl Store {
             let class = claim.class.as_ref().and_then(|name| self.volumes.classes.get(name)).cloned();
             if let Some(class) = class {
                 let zone = node.labels.get(labels::ZONE);
-                let here = zone.map(|zone| vec![vec![Requirement::new(labels::ZONE, Operator::In, [Arc::clone(zone)])]]);
+                let here =
+                    zone.map(|zone| vec![vec![Requirement::new(labels::ZONE, Operator::In, [Arc::clone(zone)])]]);
                 self.provision(&key, &class, here);
             }
         }

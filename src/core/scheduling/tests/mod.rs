@@ -6,3 +6,4 @@ mod basics;
 mod laws;
 mod price;
 mod topology;
+mod volumes;
