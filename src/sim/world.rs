@@ -222,3 +222,7 @@ mod tests;
 #[cfg(test)]
 #[path = "rehearsal_tests.rs"]
 mod rehearsal;
+
+#[cfg(test)]
+#[path = "volumes_tests.rs"]
+mod volumes;

@@ -145,16 +145,16 @@ fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Found<'a>, Vol
     }
     if let Some(name) = &fact.volume {
         let (claim, volume) = (claim.clone(), Arc::clone(name));
-        let Some(fact) = snapshot.volumes.get(name).filter(|volume| !volume.deleting) else {
+        let Some(there) = snapshot.volumes.get(name).filter(|volume| !volume.deleting) else {
             return Err(VolumeFault::NoVolume { claim, volume });
         };
-        if !snapshot.volume_claims.get(&claim).is_some_and(|claim| claim.bound) {
+        if !fact.bound {
             return Err(VolumeFault::Binding { claim, volume });
         }
-        if fact.topologies.as_ref().is_some_and(Vec::is_empty) {
+        if there.topologies.as_ref().is_some_and(Vec::is_empty) {
             return Err(VolumeFault::Nowhere { claim, volume });
         }
-        return Ok(Found { id: volume, driver: fact.driver.as_ref(), topologies: fact.topologies.as_ref() });
+        return Ok(Found { id: volume, driver: there.driver.as_ref(), topologies: there.topologies.as_ref() });
     }
     let class = class_of(snapshot, fact).ok_or_else(|| match &fact.class {
         Some(name) if !name.is_empty() => VolumeFault::ClassMissing { claim: claim.clone(), class: Arc::clone(name) },
