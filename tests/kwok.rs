@@ -14,3 +14,5 @@ mod mishaps;
 mod pools;
 #[path = "kwok/stage.rs"]
 mod stage;
+#[path = "kwok/volumes.rs"]
+mod volumes;

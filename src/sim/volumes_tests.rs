@@ -70,7 +70,7 @@ async fn play<T>(story: impl AsyncFnOnce(&World) -> T) -> T {
     let open = |_: &Path| Ok(SCRIPT.to_owned());
     let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
     let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
-    let wall = clock.clone();
+    let wall = clock;
     let world = World::new(WorldConfig {
         seed: Seed(1),
         clock: Arc::new(move || wall.now()),
@@ -183,7 +183,9 @@ async fn a_pod_whose_claim_comes_late_is_refused_with_the_reason_and_then_placed
             crate::sim::read_object(&value, &ShapeStore::new(), &crate::sim::Priorities::new()).unwrap()
         };
         let pod = "{kind: Pod, metadata: {name: late}, spec: {containers: [{name: c}], volumes: [{name: v, persistentVolumeClaim: {claimName: mine}}]}}";
-        read(pod).into_iter().for_each(|object| world.apply(object));
+        for object in read(pod) {
+            world.apply(object);
+        }
         until("the refusal", || {
             let said = world.cluster.events();
             let told = |message: &str| message.contains("PersistentVolumeClaim default/mine does not exist");
@@ -191,7 +193,9 @@ async fn a_pod_whose_claim_comes_late_is_refused_with_the_reason_and_then_placed
         })
         .await;
         let claim = "{kind: PersistentVolumeClaim, metadata: {name: mine}, spec: {storageClassName: zonal}}";
-        read(claim).into_iter().for_each(|object| world.apply(object));
+        for object in read(claim) {
+            world.apply(object);
+        }
         let pods = until("the late pod", || running(world, 5)).await;
         let late = pods.iter().find(|pod| &*pod.key.name == "late").unwrap();
         assert_eq!(zone_of(world, late), ZONE);

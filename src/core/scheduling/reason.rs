@@ -195,6 +195,28 @@ impl fmt::Display for Amount<'_> {
     }
 }
 
+impl Reason {
+    /// The sentences about volumes.
+    fn write_volumes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Volume(fault) => write!(f, "{fault}"),
+            Self::VolumesElsewhere { key } => write!(
+                f,
+                "the pod's nodeSelector and node affinity exclude, on {key}, the places from which its volumes can be reached; change them, or move the volumes"
+            ),
+            Self::AttachLimit { pool, driver, wanted, most } => write!(
+                f,
+                "NodePool {pool} has no instance type that can attach the pod's {wanted} volumes of {driver}, the most there is is {most}"
+            ),
+            Self::VolumeTopology { pool, key, wanted, offered } => write!(
+                f,
+                "NodePool {pool} offers {key} {offered}, but the pod's volumes can be reached from {key} {wanted} only; widen the NodePool"
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -202,11 +224,9 @@ impl fmt::Display for Reason {
             Self::Contradiction { key } => {
                 write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
             }
-            Self::Volume(fault) => write!(f, "{fault}"),
-            Self::VolumesElsewhere { key } => write!(
-                f,
-                "the pod's nodeSelector and node affinity exclude, on {key}, the places from which its volumes can be reached; change them, or move the volumes"
-            ),
+            Self::Volume(_) | Self::VolumesElsewhere { .. } | Self::AttachLimit { .. } | Self::VolumeTopology { .. } => {
+                self.write_volumes(f)
+            }
             Self::NoPools => write!(f, "there is no NodePool; create one"),
             Self::Spread { key, max_skew, counts } => write!(
                 f,
@@ -245,14 +265,6 @@ impl fmt::Display for Reason {
             Self::HostPort { pool, port } => {
                 write!(f, "host port {port} is taken by a DaemonSet on every node of NodePool {pool}; use another port")
             }
-            Self::AttachLimit { pool, driver, wanted, most } => write!(
-                f,
-                "NodePool {pool} has no instance type that can attach the pod's {wanted} volumes of {driver}, the most there is is {most}"
-            ),
-            Self::VolumeTopology { pool, key, wanted, offered } => write!(
-                f,
-                "NodePool {pool} offers {key} {offered}, but the pod's volumes can be reached from {key} {wanted} only; widen the NodePool"
-            ),
             Self::MinValues { pool, key, wanted, found } => write!(
                 f,
                 "NodePool {pool} asks for {wanted} values of {key} (minValues), but only {found} are left for this pod; lower minValues"

@@ -106,13 +106,11 @@ fn needs_of(snapshot: &Snapshot, pod: &Pod, users: &Users) -> Needs {
             load.add(driver, &found.id, users.is_alone(&claim, &found.id));
         }
         if let Some(terms) = found.topologies {
-            match combined(&all, terms) {
-                Some(both) => all = both,
-                None => {
-                    let fault = Some(VolumeFault::Apart { claim });
-                    return Needs { alternatives: Vec::new(), load: Load::default(), fault };
-                }
-            }
+            let Some(both) = combined(&all, terms) else {
+                let fault = Some(VolumeFault::Apart { claim });
+                return Needs { alternatives: Vec::new(), load: Load::default(), fault };
+            };
+            all = both;
         }
     }
     load.finish();

@@ -38,7 +38,7 @@ pub enum VolumeSource {
 #[derive(Default)]
 pub(in crate::sim) struct Volumes {
     pub(in crate::sim) claims: BTreeMap<ObjectKey, Arc<VolumeClaim>>,
-    pub(in crate::sim) volumes: BTreeMap<Arc<str>, Arc<Volume>>,
+    pub(in crate::sim) made: BTreeMap<Arc<str>, Arc<Volume>>,
     pub(in crate::sim) classes: BTreeMap<Arc<str>, Arc<StorageClass>>,
     pub(in crate::sim) csi_nodes: BTreeMap<NodeName, Arc<CsiNode>>,
     pub(in crate::sim) attachments: BTreeMap<Arc<str>, Arc<VolumeAttachment>>,
@@ -71,7 +71,7 @@ impl Store {
     /// Puts a PersistentVolume.
     pub fn apply_volume(&mut self, volume: Volume) {
         let volume = Arc::new(volume);
-        self.volumes.volumes.insert(Arc::clone(&volume.name), Arc::clone(&volume));
+        self.volumes.made.insert(Arc::clone(&volume.name), Arc::clone(&volume));
         self.emit(&Fact::VolumeSeen(volume));
     }
 
@@ -121,7 +121,7 @@ impl Store {
     pub(in crate::sim) fn attachable(&self, pod: &Pod) -> Vec<Arc<str>> {
         let volume = |name: &Arc<str>| {
             let key = ObjectKey { namespace: Arc::clone(&pod.key.namespace), name: Arc::clone(name) };
-            let volume = self.volumes.volumes.get(self.volumes.claims.get(&key)?.volume.as_ref()?)?;
+            let volume = self.volumes.made.get(self.volumes.claims.get(&key)?.volume.as_ref()?)?;
             volume.driver.is_some().then(|| Arc::clone(&volume.name))
         };
         pod.volume_claims.iter().filter_map(volume).collect()
@@ -133,7 +133,7 @@ impl Store {
         for name in &pod.volume_claims {
             let key = ObjectKey { namespace: Arc::clone(&pod.key.namespace), name: Arc::clone(name) };
             if let Some(claim) = self.volumes.claims.get(&key) {
-                let volume = claim.volume.as_ref().and_then(|name| self.volumes.volumes.get(name));
+                let volume = claim.volume.as_ref().and_then(|name| self.volumes.made.get(name));
                 facts.extend(volume.cloned().map(Fact::VolumeSeen));
                 facts.push(Fact::VolumeClaimSeen(Arc::clone(claim)));
             }
@@ -145,7 +145,7 @@ impl Store {
         let all = &self.volumes;
         match kind {
             Kind::VolumeClaim => all.claims.values().cloned().map(Fact::VolumeClaimSeen).collect(),
-            Kind::Volume => all.volumes.values().cloned().map(Fact::VolumeSeen).collect(),
+            Kind::Volume => all.made.values().cloned().map(Fact::VolumeSeen).collect(),
             Kind::StorageClass => all.classes.values().cloned().map(Fact::StorageClassSeen).collect(),
             Kind::CsiNode => all.csi_nodes.values().cloned().map(Fact::CsiNodeSeen).collect(),
             Kind::VolumeAttachment => all.attachments.values().cloned().map(Fact::AttachmentSeen).collect(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::core::facts::{InstanceType, Pod, Snapshot, Topologies};
+use crate::core::facts::{InstanceType, Pod, Snapshot, StorageClass, Topologies, VolumeClaim};
 use crate::core::ids::{NodeName, ObjectKey};
 use crate::core::requirements::{Requirements, ValueSet};
 
@@ -19,14 +19,11 @@ pub(super) fn reachable(snapshot: &Snapshot, pod: &Pod, always: &dyn Fn(&Arc<str
         let key = ObjectKey { namespace: Arc::clone(&pod.key.namespace), name: Arc::clone(name) };
         let Some(claim) = snapshot.volume_claims.get(&key) else { return false };
         let anywhere = vec![vec![]];
-        let terms: Option<&Topologies> = match &claim.volume {
-            Some(volume) => snapshot.volumes.get(volume).map(|v| v.topologies.as_ref().unwrap_or(&anywhere)),
-            None => {
-                let named = claim.class.as_ref().and_then(|name| snapshot.storage_classes.get(name));
-                let default = || snapshot.default_storage_class().filter(|_| claim.class.is_none());
-                let class = named.or_else(default);
-                class.map(|class| if class.topologies.is_empty() { &anywhere } else { &class.topologies })
-            }
+        let terms: Option<&Topologies> = if let Some(volume) = &claim.volume {
+            snapshot.volumes.get(volume).map(|volume| volume.topologies.as_ref().unwrap_or(&anywhere))
+        } else {
+            let class = class_of(snapshot, claim);
+            class.map(|class| if class.topologies.is_empty() { &anywhere } else { &class.topologies })
         };
         let Some(terms) = terms else { return false };
         let mut either: Vec<Requirements> = Vec::new();
@@ -41,6 +38,10 @@ pub(super) fn reachable(snapshot: &Snapshot, pod: &Pod, always: &dyn Fn(&Arc<str
     })
 }
 
+fn class_of<'a>(snapshot: &'a Snapshot, claim: &VolumeClaim) -> Option<&'a Arc<StorageClass>> {
+    claim.class.as_ref().map_or_else(|| snapshot.default_storage_class(), |name| snapshot.storage_classes.get(name))
+}
+
 /// Volumes of these pods that drivers attach.
 fn attached<'a>(snapshot: &Snapshot, pods: impl IntoIterator<Item = &'a Arc<Pod>>) -> ByDriver {
     let mut all = ByDriver::new();
@@ -49,8 +50,7 @@ fn attached<'a>(snapshot: &Snapshot, pods: impl IntoIterator<Item = &'a Arc<Pod>
             let key = ObjectKey { namespace: Arc::clone(&pod.key.namespace), name: Arc::clone(name) };
             let Some(claim) = snapshot.volume_claims.get(&key) else { continue };
             let volume = claim.volume.as_ref().and_then(|name| snapshot.volumes.get(name));
-            let class = claim.class.as_ref().and_then(|name| snapshot.storage_classes.get(name));
-            let class = class.or_else(|| snapshot.default_storage_class().filter(|_| claim.class.is_none()));
+            let class = class_of(snapshot, claim);
             let (driver, id) = match volume {
                 Some(volume) => (volume.driver.as_ref(), Arc::clone(&volume.name)),
                 None => (class.and_then(|class| class.driver.as_ref()), format!("{key} unbound").into()),

@@ -362,7 +362,9 @@ proptest! {
         limits in prop::collection::vec(prop::option::of(0..4_u32), 3),
     ) {
         let mut few = types();
-        few.iter_mut().for_each(|kind| kind.attach_limits.extend(limits[2].map(|limit| (DRIVER.into(), limit))));
+        for kind in &mut few {
+            kind.attach_limits.extend(limits[2].map(|limit| (DRIVER.into(), limit)));
+        }
         let mut scene = Scene::default().with_pool(pool("default"), few);
         for (at, zone) in ["zone-a", "zone-b"].into_iter().enumerate() {
             let name = format!("n{at}");
