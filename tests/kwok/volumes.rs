@@ -92,7 +92,7 @@ fn waits_for(joiner: &Joiner, claim: &str) -> String {
     let page: Value = serde_json::from_str(&body).unwrap_or_else(|error| fail(&format!("{error}: {answer}")));
     let actors = page["actors"].as_array().cloned().unwrap_or_default();
     let of_claim = actors.iter().find(|actor| actor.to_string().contains(claim));
-    of_claim.map(|actor| text(actor, "/waits_for")).unwrap_or_default()
+    of_claim.map(|actor| text(actor, "/waitsFor")).unwrap_or_default()
 }
 
 #[test]
@@ -191,7 +191,9 @@ fn a_drained_node_waits_for_its_volumes_and_goes_when_they_have_gone() {
     assert_eq!(condition(&waiting, "Drained"), "True/Drained");
     assert_eq!(condition_message(&waiting, "VolumesDetached"), "waiting for VolumeAttachments csi-held to go");
     assert_eq!(condition(&waiting, "InstanceTerminating"), "", "the machine is not touched");
-    assert_eq!(waits_for(&joiner, &claim), "VolumeAttachments csi-held to go");
+    eventually("the page of actors shows it", LIMIT, || {
+        (waits_for(&joiner, &claim) == "VolumeAttachments csi-held to go").then_some(())
+    });
     eventually("the Node says why it stays", LIMIT, || {
         let said = api.events("default", "AwaitingVolumeDetachment");
         said.iter().any(|(about, message)| *about == node && message.contains("csi-held")).then_some(())

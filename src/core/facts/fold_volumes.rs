@@ -83,3 +83,7 @@ impl Fold {
         self.news.pending |= changed && self.somebody_waits();
     }
 }
+
+#[cfg(test)]
+#[path = "fold_volumes_tests.rs"]
+mod tests;

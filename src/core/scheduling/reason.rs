@@ -224,9 +224,10 @@ impl fmt::Display for Reason {
             Self::Contradiction { key } => {
                 write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
             }
-            Self::Volume(_) | Self::VolumesElsewhere { .. } | Self::AttachLimit { .. } | Self::VolumeTopology { .. } => {
-                self.write_volumes(f)
-            }
+            Self::Volume(_)
+            | Self::VolumesElsewhere { .. }
+            | Self::AttachLimit { .. }
+            | Self::VolumeTopology { .. } => self.write_volumes(f),
             Self::NoPools => write!(f, "there is no NodePool; create one"),
             Self::Spread { key, max_skew, counts } => write!(
                 f,
