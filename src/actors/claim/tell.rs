@@ -20,7 +20,8 @@ use super::Claim;
 impl Claim {
     /// The NodeClaim was written: what changed in its conditions, and whether that ended its life.
     pub(super) fn tell_of_change(&mut self, now: &facts::Claim, cx: &Cx<ClaimMsg>) {
-        let Some(before) = self.object().filter(|before| before.uid == now.uid) else { return };
+        // Not what the snapshot has by now: the watch may be faster than the answer to the write.
+        let Some(before) = self.known.clone().filter(|before| before.uid == now.uid) else { return };
         let pool = pool(now);
         for transition in transitions(&before.conditions, &now.conditions) {
             metrics::condition_changed(&transition);

@@ -284,21 +284,17 @@ impl fmt::Display for Reason {
                 write!(f, "NodePool {pool} could hold the pod, but the constraints between pods allow no such node")
             }
             Self::PoolNotReady { pool, why } => write!(f, "NodePool {pool} is not ready: {why}"),
-            Self::PoolContradiction { pool, key } => {
-                write!(
-                    f,
-                    "NodePool {pool}: its requirements and labels exclude each other on {key}; change one of them"
-                )
-            }
+            Self::PoolContradiction { pool, key } => write!(
+                f,
+                "NodePool {pool}: its requirements and labels exclude each other on {key}; change one of them"
+            ),
             Self::NoTypes { pool } => {
                 write!(f, "NodePool {pool}: its requirements leave no instance type that can be had; relax them")
             }
-            Self::NoCatalog { pool } => {
-                write!(
-                    f,
-                    "NodePool {pool}: the cloud has named no instance types for its NodeClass; see the NodeClass's conditions"
-                )
-            }
+            Self::NoCatalog { pool } => write!(
+                f,
+                "NodePool {pool}: the cloud has named no instance types for its NodeClass; see the NodeClass's conditions"
+            ),
         }
     }
 }
