@@ -199,8 +199,12 @@ fn diverse(count: usize) -> Vec<Arc<Pod>> {
             node: None,
             nominated: None,
             unschedulable: true,
+            unjudged: false,
             deleting: None,
             started: None,
+            scheduled: None,
+            ready: None,
+            owned_by: None,
             volume_claims: vec![],
         })
     };

@@ -70,8 +70,12 @@ fn pod(workload: &joiner::sim::Workload, number: u64, created: jiff::Timestamp) 
         node: None,
         nominated: None,
         unschedulable: true,
+        unjudged: false,
         deleting: None,
         started: None,
+        scheduled: None,
+        ready: None,
+        owned_by: None,
         volume_claims: vec![],
     })
 }

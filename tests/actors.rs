@@ -11,6 +11,9 @@ use joiner::actors::runtime::{Clock, Kind};
 use joiner::actors::{Joiner, Parts, Settings};
 use joiner::clouds::catalog;
 use joiner::command::{Rehearsal, rehearse};
+use joiner::core::facts::{Broken, Claim, Status, find_condition};
+use joiner::core::labels;
+use joiner::core::writes::Regarding;
 use joiner::sim::progress::{Progress, When};
 use joiner::sim::summary;
 use rehearsals::{
@@ -391,4 +394,66 @@ fn the_next_one_takes_over() {
     for millis in [0, 500, 30_000] {
         succeed(Moment::Claim(millis), End::Stopped);
     }
+}
+
+/// NodeClaims that cannot be understood say so and are left alone; the rest goes on; once mended they are as good as any.
+#[test]
+fn a_nodeclaim_that_cannot_be_understood_is_quarantined_until_it_is_mended() {
+    let scenario = burst(PODS);
+    in_virtual_time(async {
+        let rehearsal = rehearsal(&scenario, 7, settings());
+        let joiner = rehearsal.joiner();
+        play(&rehearsal, &scenario, async {
+            settled(&rehearsal).await;
+            let serving = truth(&rehearsal).claims.values().next().expect("there are NodeClaims").as_ref().clone();
+            let of_hand = Claim {
+                name: "of-hand".into(),
+                provider_id: None,
+                node: None,
+                conditions: Vec::new(),
+                finalizers: Vec::new(),
+                labels: serving.labels.iter().filter(|(k, _)| &***k == labels::NODEPOOL).map(clone_pair).collect(),
+                ..serving.clone()
+            };
+            let problem = "spec.expireAfter: \"1d\" is no duration; write 24h";
+            let broken = Some(Broken { problem: problem.into(), conditions: false });
+            let names = [serving.name.clone(), of_hand.name.clone()];
+            let machines_before = machines(&rehearsal).len();
+            for claim in [&serving, &of_hand] {
+                let claim = Claim { broken: broken.clone(), ..claim.clone() };
+                rehearsal.world.cluster.store().apply_claim(claim);
+            }
+            // Longer than every deadline of a NodeClaim.
+            sleep(Duration::from_mins(30)).await;
+            let now = truth(&rehearsal);
+            for name in &names {
+                let claim = &now.claims[name];
+                let condition = |kind| find_condition(&claim.conditions, kind).expect("there is the condition");
+                assert_eq!(condition("ValidationSucceeded").status, Status::False, "{name}");
+                assert_eq!(&*condition("ValidationSucceeded").message, problem, "{name}");
+                assert_eq!(condition("Ready").status, Status::False, "{name}");
+                let about = Regarding::Claim(name.clone(), claim.uid.clone());
+                let mut events = rehearsal.world.cluster.events();
+                events.retain(|(_, event)| event.regarding == about && event.warning);
+                let said: Vec<_> =
+                    events.iter().map(|(_, event)| (event.reason, event.message.contains(problem))).collect();
+                assert_eq!(said, [("FailedValidation", true)], "{name}");
+            }
+            assert_eq!(machines(&rehearsal).len(), machines_before, "no machine more, none less");
+            for name in &names {
+                let claim = now.claims[name].as_ref().clone();
+                rehearsal.world.cluster.store().apply_claim(Claim { broken: None, ..claim });
+            }
+            settled(&rehearsal).await;
+            assert_eq!(machines(&rehearsal).len(), machines_before + 1, "the one that was made by hand is launched");
+        })
+        .await;
+        assert_intact(&rehearsal, PODS, "mended");
+        assert_whole(&joiner, &rehearsal, "mended");
+        joiner.kill();
+    });
+}
+
+fn clone_pair((key, value): (&Arc<str>, &Arc<str>)) -> (Arc<str>, Arc<str>) {
+    (Arc::clone(key), Arc::clone(value))
 }

@@ -51,7 +51,16 @@ impl Behaviour for Batcher {
                 self.open = Some(Window { opened, since, _timer: timer });
             }
             BatcherMsg::WindowElapsed(number) => {
-                if number == self.number && self.open.take().is_some() {
+                if number != self.number {
+                    return;
+                }
+                let Some(window) = &self.open else { return };
+                let undecided = self.wiring.boards.snapshot().undecided.len();
+                if undecided > 0 && window.opened.elapsed() < settings.batch_max {
+                    // The burst is not over: kube-scheduler has not looked at all of it.
+                    cx.cast(BatcherMsg::PodsPending);
+                } else {
+                    self.open = None;
                     self.wiring.slots.provisioner.cast(ProvisionerMsg::BatchReady);
                 }
             }

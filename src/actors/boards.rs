@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::core::facts::{Catalog, Snapshot};
+use crate::core::facts::{Catalog, Snapshot, Waits};
 
 use super::protocol::Refusals;
 
@@ -14,6 +14,8 @@ use super::protocol::Refusals;
 pub struct Boards {
     /// The cluster, by `state`.
     pub snapshot: watch::Sender<Arc<Snapshot>>,
+    /// How long pods have waited, by `state`.
+    pub waits: watch::Sender<Arc<Waits>>,
     /// What can be bought, by `catalog`.
     pub catalog: watch::Sender<Arc<Catalog>>,
     /// Until when the lease is certainly ours, by `leader`.
@@ -27,6 +29,7 @@ impl Boards {
     pub fn new() -> Self {
         Self {
             snapshot: watch::Sender::new(Arc::default()),
+            waits: watch::Sender::new(Arc::default()),
             catalog: watch::Sender::new(Arc::default()),
             leader_until: watch::Sender::new(None),
             refusals: watch::Sender::new(Arc::default()),
@@ -36,6 +39,11 @@ impl Boards {
     /// The cluster as last published.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.borrow())
+    }
+
+    /// How long pods have waited, as last published.
+    pub fn waits(&self) -> Arc<Waits> {
+        Arc::clone(&self.waits.borrow())
     }
 
     /// What can be bought, as last published.

@@ -31,6 +31,7 @@ mod provisioner;
 mod settings;
 mod state;
 mod tree;
+mod witness;
 
 pub use boards::Boards;
 pub use settings::{Nominate, Settings};

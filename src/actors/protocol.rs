@@ -41,6 +41,13 @@ pub enum StateMsg {
     Seen(Fact),
     /// *Fact.* These pods are now planned for that NodeClaim.
     Planned(ClaimName, Vec<PodUid>),
+    /// *Fact.* A plan has places for some pods and refuses others.
+    Decided {
+        /// Those that it has a place for.
+        placed: Vec<PodUid>,
+        /// Those that it has none for.
+        refused: Vec<PodUid>,
+    },
     /// *Fact.* That NodeClaim was not created: its pods are free again.
     Unplanned(ClaimName),
     /// *Nudge.* The mailbox was worked off: publish what has changed.
@@ -93,6 +100,10 @@ pub enum ClaimsMsg {
     Look(Vec<ClaimName>),
     /// *Nudge.* The backoff of a failed claim actor is over.
     Revive(ClaimName),
+    /// *Fact.* The node of this NodeClaim is ready to open to the scheduler.
+    Assembled(ClaimName),
+    /// *Nudge.* Look whether the nodes that wait for each other may open.
+    Open,
 }
 
 /// To a `claim`.
@@ -100,6 +111,8 @@ pub enum ClaimsMsg {
 pub enum ClaimMsg {
     /// *Nudge.* Something about the NodeClaim has changed, or a moment has come.
     Look,
+    /// *Fact.* The nodes of its plan open now.
+    Opening,
     /// *Outcome.* Metadata or status of the NodeClaim was written, or the NodeClaim was deleted (then nothing is returned).
     Written(OpId, Written<Option<Arc<Claim>>>),
     /// *Outcome.* The Node was written.

@@ -11,7 +11,7 @@ use crate::cluster;
 use crate::core::facts::{Claim, Pod, find_condition};
 use crate::core::ids::ClaimName;
 use crate::core::pools;
-use crate::core::scheduling::{self, Plan, PlannedClaim, Problem, Settings};
+use crate::core::scheduling::{self, Plan, PlannedClaim, Problem, Reason, Settings};
 
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
@@ -57,7 +57,7 @@ pub(super) struct Provisioner {
 #[derive(Debug)]
 enum Doing {
     Nothing,
-    Solving(OpId, Instant),
+    Solving(OpId, Instant, String),
     /// NodeClaims under way, and how often each was tried.
     Creating(BTreeMap<ClaimName, (PlannedClaim, u32)>),
 }
@@ -84,15 +84,15 @@ impl Provisioner {
             self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
             return;
         }
-        let pods: Vec<Arc<Pod>> = snapshot.pending.iter().filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
+        let pods: Vec<Arc<Pod>> = snapshot.pending.keys().filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
         if pods.is_empty() {
+            metrics::nothing_to_schedule(Kind::Provisioner.as_str());
             self.publish_refusals(&Plan::default(), snapshot.epoch);
             return;
         }
         self.again = false;
         self.last_op += 1;
         let op = self.last_op;
-        self.doing = Doing::Solving(op, Instant::now());
         let catalog = self.wiring.boards.catalog();
         self.plans += 1;
         let salt = self
@@ -102,12 +102,17 @@ impl Provisioner {
             .wrapping_add(snapshot.epoch)
             .wrapping_mul(1_000_003)
             .wrapping_add(self.plans);
+        // Unlike the number of the plan, the salt differs from life to life.
+        let id = format!("{salt:016x}");
+        metrics::scheduling(Kind::Provisioner.as_str(), &id, pods.len());
+        self.doing = Doing::Solving(op, Instant::now(), id);
         let respect_preferences = self.wiring.settings.respect_preferences;
         let settings = Settings { name_salt: salt, respect_preferences, ..Settings::default() };
         let label_keys = self.wiring.cloud.label_keys();
         let work = move || {
             let mut problem = Problem::new(&snapshot, &catalog, &pods, &settings);
             problem.label_keys = &label_keys;
+            metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&problem));
             let plan = scheduling::solve(&problem);
             let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
             (plan, violations)
@@ -126,9 +131,8 @@ impl Provisioner {
     }
 
     fn solved(&mut self, result: Result<Box<(Plan, Vec<String>)>, String>, cx: &Cx<ProvisionerMsg>) {
-        if let Doing::Solving(_, began) = std::mem::replace(&mut self.doing, Doing::Nothing) {
-            metrics::scheduled(Kind::Provisioner.as_str(), began.elapsed());
-        }
+        let Doing::Solving(_, began, id) = std::mem::replace(&mut self.doing, Doing::Nothing) else { return };
+        metrics::scheduled(Kind::Provisioner.as_str(), began.elapsed());
         let (plan, violations) = match result {
             Ok(solved) => *solved,
             Err(panic) => {
@@ -146,7 +150,8 @@ impl Provisioner {
         }
         let epoch = self.wiring.boards.snapshot().epoch;
         self.publish_refusals(&plan, epoch);
-        self.report(&plan, cx);
+        self.report(&plan, &id, cx);
+        self.tell_state(&plan);
         self.tell_pods(&plan, cx);
         for placed in &plan.existing {
             if let Some(claim) = &placed.claim {
@@ -256,7 +261,16 @@ impl Provisioner {
         }
     }
 
-    fn report(&mut self, plan: &Plan, cx: &Cx<ProvisionerMsg>) {
+    /// Tells `state` about which pods the plan has decided.
+    fn tell_state(&self, plan: &Plan) {
+        let new = plan.claims.iter().flat_map(|planned| &planned.pods);
+        let placed = new.chain(plan.existing.iter().flat_map(|placed| &placed.pods));
+        let placed = placed.map(|pod| pod.uid.clone()).collect();
+        let refused = plan.refused.iter().map(|refusal| refusal.pod.clone()).collect();
+        self.wiring.slots.state.cast(StateMsg::Decided { placed, refused });
+    }
+
+    fn report(&mut self, plan: &Plan, id: &str, cx: &Cx<ProvisionerMsg>) {
         let new: usize = plan.claims.iter().map(|claim| claim.pods.len()).sum();
         let existing: usize = plan.existing.iter().map(|placed| placed.pods.len()).sum();
         let text = format!(
@@ -266,7 +280,8 @@ impl Provisioner {
             plan.refused.len()
         );
         metrics::plan_made(plan.price, plan.claims.len(), [new, existing, plan.refused.len()]);
-        metrics::pods_unschedulable(Kind::Provisioner.as_str(), plan.refused.len());
+        let ignored = plan.refused.iter().filter(|refusal| refusal.reasons.iter().any(Reason::is_invalid)).count();
+        metrics::scheduling_left(Kind::Provisioner.as_str(), id, plan.refused.len(), ignored);
         if self.last.as_ref() != Some(&text) {
             tracing::info!(
                 new_pods = new,
@@ -291,7 +306,7 @@ impl Provisioner {
             return true;
         }
         let snapshot = self.wiring.boards.snapshot();
-        snapshot.pending.iter().any(|uid| match snapshot.planned.get(uid) {
+        snapshot.pending.keys().any(|uid| match snapshot.planned.get(uid) {
             None => true,
             Some(name) => match snapshot.claims.get(name) {
                 Some(claim) => claim.is("Initialized"),
@@ -341,7 +356,7 @@ impl Behaviour for Provisioner {
                 self.begin(cx);
             }
             ProvisionerMsg::Solved(op, result) => {
-                if matches!(self.doing, Doing::Solving(current, _) if current == op) {
+                if matches!(self.doing, Doing::Solving(current, ..) if current == op) {
                     self.solved(result, cx);
                     if matches!(self.doing, Doing::Nothing) && self.again {
                         self.begin(cx);

@@ -11,7 +11,8 @@ use crate::telemetry::metrics;
 use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, PoolsMsg, ProvisionerMsg, StateMsg};
 use super::runtime::{Behaviour, Cx, Kind, Mailbox, Timer, View};
 use super::tree::Wiring;
-use crate::core::facts::{Fold, News};
+use super::witness::Witness;
+use crate::core::facts::{Fact, Fold, News};
 
 /// Pause before a stream of facts that ended is begun anew.
 const RECONNECT: Duration = Duration::from_secs(1);
@@ -21,6 +22,7 @@ const RECONNECT: Duration = Duration::from_secs(1);
 pub(super) struct State {
     wiring: Arc<Wiring>,
     fold: Fold,
+    witness: Witness,
     /// A nudge to publish is in the mailbox.
     publishing: bool,
     /// Carries facts from the cluster to this instance; ends with it.
@@ -61,11 +63,13 @@ impl State {
             metrics::cluster_synced(true);
         }
         self.wiring.boards.snapshot.send_replace(Arc::new(self.fold.snapshot().clone()));
+        self.wiring.boards.waits.send_replace(Arc::new(self.witness.waits().clone()));
         let news = self.fold.take_news();
         self.nudge(news);
     }
 
     fn nudge(&self, news: News) {
+        metrics::pods_landed(news.landed.planned, news.landed.elsewhere);
         let slots = &self.wiring.slots;
         if !news.claims.is_empty() {
             slots.claims.cast(ClaimsMsg::Look(news.claims.into_iter().collect()));
@@ -91,19 +95,35 @@ impl Behaviour for State {
     const KIND: Kind = Kind::State;
 
     fn born(wiring: &Self::Args, cx: &Cx<StateMsg>) -> Self {
-        // Plans are the one thing that no list brings back; what a predecessor published of them is kept.
+        // Plans and waits are what no list brings back; what a predecessor published of them is kept.
         let fold = Fold::with_plans_of(&wiring.boards.snapshot());
+        let witness = Witness::after(&wiring.boards.waits());
         let pump = pump(wiring, cx.mailbox());
         metrics::cluster_synced(false);
-        Self { wiring: Arc::clone(wiring), fold, publishing: false, pump, reconnect: None, facts: 0, synced: false }
+        Self {
+            wiring: Arc::clone(wiring),
+            fold,
+            witness,
+            publishing: false,
+            pump,
+            reconnect: None,
+            facts: 0,
+            synced: false,
+        }
     }
 
     fn handle(&mut self, message: StateMsg, cx: &Cx<StateMsg>) {
         match message {
             StateMsg::Seen(fact) => {
                 self.facts += 1;
+                self.witness.see(&fact, self.fold.snapshot(), cx.house.operations.may_write(), cx.now());
+                let relisted = if let Fact::Relisted(kind) = &fact { Some(*kind) } else { None };
                 self.fold.fold(fact);
+                if let Some(kind) = relisted {
+                    self.witness.relisted(kind, self.fold.snapshot());
+                }
             }
+            StateMsg::Decided { placed, refused } => self.witness.decided(&placed, &refused, cx.now()),
             StateMsg::Planned(claim, pods) => self.fold.planned(&claim, pods),
             StateMsg::Unplanned(claim) => self.fold.unplanned(&claim),
             StateMsg::Publish => {
@@ -142,6 +162,7 @@ impl Behaviour for State {
                 ("NodeClaims".to_owned(), snapshot.claims.len().to_string()),
                 ("NodePools".to_owned(), snapshot.pools.len().to_string()),
                 ("planned pods".to_owned(), snapshot.planned.len().to_string()),
+                ("pods not ready yet".to_owned(), self.witness.waits().len().to_string()),
             ],
             ..View::default()
         }

@@ -538,7 +538,9 @@ fn said(fact: &Fact) -> String {
         Fact::PodGone(uid) => format!("gone {uid}"),
         Fact::ClassSeen(class) => format!("class {}", class.reference),
         Fact::ClassGone(class) => format!("gone {class}"),
-        Fact::ClaimSeen(claim) => format!("claim {} {}", claim.name, claim.broken.as_deref().unwrap_or("ok")),
+        Fact::ClaimSeen(claim) => {
+            format!("claim {} {}", claim.name, claim.broken.as_ref().map_or("ok", |broken| &broken.problem))
+        }
         Fact::Relisting(kind) => format!("relisting {kind:?}"),
         Fact::Relisted(kind) => format!("relisted {kind:?}"),
         other => format!("{other:?}"),

@@ -86,7 +86,7 @@ pub(super) fn sources(
         let observed = boards.clone();
         samplers.push(Arc::new(move |samples| {
             let snapshot = observed.snapshot();
-            metrics::sample_pods(samples, &snapshot, clock.now());
+            metrics::sample_pods(samples, &snapshot, &observed.waits(), clock.now());
             metrics::sample_nodes(samples, &snapshot, clock.now());
             metrics::sample_pools(samples, &snapshot);
             metrics::sample_conditions(samples, &snapshot, clock.now());

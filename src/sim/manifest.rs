@@ -106,7 +106,7 @@ impl Reader<'_> {
             "NodeClaim" => {
                 let claim = read_claim(self.value).map_err(|error| wrong(&error))?;
                 match &claim.broken {
-                    Some(problem) => Err(self.invalid(problem)),
+                    Some(broken) => Err(self.invalid(&broken.problem)),
                     None => Ok(Object::Claim(Box::new(claim))),
                 }
             }

@@ -18,6 +18,7 @@ use crate::sim::outcome::Outcome;
 use crate::sim::scenario::read_scenario;
 use crate::sim::scheduler::Rhythm;
 use crate::sim::seed::Seed;
+use crate::telemetry::metrics::{Exporter, Samples};
 
 const SCRIPT: &str = r"
 apiVersion: karpenter.kwok.sh/v1alpha1
@@ -95,4 +96,39 @@ async fn lost_answers_cost_time_and_no_pod() {
     let outcome = rehearse(2, conduct).await;
     assert_eq!(outcome.violations, Vec::<String>::new());
     assert_eq!(outcome.unplaced, []);
+}
+
+/// What a scraper would see of pods, NodePools and Nodes after a rehearsal.
+#[test]
+fn waits_and_conditions_are_measured() {
+    let (recorder, exporter) = Exporter::aside().unwrap();
+    let story = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.unwrap().block_on(rehearse(1, Conduct::default()))
+    };
+    let outcome = metrics::with_local_recorder(&recorder, story);
+    let text = exporter.render(Samples::new());
+    let value = |series: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {series} in\n{text}"))
+    };
+    let count = |series: &str| value(series).parse::<u64>().unwrap();
+    let devices = r#"{dynamic_resources="false"}"#;
+    assert_eq!(count(&format!("karpenter_pods_bound_duration_seconds_count{devices}")), 90);
+    assert_eq!(count("karpenter_pods_startup_duration_seconds_count"), 90);
+    let waited: f64 = value(&format!("karpenter_pods_bound_duration_seconds_sum{devices}")).parse().unwrap();
+    let percentiles = outcome.percentiles();
+    assert!(waited / 90.0 > 1.0, "{waited} s, {percentiles:?}");
+    // Those that kube-scheduler placed by itself were never decided about.
+    let decided = count("karpenter_pods_scheduling_decision_duration_seconds_count");
+    assert!((60..=90).contains(&decided), "{decided} decided");
+    assert_eq!(count(&format!("karpenter_pods_provisioning_bound_duration_seconds_count{devices}")), decided);
+    assert_eq!(count("karpenter_pods_provisioning_startup_duration_seconds_count"), decided);
+    let ready = r#"{type="Ready",status="True",reason="Ready"}"#;
+    assert_eq!(count(&format!("operator_nodepool_status_condition_transitions_total{ready}")), 1);
+    let ready = text.lines().filter(|line| {
+        line.starts_with("operator_node_status_condition_transitions_total{type=\"Ready\",status=\"True\"")
+    });
+    let counts = ready.map(|line| line.rsplit_once(' ').unwrap().1.parse::<usize>().unwrap());
+    assert_eq!(counts.sum::<usize>(), outcome.nodes.len());
 }

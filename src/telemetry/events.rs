@@ -132,6 +132,14 @@ pub fn finalized(about: About) -> Event {
     event
 }
 
+/// A NodeClaim cannot be understood. Karpenter has no such event; the reason is the kubelet's for pods of which the same is true.
+pub fn not_understood(claim: About, problem: &str) -> Event {
+    let message = format!("NodeClaim cannot be understood, its machine is left alone: {problem}");
+    let mut event = Event::warning(claim, "FailedValidation", message);
+    event.sameness = Some(problem.to_owned());
+    event
+}
+
 /// The cloud has no machine for a NodeClaim.
 pub fn insufficient_capacity(claim: About, name: &ClaimName, error: &str) -> Event {
     Event::warning(claim, "InsufficientCapacityError", format!("NodeClaim {name} event: {error}"))

@@ -21,6 +21,14 @@ fn nominations_name_claim_and_node() {
 }
 
 #[test]
+fn a_nodeclaim_that_cannot_be_understood_is_a_warning_once_per_problem() {
+    let event = not_understood(claim(), "spec.expireAfter: \"1d\" is no duration; write 24h");
+    assert_eq!((event.reason, event.warning), ("FailedValidation", true));
+    assert!(event.message.ends_with("spec.expireAfter: \"1d\" is no duration; write 24h"));
+    assert_ne!(event.sameness, not_understood(claim(), "spec.taints: other").sameness);
+}
+
+#[test]
 fn conditions_speak_when_they_change_but_not_when_they_appear() {
     let mut transition = Transition {
         kind: "Launched".into(),

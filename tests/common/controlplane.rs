@@ -6,6 +6,7 @@
 //! printed.
 #![allow(dead_code, reason = "each test uses the part it needs")]
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
@@ -167,6 +168,21 @@ impl ControlPlane {
         self.supervisor.wait().expect("our own child can be waited for");
     }
 
+    /// CPU seconds of each component so far.
+    pub(crate) fn cpu_seconds(&self) -> BTreeMap<String, f64> {
+        let dir = self.dir.to_str().expect("the folder has a plain name");
+        let mut all = BTreeMap::new();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let command = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+            let mut words = command.split('\0');
+            let (program, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            if program.ends_with("controlplane") && words.any(|word| word.contains(dir)) {
+                all.insert(name.to_owned(), cpu_seconds(&entry.path().join("stat")));
+            }
+        }
+        all
+    }
+
     /// The ends of the logs of all components.
     pub(crate) fn logs(&self) -> String {
         let mut text = String::new();
@@ -203,6 +219,14 @@ impl Drop for ControlPlane {
         drop(self.supervisor.wait());
         drop(fs::remove_dir_all(&self.dir)); // is there only if the supervisor was killed
     }
+}
+
+/// CPU seconds of a process so far, from its `/proc/<pid>/stat`; 0 when it is gone.
+pub(crate) fn cpu_seconds(stat: &Path) -> f64 {
+    let stat = fs::read_to_string(stat).unwrap_or_default();
+    // Fields 14 and 15 (user and system time, in ticks of 10 ms) counted from behind the name, which may hold blanks.
+    let ticks = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+    ticks.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
 /// Looks again and again until `look` returns something, and returns that; fails when that takes longer than `limit`.

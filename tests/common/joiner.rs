@@ -4,7 +4,8 @@
 #![allow(dead_code, reason = "each test uses the part it needs")]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,6 +70,26 @@ impl Joiner {
     /// Whether it said last that it holds the lease.
     pub(crate) fn is_leader(&self) -> bool {
         self.said("lease").last().is_some_and(|line| line["ours"] == true)
+    }
+
+    /// Its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What its `/metrics` shows.
+    #[track_caller]
+    pub(crate) fn metrics(&self) -> String {
+        let served = self.said("serving").pop().expect("it was started until it served");
+        let port = served["metrics"].as_str().and_then(|address| address.rsplit(':').next());
+        let port = port.and_then(|port| port.parse::<u16>().ok()).expect("it says where it serves");
+        let mut page = String::new();
+        let read = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|mut stream| {
+            stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+            stream.read_to_string(&mut page)
+        });
+        read.expect("it serves");
+        page
     }
 
     /// Kills it with SIGKILL.

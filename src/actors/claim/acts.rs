@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::actors::Nominate;
-use crate::actors::protocol::{ClaimMsg, EvictorMsg};
+use crate::actors::protocol::{ClaimMsg, ClaimsMsg, EvictorMsg};
 use crate::actors::runtime::{Cx, Permits};
 use crate::clouds::LaunchSpec;
 use crate::cluster::Cluster;
 use crate::core::facts::{self, Pod, Snapshot, Status, find_condition};
 use crate::core::ids::NodeName;
-use crate::core::lifecycle::{Act, Candidates, DeleteReason, LaunchFailure, candidates};
+use crate::core::lifecycle::{Act, Candidates, DeleteReason, LaunchFailure, candidates, unnominated};
 use crate::core::resources::Resources;
 
 use super::Claim;
@@ -51,7 +51,12 @@ impl Claim {
                 let call = async move { cluster.delete_node(&node, &uid).await };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
             }
-            Act::Nominate(node) => self.nominate(node, snapshot, cx),
+            Act::Nominate(node) => self.nominate(claim, node, snapshot, cx),
+            Act::Assemble => {
+                self.memory.assembled = Some(cx.now());
+                self.args.wiring.slots.claims.cast(ClaimsMsg::Assembled(name));
+                cx.cast(ClaimMsg::Look);
+            }
             Act::Drain { evict, force } => {
                 let slots = &self.args.wiring.slots;
                 slots.evictor.cast(EvictorMsg::Evict(evict));
@@ -122,24 +127,19 @@ impl Claim {
     }
 
     /// Reserves the node for the pods that were planned for it.
-    fn nominate(&mut self, node: NodeName, snapshot: &Snapshot, cx: &Cx<ClaimMsg>) {
+    fn nominate(&mut self, claim: &facts::Claim, node: NodeName, snapshot: &Snapshot, cx: &Cx<ClaimMsg>) {
         let policy = self.args.wiring.settings.nominate;
         let room = snapshot.nodes.get(&node).map(|node| node.allocatable.clone()).unwrap_or_default();
-        let planned = snapshot.planned_for.get(&self.args.name);
-        let pods: Vec<Arc<Pod>> = planned
-            .into_iter()
-            .flatten()
-            .filter_map(|uid| snapshot.pods.get(uid))
-            .filter(|pod| pod.node.is_none() && pod.nominated.as_ref() != Some(&node))
-            .filter(|pod| match policy {
-                Nominate::All => true,
-                Nominate::Contested => is_contested(pod, &room),
-                Nominate::None => false,
-            })
-            .cloned()
-            .collect();
+        let mut pods: Vec<Arc<Pod>> = unnominated(snapshot, claim, &node, &self.memory).cloned().collect();
+        let planned = snapshot.planned_for.get(&claim.name);
+        self.memory.nominated.retain(|uid| planned.is_some_and(|planned| planned.contains(uid)));
+        self.memory.nominated.extend(pods.iter().map(|pod| pod.uid.clone()));
+        pods.retain(|pod| match policy {
+            Nominate::All => true,
+            Nominate::Contested => is_contested(pod, &room),
+            Nominate::None => false,
+        });
         if pods.is_empty() {
-            self.memory.nominated = true;
             cx.cast(ClaimMsg::Look);
             return;
         }

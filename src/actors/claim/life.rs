@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts;
 use crate::core::ids::ClaimName;
-use crate::core::lifecycle::{Memory, Phase, Situation, Step, step};
+use crate::core::lifecycle::{Memory, Situation, Step, step};
 
 use crate::actors::protocol::ClaimMsg;
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View, backoff};
@@ -39,6 +39,8 @@ pub(in crate::actors) struct Claim {
     pub(super) memory: Memory,
     /// The object as the last write returned it: the snapshot may lag behind.
     pub(super) written: Option<Arc<facts::Claim>>,
+    /// What of the object could not be understood at the last look.
+    pub(super) broken: Option<facts::Broken>,
     /// The object as it was last looked at: when it is gone, this is what is said of it.
     pub(super) known: Option<Arc<facts::Claim>>,
     under_way: Option<(OpId, &'static str)>,
@@ -80,11 +82,8 @@ impl Claim {
         let mut next = step(&Situation::of(&claim, &snapshot, &self.memory, cx.now()));
         if self.last.as_ref().is_none_or(|last| last.phase != next.phase) {
             self.note(cx.now(), next.phase.as_str());
-            if next.phase == Phase::Quarantined {
-                let problem = next.waits_for.as_deref().unwrap_or_default();
-                tracing::error!(nodeclaim = %self.args.name, problem, "nodeclaim cannot be understood, its machine is left alone");
-            }
         }
+        self.tell_of_quarantine(&claim, cx);
         self.alarm = next.look_at.map(|at| {
             // A moment that has just passed must not make it spin.
             cx.after(cx.house.clock.until(at).max(Duration::from_millis(10)), ClaimMsg::Look)
@@ -157,6 +156,7 @@ impl Behaviour for Claim {
             args: args.clone(),
             memory: Memory::default(),
             written: None,
+            broken: None,
             known: None,
             under_way: None,
             last_op: 0,
@@ -179,6 +179,7 @@ impl Behaviour for Claim {
         let last = self.last.as_ref();
         let mut details = Vec::new();
         if let Some(claim) = self.object() {
+            details.extend(claim.broken.as_ref().map(|b| ("cannot be understood".to_owned(), b.problem.to_string())));
             details.extend(claim.pool().map(|pool| ("NodePool".to_owned(), pool.to_string())));
             details.extend(claim.node.as_ref().map(|node| ("Node".to_owned(), node.to_string())));
             details.extend(claim.provider_id.as_ref().map(|id| ("machine".to_owned(), id.to_string())));

@@ -16,6 +16,7 @@ impl Claim {
     pub(super) fn outcome(&mut self, message: ClaimMsg, cx: &Cx<ClaimMsg>) {
         match message {
             ClaimMsg::Look => {}
+            ClaimMsg::Opening => self.memory.may_open = true,
             ClaimMsg::Written(op, outcome) if self.ends(op) => {
                 if let Some(Some(claim)) = self.written("the NodeClaim", outcome, cx) {
                     self.tell_of_change(&claim, cx);
@@ -33,8 +34,6 @@ impl Claim {
                 }
             }
             ClaimMsg::Nominated(op, outcome) if self.ends(op) => {
-                // One attempt: a node that stays closed hurts more than a pod that goes elsewhere.
-                self.memory.nominated = true;
                 if let Outcome::Done((done, failed)) = outcome {
                     self.tell_of_nominations(done, failed, cx);
                 }

@@ -24,7 +24,7 @@ impl Claim {
         let Some(before) = self.known.clone().filter(|before| before.uid == now.uid) else { return };
         let pool = pool(now);
         for transition in transitions(&before.conditions, &now.conditions) {
-            metrics::condition_changed(&transition);
+            metrics::claim_condition_changed(now, &transition);
             match (&*transition.kind, transition.to) {
                 ("Registered", Status::True) => metrics::node_created(&pool, label(now, labels::ZONE)),
                 ("Drained", Status::True) => metrics::node_drained(&pool),
@@ -48,11 +48,23 @@ impl Claim {
     pub(super) fn tell_of_end(&mut self, cx: &Cx<ClaimMsg>) {
         let Some(claim) = self.known.take() else { return };
         let Some(deleting) = claim.deleting else { return };
-        let pool = pool(&claim);
-        let (capacity_type, zone) = (label(&claim, labels::CAPACITY_TYPE), label(&claim, labels::ZONE));
-        metrics::claim_terminated(&pool, capacity_type, zone, between(deleting, cx.now()));
+        metrics::claim_terminated(&claim, between(deleting, cx.now()));
         self.announce(events::finalized(about(&claim)), cx);
-        tracing::info!(nodeclaim = %claim.name, nodepool = %pool, "deleted nodeclaim");
+        tracing::info!(nodeclaim = %claim.name, nodepool = %pool(&claim), "deleted nodeclaim");
+    }
+
+    /// The NodeClaim cannot be understood, or can again. Said once for each problem.
+    pub(super) fn tell_of_quarantine(&mut self, claim: &facts::Claim, cx: &Cx<ClaimMsg>) {
+        if self.broken == claim.broken {
+            return;
+        }
+        self.broken.clone_from(&claim.broken);
+        let Some(broken) = &claim.broken else {
+            tracing::info!(nodeclaim = %claim.name, "nodeclaim can be understood again");
+            return;
+        };
+        tracing::error!(nodeclaim = %claim.name, problem = %broken.problem, "nodeclaim cannot be understood, its machine is left alone");
+        self.announce(events::not_understood(about(claim), &broken.problem), cx);
     }
 
     /// A NodeClaim is deleted that nobody asked to delete.
@@ -115,7 +127,7 @@ pub(super) fn tell_of_node(claim: &facts::Claim, node: Option<&Node>, patch: &No
     let (Some(deleting), Some(finalizers)) = (node.deleting, &patch.finalizers) else { return };
     if !finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER) {
         let (since_deletion, lifetime) = (between(deleting, now), between(node.created, now));
-        metrics::node_terminated(&pool(claim), label(claim, labels::ZONE), since_deletion, lifetime);
+        metrics::node_terminated(claim, node, since_deletion, lifetime);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::api::nodeclaim::{NodeClaimSpec, NodeClaimStatus};
-use crate::core::facts::Claim;
+use crate::core::facts::{Broken, Claim};
 use crate::core::ids::{ClaimName, ClaimUid, NodeName, PoolUid, ProviderId};
 
 use super::problems::{Problems, Unreadable, lenient};
@@ -28,8 +28,9 @@ pub fn claim(wire: &Custom) -> Result<Claim, Unreadable> {
     }
     let spec: NodeClaimSpec = problems.part("spec", &wire.spec).unwrap_or_default();
     let status: NodeClaimStatus = problems.part("status", &wire.status).unwrap_or_default();
-    let conditions: Vec<wire::Condition> =
-        wire.status.get("conditions").and_then(|list| problems.part("status.conditions", list)).unwrap_or_default();
+    let list = wire.status.get("conditions").filter(|list| !list.is_null());
+    let conditions: Option<Vec<wire::Condition>> = list.and_then(|list| problems.part("status.conditions", list));
+    let lost = list.is_some() && conditions.is_none();
     let taints = common::taints("spec.taints", Some(&spec.taints), &mut problems);
     let startup_taints = common::taints("spec.startupTaints", Some(&spec.startup_taints), &mut problems);
     let requirements = common::requirements("spec.requirements", &spec.requirements, &mut problems);
@@ -70,8 +71,8 @@ pub fn claim(wire: &Custom) -> Result<Claim, Unreadable> {
         capacity: amounts::capacity(Some(&common::amounts(&status.capacity))),
         allocatable: amounts::capacity(Some(&common::amounts(&status.allocatable))),
         last_pod_event: common::time(status.last_pod_event_time.as_ref()),
-        conditions: common::conditions(Some(&conditions), meta),
-        broken: problems.sentence(),
+        conditions: common::conditions(conditions.as_ref(), meta),
+        broken: problems.sentence().map(|problem| Broken { problem, conditions: lost }),
     })
 }
 

@@ -116,6 +116,12 @@ fn a_pod_of_a_deployment_is_read_whole() {
         shape.requests,
         Resources::new().with("cpu", 250).with("memory", 64 * MI).with("example.com/card", 1000).with("pods", 1000)
     );
+    assert_eq!(
+        shape.limits,
+        Resources::new().with("memory", 128 * MI).with("example.com/card", 1000).with("pods", 1000)
+    );
+    assert_eq!(pod.owned_by.as_deref(), Some("/apis/apps/v1/namespaces/shop/replicasets/web-7d9c"));
+    assert_eq!((pod.scheduled, pod.ready, shape.dynamic_resources), (None, None, false));
     assert_eq!(shape.node_selector.get(labels::ARCH).map(|v| &**v), Some("amd64"));
     let ports: Vec<_> = shape.host_ports.iter().map(|p| format!("{} {} {}", p.ip, p.port, p.protocol)).collect();
     assert_eq!(ports, ["0.0.0.0 8080 TCP", "10.0.0.1 53 UDP"]);
@@ -197,6 +203,53 @@ fn requests_are_counted_as_kube_scheduler_counts_them() {
     // Unquoted numbers are quantities too.
     let spec = json!({ "containers": [{ "resources": { "requests": { "cpu": 0.5, "memory": 1024 } } }] });
     assert_eq!(requests(&spec, None), Resources::new().with("cpu", 500).with("memory", 1_024_000).with("pods", 1000));
+}
+
+#[test]
+fn limits_are_put_together_like_requests() {
+    let pod = |spec: &Value| read_pod(&minimal(spec), &ShapeStore::new()).unwrap();
+    let limits = |spec: &Value| pod(spec).shape.limits.clone();
+    let container = |cpu: &str| json!({ "name": "c", "resources": { "limits": { "cpu": cpu } } });
+    let mut sidecar = container("100m");
+    sidecar["restartPolicy"] = json!("Always");
+    let parts = json!({
+        "containers": [container("200m"), { "name": "free" }],
+        "initContainers": [sidecar, container("900m")],
+        "overhead": { "cpu": "10m", "memory": "1Mi" },
+    });
+    // The init container beside the sidecar is the peak; memory has no limit that the overhead could be added to.
+    assert_eq!(limits(&parts), Resources::new().with("cpu", 1010).with("pods", 1000));
+    let whole = json!({ "containers": [container("200m")], "resources": { "limits": { "cpu": "2", "pods": "9" } } });
+    assert_eq!(limits(&whole), Resources::new().with("cpu", 2000).with("pods", 1000));
+    let claims = json!({ "containers": [], "resourceClaims": [{ "name": "gpu", "resourceClaimName": "mine" }] });
+    assert!(pod(&claims).shape.dynamic_resources);
+}
+
+#[test]
+fn a_pod_knows_since_when_it_is_bound_and_ready_and_shares_the_name_of_its_owner() {
+    let (mut value, store) = (yaml(WEB), ShapeStore::new());
+    let at = |time: &str| Some(time.parse().unwrap());
+    value["status"]["conditions"] = json!([
+        { "type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-21T10:00:05Z" },
+        { "type": "Ready", "status": "True", "lastTransitionTime": "2026-11-21T10:00:09Z" },
+    ]);
+    let pod = read_pod(&value, &store).unwrap();
+    assert_eq!((pod.scheduled, pod.ready), (at("2026-11-21T10:00:05Z"), at("2026-11-21T10:00:09Z")));
+    value["status"]["conditions"][1]["status"] = json!("False");
+    let other = read_pod(&value, &store).unwrap();
+    assert_eq!(other.ready, None);
+    assert!(Arc::ptr_eq(pod.owned_by.as_ref().unwrap(), other.owned_by.as_ref().unwrap()));
+    value["metadata"]["ownerReferences"] = json!([]);
+    assert_eq!(read_pod(&value, &store).unwrap().owned_by, None);
+}
+
+#[test]
+fn texts_that_nobody_holds_are_forgotten() {
+    let store = ShapeStore::new();
+    let kept = store.share_text("kept");
+    (0..10_000).for_each(|n| drop(store.share_text(&format!("dropped {n}"))));
+    assert!(store.texts() <= 2048, "{} texts", store.texts());
+    assert!(Arc::ptr_eq(&kept, &store.share_text("kept")));
 }
 
 #[test]
@@ -555,8 +608,9 @@ fn a_nodeclaim_that_cannot_be_read_is_broken_and_still_known() {
         "status": { "providerID": "kwok://c", "conditions": [{ "type": "Launched", "status": "True" }] },
     }))
     .unwrap();
-    let broken = claim.broken.as_deref().unwrap();
-    assert!(broken.starts_with("spec.requirements: invalid type"), "{broken}");
+    let broken = claim.broken.clone().unwrap();
+    assert!(broken.problem.starts_with("spec.requirements: invalid type"), "{broken:?}");
+    assert!(!broken.conditions);
     assert!(claim.has_finalizer());
     // A condition without a time breaks the status; the conditions are read all the same.
     assert!(claim.is("Launched"));
@@ -567,7 +621,16 @@ fn a_nodeclaim_that_cannot_be_read_is_broken_and_still_known() {
     }))
     .unwrap();
     assert_eq!(claim.provider_id.unwrap().as_str(), "kwok://c");
-    assert!(claim.broken.unwrap().contains("spec.expireAfter"));
+    let broken = claim.broken.unwrap();
+    assert!(broken.problem.contains("spec.expireAfter") && !broken.conditions, "{broken:?}");
+    let claim = read_claim(&json!({
+        "metadata": { "name": "c" },
+        "spec": { "requirements": [], "nodeClassRef": { "group": "g", "kind": "k", "name": "n" } },
+        "status": { "conditions": [{ "type": "Launched", "status": "True", "lastTransitionTime": "yesterday" }] },
+    }))
+    .unwrap();
+    let broken = claim.broken.unwrap();
+    assert!(broken.problem.contains("status.conditions[0].lastTransitionTime") && broken.conditions, "{broken:?}");
 }
 
 fn kwok() -> ClassKind {

@@ -128,6 +128,8 @@ pub struct PodSpec {
     pub overhead: Option<Amounts>,
     /// Resources of the pod as a whole.
     pub resources: Option<ResourceRequirements>,
+    /// Devices that it asks for; only whether there are any matters.
+    pub resource_claims: Option<Vec<de::IgnoredAny>>,
     /// Priority.
     pub priority: Option<i32>,
     /// Name of its priority class.

@@ -63,8 +63,17 @@ pub struct Claim {
     pub last_pod_event: Option<Timestamp>,
     /// `status.conditions`.
     pub conditions: Vec<Condition>,
-    /// What of the object could not be understood, field and remedy, in one sentence; its actor keeps its hands off.
-    pub broken: Option<Arc<str>>,
+    /// What of the object could not be understood; its actor keeps its hands off.
+    pub broken: Option<Broken>,
+}
+
+/// What of a NodeClaim could not be understood.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Broken {
+    /// Field and remedy, in one sentence.
+    pub problem: Arc<str>,
+    /// Whether `status.conditions` is among it: then `conditions` is not all that is there, and must not be written.
+    pub conditions: bool,
 }
 
 impl Claim {

@@ -23,6 +23,17 @@ pub struct News {
     pub pending: bool,
     /// Something changed that could make room for a pod that was refused.
     pub supply: bool,
+    /// Pods that were bound.
+    pub landed: Landed,
+}
+
+/// How many pods were bound, by where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Landed {
+    /// To the node that was planned for them, or for a pod that equals them.
+    pub planned: usize,
+    /// To another node than the planned one.
+    pub elsewhere: usize,
 }
 
 /// The identity of anything that is watched.
@@ -148,7 +159,7 @@ impl Fold {
     pub fn planned(&mut self, claim: &ClaimName, pods: Vec<PodUid>) {
         self.snapshot.epoch += 1;
         for uid in pods {
-            if self.snapshot.pending.contains(&uid) {
+            if self.snapshot.pending.contains_key(&uid) {
                 self.unplan(&uid);
                 self.snapshot.planned_for.entry(claim.clone()).or_default().insert(uid.clone());
                 self.snapshot.planned.insert(uid, claim.clone());
@@ -162,7 +173,7 @@ impl Fold {
         self.snapshot.epoch += 1;
         for uid in self.snapshot.planned_for.remove(claim).unwrap_or_default() {
             self.snapshot.planned.remove(&uid);
-            self.news.pending |= self.snapshot.pending.contains(&uid);
+            self.news.pending |= self.snapshot.pending.contains_key(&uid);
         }
     }
 
@@ -178,7 +189,7 @@ impl Fold {
 
     /// Whether a pod needs a place and is not planned for one.
     pub(super) fn somebody_waits(&self) -> bool {
-        self.snapshot.pending.iter().any(|uid| !self.snapshot.planned.contains_key(uid))
+        self.snapshot.pending.keys().any(|uid| !self.snapshot.planned.contains_key(uid))
     }
 
     fn pod_seen(&mut self, pod: &Arc<Pod>) {
@@ -191,6 +202,7 @@ impl Fold {
                 self.unbind(&node, &pod.uid);
             }
             if let Some(node) = &now {
+                self.land(pod, node);
                 self.snapshot.bound.entry(node.clone()).or_default().insert(pod.uid.clone());
             }
         }
@@ -198,12 +210,40 @@ impl Fold {
             self.pods_of_node_changed(&node);
         }
         if pod.is_provisionable() {
-            self.snapshot.pending.insert(pod.uid.clone());
+            let epoch = self.snapshot.epoch;
+            self.snapshot.pending.entry(pod.uid.clone()).or_insert(epoch);
             self.news.pending |= !self.snapshot.planned.contains_key(&pod.uid);
         } else {
             self.snapshot.pending.remove(&pod.uid);
             self.unplan(&pod.uid);
         }
+        if pod.is_undecided() {
+            self.snapshot.undecided.insert(pod.uid.clone());
+        } else {
+            self.snapshot.undecided.remove(&pod.uid);
+        }
+    }
+
+    /// A planned pod has been bound. Where it took the place that was planned for a pod that equals it, the two change places in the plan: pods
+    /// of one shape are interchangeable, and kube-scheduler takes them in an order of its own.
+    fn land(&mut self, pod: &Pod, node: &NodeName) {
+        let Some(planned) = self.snapshot.planned.get(&pod.uid).cloned() else { return };
+        let claim =
+            self.snapshot.nodes.get(node).and_then(|node| self.claim_of.get(node.provider_id.as_ref()?)).cloned();
+        if claim.as_ref() == Some(&planned) {
+            self.news.landed.planned += 1;
+            return;
+        }
+        let equal = claim.and_then(|claim| {
+            let mut there = self.snapshot.planned_for.get(&claim)?.iter();
+            there.find(|uid| self.snapshot.pods.get(*uid).is_some_and(|other| other.shape == pod.shape)).cloned()
+        });
+        let Some(equal) = equal else {
+            self.news.landed.elsewhere += 1;
+            return;
+        };
+        self.news.landed.planned += 1;
+        self.planned(&planned, vec![equal]);
     }
 
     fn node_seen(&mut self, node: &Arc<Node>) {
@@ -251,6 +291,7 @@ impl Fold {
                     self.unbind(node, uid);
                 }
                 self.snapshot.pending.remove(uid);
+                self.snapshot.undecided.remove(uid);
                 self.unplan(uid);
             }
             Key::Node(name) => {
@@ -365,3 +406,7 @@ fn is_older(claim: &Claim, known: &Claim) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+#[path = "fold_tests.rs"]
+mod tests;

@@ -13,17 +13,20 @@ mod machine;
 mod node;
 mod pod;
 mod pool;
+#[cfg(test)]
+pub(crate) mod samples;
 mod seen;
 mod snapshot;
 mod taint;
 mod volume;
+mod waits;
 
 pub use catalog::{Catalog, InstanceType, Offering};
-pub use claim::{Claim, ClaimDraft};
+pub use claim::{Broken, Claim, ClaimDraft};
 pub use class::NodeClass;
 pub use condition::{Condition, Status, find as find_condition};
 pub use daemon::DaemonSet;
-pub use fold::{Fold, News};
+pub use fold::{Fold, Landed, News};
 pub use machine::Machine;
 pub use node::Node;
 pub use pod::{
@@ -35,3 +38,4 @@ pub use seen::{Fact, Kind};
 pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Toleration, TolerationOperator};
 pub use volume::{CsiNode, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim};
+pub use waits::{Reached, Took, Wait, Waits};

@@ -62,10 +62,18 @@ pub struct Pod {
     pub nominated: Option<NodeName>,
     /// Whether kube-scheduler said that it fits nowhere (condition PodScheduled with reason Unschedulable).
     pub unschedulable: bool,
+    /// Whether kube-scheduler has said nothing of it yet (no condition PodScheduled).
+    pub unjudged: bool,
     /// `metadata.deletionTimestamp`: when its grace period ends.
     pub deleting: Option<Timestamp>,
     /// `status.startTime`.
     pub started: Option<Timestamp>,
+    /// Since when it is bound: when its condition `PodScheduled` became True.
+    pub scheduled: Option<Timestamp>,
+    /// Since when it is ready: when its condition `Ready` became True.
+    pub ready: Option<Timestamp>,
+    /// The first of `metadata.ownerReferences` as a path: `/apis/apps/v1/namespaces/shop/replicasets/web-5d4f`. Equal ones are shared.
+    pub owned_by: Option<Arc<str>>,
     /// Names of the PersistentVolumeClaims that it mounts, those of ephemeral volumes (`<pod>-<volume>`) included; sorted.
     pub volume_claims: Vec<Arc<str>>,
 }
@@ -88,6 +96,16 @@ impl Pod {
             && !matches!(self.shape.owner, Owner::DaemonSet | Owner::Node)
     }
 
+    /// Whether it may turn out to need a node any moment: kube-scheduler has not looked at it.
+    pub fn is_undecided(&self) -> bool {
+        self.unjudged
+            && self.shape.scheduler.is_none()
+            && self.node.is_none()
+            && self.deleting.is_none()
+            && !self.is_terminal()
+            && !matches!(self.shape.owner, Owner::DaemonSet | Owner::Node)
+    }
+
     /// Whether it uses room on its node.
     pub fn is_active_on_node(&self) -> bool {
         self.node.is_some() && !self.is_terminal()
@@ -103,6 +121,10 @@ pub struct PodShape {
     pub labels: Labels,
     /// What kube-scheduler counts: containers, init containers, sidecars, overhead; and one pod.
     pub requests: Resources,
+    /// What its containers may use at most, summed like the requests; and one pod. No placement depends on it.
+    pub limits: Resources,
+    /// Whether it asks for devices (`spec.resourceClaims`).
+    pub dynamic_resources: bool,
     /// `spec.nodeSelector`.
     pub node_selector: Labels,
     /// `spec.affinity.nodeAffinity`.
@@ -144,6 +166,8 @@ impl PodShape {
             namespace: "default".into(),
             labels: Labels::new(),
             requests: requests.with(ResourceName::Pods.as_str(), 1000),
+            limits: Resources::new().with(ResourceName::Pods.as_str(), 1000),
+            dynamic_resources: false,
             node_selector: Labels::new(),
             node_affinity: NodeAffinity::default(),
             tolerations: Vec::new(),

@@ -20,8 +20,11 @@ pub struct Snapshot {
     pub pods: OrdMap<PodUid, Arc<Pod>>,
     /// UIDs of the pods bound to each node.
     pub bound: OrdMap<NodeName, OrdSet<PodUid>>,
-    /// UIDs of the pods that a new node could help.
-    pub pending: OrdSet<PodUid>,
+    /// UIDs of the pods that a new node could help, and the epoch in which each was first seen so: kube-scheduler takes pods in the order in which
+    /// it refused them last, and creation times know whole seconds only.
+    pub pending: OrdMap<PodUid, u64>,
+    /// UIDs of the pods that kube-scheduler has not looked at: any moment they may need a node too.
+    pub undecided: OrdSet<PodUid>,
     /// Nodes by name.
     pub nodes: OrdMap<NodeName, Arc<Node>>,
     /// Names of the nodes that carry each provider ID: more than one is a fault that somebody must see.

@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::Status;
 
-use super::termination;
 use super::{DeleteReason, Situation};
+use super::{status, termination};
 
 /// A NodeClaim that has not been launched after this long is given up (Karpenter's `LaunchTimeout`).
 const LAUNCH_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
@@ -21,12 +21,16 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
     if claim.deleting.is_some() {
         return termination::deadline(claim).into_iter().map(|at| ("pods are deleted without asking", at)).collect();
     }
+    // The time during which nothing could be done for it does not count.
+    let mended =
+        if situation.has(status::VALID, Status::True) { situation.since(status::VALID) } else { claim.created };
+    let since = |kind| situation.since(kind).max(mended);
     let mut deadlines = Vec::new();
     if !situation.has("Launched", Status::True) {
-        deadlines.push(("given up: not launched", add(situation.since("Launched"), LAUNCH_TIMEOUT)));
+        deadlines.push(("given up: not launched", add(since("Launched"), LAUNCH_TIMEOUT)));
     }
     if !situation.has("Registered", Status::True) {
-        deadlines.push(("given up: not registered", add(situation.since("Registered"), REGISTRATION_TIMEOUT)));
+        deadlines.push(("given up: not registered", add(since("Registered"), REGISTRATION_TIMEOUT)));
     }
     if let Some(age) = claim.expire_after {
         let age = SignedDuration::try_from(age).unwrap_or(SignedDuration::MAX);

@@ -14,6 +14,7 @@ mod drain;
 mod initialization;
 mod launch;
 mod liveness;
+mod opening;
 mod registration;
 mod situation;
 mod status;
@@ -22,7 +23,8 @@ mod termination;
 
 pub use act::{Act, DeleteReason, PodRef};
 pub use launch::{Candidates, candidates};
-pub use situation::{LaunchFailure, Memory, Sight, Situation};
+pub use opening::Opening;
+pub use situation::{LaunchFailure, Memory, Sight, Situation, unnominated};
 pub use step::{Phase, Step, step};
 
 #[cfg(test)]

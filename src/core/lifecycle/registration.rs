@@ -1,10 +1,13 @@
 //! Registration: the machine's Node is matched, gets its labels, taints, finalizer and owner, its pods are nominated to it, and only then
 //! does it open to the scheduler.
 
+use jiff::Timestamp;
+
 use crate::core::facts::{Effect, Node, Status, Taint};
 use crate::core::labels;
 use crate::core::writes::NodePatch;
 
+use super::opening::AT_MOST;
 use super::step::{self, Phase, Step};
 use super::{Act, Situation};
 
@@ -26,8 +29,15 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     if is_synced(situation, node) {
         return step::write_status(situation, phase);
     }
-    if situation.planned > 0 && !situation.memory.nominated {
+    if situation.unnominated > 0 {
         return Some(Step::act(phase, Act::Nominate(node.name.clone())));
+    }
+    if situation.contested && !situation.memory.may_open {
+        let Some(since) = situation.memory.assembled else { return Some(Step::act(phase, Act::Assemble)) };
+        let deadline = since.saturating_add(AT_MOST).unwrap_or(Timestamp::MAX);
+        if situation.now < deadline {
+            return Some(Step::wait(phase, "the other nodes of its plan, to open with them").look_at(deadline));
+        }
     }
     if situation.memory.patched_node.as_ref() == Some(&node.version) {
         return Some(Step::wait(phase, "the Node to show its registration"));

@@ -1,11 +1,14 @@
 //! What a step may look at: the observed objects, and the little that an actor remembers between looks.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::core::facts::{Claim, Machine, Node, Pod, Snapshot, Status, find_condition};
-use crate::core::ids::ProviderId;
+use crate::core::ids::{NodeName, PodUid, ProviderId};
+
+use super::opening::depends_on_others;
 
 /// Everything about one NodeClaim at one moment.
 #[derive(Clone, Debug)]
@@ -20,6 +23,10 @@ pub struct Situation<'a> {
     pub attachments: Option<Vec<Arc<str>>>,
     /// Pods that were planned for this NodeClaim and are not bound yet.
     pub planned: usize,
+    /// How many of these have neither been nominated to the node nor been tried to be.
+    pub unnominated: usize,
+    /// Whether the place of one of these depends on other pods.
+    pub contested: bool,
     /// What the actor remembers.
     pub memory: &'a Memory,
     /// The time.
@@ -34,8 +41,15 @@ impl<'a> Situation<'a> {
         let nodes: Vec<_> = names.into_iter().flatten().filter_map(|name| snapshot.nodes.get(name)).collect();
         let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
         let attachments = claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &pods, now));
-        let planned = snapshot.planned_for.get(&claim.name).map_or(0, imbl::OrdSet::len);
-        Self { claim, nodes, pods, attachments, planned, memory, now }
+        let planned = snapshot.planned_for.get(&claim.name);
+        let unnominated = match nodes.as_slice() {
+            [node] => unnominated(snapshot, claim, &node.name, memory).count(),
+            _ => 0,
+        };
+        let contested = planned
+            .is_some_and(|pods| pods.iter().filter_map(|uid| snapshot.pods.get(uid)).any(|pod| depends_on_others(pod)));
+        let planned = planned.map_or(0, imbl::OrdSet::len);
+        Self { claim, nodes, pods, attachments, planned, unnominated, contested, memory, now }
     }
 
     /// The node, when there is exactly one.
@@ -71,8 +85,13 @@ pub struct Memory {
     pub launch_failure: Option<LaunchFailure>,
     /// A launch was refused for good: the NodeClaim is to go.
     pub refused: Option<super::DeleteReason>,
-    /// The pods planned for the node have been nominated to it.
-    pub nominated: bool,
+    /// Pods that have been nominated to the node, or were tried to be. One attempt each: a node that stays closed hurts more than a pod that
+    /// goes elsewhere.
+    pub nominated: BTreeSet<PodUid>,
+    /// Since when the node waits for the others of its plan to open with it.
+    pub assembled: Option<Timestamp>,
+    /// The node may open.
+    pub may_open: bool,
     /// When the cloud was last asked to take the machine down.
     pub delete_asked: Option<Timestamp>,
     /// `resourceVersion` of the Node that was last patched: until another is seen, the patch is on its way here.
@@ -83,6 +102,20 @@ pub struct Memory {
     pub trouble: Option<String>,
     /// Failures in a row.
     pub failures: u32,
+}
+
+/// Pods that are planned for a NodeClaim and not yet nominated to its node.
+pub fn unnominated<'a>(
+    snapshot: &'a Snapshot,
+    claim: &Claim,
+    node: &'a NodeName,
+    memory: &'a Memory,
+) -> impl Iterator<Item = &'a Arc<Pod>> {
+    let planned = snapshot.planned_for.get(&claim.name).into_iter().flatten();
+    let pods = planned.filter_map(|uid| snapshot.pods.get(uid));
+    pods.filter(move |pod| {
+        pod.node.is_none() && pod.nominated.as_ref() != Some(node) && !memory.nominated.contains(&pod.uid)
+    })
 }
 
 impl Memory {

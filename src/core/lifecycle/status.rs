@@ -1,7 +1,7 @@
 //! The status that a NodeClaim ought to have, worked out from what is observed.
 
 use crate::core::conditions::Conditions;
-use crate::core::facts::{Condition, Machine, Status};
+use crate::core::facts::{Broken, Condition, Machine, Status};
 use crate::core::resources::Resources;
 use crate::core::writes::ClaimStatusPatch;
 
@@ -10,12 +10,20 @@ use super::{Sight, Situation, detach, initialization, termination};
 
 /// Dependents of a NodeClaim's `Ready`.
 const DEPENDENTS: [&str; 3] = ["Launched", "Registered", "Initialized"];
+/// A condition of those NodeClaims only that cannot be understood (False) or could not be once (True). Karpenter has it on NodePools; a
+/// broken NodeClaim keeps it from reading any. `Launched` and the others keep what they say: a machine may well be there.
+pub(super) const VALID: &str = "ValidationSucceeded";
+/// The same while a NodeClaim cannot be understood: `Ready` follows from that, too.
+const DEPENDENTS_OF_BROKEN: [&str; 4] = ["Launched", "Registered", "Initialized", VALID];
 /// Longest message of a condition (Karpenter cuts launch failures here, the three dots included).
 const LONGEST_MESSAGE: usize = 1024;
 
 /// The change that brings the status up to date; nothing when it is.
 pub(super) fn wanted(situation: &Situation<'_>) -> Option<ClaimStatusPatch> {
     let claim = situation.claim;
+    if let Some(broken) = &claim.broken {
+        return quarantined(situation, broken);
+    }
     let mut patch = ClaimStatusPatch::default();
     if let Some(machine) = situation.memory.machine() {
         hydrate(&mut patch, situation, machine);
@@ -34,6 +42,24 @@ pub(super) fn wanted(situation: &Situation<'_>) -> Option<ClaimStatusPatch> {
     }
     patch.version = Some(claim.version.clone());
     Some(patch)
+}
+
+/// A NodeClaim that cannot be understood says so, and nothing else of it is touched. Conditions are written as a whole list: where not all
+/// of them could be read, none are written.
+fn quarantined(situation: &Situation<'_>, broken: &Broken) -> Option<ClaimStatusPatch> {
+    let claim = situation.claim;
+    if broken.conditions {
+        return None;
+    }
+    let (current, created) = (&claim.conditions, claim.created);
+    let mut conditions = Conditions::of(current, &DEPENDENTS_OF_BROKEN, claim.generation, created, situation.now);
+    conditions.set(VALID, Status::False, "NodeClaimValidationFailed", &cut(&broken.problem));
+    let conditions = conditions.finish();
+    (conditions != claim.conditions).then(|| ClaimStatusPatch {
+        version: Some(claim.version.clone()),
+        conditions: Some(conditions),
+        ..ClaimStatusPatch::default()
+    })
 }
 
 fn hydrate(patch: &mut ClaimStatusPatch, situation: &Situation<'_>, machine: &Machine) {
@@ -55,6 +81,9 @@ fn hydrate(patch: &mut ClaimStatusPatch, situation: &Situation<'_>, machine: &Ma
 fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
     let claim = situation.claim;
     let mut conditions = Conditions::of(&claim.conditions, &DEPENDENTS, claim.generation, claim.created, situation.now);
+    if conditions.get(VALID).is_some() {
+        conditions.set_true(VALID);
+    }
     launched(situation, &mut conditions);
     registered(situation, &mut conditions);
     initialized(situation, &mut conditions);

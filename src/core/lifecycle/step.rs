@@ -109,8 +109,9 @@ pub fn step(situation: &Situation<'_>) -> Step {
 
 fn next(situation: &Situation<'_>) -> Step {
     let claim = situation.claim;
-    if let Some(problem) = &claim.broken {
-        return Step::wait(Phase::Quarantined, format!("somebody to mend the NodeClaim: {problem}"));
+    if let Some(broken) = &claim.broken {
+        let wait = Step::wait(Phase::Quarantined, format!("somebody to mend the NodeClaim: {}", broken.problem));
+        return tell_then_wait(situation, wait);
     }
     if claim.deleting.is_some() {
         return termination::next(situation);
@@ -125,6 +126,12 @@ fn next(situation: &Situation<'_>) -> Step {
         );
     }
     let phase = phase(situation);
+    // A NodeClaim that was mended says so before anything else: its deadlines begin anew with that.
+    if situation.has(status::VALID, Status::False)
+        && let Some(step) = write_status(situation, phase)
+    {
+        return step;
+    }
     if let Some(reason) = &situation.memory.refused {
         return Step::act(phase, Act::DeleteClaim(reason.clone()));
     }
@@ -139,6 +146,10 @@ fn next(situation: &Situation<'_>) -> Step {
     }
     if let Some(step) = registration::next(situation) {
         return step;
+    }
+    // A plan changes while it is carried out: pods change places, and later plans use the room that is left.
+    if let (Some(node), 1..) = (situation.node(), situation.unnominated) {
+        return Step::act(phase, Act::Nominate(node.name.clone()));
     }
     if let Some(step) = initialization::next(situation) {
         return step;

@@ -6,104 +6,15 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
+use crate::core::facts::samples::{claim, machine, node, pod, start};
 use crate::core::facts::{
-    Claim, Condition, Effect, Fact, Fold, InstanceType, Machine, Node, Offering, Owner, Pod, PodPhase, PodShape,
-    Status, Taint, VolumeAttachment, VolumeClaim,
+    Broken, Claim, Condition, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape, PolicyHonor, Status,
+    TopologySpread, VolumeAttachment, VolumeClaim, find_condition,
 };
-use crate::core::ids::{ClassRef, ObjectKey};
-use crate::core::labels::{self, Labels};
+use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 use crate::core::writes::{ClaimPatch, ClaimStatusPatch, NodePatch};
-
-fn start() -> Timestamp {
-    Timestamp::from_second(1_800_000_000).unwrap()
-}
-
-fn claim() -> Claim {
-    Claim {
-        name: "web-1".into(),
-        uid: "uid-1".into(),
-        generation: 1,
-        version: "1".into(),
-        created: start(),
-        deleting: None,
-        labels: Labels::from([(labels::NODEPOOL.into(), "web".into())]),
-        annotations: Labels::new(),
-        finalizers: vec![],
-        owner_pool: None,
-        requirements: vec![],
-        requests: Resources::new().with("cpu", 500),
-        taints: vec![Taint::new("team", Effect::NoSchedule)],
-        startup_taints: vec![Taint::new("cilium", Effect::NoExecute)],
-        class: ClassRef { group: "karpenter.kwok.sh".into(), kind: "KWOKNodeClass".into(), name: "default".into() },
-        termination_grace: None,
-        expire_after: None,
-        provider_id: None,
-        node: None,
-        image: None,
-        capacity: Resources::new(),
-        allocatable: Resources::new(),
-        last_pod_event: None,
-        conditions: vec![],
-        broken: None,
-    }
-}
-
-fn machine() -> Machine {
-    Machine {
-        id: "sim://a/1".into(),
-        token: Some("uid-1".into()),
-        claim: Some("web-1".into()),
-        created: Some(start()),
-        deleting: false,
-        instance_type: Some("c-1x".into()),
-        labels: Labels::from([(labels::ZONE.into(), "zone-a".into())]),
-        annotations: Labels::new(),
-        image: None,
-        capacity: Resources::new().with("cpu", 1000),
-        allocatable: Resources::new().with("cpu", 900),
-    }
-}
-
-fn node() -> Node {
-    Node {
-        name: "node-1".into(),
-        uid: "node-uid-1".into(),
-        created: start(),
-        deleting: None,
-        version: "100".into(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        finalizers: vec![],
-        owner_claims: vec![],
-        provider_id: Some("sim://a/1".into()),
-        taints: vec![
-            Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute),
-            Taint::new("node.kubernetes.io/not-ready", Effect::NoSchedule),
-        ],
-        cordoned: false,
-        capacity: Resources::new().with("cpu", 1000),
-        allocatable: Resources::new().with("cpu", 900),
-        conditions: vec![],
-    }
-}
-
-fn pod(name: &str, node: Option<&str>) -> Pod {
-    Pod {
-        key: ObjectKey::new("default", name),
-        uid: name.into(),
-        created: start(),
-        shape: Arc::new(PodShape::plain(Resources::new().with("cpu", 100))),
-        phase: PodPhase::Running,
-        node: node.map(Into::into),
-        nominated: None,
-        unschedulable: node.is_none(),
-        deleting: None,
-        started: Some(start()),
-        volume_claims: vec![],
-    }
-}
 
 /// A cluster, a cloud and a claim actor's memory, small enough to see through.
 struct Toy {
@@ -186,7 +97,11 @@ impl Toy {
             }
             Act::Nominate(node) => {
                 self.say(format!("nominate to {node}"));
-                self.memory.nominated = true;
+                self.memory.nominated.extend(self.planned.iter().map(|name| (*name).into()));
+            }
+            Act::Assemble => {
+                self.say("ready to open");
+                self.memory.assembled = Some(self.now);
             }
             Act::PatchNode(name, patch) => self.patch_node(name.as_str(), patch),
             Act::DeleteNode(name, _) => {
@@ -356,6 +271,33 @@ fn a_life_from_launch_to_ready() {
 }
 
 #[test]
+fn a_node_for_spread_pods_opens_with_the_others_of_its_plan() {
+    let mut toy = Toy::new(claim());
+    let mut spread = pod("x", None);
+    let mut shape = (*spread.shape).clone();
+    shape.spreads.push(TopologySpread {
+        key: labels::ZONE.into(),
+        max_skew: 1,
+        min_domains: None,
+        required: true,
+        selector: None,
+        node_affinity_policy: PolicyHonor::Honor,
+        node_taints_policy: PolicyHonor::Ignore,
+    });
+    spread.shape = Arc::new(shape);
+    toy.planned = vec!["x"];
+    toy.pods = vec![spread];
+    toy.run();
+    toy.nodes.push(node());
+    toy.trace.clear();
+    assert_eq!(toy.run(), "Registering: the other nodes of its plan, to open with them");
+    assert_eq!(toy.trace(), "nominate to node-1\nready to open");
+    assert_eq!(toy.look().look_at, Some(start() + SignedDuration::from_secs(35)), "should the answer get lost");
+    toy.memory.may_open = true;
+    assert_eq!(toy.run(), "Initializing: the Node to become Ready");
+}
+
+#[test]
 fn a_life_from_deletion_to_gone() {
     let mut toy = Toy::serving();
     toy.delete();
@@ -487,11 +429,55 @@ fn a_nodeclaim_that_is_deleted_before_it_says_that_it_was_launched_asks_the_clou
 }
 
 #[test]
-fn a_broken_nodeclaim_is_left_alone() {
-    let mut broken = claim();
-    broken.broken = Some("spec.requests.cpu: \"1.5.2\" is not a quantity".into());
-    let mut toy = Toy::new(broken);
-    assert!(toy.run().starts_with("Quarantined: somebody to mend the NodeClaim: spec.requests.cpu"));
+fn a_broken_nodeclaim_is_left_alone_says_so_and_is_launched_when_it_is_mended() {
+    let mut toy = Toy::new(Claim { broken: Some(not_a_quantity(false)), ..claim() });
+    assert!(toy.run().starts_with("Quarantined: somebody to mend the NodeClaim: spec.resources.requests.cpu"));
+    insta::assert_snapshot!(toy.trace(), @"status: Initialized=Unknown(AwaitingReconciliation) Launched=Unknown(AwaitingReconciliation) Registered=Unknown(AwaitingReconciliation) ValidationSucceeded=False(NodeClaimValidationFailed) Ready=False(UnhealthyDependents)");
+    let conditions = &toy.claim.as_ref().unwrap().conditions;
+    let valid = find_condition(conditions, "ValidationSucceeded").unwrap();
+    assert_eq!(&*valid.message, "spec.resources.requests.cpu: \"1.5.2\" is not a quantity; write 1500m");
+    // Longer than any deadline: that nobody could launch it is not its fault.
+    toy.pass(3600);
+    assert!(toy.run().starts_with("Quarantined"));
+    toy.claim.as_mut().unwrap().broken = None;
+    assert_eq!(toy.run(), "Registering: the Node to appear");
+    insta::assert_snapshot!(toy.trace(), @r#"
+    NodeClaim: finalizers ["karpenter.sh/termination"]
+    status: ValidationSucceeded=True(ValidationSucceeded) Ready=Unknown(ReconcilingDependents)
+    launch
+    NodeClaim: label topology.kubernetes.io/zone
+    status: Registered=Unknown(NodeNotFound) Launched=True(Launched)
+    "#);
+    toy.pass(20 * 60);
+    toy.run();
+    assert!(toy.trace().contains("delete NodeClaim: registration_timeout"), "deadlines run again");
+}
+
+fn not_a_quantity(conditions: bool) -> Broken {
+    let problem = "spec.resources.requests.cpu: \"1.5.2\" is not a quantity; write 1500m".into();
+    Broken { problem, conditions }
+}
+
+#[test]
+fn a_nodeclaim_that_breaks_while_it_serves_keeps_its_machine_and_recovers() {
+    let mut toy = Toy::serving();
+    toy.claim.as_mut().unwrap().broken = Some(not_a_quantity(false));
+    assert!(toy.run().starts_with("Quarantined"));
+    assert_eq!(
+        toy.trace(),
+        "status: ValidationSucceeded=False(NodeClaimValidationFailed) Ready=False(UnhealthyDependents)"
+    );
+    let claim = toy.claim.as_mut().unwrap();
+    assert!(claim.is("Launched") && claim.is("Registered") && claim.is("Initialized"));
+    claim.broken = None;
+    assert_eq!(toy.run(), "Ready: nothing");
+    assert_eq!(toy.trace(), "status: ValidationSucceeded=True(ValidationSucceeded) Ready=True(Ready)");
+}
+
+#[test]
+fn conditions_that_cannot_be_read_are_not_overwritten() {
+    let mut toy = Toy::new(Claim { broken: Some(not_a_quantity(true)), ..claim() });
+    assert!(toy.run().starts_with("Quarantined"));
     assert_eq!(toy.trace(), "");
 }
 

@@ -50,6 +50,8 @@ mod finish;
 
 mod explain;
 
+mod zones;
+
 mod checks;
 mod plan;
 mod reason;
@@ -60,6 +62,7 @@ pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
 pub use reason::Reason;
 pub use solve::solve;
+pub use zones::effective_zones;
 
 #[cfg(test)]
 mod tests;

@@ -196,6 +196,11 @@ impl fmt::Display for Amount<'_> {
 }
 
 impl Reason {
+    /// Whether the pod itself is at fault: it was left out before anything was tried.
+    pub fn is_invalid(&self) -> bool {
+        matches!(self, Self::Invalid(_) | Self::Volume(_))
+    }
+
     /// The sentences about volumes.
     fn write_volumes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -57,7 +57,8 @@ pub(super) struct World<'p> {
 impl<'p> World<'p> {
     pub(super) fn new(problem: &'p Problem<'p>) -> Self {
         let mut pods = problem.pods.to_vec();
-        pods.sort_by(|a, b| (a.created, &a.uid).cmp(&(b.created, &b.uid)));
+        let arrival = |pod: &Pod| problem.snapshot.pending.get(&pod.uid).copied().unwrap_or_default();
+        pods.sort_by_cached_key(|pod| (pod.created, arrival(pod), pod.uid.clone()));
         pods.dedup_by(|a, b| a.uid == b.uid);
         let (mut shapes, mut class_of) = group(&pods);
         let needs = super::volumes::split(problem.snapshot, &pods, &mut shapes, &mut class_of);

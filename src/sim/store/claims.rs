@@ -47,9 +47,12 @@ impl Store {
     /// Puts a NodeClaim as a user wrote it; identity, age and status of one that exists already stay.
     pub fn apply_claim(&mut self, mut claim: Claim) -> Arc<Claim> {
         if let Some(there) = self.claims.get(&claim.name) {
-            // The spec of a NodeClaim is immutable; a second apply can only bring labels and annotations.
+            // The spec of a NodeClaim is immutable; a second apply can only bring labels and annotations, and mend what was no spec.
             let mut kept = (**there).clone();
-            let changed = merge(&mut kept.labels, &claim.labels) | merge(&mut kept.annotations, &claim.annotations);
+            let mended = kept.broken != claim.broken;
+            kept.broken.clone_from(&claim.broken);
+            let changed =
+                mended | merge(&mut kept.labels, &claim.labels) | merge(&mut kept.annotations, &claim.annotations);
             return if changed { self.save_claim(kept) } else { Arc::clone(there) };
         }
         claim.uid = ClaimUid::from(self.uid());

@@ -67,11 +67,16 @@ impl Store {
             created: self.now(),
             shape,
             phase: PodPhase::Pending,
-            node: new.node,
             nominated: None,
             unschedulable: false,
+            unjudged: true,
             deleting: None,
             started: None,
+            // A pod that is created on a node stands for one that was bound at once.
+            scheduled: new.node.is_some().then(|| self.now()),
+            ready: None,
+            owned_by: None,
+            node: new.node,
             volume_claims,
         };
         self.pod_names.insert(new.key, uid.clone());
@@ -91,6 +96,7 @@ impl Store {
     pub fn bind(&mut self, uid: &PodUid, node: &NodeName) -> bool {
         let free = self.pods.get(uid).is_some_and(|r| r.pod.node.is_none() && r.pod.deleting.is_none());
         let possible = free && self.nodes.contains_key(node);
+        let now = self.now();
         if possible {
             if let (Some(record), Some(node)) = (self.pods.get(uid), self.nodes.get(node)) {
                 let (pod, node) = (Arc::clone(&record.pod), Arc::clone(node));
@@ -98,9 +104,11 @@ impl Store {
             }
             self.change_pod(uid, |pod| {
                 pod.node = Some(node.clone());
+                pod.scheduled = Some(now);
                 // Kubernetes clears the nomination with the binding.
                 pod.nominated = None;
                 pod.unschedulable = false;
+                pod.unjudged = false;
             });
         }
         possible
@@ -108,7 +116,10 @@ impl Store {
 
     /// Says that the scheduler found no place for a pod.
     pub fn mark_unschedulable(&mut self, uid: &PodUid) {
-        self.change_pod(uid, |pod| pod.unschedulable = pod.node.is_none());
+        self.change_pod(uid, |pod| {
+            pod.unschedulable = pod.node.is_none();
+            pod.unjudged = false;
+        });
     }
 
     /// Says that the containers of a pod run.
@@ -118,13 +129,17 @@ impl Store {
             if pod.phase == PodPhase::Pending && pod.node.is_some() {
                 pod.phase = PodPhase::Running;
                 pod.started = Some(now);
+                pod.ready = Some(now);
             }
         });
     }
 
     /// Says that the containers of a pod have ended.
     pub fn end_pod(&mut self, uid: &PodUid, phase: PodPhase) {
-        self.change_pod(uid, |pod| pod.phase = phase);
+        self.change_pod(uid, |pod| {
+            pod.phase = phase;
+            pod.ready = None;
+        });
     }
 
     /// Sets or clears the nomination of a pod.

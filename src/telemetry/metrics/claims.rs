@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use crate::core::facts::ConsolidationPolicy;
+use crate::core::facts::{Claim, ConsolidationPolicy, Node};
 use crate::core::ids::PoolName;
+use crate::core::labels;
 
+use super::cluster::label;
+use super::conditions::{claim_ended, node_ended};
 use super::families as f;
 use super::labels::{CreatedFor, DisruptedFor, TerminationMode, policy_word};
 use super::registry::{count, took};
@@ -39,10 +42,11 @@ pub fn claim_disrupted(
 }
 
 /// The finalizer of a NodeClaim was taken off, `since_deletion` after it was deleted.
-pub fn claim_terminated(pool: &PoolName, capacity_type: &str, zone: &str, since_deletion: Duration) {
-    count(&f::NODECLAIMS_TERMINATED, &[pool.as_str(), capacity_type, zone], 1);
-    took(&f::NODECLAIMS_TERMINATION, &[pool.as_str()], since_deletion);
-    took(&f::NODECLAIM_TERMINATED, &[], since_deletion);
+pub fn claim_terminated(claim: &Claim, since_deletion: Duration) {
+    let of = |key| label(&claim.labels, key);
+    count(&f::NODECLAIMS_TERMINATED, &[of(labels::NODEPOOL), of(labels::CAPACITY_TYPE), of(labels::ZONE)], 1);
+    took(&f::NODECLAIMS_TERMINATION, &[of(labels::NODEPOOL)], since_deletion);
+    claim_ended(claim, since_deletion);
 }
 
 /// The cloud no longer knows a machine, `since_order` after it was told to end it.
@@ -60,10 +64,11 @@ pub fn node_drained(pool: &PoolName) {
     count(&f::NODES_DRAINED, &[pool.as_str()], 1);
 }
 
-/// The finalizer of a node was taken off, `since_deletion` after it was deleted and `lifetime` after it was created.
-pub fn node_terminated(pool: &PoolName, zone: &str, since_deletion: Duration, lifetime: Duration) {
-    count(&f::NODES_TERMINATED, &[pool.as_str(), zone], 1);
-    took(&f::NODES_TERMINATION, &[pool.as_str()], since_deletion);
-    took(&f::NODES_LIFETIME, &[pool.as_str()], lifetime);
-    took(&f::NODE_TERMINATED, &[], since_deletion);
+/// The finalizer of a NodeClaim's node was taken off, `since_deletion` after it was deleted and `lifetime` after it was created.
+pub fn node_terminated(claim: &Claim, node: &Node, since_deletion: Duration, lifetime: Duration) {
+    let of = |key| label(&claim.labels, key);
+    count(&f::NODES_TERMINATED, &[of(labels::NODEPOOL), of(labels::ZONE)], 1);
+    took(&f::NODES_TERMINATION, &[of(labels::NODEPOOL)], since_deletion);
+    took(&f::NODES_LIFETIME, &[of(labels::NODEPOOL)], lifetime);
+    node_ended(claim, node, since_deletion);
 }

@@ -1,12 +1,11 @@
-//! What the cluster holds, sampled from a snapshot: pods, nodes, NodePools and conditions.
+//! What the cluster holds, sampled from a snapshot: pods, nodes and NodePools.
 //!
-//! One series per pod and several per node and condition: in a large cluster this is most of `/metrics`, which is why there is a flag to leave
+//! One series per pod and several per node: in a large cluster this is most of `/metrics`, which is why there is a flag to leave
 //! it out. Each function costs one walk over the objects it names.
 
 use jiff::Timestamp;
 
-use crate::core::facts::{Condition, Node, Owner, Pod, PodPhase, Snapshot};
-use crate::core::ids::ClassRef;
+use crate::core::facts::{Node, Owner, Pod, PodPhase, Snapshot, Wait, Waits};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::{ResourceName, Resources};
 
@@ -14,15 +13,15 @@ use super::Samples;
 use super::families::{self as f, Family};
 use super::samples::identifier;
 
-/// Samples every pod.
-pub fn sample_pods(samples: &mut Samples, snapshot: &Snapshot, now: Timestamp) {
+/// Samples every pod, and how long those in `waits` have waited.
+pub fn sample_pods(samples: &mut Samples, snapshot: &Snapshot, waits: &Waits, now: Timestamp) {
     for pod in snapshot.pods.values() {
         let node = pod.node.as_ref().and_then(|name| snapshot.nodes.get(name));
         let of_node = |key: &str| node.map_or("", |node| label(&node.labels, key));
         let values = [
             &*pod.key.name,
             &*pod.key.namespace,
-            owner(pod.shape.owner),
+            pod.owned_by.as_deref().unwrap_or_default(),
             pod.node.as_ref().map_or("", |name| name.as_str()),
             word(pod.node.is_some()),
             of_node(labels::NODEPOOL),
@@ -31,22 +30,38 @@ pub fn sample_pods(samples: &mut Samples, snapshot: &Snapshot, now: Timestamp) {
             of_node(labels::CAPACITY_TYPE),
             of_node(labels::INSTANCE_TYPE),
             phase(pod.phase),
+            word(pod.ready.is_some()),
             word(node.is_some_and(|node| node.labels.contains_key(labels::NODEPOOL))),
         ];
         samples.add(&f::PODS_STATE, &values, 1.0);
-        sample_waiting(samples, pod, now);
+        sample_waiting(samples, pod, waits.get(&pod.uid), now);
     }
 }
 
 /// How long a pod has waited, if it waits.
-fn sample_waiting(samples: &mut Samples, pod: &Pod, now: Timestamp) {
-    if pod.phase != PodPhase::Pending || pod.deleting.is_some() {
+fn sample_waiting(samples: &mut Samples, pod: &Pod, wait: Option<&Wait>, now: Timestamp) {
+    // Pods that run and were seen pending still wait to be ready.
+    let waits = pod.phase == PodPhase::Pending || wait.is_some() && pod.ready.is_none();
+    if !waits || pod.is_terminal() || pod.deleting.is_some() {
         return;
     }
-    let age = now.duration_since(pod.created).as_secs_f64();
-    samples.add(&f::PODS_UNSTARTED, &[&*pod.key.name, &*pod.key.namespace], age);
-    if pod.node.is_none() {
-        samples.add(&f::PODS_UNBOUND, &[&*pod.key.name, &*pod.key.namespace, "false"], age);
+    let since = |moment: Timestamp| now.duration_since(moment).as_secs_f64();
+    let (which, devices) = ([&*pod.key.name, &*pod.key.namespace], word(pod.shape.dynamic_resources));
+    let planned = wait.and_then(|wait| wait.planned);
+    samples.add(&f::PODS_UNSTARTED, &which, since(pod.created));
+    if let Some(planned) = planned {
+        samples.add(&f::PODS_PROVISIONING_UNSTARTED, &which, since(planned));
+    }
+    if pod.node.is_some() {
+        return;
+    }
+    let unbound = [which[0], which[1], devices];
+    samples.add(&f::PODS_UNBOUND, &unbound, since(pod.created));
+    if let Some(planned) = planned {
+        samples.add(&f::PODS_PROVISIONING_UNBOUND, &unbound, since(planned));
+    }
+    if let Some(acked) = wait.filter(|wait| wait.decided.is_none()).and_then(|wait| wait.acked) {
+        samples.add(&f::PODS_UNDECIDED, &which, since(acked));
     }
 }
 
@@ -55,21 +70,24 @@ pub fn sample_nodes(samples: &mut Samples, snapshot: &Snapshot, now: Timestamp) 
     samples.add(&f::STATE_NODES, &[], snapshot.nodes.len() as f64);
     let (mut offered, mut asked) = (Resources::new(), Resources::new());
     for node in snapshot.nodes.values() {
-        let (mut pods, mut daemons) = (Resources::new(), Resources::new());
+        let (mut pods, mut daemons) = (Load::default(), Load::default());
         for pod in snapshot.pods_on(&node.name).filter(|pod| pod.is_active_on_node()) {
-            let sum = if pod.shape.owner == Owner::DaemonSet { &mut daemons } else { &mut pods };
-            sum.add(&pod.shape.requests);
+            pods.add(pod);
+            if pod.shape.owner == Owner::DaemonSet {
+                daemons.add(pod);
+            }
         }
         let mut overhead = node.capacity.clone();
         overhead.subtract(&node.allocatable);
         offered.add(&node.allocatable);
-        asked.add(&pods);
-        asked.add(&daemons);
+        asked.add(&pods.requests);
         let whose = NodeLabels::of(node);
         for (family, resources) in [
             (f::NODES_ALLOCATABLE, &node.allocatable),
-            (f::NODES_POD_REQUESTS, &pods),
-            (f::NODES_DAEMON_REQUESTS, &daemons),
+            (f::NODES_POD_REQUESTS, &pods.requests),
+            (f::NODES_POD_LIMITS, &pods.limits),
+            (f::NODES_DAEMON_REQUESTS, &daemons.requests),
+            (f::NODES_DAEMON_LIMITS, &daemons.limits),
             (f::NODES_OVERHEAD, &overhead),
         ] {
             whose.sample(samples, &family, resources);
@@ -79,6 +97,20 @@ pub fn sample_nodes(samples: &mut Samples, snapshot: &Snapshot, now: Timestamp) 
     for (name, offered) in offered.iter().filter(|(_, offered)| *offered > 0) {
         let percent = 100.0 * asked.get(name) as f64 / offered as f64;
         samples.add(&f::CLUSTER_UTILIZATION, &[&identifier(name.as_str())], percent);
+    }
+}
+
+/// What pods of a node ask for, and may use at most, together.
+#[derive(Default)]
+struct Load {
+    requests: Resources,
+    limits: Resources,
+}
+
+impl Load {
+    fn add(&mut self, pod: &Pod) {
+        self.requests.add(&pod.shape.requests);
+        self.limits.add(&pod.shape.limits);
     }
 }
 
@@ -125,72 +157,11 @@ pub fn sample_pools(samples: &mut Samples, snapshot: &Snapshot) {
     }
 }
 
-/// Samples the conditions of NodeClaims, NodePools and nodes, and how long those that are being deleted have taken so far.
-pub fn sample_conditions(samples: &mut Samples, snapshot: &Snapshot, now: Timestamp) {
-    for claim in snapshot.claims.values() {
-        let class = class_label(&claim.class);
-        let pool = label(&claim.labels, labels::NODEPOOL);
-        let more = [(class.as_str(), &*claim.class.name), ("karpenter_sh_nodepool", pool)];
-        let families = [f::NODECLAIM_CONDITIONS, f::NODECLAIM_CONDITION_SECONDS];
-        let object = Object { name: claim.name.as_str(), more: &more, now };
-        object.conditions(samples, &families, &claim.conditions);
-        object.terminating(samples, &f::NODECLAIM_TERMINATING, claim.deleting);
-    }
-    for pool in snapshot.pools.values() {
-        let object = Object { name: pool.name.as_str(), more: &[], now };
-        object.conditions(samples, &[f::NODEPOOL_CONDITIONS, f::NODEPOOL_CONDITION_SECONDS], &pool.conditions);
-        object.terminating(samples, &f::NODEPOOL_TERMINATING, pool.deleting);
-    }
-    let classes: Vec<(String, String)> = {
-        let kinds: std::collections::BTreeSet<_> = snapshot.classes.keys().map(ClassRef::label).collect();
-        kinds.into_iter().map(|key| (key.clone(), identifier(&key))).collect()
-    };
-    for node in snapshot.nodes.values() {
-        let mut more: Vec<(&str, &str)> =
-            classes.iter().map(|(key, name)| (name.as_str(), label(&node.labels, key))).collect();
-        more.push(("karpenter_sh_nodepool", label(&node.labels, labels::NODEPOOL)));
-        more.push(("karpenter_sh_initialized", label(&node.labels, labels::INITIALIZED)));
-        let object = Object { name: node.name.as_str(), more: &more, now };
-        object.conditions(samples, &[f::NODE_CONDITIONS, f::NODE_CONDITION_SECONDS], &node.conditions);
-        object.terminating(samples, &f::NODE_TERMINATING, node.deleting);
-    }
-}
-
-/// A cluster-scoped object whose conditions are sampled.
-struct Object<'a> {
-    name: &'a str,
-    more: &'a [(&'a str, &'a str)],
-    now: Timestamp,
-}
-
-impl Object<'_> {
-    fn conditions(&self, samples: &mut Samples, families: &[Family<5>; 2], conditions: &[Condition]) {
-        for condition in conditions {
-            let values = ["", self.name, &condition.kind, condition.status.as_str(), &condition.reason];
-            samples.add_with(&families[0], &values, self.more, 1.0);
-            let since = self.now.duration_since(condition.since).as_secs_f64();
-            samples.add_with(&families[1], &values, self.more, since);
-        }
-    }
-
-    fn terminating(&self, samples: &mut Samples, family: &Family<2>, deleting: Option<Timestamp>) {
-        if let Some(deleting) = deleting {
-            let since = self.now.duration_since(deleting).as_secs_f64();
-            samples.add_with(family, &["", self.name], self.more, since);
-        }
-    }
-}
-
-/// `karpenter.kwok.sh/kwoknodeclass` as `karpenter_kwok_sh_kwoknodeclass`.
-fn class_label(class: &ClassRef) -> String {
-    identifier(&class.label())
-}
-
-fn label<'a>(labels: &'a Labels, key: &str) -> &'a str {
+pub(super) fn label<'a>(labels: &'a Labels, key: &str) -> &'a str {
     labels.get(key).map_or("", |value| value)
 }
 
-fn word(flag: bool) -> &'static str {
+pub(super) fn word(flag: bool) -> &'static str {
     if flag { "true" } else { "false" }
 }
 
@@ -205,17 +176,6 @@ fn phase(phase: PodPhase) -> &'static str {
         PodPhase::Running => "Running",
         PodPhase::Succeeded => "Succeeded",
         PodPhase::Failed => "Failed",
-    }
-}
-
-/// What kind of object owns a pod; its name is not among the facts that joiner keeps.
-fn owner(owner: Owner) -> &'static str {
-    match owner {
-        Owner::DaemonSet => "daemonset",
-        Owner::Node => "node",
-        Owner::StatefulSet => "statefulset",
-        Owner::Controller => "controller",
-        Owner::Nobody => "",
     }
 }
 

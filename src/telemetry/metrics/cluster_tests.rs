@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::core::facts::{PodShape, Status};
+use crate::core::facts::{Condition, PodShape, Status};
 use crate::core::ids::NodeName;
 
 use super::*;
@@ -48,7 +48,8 @@ fn node(name: &str, pool: Option<&str>) -> Node {
 }
 
 fn pod(name: &str, node: Option<&str>, owner: Owner, phase: PodPhase) -> Pod {
-    let shape = PodShape { owner, ..PodShape::plain(Resources::new().with("cpu", 1300)) };
+    let limits = Resources::new().with("cpu", 2000);
+    let shape = PodShape { limits, owner, ..PodShape::plain(Resources::new().with("cpu", 1300)) };
     Pod {
         key: crate::core::ids::ObjectKey::new("shop", name),
         uid: format!("uid-{name}").as_str().into(),
@@ -58,8 +59,12 @@ fn pod(name: &str, node: Option<&str>, owner: Owner, phase: PodPhase) -> Pod {
         node: node.map(NodeName::from),
         nominated: None,
         unschedulable: node.is_none(),
+        unjudged: false,
         deleting: None,
         started: None,
+        scheduled: None,
+        ready: None,
+        owned_by: Some("/apis/apps/v1/namespaces/shop/replicasets/web-1".into()),
         volume_claims: vec![],
     }
 }
@@ -102,7 +107,9 @@ fn nodes_show_what_they_offer_and_what_is_asked_of_them() {
     let text = text(|samples| sample_nodes(samples, &snapshot, ago(0)));
     let labels = r#"{resource_type="cpu",node_name="n1",phase="",managed="true",nodepool="default",zone="a",region="",instance_type="c-4x",arch="",os="",capacity_type="",windows_build=""}"#;
     assert_line(&text, &format!("karpenter_nodes_allocatable{labels} 3.9"));
-    assert_line(&text, &format!("karpenter_nodes_total_pod_requests{labels} 1.3"));
+    assert_line(&text, &format!("karpenter_nodes_total_pod_requests{labels} 2.6"));
+    assert_line(&text, &format!("karpenter_nodes_total_pod_limits{labels} 4"));
+    assert_line(&text, &format!("karpenter_nodes_total_daemon_limits{labels} 2"));
     assert_line(&text, &format!("karpenter_nodes_total_daemon_requests{labels} 1.3"));
     assert_line(&text, &format!("karpenter_nodes_system_overhead{labels} 0.1"));
     assert_line(&text, "karpenter_cluster_state_node_count 2");
@@ -120,10 +127,10 @@ fn pods_show_where_they_are_and_how_long_they_wait() {
         pod("pulling", Some("n1"), Owner::Controller, PodPhase::Pending),
     ];
     let snapshot = snapshot(vec![node("n1", Some("default"))], pods);
-    let text = text(|samples| sample_pods(samples, &snapshot, ago(0)));
+    let text = text(|samples| sample_pods(samples, &snapshot, &Waits::default(), ago(0)));
     assert_line(
         &text,
-        r#"karpenter_pods_state{name="web",namespace="shop",owner="statefulset",node="n1",scheduled="true",nodepool="default",zone="a",arch="",capacity_type="",instance_type="c-4x",phase="Running",managed="true"} 1"#,
+        r#"karpenter_pods_state{name="web",namespace="shop",owner="/apis/apps/v1/namespaces/shop/replicasets/web-1",node="n1",scheduled="true",nodepool="default",zone="a",arch="",capacity_type="",instance_type="c-4x",phase="Running",ready="false",managed="true"} 1"#,
     );
     assert_line(
         &text,
@@ -135,17 +142,43 @@ fn pods_show_where_they_are_and_how_long_they_wait() {
 }
 
 #[test]
-fn conditions_of_nodes_carry_pool_and_initialization() {
-    let mut leaving = node("n1", Some("default"));
-    leaving.deleting = Some(ago(12));
-    let snapshot = snapshot(vec![leaving], Vec::new());
-    let text = text(|samples| sample_conditions(samples, &snapshot, ago(0)));
-    let more = r#"karpenter_sh_nodepool="default",karpenter_sh_initialized="""#;
-    let labels = format!(r#"{{namespace="",name="n1",type="Ready",status="True",reason="KubeletReady",{more}}}"#);
-    assert_line(&text, &format!("operator_node_status_condition_count{labels} 1"));
-    assert_line(&text, &format!("operator_node_status_condition_current_status_seconds{labels} 60"));
-    assert_line(
-        &text,
-        &format!(r#"operator_node_termination_current_time_seconds{{namespace="",name="n1",{more}}} 12"#),
+fn pods_show_how_long_they_wait_by_joiners_clock() {
+    let mut waits = Waits::default();
+    let late = pod("late", None, Owner::Controller, PodPhase::Pending);
+    let new = pod("new", None, Owner::Controller, PodPhase::Pending);
+    let starting = pod("starting", Some("n1"), Owner::Controller, PodPhase::Running);
+    let before = Pod { node: None, phase: PodPhase::Pending, ..starting.clone() };
+    for pod in [&late, &new, &before] {
+        waits.see(pod, ago(25));
+    }
+    waits.decided(&[late.uid.clone(), before.uid.clone()], &[], ago(20));
+    let there = pod("there", Some("n1"), Owner::Controller, PodPhase::Running);
+    let snapshot = snapshot(vec![node("n1", Some("default"))], vec![late, new, starting, there]);
+    let text = text(|samples| sample_pods(samples, &snapshot, &waits, ago(0)));
+    let of = |name: &str| {
+        let mut lines: Vec<&str> = text.lines().filter(|line| line.contains(&format!("{{name=\"{name}\""))).collect();
+        lines.retain(|line| !line.starts_with("karpenter_pods_state"));
+        lines.iter().map(|line| line.trim_start_matches("karpenter_pods_").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of("late"),
+        [
+            r#"unbound_time_seconds{name="late",namespace="shop",dynamic_resources="false"} 30"#,
+            r#"unstarted_time_seconds{name="late",namespace="shop"} 30"#,
+            r#"provisioning_unbound_time_seconds{name="late",namespace="shop",dynamic_resources="false"} 20"#,
+            r#"provisioning_unstarted_time_seconds{name="late",namespace="shop"} 20"#,
+        ]
     );
+    assert_eq!(
+        of("new").last().unwrap(),
+        r#"provisioning_scheduling_undecided_time_seconds{name="new",namespace="shop"} 25"#
+    );
+    assert_eq!(
+        of("starting"),
+        [
+            r#"unstarted_time_seconds{name="starting",namespace="shop"} 30"#,
+            r#"provisioning_unstarted_time_seconds{name="starting",namespace="shop"} 20"#,
+        ]
+    );
+    assert_eq!(of("there"), Vec::<String>::new());
 }

@@ -121,11 +121,19 @@ families! {
     NODES_POD_REQUESTS: Gauge, "karpenter_nodes_total_pod_requests",
         ["resource_type", "node_name", "phase", "managed", "nodepool", "zone", "region", "instance_type", "arch", "os",
          "capacity_type", "windows_build"],
-        "What the pods on a node ask for, those of DaemonSets left out.";
+        "What the pods on a node ask for, those of DaemonSets included.";
+    NODES_POD_LIMITS: Gauge, "karpenter_nodes_total_pod_limits",
+        ["resource_type", "node_name", "phase", "managed", "nodepool", "zone", "region", "instance_type", "arch", "os",
+         "capacity_type", "windows_build"],
+        "What the pods on a node may use at most, those of DaemonSets included.";
     NODES_DAEMON_REQUESTS: Gauge, "karpenter_nodes_total_daemon_requests",
         ["resource_type", "node_name", "phase", "managed", "nodepool", "zone", "region", "instance_type", "arch", "os",
          "capacity_type", "windows_build"],
         "What the pods of DaemonSets on a node ask for.";
+    NODES_DAEMON_LIMITS: Gauge, "karpenter_nodes_total_daemon_limits",
+        ["resource_type", "node_name", "phase", "managed", "nodepool", "zone", "region", "instance_type", "arch", "os",
+         "capacity_type", "windows_build"],
+        "What the pods of DaemonSets on a node may use at most.";
     NODES_OVERHEAD: Gauge, "karpenter_nodes_system_overhead",
         ["resource_type", "node_name", "phase", "managed", "nodepool", "zone", "region", "instance_type", "arch", "os",
          "capacity_type", "windows_build"],
@@ -140,12 +148,29 @@ families! {
     // Pods
     PODS_STATE: Gauge, "karpenter_pods_state",
         ["name", "namespace", "owner", "node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type",
-         "phase", "managed"],
-        "One series per pod, always 1.";
+         "phase", "ready", "managed"],
+        "One series per pod, always 1; `owner` is the path of its first owner.";
     PODS_UNBOUND: Gauge, "karpenter_pods_unbound_time_seconds", ["name", "namespace", "dynamic_resources"],
         "How long a pod has waited for a node.";
     PODS_UNSTARTED: Gauge, "karpenter_pods_unstarted_time_seconds", ["name", "namespace"],
-        "How long a pod has waited to run.";
+        "How long a pod has waited to be ready.";
+    PODS_STARTUP: Summary, "karpenter_pods_startup_duration_seconds", [],
+        "Time from the creation of a pod until it was ready.";
+    PODS_BOUND: DURATIONS, "karpenter_pods_bound_duration_seconds", ["dynamic_resources"],
+        "Time from the creation of a pod until it was bound.";
+    PODS_PROVISIONING_UNBOUND: Gauge, "karpenter_pods_provisioning_unbound_time_seconds",
+        ["name", "namespace", "dynamic_resources"],
+        "How long a pod has waited for a node since a plan has a place for it.";
+    PODS_PROVISIONING_BOUND: DURATIONS, "karpenter_pods_provisioning_bound_duration_seconds", ["dynamic_resources"],
+        "Time from the plan that had a place for a pod until it was bound.";
+    PODS_PROVISIONING_UNSTARTED: Gauge, "karpenter_pods_provisioning_unstarted_time_seconds", ["name", "namespace"],
+        "How long a pod has waited to be ready since a plan has a place for it.";
+    PODS_PROVISIONING_STARTUP: DURATIONS, "karpenter_pods_provisioning_startup_duration_seconds", [],
+        "Time from the plan that had a place for a pod until it was ready.";
+    PODS_UNDECIDED: Gauge, "karpenter_pods_provisioning_scheduling_undecided_time_seconds", ["name", "namespace"],
+        "How long a pod has waited for a plan to decide about it.";
+    PODS_DECISION: DURATIONS, "karpenter_pods_scheduling_decision_duration_seconds", [],
+        "Time from the first sight of a pod that needs a node until a plan decided about it.";
     PODS_EVICTIONS: Counter, "karpenter_pods_eviction_requests_total", ["code"],
         "Requests to evict a pod, by HTTP status code.";
     PODS_DRAINED: Counter, "karpenter_pods_drained_total", ["reason"], "Pods removed from nodes that were drained.";
@@ -153,6 +178,14 @@ families! {
     // Scheduling
     SCHEDULING_DURATION: DURATIONS, "karpenter_scheduler_scheduling_duration_seconds", ["controller"],
         "Duration of a solve.";
+    SCHEDULER_QUEUE: Gauge, "karpenter_scheduler_queue_depth", ["controller", "scheduling_id"],
+        "Pods that the solve under way has to place, and those that the last one could not.";
+    SCHEDULER_UNFINISHED: Gauge, "karpenter_scheduler_unfinished_work_seconds", ["controller", "scheduling_id"],
+        "For how long the solve under way has been working.";
+    SCHEDULER_IGNORED: Gauge, "karpenter_scheduler_ignored_pods_count", [],
+        "Pods that the last solve left out because they cannot be understood.";
+    SCHEDULER_ZONES: Gauge, "karpenter_scheduler_pending_pods_by_effective_zone_count", ["controller", "zone"],
+        "Pods of the last solve by the zone that they are confined to: its name, `flexible` for several, or `none`.";
     SCHEDULER_UNSCHEDULABLE: Gauge, "karpenter_scheduler_unschedulable_pods_count", ["controller"],
         "Pods for which the last solve found no place.";
 
@@ -188,6 +221,14 @@ families! {
         ["type", "status", "to_status"], "How long a NodeClaim's condition had the status that it left.";
     NODECLAIM_TRANSITIONS: Counter, "operator_nodeclaim_status_condition_transitions_total",
         ["type", "status", "reason"], "Conditions of NodeClaims that entered a status.";
+    NODEPOOL_TRANSITION_SECONDS: CONDITIONS, "operator_nodepool_status_condition_transition_seconds",
+        ["type", "status", "to_status"], "How long a NodePool's condition had the status that it left.";
+    NODEPOOL_TRANSITIONS: Counter, "operator_nodepool_status_condition_transitions_total",
+        ["type", "status", "reason"], "Conditions of NodePools that entered a status.";
+    NODE_TRANSITION_SECONDS: CONDITIONS, "operator_node_status_condition_transition_seconds",
+        ["type", "status", "to_status"], "How long a Node's condition had the status that it left.";
+    NODE_TRANSITIONS: Counter, "operator_node_status_condition_transitions_total",
+        ["type", "status", "reason"], "Conditions of Nodes that entered a status.";
     NODECLAIM_CONDITIONS: Gauge, "operator_nodeclaim_status_condition_count",
         ["namespace", "name", "type", "status", "reason"], "One series per condition of a NodeClaim, always 1.";
     NODEPOOL_CONDITIONS: Gauge, "operator_nodepool_status_condition_count",
@@ -208,8 +249,27 @@ families! {
         "For how long a Node has been terminating.";
     NODECLAIM_TERMINATED: CONDITIONS, "operator_nodeclaim_termination_duration_seconds", [],
         "How long the termination of a NodeClaim took.";
+    NODEPOOL_TERMINATED: CONDITIONS, "operator_nodepool_termination_duration_seconds", [],
+        "How long the termination of a NodePool took.";
     NODE_TERMINATED: CONDITIONS, "operator_node_termination_duration_seconds", [],
         "How long the termination of a Node took.";
+
+    // The same of NodeClaims and NodePools under the names of old, which dashboards in the field still use
+    OLD_TRANSITION_SECONDS: DEFAULTS, "operator_status_condition_transition_seconds",
+        ["type", "status", "to_status", "group", "kind"],
+        "Deprecated: how long a condition had the status that it left.";
+    OLD_TRANSITIONS: Counter, "operator_status_condition_transitions_total",
+        ["type", "status", "reason", "group", "kind"], "Deprecated: conditions that entered a status.";
+    OLD_CONDITIONS: Gauge, "operator_status_condition_count",
+        ["namespace", "name", "type", "status", "reason", "group", "kind"],
+        "Deprecated: one series per condition, always 1.";
+    OLD_CONDITION_SECONDS: Gauge, "operator_status_condition_current_status_seconds",
+        ["namespace", "name", "type", "status", "reason", "group", "kind"],
+        "Deprecated: for how long a condition has had its status.";
+    OLD_TERMINATING: Gauge, "operator_termination_current_time_seconds", ["namespace", "name", "group", "kind"],
+        "Deprecated: for how long an object has been terminating.";
+    OLD_TERMINATED: DEFAULTS, "operator_termination_duration_seconds", ["group", "kind"],
+        "Deprecated: how long the termination of an object took.";
 
     // Leadership
     LEADER: Gauge, "leader_election_master_status", ["name"], "1 when this process holds the lease.";
@@ -235,6 +295,8 @@ families! {
     PLAN_PRICE: Gauge, "joiner_plan_price_dollars", [], "Price of the last plan's machines, in USD per hour.";
     PLAN_CLAIMS: Gauge, "joiner_plan_claims", [], "NodeClaims in the last plan.";
     PLAN_PODS: Gauge, "joiner_plan_pods", ["outcome"], "Pods in the last plan, by what was decided.";
+    PODS_LANDED: Counter, "joiner_pods_bound_total", ["place"],
+        "Planned pods that were bound: where they were planned, or elsewhere. Pods of one shape are interchangeable.";
     NOMINATIONS: Counter, "joiner_nominations_total", ["result"], "Nominations of pods to nodes.";
     ORPHANS: Counter, "joiner_orphans_found_total", ["kind"], "Machines, NodeClaims and Nodes that lacked their counterpart.";
 
@@ -249,3 +311,7 @@ families! {
     HEAP_LIVE: Gauge, "go_gc_heap_live_bytes", [],
         "Live bytes of the allocator, under the name by which Karpenter's performance suite asks for them.";
 }
+
+#[cfg(test)]
+#[path = "families_tests.rs"]
+mod tests;

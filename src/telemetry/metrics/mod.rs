@@ -5,6 +5,7 @@
 
 mod claims;
 mod cluster;
+mod conditions;
 mod costs;
 mod families;
 mod labels;
@@ -21,17 +22,20 @@ mod tests;
 pub use claims::{
     claim_created, claim_disrupted, claim_terminated, instance_terminated, node_created, node_drained, node_terminated,
 };
-pub use cluster::{sample_conditions, sample_nodes, sample_pods, sample_pools};
+pub use cluster::{sample_nodes, sample_pods, sample_pools};
+pub use conditions::{
+    claim_condition_changed, node_condition_changed, pool_condition_changed, pool_terminated, sample_conditions,
+};
 pub use costs::{sample_catalog, sample_costs};
 pub use families::{Described, FAMILIES, Shape};
 pub use labels::{
     CloudCall, CloudFailure, CreatedFor, DisruptedFor, NominationResult, OrphanKind, TerminationMode, policy_word,
 };
-pub use pods::{eviction_requested, pod_drained};
+pub use pods::{eviction_requested, pod_decided, pod_drained, pod_reached};
 pub use process::sample_process;
 pub use registry::{Error, Exporter};
-pub use runtime::{
-    ActorFigures, cloud_called, cloud_outcome_unknown, cluster_synced, condition_changed, leading, orphan_found,
-};
+pub use runtime::{ActorFigures, cloud_called, cloud_outcome_unknown, cluster_synced, leading, orphan_found};
 pub use samples::Samples;
-pub use scheduling::{nominated, plan_made, pods_unschedulable, scheduled};
+pub use scheduling::{
+    nominated, nothing_to_schedule, plan_made, pods_by_zone, pods_landed, scheduled, scheduling, scheduling_left,
+};

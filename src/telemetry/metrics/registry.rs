@@ -96,9 +96,10 @@ fn describe(recorder: &dyn metrics::Recorder) {
 
 const METADATA: Metadata<'static> = Metadata::new("joiner", Level::INFO, None);
 
-fn key<const N: usize>(family: &Family<N>, values: &[&str; N]) -> Key {
+fn key<const N: usize>(family: &Family<N>, values: &[&str; N], more: &[(&str, &str)]) -> Key {
     let labels = family.labels.iter().zip(values).map(|(name, value)| Label::new(*name, clean(value)));
-    Key::from_parts(family.name, labels.collect::<Vec<_>>())
+    let more = more.iter().map(|(name, value)| Label::new((*name).to_owned(), clean(value)));
+    Key::from_parts(family.name, labels.chain(more).collect::<Vec<_>>())
 }
 
 /// A label value without commas: Karpenter's own test suites split a line's labels at every comma, also inside quotes.
@@ -108,17 +109,28 @@ fn clean(value: &str) -> String {
 
 /// Adds to a counter.
 pub(super) fn count<const N: usize>(family: &Family<N>, values: &[&str; N], by: u64) {
-    with_recorder(|recorder| recorder.register_counter(&key(family, values), &METADATA).increment(by));
+    count_with(family, values, &[], by);
 }
 
-/// Records one value of a histogram or summary.
-pub(super) fn observe<const N: usize>(family: &Family<N>, values: &[&str; N], value: f64) {
-    with_recorder(|recorder| recorder.register_histogram(&key(family, values), &METADATA).record(value));
+/// Adds to a counter, with labels beyond those of the family.
+pub(super) fn count_with<const N: usize>(family: &Family<N>, values: &[&str; N], more: &[(&str, &str)], by: u64) {
+    with_recorder(|recorder| recorder.register_counter(&key(family, values, more), &METADATA).increment(by));
 }
 
 /// Records one duration in a histogram or summary.
 pub(super) fn took<const N: usize>(family: &Family<N>, values: &[&str; N], duration: Duration) {
-    observe(family, values, duration.as_secs_f64());
+    took_with(family, values, &[], duration);
+}
+
+/// Records one duration in a histogram or summary, with labels beyond those of the family.
+pub(super) fn took_with<const N: usize>(
+    family: &Family<N>,
+    values: &[&str; N],
+    more: &[(&str, &str)],
+    duration: Duration,
+) {
+    let key = key(family, values, more);
+    with_recorder(|recorder| recorder.register_histogram(&key, &METADATA).record(duration.as_secs_f64()));
 }
 
 /// What a gauge that was set shows.
@@ -153,4 +165,11 @@ pub(super) fn set<const N: usize>(family: &Family<N>, values: &[&str; N], value:
 /// Lets a gauge show the time since now.
 pub(super) fn start<const N: usize>(family: &Family<N>, values: &[&str; N]) {
     gauges().insert((family.name, super::samples::written(family, values, &[])), Value::Since(Instant::now()));
+}
+
+/// Takes away the series of a gauge whose first label has this value.
+pub(super) fn clear<const N: usize>(family: &Family<N>, first: &str) {
+    let mut prefix = String::new();
+    super::samples::write_label(&mut prefix, family.labels.first().copied().unwrap_or_default(), first);
+    gauges().retain(|(name, labels), _| *name != family.name || !labels.starts_with(&prefix));
 }

@@ -6,7 +6,6 @@ use super::Samples;
 use super::families::{self as f, Family};
 use super::labels::{CloudCall, CloudFailure, OrphanKind};
 use super::registry::{count, set, start, took};
-use crate::telemetry::conditions::Transition;
 
 /// Figures of all live actors of a kind.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -93,14 +92,5 @@ pub fn cluster_synced(synced: bool) {
         set(&f::STATE_UNSYNCED, &[], 0.0);
     } else {
         start(&f::STATE_UNSYNCED, &[]);
-    }
-}
-
-/// A condition of a NodeClaim has changed its status.
-pub fn condition_changed(transition: &Transition) {
-    count(&f::NODECLAIM_TRANSITIONS, &[&transition.kind, transition.to.as_str(), &transition.reason], 1);
-    if let Some((from, lasted)) = transition.from {
-        let labels = [&*transition.kind, from.as_str(), transition.to.as_str()];
-        took(&f::NODECLAIM_TRANSITION_SECONDS, &labels, lasted);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::core::facts::{ConsolidationPolicy, Pool, Snapshot, Status, Template};
+use crate::core::facts::{Claim, ConsolidationPolicy, Node, Pod, PodPhase, PodShape, Pool, Snapshot, Status, Template};
 use crate::core::ids::{ClassRef, PoolName};
 use crate::core::resources::Resources;
 use crate::telemetry::conditions::Transition;
@@ -55,7 +55,7 @@ fn counters_carry_karpenters_labels() {
 fn durations_are_histograms_except_where_upstream_has_summaries() {
     let text = recorded(|| {
         scheduled("provisioner", Duration::from_millis(1300));
-        node_terminated(&PoolName::from("p"), "z", Duration::from_secs(3), Duration::from_secs(3601));
+        node_terminated(&claim(), &node(), Duration::from_secs(3), Duration::from_secs(3601));
     });
     assert_line(&text, "# TYPE karpenter_scheduler_scheduling_duration_seconds histogram");
     assert_line(
@@ -112,14 +112,183 @@ fn transitions_of_conditions_are_counted_and_timed() {
         reason: "Launched".into(),
         message: "".into(),
     };
-    let text = recorded(|| condition_changed(&transition));
-    assert_line(
-        &text,
-        r#"operator_nodeclaim_status_condition_transitions_total{type="Launched",status="True",reason="Launched"} 1"#,
-    );
-    let seconds = "operator_nodeclaim_status_condition_transition_seconds_bucket";
-    assert_line(&text, &format!(r#"{seconds}{{type="Launched",status="Unknown",to_status="True",le="2"}} 0"#));
-    assert_line(&text, &format!(r#"{seconds}{{type="Launched",status="Unknown",to_status="True",le="4"}} 1"#));
+    let mut snapshot = Snapshot::default();
+    let class = claim().class;
+    let body = crate::core::facts::NodeClass {
+        reference: class.clone(),
+        generation: 1,
+        deleting: None,
+        conditions: Vec::new(),
+        body: std::sync::Arc::new(()),
+    };
+    snapshot.classes.insert(class, std::sync::Arc::new(body));
+    let text = recorded(|| {
+        claim_condition_changed(&claim(), &transition);
+        pool_condition_changed(&transition);
+        node_condition_changed(&snapshot, &node(), &transition);
+        claim_terminated(&claim(), Duration::from_secs(3));
+        node_terminated(&claim(), &node(), Duration::from_secs(3), Duration::from_mins(1));
+        pool_terminated(Duration::from_secs(3));
+    });
+    let class = r#"karpenter_kwok_sh_kwoknodeclass="default",karpenter_sh_nodepool="p""#;
+    let changed = r#"type="Launched",status="True",reason="Launched""#;
+    let left = r#"type="Launched",status="Unknown",to_status="True""#;
+    for (kind, more) in [
+        ("nodeclaim", class.to_owned()),
+        ("nodepool", String::new()),
+        ("node", format!(r#"{class},karpenter_sh_initialized="true""#)),
+    ] {
+        let comma = if more.is_empty() { "" } else { "," };
+        assert_line(&text, &format!("operator_{kind}_status_condition_transitions_total{{{changed}{comma}{more}}} 1"));
+        let seconds = format!("operator_{kind}_status_condition_transition_seconds_bucket");
+        assert_line(&text, &format!(r#"{seconds}{{{left}{comma}{more},le="2"}} 0"#));
+        assert_line(&text, &format!(r#"{seconds}{{{left}{comma}{more},le="4"}} 1"#));
+        let labels = if more.is_empty() { String::new() } else { format!("{{{more}}}") };
+        assert_line(&text, &format!("operator_{kind}_termination_duration_seconds_sum{labels} 3"));
+    }
+    for kind in ["NodeClaim", "NodePool"] {
+        let whose = format!(r#"group="karpenter.sh",kind="{kind}""#);
+        assert_line(&text, &format!("operator_status_condition_transitions_total{{{changed},{whose}}} 1"));
+        let seconds = "operator_status_condition_transition_seconds_bucket";
+        assert_line(&text, &format!(r#"{seconds}{{{left},{whose},le="2.5"}} 0"#));
+        assert_line(&text, &format!(r#"{seconds}{{{left},{whose},le="5"}} 1"#));
+        assert_line(&text, &format!("operator_termination_duration_seconds_sum{{{whose}}} 3"));
+    }
+    assert!(!text.contains(r#"kind="Node""#), "Nodes are not among the deprecated families");
+}
+
+#[test]
+fn pods_are_timed_when_they_are_bound_and_ready() {
+    use crate::core::facts::{Reached, Took};
+    let took = |created, planned: Option<u64>| Took {
+        since_created: Duration::from_secs(created),
+        since_planned: planned.map(Duration::from_secs),
+    };
+    let text = recorded(|| {
+        pod_reached(&pod(), &Reached { bound: Some(took(30, Some(20))), started: None });
+        pod_reached(&pod(), &Reached { bound: Some(took(8, None)), started: None });
+        pod_reached(&pod(), &Reached { bound: None, started: Some(took(40, Some(25))) });
+        pod_decided(Duration::from_millis(300));
+    });
+    assert_line(&text, r#"karpenter_pods_bound_duration_seconds_bucket{dynamic_resources="false",le="8"} 1"#);
+    assert_line(&text, r#"karpenter_pods_bound_duration_seconds_sum{dynamic_resources="false"} 38"#);
+    assert_line(&text, r#"karpenter_pods_provisioning_bound_duration_seconds_sum{dynamic_resources="false"} 20"#);
+    assert_line(&text, "# TYPE karpenter_pods_startup_duration_seconds summary");
+    assert_line(&text, "karpenter_pods_startup_duration_seconds_sum 40");
+    assert_line(&text, "# TYPE karpenter_pods_provisioning_startup_duration_seconds histogram");
+    assert_line(&text, "karpenter_pods_provisioning_startup_duration_seconds_sum 25");
+    assert_line(&text, r#"karpenter_pods_scheduling_decision_duration_seconds_bucket{le="0.3"} 1"#);
+}
+
+/// Gauges that were set are shared by the whole process: this test has a controller of its own.
+#[test]
+fn a_solve_shows_while_it_works_and_what_it_left() {
+    let of = |text: &str| {
+        let mut lines: Vec<String> = text.lines().filter(|l| l.contains("of-this-test")).map(str::to_owned).collect();
+        for line in &mut lines {
+            *line = line.replace("karpenter_scheduler_", "");
+        }
+        lines.retain(|line| !line.starts_with("scheduling_duration"));
+        lines
+    };
+    let controller = "of-this-test";
+    let text = recorded(|| {
+        scheduling(controller, "1", 5);
+        scheduled(controller, Duration::from_secs(1));
+        scheduling_left(controller, "1", 2, 1);
+        pods_by_zone(controller, &[("zone-a".into(), 3), ("flexible".into(), 2)].into());
+        scheduling(controller, "2", 7);
+        pods_by_zone(controller, &[("flexible".into(), 7)].into());
+    });
+    let lines = of(&text);
+    let unfinished = lines.iter().find(|line| line.starts_with("unfinished_work_seconds{")).unwrap();
+    assert!(unfinished.starts_with(r#"unfinished_work_seconds{controller="of-this-test",scheduling_id="2"} "#));
+    assert!(lines.contains(&r#"queue_depth{controller="of-this-test",scheduling_id="2"} 7"#.to_owned()), "{lines:?}");
+    assert!(lines.contains(&r#"unschedulable_pods_count{controller="of-this-test"} 2"#.to_owned()));
+    let zone = r#"pending_pods_by_effective_zone_count{controller="of-this-test",zone="flexible"} 7"#;
+    assert!(lines.contains(&zone.to_owned()));
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    let text = recorded(|| {
+        scheduled(controller, Duration::from_secs(1));
+        nothing_to_schedule(controller);
+    });
+    assert_eq!(of(&text), [r#"unschedulable_pods_count{controller="of-this-test"} 0"#]);
+}
+
+fn claim() -> Claim {
+    let labels = [("karpenter.sh/nodepool", "p"), ("topology.kubernetes.io/zone", "z")];
+    Claim {
+        name: "c".into(),
+        uid: "u".into(),
+        generation: 1,
+        version: "1".into(),
+        created: jiff::Timestamp::UNIX_EPOCH,
+        deleting: None,
+        labels: labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect(),
+        annotations: BTreeMap::new(),
+        finalizers: Vec::new(),
+        owner_pool: None,
+        requirements: Vec::new(),
+        requests: Resources::new(),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        class: pool("p").template.class,
+        termination_grace: None,
+        expire_after: None,
+        provider_id: None,
+        node: None,
+        image: None,
+        capacity: Resources::new(),
+        allocatable: Resources::new(),
+        last_pod_event: None,
+        conditions: Vec::new(),
+        broken: None,
+    }
+}
+
+fn node() -> Node {
+    let labels = [
+        ("karpenter.sh/nodepool", "p"),
+        ("karpenter.sh/initialized", "true"),
+        ("karpenter.kwok.sh/kwoknodeclass", "default"),
+    ];
+    Node {
+        name: "n".into(),
+        uid: "u".into(),
+        created: jiff::Timestamp::UNIX_EPOCH,
+        deleting: None,
+        version: "1".into(),
+        labels: labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect(),
+        annotations: BTreeMap::new(),
+        finalizers: Vec::new(),
+        owner_claims: Vec::new(),
+        provider_id: None,
+        taints: Vec::new(),
+        cordoned: false,
+        capacity: Resources::new(),
+        allocatable: Resources::new(),
+        conditions: pool("p").conditions,
+    }
+}
+
+fn pod() -> Pod {
+    Pod {
+        key: crate::core::ids::ObjectKey::new("shop", "web"),
+        uid: "u".into(),
+        created: jiff::Timestamp::UNIX_EPOCH,
+        shape: std::sync::Arc::new(PodShape::plain(Resources::new())),
+        phase: PodPhase::Running,
+        node: None,
+        nominated: None,
+        unschedulable: false,
+        unjudged: false,
+        deleting: None,
+        started: None,
+        scheduled: None,
+        ready: None,
+        owned_by: None,
+        volume_claims: vec![],
+    }
 }
 
 fn pool(name: &str) -> Pool {
@@ -185,6 +354,9 @@ fn what_a_snapshot_no_longer_holds_is_not_sampled() {
         &text,
         r#"operator_nodepool_status_condition_current_status_seconds{namespace="",name="sampled",type="Ready",status="True",reason="Ready"} 60"#,
     );
+    let old = r#"{namespace="",name="sampled",type="Ready",status="True",reason="Ready",group="karpenter.sh",kind="NodePool"}"#;
+    assert_line(&text, &format!("operator_status_condition_count{old} 1"));
+    assert_line(&text, &format!("operator_status_condition_current_status_seconds{old} 60"));
     snapshot.pools.clear();
     assert!(!text_of(&snapshot).contains("sampled"));
 }
@@ -206,4 +378,28 @@ fn families_are_named_once_and_well() {
             assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]), "{}", family.name);
         }
     }
+}
+
+#[test]
+fn conditions_of_nodes_carry_pool_class_and_initialization() {
+    let now = jiff::Timestamp::from_second(60).unwrap();
+    let mut snapshot = Snapshot::default();
+    let leaving = Node { deleting: Some(jiff::Timestamp::from_second(48).unwrap()), ..node() };
+    snapshot.nodes.insert(leaving.name.clone(), std::sync::Arc::new(leaving));
+    let leaving = Claim { deleting: Some(jiff::Timestamp::from_second(50).unwrap()), ..claim() };
+    snapshot.claims.insert(leaving.name.clone(), std::sync::Arc::new(leaving));
+    let (_, exporter) = Exporter::aside().unwrap();
+    let mut samples = Samples::new();
+    sample_conditions(&mut samples, &snapshot, now);
+    let text = exporter.render(samples);
+    let more = r#"karpenter_sh_nodepool="p",karpenter_sh_initialized="true""#;
+    let labels = format!(r#"{{namespace="",name="n",type="Ready",status="True",reason="Ready",{more}}}"#);
+    assert_line(&text, &format!("operator_node_status_condition_count{labels} 1"));
+    assert_line(&text, &format!("operator_node_status_condition_current_status_seconds{labels} 60"));
+    assert_line(
+        &text,
+        &format!(r#"operator_node_termination_current_time_seconds{{namespace="",name="n",{more}}} 12"#),
+    );
+    let old = r#"{namespace="",name="c",group="karpenter.sh",kind="NodeClaim"}"#;
+    assert_line(&text, &format!("operator_termination_current_time_seconds{old} 10"));
 }

@@ -43,6 +43,7 @@ fn convert(wire: &wire::Pod, error: Option<String>, shapes: &ShapeStore) -> Resu
     let owner = owner(meta.owner_references.as_deref().unwrap_or_default());
     let shape = shape(meta, spec, wire.status.as_ref(), owner, problems);
     let key = ObjectKey { namespace: Arc::clone(&shape.namespace), name };
+    let owned_by = owner_path(meta, &shape.namespace).map(|path| shapes.share_text(&path));
     let volume_claims = volume_claims(&key.name, spec);
     let status = wire.status.as_ref();
     let node = |name: &String| (!name.is_empty()).then(|| NodeName::from(name.as_str()));
@@ -55,8 +56,12 @@ fn convert(wire: &wire::Pod, error: Option<String>, shapes: &ShapeStore) -> Resu
         node: spec.node_name.as_ref().and_then(node),
         nominated: status.and_then(|s| s.nominated_node_name.as_ref()).and_then(node),
         unschedulable: status.is_some_and(is_unschedulable),
+        unjudged: !status.is_some_and(|s| s.conditions.iter().flatten().any(|c| c.kind == "PodScheduled")),
         deleting: common::time(meta.deletion_timestamp.as_ref()),
         started: common::time(status.and_then(|s| s.start_time.as_ref())),
+        scheduled: status.and_then(|s| since(s, "PodScheduled")),
+        ready: status.and_then(|s| since(s, "Ready")),
+        owned_by,
         volume_claims,
     })
 }
@@ -110,8 +115,11 @@ pub(in crate::cluster::convert) fn shape(
     let spreads = affinity::spreads(spec.topology_spread_constraints.as_ref(), &own, &mut problems);
     let tolerations = affinity::tolerations(spec.tolerations.as_ref(), &mut problems);
     let requests = requests::of_pod(spec, status, &mut problems);
+    let limits = requests::limits_of_pod(spec, &mut problems);
     PodShape {
         requests,
+        limits,
+        dynamic_resources: spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty()),
         node_selector: node_selector(spec),
         node_affinity,
         tolerations,
@@ -198,6 +206,19 @@ fn owner(references: &[OwnerReference]) -> Owner {
     } else {
         Owner::Controller
     }
+}
+
+/// The first owner as Karpenter's metrics name it: like the path of a resource, the plural being the kind with an s.
+fn owner_path(meta: &ObjectMeta, namespace: &str) -> Option<String> {
+    let owner = meta.owner_references.as_ref()?.first()?;
+    let kind = owner.kind.to_lowercase();
+    Some(format!("/apis/{}/namespaces/{namespace}/{kind}s/{}", owner.api_version, owner.name))
+}
+
+/// Since when a condition of a pod is True; nothing while it is not, and when nobody says since when.
+fn since(status: &PodStatus, kind: &str) -> Option<jiff::Timestamp> {
+    let condition = status.conditions.iter().flatten().find(|c| c.kind == kind && c.status == "True")?;
+    common::time(condition.last_transition_time.as_ref())
 }
 
 fn phase(word: Option<&str>) -> PodPhase {

@@ -11,16 +11,52 @@ use crate::core::resources::{ResourceName, Resources};
 /// does not.
 pub(super) fn of_pod(spec: &PodSpec, status: Option<&PodStatus>, problems: &mut Problems) -> Resources {
     let infeasible = status.is_some_and(resize_is_infeasible);
+    let mut all = together(spec, |field, container, starts| {
+        let set_aside = status.and_then(|s| {
+            let statuses = if starts { &s.init_container_statuses } else { &s.container_statuses };
+            find(statuses.as_ref(), container)
+        });
+        of_container(field, container, set_aside, infeasible, problems)
+    });
+    for (name, milli) in of_whole_pod(spec, status, infeasible, problems).iter() {
+        all.set(name.clone(), milli);
+    }
+    all.add(&requests("spec.overhead", spec.overhead.as_ref(), problems));
+    all.set(ResourceName::Pods, 1000);
+    all
+}
+
+/// What a pod may use at most, put together like its requests; the overhead counts where there is a limit to add it to.
+pub(super) fn limits_of_pod(spec: &PodSpec, problems: &mut Problems) -> Resources {
+    let mut limits = |field: &str, resources: Option<&ResourceRequirements>| {
+        requests(&format!("{field}.limits"), resources.and_then(|r| r.limits.as_ref()), problems)
+    };
+    let mut all =
+        together(spec, |field, container, _| limits(&format!("{field}.resources"), container.resources.as_ref()));
+    let whole = limits("spec.resources", spec.resources.as_ref());
+    for (name, milli) in whole.iter().filter(|(name, _)| is_of_whole_pods(name)) {
+        all.set(name.clone(), milli);
+    }
+    for (name, milli) in requests("spec.overhead", spec.overhead.as_ref(), problems).iter() {
+        if let Some(limit) = all.mentioned(name).filter(|limit| *limit != 0) {
+            all.set(name.clone(), limit.saturating_add(milli));
+        }
+    }
+    all.set(ResourceName::Pods, 1000);
+    all
+}
+
+/// The larger of what containers take together and what init containers take one after another (sidecars running on). `of` is asked
+/// for each with its path and whether it is an init container.
+fn together(spec: &PodSpec, mut of: impl FnMut(&str, &Container, bool) -> Resources) -> Resources {
     let mut running = Resources::new();
     for (at, container) in spec.containers.iter().flatten().enumerate() {
-        let set_aside = status.and_then(|s| find(s.container_statuses.as_ref(), container));
-        running.add(&of_container(&format!("spec.containers[{at}]"), container, set_aside, infeasible, problems));
+        running.add(&of(&format!("spec.containers[{at}]"), container, false));
     }
     let mut sidecars = Resources::new();
     let mut starting = Resources::new();
     for (at, container) in spec.init_containers.iter().flatten().enumerate() {
-        let set_aside = status.and_then(|s| find(s.init_container_statuses.as_ref(), container));
-        let mut needs = of_container(&format!("spec.initContainers[{at}]"), container, set_aside, infeasible, problems);
+        let mut needs = of(&format!("spec.initContainers[{at}]"), container, true);
         if container.restart_policy.as_deref() == Some("Always") {
             running.add(&needs);
             sidecars.add(&needs);
@@ -31,11 +67,6 @@ pub(super) fn of_pod(spec: &PodSpec, status: Option<&PodStatus>, problems: &mut 
         }
     }
     running.raise(&starting);
-    for (name, milli) in of_whole_pod(spec, status, infeasible, problems).iter() {
-        running.set(name.clone(), milli);
-    }
-    running.add(&requests("spec.overhead", spec.overhead.as_ref(), problems));
-    running.set(ResourceName::Pods, 1000);
     running
 }
 
@@ -77,12 +108,16 @@ fn of_whole_pod(spec: &PodSpec, status: Option<&PodStatus>, infeasible: bool, pr
             wanted.raise(&requests("status.resources.requests", in_force, problems));
         }
     }
-    let is_supported = |name: &ResourceName| match name {
+    wanted.iter().filter(|(name, _)| is_of_whole_pods(name)).map(|(name, milli)| (name.clone(), milli)).collect()
+}
+
+/// Whether a resource can be given to a pod as a whole.
+fn is_of_whole_pods(name: &ResourceName) -> bool {
+    match name {
         ResourceName::Cpu | ResourceName::Memory => true,
         ResourceName::Other(name) => name.starts_with("hugepages-"),
         ResourceName::Pods | ResourceName::EphemeralStorage => false,
-    };
-    wanted.iter().filter(|(name, _)| is_supported(name)).map(|(name, milli)| (name.clone(), milli)).collect()
+    }
 }
 
 /// Requests, with limits standing for those that are absent (the API server does so too when it stores a pod).

@@ -1,9 +1,9 @@
-//! Shapes shared among equal pods.
+//! Shapes shared among equal pods, and the names of their owners.
 
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::core::facts::PodShape;
 
@@ -19,6 +19,10 @@ struct Shelves {
     count: usize,
     /// At how many the dead ones are thrown out next.
     sweep_at: usize,
+    /// Texts that several pods have in common. Held strongly, and thrown out when nobody else holds them.
+    texts: FxHashSet<Arc<str>>,
+    /// At how many texts those that nobody holds are thrown out next.
+    sweep_texts_at: usize,
 }
 
 impl ShapeStore {
@@ -47,11 +51,32 @@ impl ShapeStore {
         shape
     }
 
+    /// The text that equals this one, if some pod has it already; else a new one.
+    pub fn share_text(&self, text: &str) -> Arc<str> {
+        let mut shelves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = shelves.texts.get(text) {
+            return Arc::clone(found);
+        }
+        if shelves.texts.len() >= shelves.sweep_texts_at {
+            shelves.texts.retain(|text| Arc::strong_count(text) > 1);
+            shelves.sweep_texts_at = (shelves.texts.len() * 2).max(1024);
+        }
+        let text: Arc<str> = text.into();
+        shelves.texts.insert(Arc::clone(&text));
+        text
+    }
+
     /// How many shapes are alive.
     pub fn len(&self) -> usize {
         let mut shelves = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         shelves.sweep();
         shelves.count
+    }
+
+    /// How many texts are kept.
+    #[cfg(test)]
+    pub(in crate::cluster::convert) fn texts(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).texts.len()
     }
 
     /// Whether no shape is alive.

@@ -45,8 +45,12 @@ pub(in super::super) fn pod(name: &str, second: i64, shape: &PodShape) -> Arc<Po
         node: None,
         nominated: None,
         unschedulable: true,
+        unjudged: false,
         deleting: None,
         started: None,
+        scheduled: None,
+        ready: None,
+        owned_by: None,
         volume_claims: vec![],
     })
 }

@@ -7,3 +7,4 @@ mod laws;
 mod price;
 mod topology;
 mod volumes;
+mod zones;

@@ -1,0 +1,182 @@
+//! A load on a real control plane: mixed pods in Deployments, joiner as a process with the chart's rights, KWOK nodes.
+//!
+//! `cargo bench --features e2e --bench load -- 1000 3000 10000` prints a row of a table for each number of pods, and the same as JSON on a line. It
+//! measures a whole system on two or more cores, so it is no criterion benchmark. It fails when pods are left, and judges no figure.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+#[path = "../tests/kwok/stage.rs"]
+#[allow(dead_code, reason = "the load needs a part of what scenarios stand on")]
+mod stage;
+
+#[path = "load/seen.rs"]
+mod seen;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use joiner::command::mixed;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use common::controlplane::cpu_seconds;
+use common::joiner::Joiner;
+use seen::Seen;
+use stage::{Stage, pool};
+
+/// The namespace of the pods, and the name of the NodePool.
+const LOAD: &str = "load";
+/// A run that has not ended after this long has failed.
+const AT_MOST: Duration = Duration::from_mins(30);
+
+/// What one run has shown.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Figures {
+    pods: usize,
+    /// Seconds from the first Deployment until the last pod was created.
+    created: f64,
+    /// Until the first plan.
+    planned: f64,
+    /// Until the last NodeClaim was created.
+    claims_created: f64,
+    /// Until the last Node was open to the scheduler.
+    nodes_open: f64,
+    /// Until the last pod was bound.
+    bound: f64,
+    /// Plans that bought nodes.
+    rounds: usize,
+    /// Every plan, as joiner's log has it.
+    plans: Vec<Value>,
+    node_claims: usize,
+    /// USD per hour.
+    price: f64,
+    /// Percent of the pods that were bound where they, or pods that equal them, were planned.
+    bound_as_planned: f64,
+    /// Percent of the pods that were bound to the very node that they were first nominated to.
+    bound_as_nominated: f64,
+    /// Percent of the pods that kube-scheduler placed before they were nominated.
+    bound_without_nomination: f64,
+    /// CPU seconds of joiner, and of each part of the control plane.
+    cpu_seconds: f64,
+    control_plane_cpu_seconds: BTreeMap<String, f64>,
+    /// Peak resident memory of joiner in MB.
+    peak_memory: f64,
+    /// joiner's requests, by verb and resource.
+    requests: BTreeMap<String, f64>,
+}
+
+#[expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+fn main() {
+    let sizes: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { vec![1000] } else { sizes };
+    let mut table = String::from(
+        "| pods | seconds | rounds | NodeClaims | $/h | bound as planned | joiner's CPU s | control plane's CPU s | peak RSS MB | requests |\n|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for pods in sizes {
+        let figures = run(pods);
+        println!("{}", serde_json::to_string(&figures).expect("figures are plain"));
+        table.push_str(&row(&figures));
+    }
+    println!("{table}");
+}
+
+fn row(figures: &Figures) -> String {
+    format!(
+        "| {} | {:.0} | {} | {} | {:.2} | {:.1} % | {:.1} | {:.0} | {:.0} | {} |\n",
+        figures.pods,
+        figures.bound,
+        figures.rounds,
+        figures.node_claims,
+        figures.price,
+        figures.bound_as_planned,
+        figures.cpu_seconds,
+        figures.control_plane_cpu_seconds.values().sum::<f64>(),
+        figures.peak_memory,
+        figures.requests.values().sum::<f64>(),
+    )
+}
+
+fn run(pods: usize) -> Figures {
+    let stage = Stage::set(LOAD);
+    stage.plane().apply(&pool(LOAD, &json!({})));
+    let joiner = stage.joiner_with("joiner-load", &[("KUBE_CLIENT_QPS", "1000"), ("KUBE_CLIENT_BURST", "2000")]);
+    let runtime = tokio::runtime::Runtime::new().expect("threads can be started");
+    let client = runtime.block_on(stage.plane().client(&stage.plane().kubeconfig()));
+    let before = stage.plane().cpu_seconds();
+    let watch = Seen::watch(&client, LOAD);
+    let began = Instant::now();
+    let deployments: Vec<String> = mixed(pods).into_iter().map(in_load).collect();
+    stage.plane().apply(&deployments.join("\n---\n"));
+    let seen = runtime.block_on(async {
+        tokio::time::timeout(AT_MOST, watch.until_bound(pods)).await.expect("every pod is bound in time")
+    });
+    let metrics = joiner.metrics();
+    let figures = figures(pods, began, &seen, &stage, &joiner, &metrics, &before);
+    assert!(joiner.stop().success(), "joiner ends in order");
+    figures
+}
+
+fn in_load(mut deployment: Value) -> String {
+    deployment["metadata"]["namespace"] = json!(LOAD);
+    deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = json!(1);
+    deployment.to_string()
+}
+
+fn figures(
+    pods: usize,
+    began: Instant,
+    seen: &Seen,
+    stage: &Stage,
+    joiner: &Joiner,
+    metrics: &str,
+    before: &BTreeMap<String, f64>,
+) -> Figures {
+    let since = |moment: Option<Instant>| moment.map_or(0.0, |moment| (moment - began).as_secs_f64());
+    let proc = PathBuf::from(format!("/proc/{}", joiner.process()));
+    let status = std::fs::read_to_string(proc.join("status")).unwrap_or_default();
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+    let planned = |(labels, value)| (labels == "place=\"planned\"").then_some(value);
+    let landed: f64 = series(metrics, "joiner_pods_bound_total").filter_map(planned).sum();
+    let plans = joiner.said("computed plan");
+    let mut control_plane_cpu_seconds = stage.plane().cpu_seconds();
+    for (name, seconds) in &mut control_plane_cpu_seconds {
+        *seconds -= before.get(name).copied().unwrap_or_default();
+    }
+    Figures {
+        pods,
+        created: since(seen.last_pod),
+        planned: since(seen.first_claim),
+        claims_created: since(seen.last_claim),
+        nodes_open: since(seen.last_open),
+        bound: since(seen.last_bound),
+        rounds: plans.iter().filter(|line| line["nodeclaims"] != 0).count(),
+        plans,
+        node_claims: seen.claims.len(),
+        price: series(metrics, "karpenter_nodepools_cost_total").map(|(_, value)| value).sum(),
+        bound_as_planned: 100.0 * landed / pods as f64,
+        bound_as_nominated: 100.0 * seen.as_nominated() as f64 / pods as f64,
+        bound_without_nomination: 100.0 * seen.without_nomination() as f64 / pods as f64,
+        cpu_seconds: cpu_seconds(&proc.join("stat")),
+        control_plane_cpu_seconds,
+        peak_memory: peak.unwrap_or_default() * 1024.0 / 1e6,
+        requests: series(metrics, "joiner_api_requests_total").map(|(labels, value)| (spoken(labels), value)).collect(),
+    }
+}
+
+/// The series of a family: what stands between the braces, and the value.
+fn series<'a>(metrics: &'a str, family: &'a str) -> impl Iterator<Item = (&'a str, f64)> {
+    metrics.lines().filter_map(move |line| {
+        let (labels, value) = line.strip_prefix(family)?.strip_prefix('{')?.split_once("} ")?;
+        Some((labels, value.parse().ok()?))
+    })
+}
+
+/// `verb="patch",resource="pods"` as `patch pods`.
+fn spoken(labels: &str) -> String {
+    let values: Vec<&str> = labels.split(',').filter_map(|label| label.split('"').nth(1)).collect();
+    values.join(" ")
+}
