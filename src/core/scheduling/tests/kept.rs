@@ -251,9 +251,13 @@ fn a_value_that_only_volumes_mentioned_is_forgotten_with_them() {
     open.template.requirements.push(Requirement::new("example.com/rack", Operator::Gt, ["4"]));
     let on_rack = vec![vec![within("example.com/rack", &["10"])]];
     let scene = Scene::default().with_pool(open, types()).with_volume("disk", Some(on_rack));
-    let scene = scene.with_volume_claim("data", None, Some("disk"));
+    let mut scene = scene.with_volume_claim("data", None, Some("disk"));
     let plain = shape(500, 512);
     let (mounting, without) = (vec![mounting("db", &plain, &["data"])], pods("plain", 1, &plain));
+    // Both wait in the cluster: their shapes are nothing new, and only the volume makes the difference.
+    for pod in mounting.iter().chain(&without) {
+        scene.snapshot.pods.insert(pod.uid.clone(), Arc::clone(pod));
+    }
     let mut ground = Ground::default();
     for pods in [&without, &mounting, &without] {
         let problem = Problem { pods, ..scene.problem() };

@@ -236,6 +236,33 @@ fn new_nodes_keep_the_limits_that_the_cloud_knows() {
 }
 
 #[test]
+fn a_node_without_slots_is_still_there_for_pods_without_volumes() {
+    let sizes = [700, 500, 300];
+    let mounting = |scene: Scene, at: usize, cpu: i64| {
+        let claim = format!("data-{at}");
+        let mut scene = scene.bound_in(&claim, &["zone-a"]);
+        scene.pods.push(mounting(&format!("db-{at}"), &shape(cpu, 100), &[&claim]));
+        scene
+    };
+    // Larger, equal and smaller ones, so that some are tried after those with volumes were refused.
+    let others = |scene: Scene| {
+        let one = |scene: Scene, cpu: i64| scene.with_pods(pods(&format!("plain-{cpu}"), 1, &shape(cpu, 100)));
+        sizes.into_iter().fold(scene, one)
+    };
+    let scene = Scene::new().with_node(node("n", 64, 256, &[(ZONE, "zone-a")])).with_limit("n", Some(1));
+    let plan = others((0..2).fold(scene, |scene, at| mounting(scene, at, 500))).solve();
+    assert_eq!((plan.existing[0].pods.len(), plan.claims.len()), (4, 1), "{plan:#?}");
+
+    let mut few = types();
+    for kind in &mut few {
+        kind.attach_limits.insert(DRIVER.into(), 1);
+    }
+    let scene = Scene::default().with_pool(pool("default"), few);
+    let plan = others((0..2).fold(scene, |scene, at| mounting(scene, at, 500))).solve();
+    assert_eq!((plan.claims.len(), plan.refused.len()), (2, 0), "{plan:#?}");
+}
+
+#[test]
 fn a_node_that_has_not_told_its_limits_has_those_of_its_instance_type() {
     let mut few = types();
     few[3].attach_limits.insert(DRIVER.into(), 1);
