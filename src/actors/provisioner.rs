@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::cluster;
 use crate::core::facts::{Claim, Pod, find_condition};
-use crate::core::ids::ClaimName;
+use crate::core::ids::{ClaimName, PodUid};
 use crate::core::pools;
 use crate::core::scheduling::{self, Ground, Plan, PlannedClaim, Problem, Reason, Settings};
 
@@ -31,6 +31,9 @@ const CATCH_UP_AT_MOST: Duration = Duration::from_secs(10);
 const SUPPLY_AT_MOST: Duration = Duration::from_secs(10);
 /// Shortest pause between two solves that only try again what was refused (Karpenter reconsiders pods every 10 s).
 const RECONSIDER: Duration = Duration::from_secs(10);
+/// A kube-scheduler that has bound none of the waiting pods for this long will not do so by itself: it tries each pod every 10 s at the
+/// latest, and again whenever a pod is bound.
+const AT_WORK: Duration = Duration::from_secs(5);
 /// How often a NodeClaim is tried to be written whose answer got lost. Its name is fixed, so that writing it twice makes one object.
 const CREATE_ATTEMPTS: u32 = 3;
 
@@ -47,6 +50,8 @@ pub(super) struct Provisioner {
     /// Created, and not yet in the snapshot.
     awaited: BTreeMap<ClaimName, Instant>,
     look: Option<Timer>,
+    /// Pods that waited at the last look though their node served.
+    at_open_doors: Option<usize>,
     /// Makes names differ from plan to plan.
     plans: u64,
     refused: usize,
@@ -311,8 +316,8 @@ impl Provisioner {
         self.last = Some(text);
     }
 
-    /// Whether anybody waits for a place: refused pods, pods that did not get the place that was planned for them, and pods whose planned
-    /// NodeClaim is not there (word of its failure can get lost while `state` is being restarted).
+    /// Whether anybody waits for a place that nobody has found: refused pods, pods that lost the place that was planned for them, and pods
+    /// whose planned NodeClaim is not there (word of its failure can get lost while `state` is being restarted).
     fn is_anybody_left(&self) -> bool {
         if self.refused > 0 {
             return true;
@@ -320,11 +325,21 @@ impl Provisioner {
         let snapshot = self.wiring.boards.snapshot();
         snapshot.pending.keys().any(|uid| match snapshot.planned.get(uid) {
             None => true,
-            Some(name) => match snapshot.claims.get(name) {
-                Some(claim) => claim.is("Initialized"),
-                None => !self.awaited.contains_key(name) && !self.is_creating(name),
-            },
+            Some(name) => {
+                !snapshot.claims.contains_key(name) && !self.awaited.contains_key(name) && !self.is_creating(name)
+            }
         })
+    }
+
+    /// How many pods wait though the node that was planned for them serves: kube-scheduler has not come to them, or has put another into their
+    /// place.
+    fn at_open_doors(&self) -> usize {
+        let snapshot = self.wiring.boards.snapshot();
+        let serves = |uid: &PodUid| {
+            let claim = snapshot.planned.get(uid).and_then(|name| snapshot.claims.get(name));
+            claim.is_some_and(|claim| claim.is("Initialized"))
+        };
+        snapshot.pending.keys().filter(|uid| serves(uid)).count()
     }
 
     fn is_creating(&self, name: &ClaimName) -> bool {
@@ -353,6 +368,7 @@ impl Behaviour for Provisioner {
             again: false,
             awaited: BTreeMap::new(),
             look,
+            at_open_doors: None,
             plans: 0,
             refused: 0,
             last: None,
@@ -386,8 +402,13 @@ impl Behaviour for Provisioner {
             }
             ProvisionerMsg::Look => {
                 self.look = None;
-                if self.again || self.is_anybody_left() {
+                let waiting = Some(self.at_open_doors()).filter(|waiting| *waiting > 0);
+                let before = std::mem::replace(&mut self.at_open_doors, waiting);
+                if self.again || self.is_anybody_left() || waiting.is_some() && before <= waiting && before.is_some() {
                     self.begin(cx);
+                } else if waiting.is_some() {
+                    // The first look, or they become fewer: kube-scheduler is at work.
+                    self.look = Some(cx.after(AT_WORK, ProvisionerMsg::Look));
                 }
             }
         }

@@ -111,8 +111,11 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>) -> Input {
     complete(input, types)
 }
 
-/// What a cluster was seen to hold; pending are the pods for which kube-scheduler found no place.
-pub fn from_snapshot(snapshot: Snapshot, types: Vec<InstanceType>) -> Input {
+/// What a cluster was seen to hold; pending are the pods for which kube-scheduler found no place. NodePools that nobody has judged yet,
+/// because no joiner runs there, are ready.
+pub fn from_snapshot(mut snapshot: Snapshot, types: Vec<InstanceType>) -> Input {
+    snapshot.pools =
+        snapshot.pools.iter().map(|(name, pool)| (name.clone(), Arc::new(ready((**pool).clone())))).collect();
     complete(Input { snapshot, ..Input::default() }, types)
 }
 

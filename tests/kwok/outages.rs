@@ -86,9 +86,9 @@ fn an_api_server_that_is_away_for_half_a_minute_finds_the_burst_where_it_was() {
     let gone = Instant::now();
     eventually("half a minute has passed", LIMIT, || (gone.elapsed() >= Duration::from_secs(30)).then_some(()));
     assert_eq!(joiner.probe("/healthz"), 200, "that the API server is away is no reason to be killed");
-    stage.apiserver_is_back();
+    stage.plane().start_apiserver();
 
-    let pods = stage.all_run_within("away", 200, LONG);
+    let pods = stage.all_bound_within("away", 200, LONG);
     // kube-controller-manager may learn later than kube-scheduler that a Node is open, and then takes its new pods off it again: that is its
     // own doing, and it says so. No other pod was lost.
     let evicted = api.list("/api/v1/namespaces/away/events?fieldSelector=reason=TaintManagerEviction");
@@ -128,14 +128,16 @@ fn what_happened_while_joiner_slept_and_etcd_forgot_is_learnt_from_new_lists() {
     // joiner sleeps. Its watches break, the world changes, and the history that it would need is no more.
     joiner.freeze();
     stage.plane().stop_apiserver();
-    stage.apiserver_is_back();
+    stage.plane().start_apiserver();
     let deleted = format!("{CLAIMS}/{}", name(&nodes[0].0));
     api.delete(&deleted);
     api.delete("/apis/apps/v1/namespaces/forgotten/deployments/before");
-    // The controllers have watches to mend as well, and take their time.
-    eventually("the old pods are gone", LONG, || {
-        api.delete("/api/v1/namespaces/forgotten/pods?labelSelector=app%3Dbefore&gracePeriodSeconds=0");
-        api.pods("forgotten").is_empty().then_some(())
+    // The controllers have watches to mend as well, and take their time; whoever was to stop the old pods is not waited for.
+    let old = "/api/v1/namespaces/forgotten/pods?labelSelector=app%3Dbefore&gracePeriodSeconds=0";
+    eventually("the old pods are gone for good", LONG, || {
+        api.delete(old);
+        let sets = api.list("/apis/apps/v1/namespaces/forgotten/replicasets");
+        (sets.is_empty() && api.pods("forgotten").is_empty()).then_some(())
     });
     stage.plane().apply(&deployment("forgotten", "after", 9, ["1", "1Gi"], &json!({})));
     eventually("the new pods are there", LONG, || (api.pods("forgotten").len() == 9).then_some(()));
@@ -146,10 +148,9 @@ fn what_happened_while_joiner_slept_and_etcd_forgot_is_learnt_from_new_lists() {
     });
     joiner.thaw();
 
-    stage.all_run_within("forgotten", 9, LONG);
-    eventually("the deleted NodeClaim is gone", LIMIT, || api.get(&deleted).is_none().then_some(()));
+    eventually("the deleted NodeClaim is gone", LONG, || api.get(&deleted).is_none().then_some(()));
     assert!(lists(&joiner) > before, "pods were listed anew");
-    stage.all_run("forgotten", 9);
+    stage.all_bound_within("forgotten", 9, LONG);
     stage.ends_well(joiner);
 }
 

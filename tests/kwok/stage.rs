@@ -61,14 +61,6 @@ impl Stage {
         &self.ground.plane
     }
 
-    /// Starts the API server again, and the kubelets' stand-in: kwok may never look at pods of a Node that it heard of while its watches
-    /// were broken, where a kubelet would ask for its own.
-    pub(crate) fn apiserver_is_back(&self) {
-        self.plane().start_apiserver();
-        self.plane().tell("stop kwok");
-        self.plane().tell("start kwok");
-    }
-
     pub(crate) fn api(&self) -> &KubeApi {
         &self.ground.api
     }
@@ -150,11 +142,23 @@ impl Stage {
     /// The same, for a crowd that takes its time.
     #[track_caller]
     pub(crate) fn all_run_within(&self, namespace: &str, pods: usize, limit: Duration) -> Vec<Value> {
-        eventually(&format!("{pods} pods of {namespace} run"), limit, || {
+        self.all_are(namespace, pods, limit, "run", |pod| pod["status"]["phase"] == "Running")
+    }
+
+    /// All pods of a namespace have a node, and there are so many of them. After an outage of the API server, kwok may leave pods alone
+    /// whose Node it heard of while its watches were broken, where a kubelet would ask for its own: that they run is not waited for.
+    #[track_caller]
+    pub(crate) fn all_bound_within(&self, namespace: &str, pods: usize, limit: Duration) -> Vec<Value> {
+        self.all_are(namespace, pods, limit, "have a node", |pod| pod["spec"]["nodeName"].is_string())
+    }
+
+    #[track_caller]
+    fn all_are(&self, namespace: &str, pods: usize, limit: Duration, what: &str, is: fn(&Value) -> bool) -> Vec<Value> {
+        eventually(&format!("{pods} pods of {namespace} {what}"), limit, || {
             let all = self.api().pods(namespace);
             let all: Vec<Value> =
                 all.into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect();
-            (all.len() == pods && all.iter().all(|pod| pod["status"]["phase"] == "Running")).then_some(all)
+            (all.len() == pods && all.iter().all(is)).then_some(all)
         })
     }
 
