@@ -76,5 +76,6 @@ fn pod(workload: &Workload, number: u64, created: jiff::Timestamp) -> Arc<Pod> {
         scheduled: None,
         ready: None,
         owned_by: None,
+        volume_claims: vec![],
     })
 }

@@ -20,3 +20,5 @@ mod placement;
 mod pools;
 #[path = "kwok/stage.rs"]
 mod stage;
+#[path = "kwok/volumes.rs"]
+mod volumes;

@@ -197,6 +197,82 @@ fn what_is_wrong_is_named_and_the_others_are_planned() {
     assert!(said.contains("NodeOverlay: has no effect yet"), "{said}");
 }
 
+/// StorageClass `zonal` for one zone, and a claim that is bound to a volume of another.
+const STORAGE: &str = "
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: zonal}
+provisioner: disk.csi.example.com
+volumeBindingMode: WaitForFirstConsumer
+allowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [test-zone-b]}]}]
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: old, annotations: {pv.kubernetes.io/bind-completed: 'yes'}}
+spec: {volumeName: disk}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec:
+  csi: {driver: disk.csi.example.com, volumeHandle: d}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [test-zone-c]}]}]}}
+";
+
+/// A StatefulSet of two pods with a volume each.
+fn stateful(class: &str) -> String {
+    format!(
+        "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {{name: db}}\nspec:\n  replicas: 2\n  selector: {{}}\n  volumeClaimTemplates: [{{metadata: {{name: data}}, spec: {{storageClassName: {class}}}}}]\n  template: {{metadata: {{labels: {{app: db}}}}, spec: {{containers: [{{name: c, image: pause, resources: {{requests: {{cpu: 500m}}}}}}]}}}}\n"
+    )
+}
+
+#[test]
+fn pods_go_where_their_volumes_are() {
+    let mounts = |volume: &str| format!("  volumes: [{{name: v, {volume}}}]");
+    let input = [
+        POOL.to_owned(),
+        STORAGE.to_owned(),
+        stateful("zonal"),
+        pod("old", &mounts("persistentVolumeClaim: {claimName: old}")),
+        pod("brief", &mounts("ephemeral: {volumeClaimTemplate: {spec: {storageClassName: zonal}}}")),
+        pod("lost", &mounts("persistentVolumeClaim: {claimName: nobody-made-it}")),
+    ];
+    let (plan, said) = plan(&input.concat());
+    assert_eq!(said, "", "nothing is without effect");
+    let zone = |pod: &str| {
+        let holds = |claim: &&Value| list(&claim["pods"]).iter().any(|one| one == pod);
+        list(&plan["nodeClaims"]).iter().find(holds).expect("the pod has a new node")["zone"].clone()
+    };
+    for (pod, there) in [
+        ("default/db-0", "test-zone-b"),
+        ("default/db-1", "test-zone-b"),
+        ("default/brief", "test-zone-b"),
+        ("default/old", "test-zone-c"),
+    ] {
+        assert_eq!(zone(pod), serde_json::json!([there]), "{pod}: {plan}");
+    }
+    let missing = reasons(&plan, "default/lost");
+    assert!(missing.contains("PersistentVolumeClaim default/nobody-made-it does not exist"), "{missing}");
+}
+
+#[test]
+fn a_node_of_the_input_takes_no_more_volumes_than_it_has_slots() {
+    let node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: there, labels: {topology.kubernetes.io/zone: test-zone-b}}\nstatus: {capacity: {cpu: '8', memory: 4Gi, pods: '10'}, allocatable: {cpu: '8', memory: 4Gi, pods: '10'}}\n";
+    let slots = |count: u32| {
+        format!(
+            "---\napiVersion: storage.k8s.io/v1\nkind: CSINode\nmetadata: {{name: there}}\nspec: {{drivers: [{{name: disk.csi.example.com, nodeID: there, topologyKeys: [], allocatable: {{count: {count}}}}}]}}\n"
+        )
+    };
+    let attached = "---\napiVersion: storage.k8s.io/v1\nkind: VolumeAttachment\nmetadata: {name: a}\nspec: {attacher: disk.csi.example.com, nodeName: there, source: {persistentVolumeName: disk}}\nstatus: {attached: true}\n";
+    let on_node = |more: &str| {
+        let (plan, _) = plan(&format!("{POOL}{STORAGE}{node}{more}{}", stateful("zonal")));
+        list(&plan["existing"]).iter().map(|place| list(&place["pods"]).len()).sum::<usize>()
+    };
+    assert_eq!([on_node(""), on_node(&slots(2)), on_node(&slots(1))], [2, 2, 1]);
+    assert_eq!(on_node(&format!("{}{attached}", slots(2))), 1, "what is still attached takes a slot");
+}
+
 #[test]
 fn a_pool_without_a_type_and_no_pool_at_all_are_reasons() {
     let (none, _) = plan(&pod("lone", ""));

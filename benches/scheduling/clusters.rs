@@ -55,6 +55,7 @@ pub(crate) fn aws_size() -> Vec<Arc<InstanceType>> {
                     .with("memory", memory * 1000)
                     .with("pods", 110_000),
                 overhead: Resources::new().with("cpu", 100).with("memory", (100 << 20) * 1000),
+                attach_limits: std::collections::BTreeMap::new(),
                 offerings,
             })
         })

@@ -77,6 +77,7 @@ pub(crate) fn instance_types(count: i64) -> Vec<Arc<InstanceType>> {
             requirements,
             capacity: Resources::new().with("cpu", n * 1000).with("memory", memory * 1000).with("pods", 10 * n * 1000),
             overhead: Resources::new().with("cpu", 100).with("memory", (10 << 20) * 1000),
+            attach_limits: std::collections::BTreeMap::new(),
             offerings: offerings.to_vec(),
         })
     };
@@ -216,6 +217,7 @@ pub(crate) fn pod(at: usize, shape: Arc<PodShape>) -> Arc<Pod> {
         scheduled: None,
         ready: None,
         owned_by: None,
+        volume_claims: vec![],
     })
 }
 

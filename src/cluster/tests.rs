@@ -532,6 +532,8 @@ fn pod_json(name: &str) -> Value {
 /// What of facts tests look at.
 fn said(fact: &Fact) -> String {
     match fact {
+        Fact::VolumeSeen(volume) => format!("volume {}", volume.name),
+        Fact::Withheld(kind) => format!("withheld {kind:?}"),
         Fact::PodSeen(pod) => format!("pod {}", pod.key.name),
         Fact::PodGone(uid) => format!("gone {uid}"),
         Fact::ClassSeen(class) => format!("class {}", class.reference),
@@ -551,7 +553,8 @@ async fn first_facts(cluster: &KubeCluster, kind: Kind, count: usize) -> Vec<Str
         Fact::PodSeen(_) | Fact::PodGone(_) => kind == Kind::Pod,
         Fact::ClassSeen(_) | Fact::ClassGone(_) => kind == Kind::NodeClass,
         Fact::ClaimSeen(_) | Fact::ClaimGone(_) => kind == Kind::NodeClaim,
-        Fact::Relisting(of) | Fact::Relisted(of) => *of == kind,
+        Fact::Relisting(of) | Fact::Relisted(of) | Fact::Withheld(of) => *of == kind,
+        Fact::VolumeSeen(_) | Fact::VolumeGone(_) => kind == Kind::Volume,
         _ => false,
     };
     let facts = cluster.facts().filter(move |fact| futures::future::ready(is_meant(fact)));
@@ -660,6 +663,17 @@ async fn an_api_server_that_has_just_come_back_is_not_believed_to_know_its_roles
     tokio::time::advance(Duration::from_secs(11)).await;
     assert!(matches!(cluster.list_claims().await, Err(Error::Forbidden { .. })));
     assert_eq!(cluster.permissions().missing(), [("list", "karpenter.sh", "nodeclaims")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn volumes_that_may_not_be_seen_are_said_to_be_withheld() {
+    let forbidden = status(403, "Forbidden", "persistentvolumes is forbidden");
+    let volume = json!({ "metadata": { "name": "pv", "uid": "pv", "resourceVersion": "3" }, "spec": { "nfs": {} } });
+    let server = about("persistentvolumes", [forbidden, list("1", "", &[volume])]);
+    let cluster = server.cluster();
+    let facts = first_facts(&cluster, Kind::Volume, 5).await;
+    assert_eq!(facts, ["relisting Volume", "withheld Volume", "relisting Volume", "volume pv", "relisted Volume"]);
+    assert!(cluster.permissions().missing().is_empty(), "given by now");
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::utils::Backoff;
@@ -109,7 +110,62 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
                 Change::Gone(namespace) => Ok(Fact::NamespaceGone(namespace.metadata.name.unwrap_or_default().into())),
             }
         });
-    stream::select_all([pods, nodes, claims, pools, classes(shared), daemons, namespaces]).boxed()
+    let all = [pods, nodes, claims, pools, classes(shared), daemons, namespaces];
+    stream::select_all(all.into_iter().chain(volumes(shared))).boxed()
+}
+
+/// Everything about volumes.
+fn volumes(shared: &Arc<Shared>) -> [BoxStream<'static, Fact>; 5] {
+    const STORAGE: &str = "storage.k8s.io";
+    let client = || shared.client.clone();
+    let name = |meta: ObjectMeta| -> Arc<str> { meta.name.unwrap_or_default().into() };
+    let claims = watch(
+        shared,
+        Api::<wire::PersistentVolumeClaim>::all(client()),
+        watched(Kind::VolumeClaim, "", "persistentvolumeclaims"),
+        |event| match event {
+            Change::Seen(claim) => convert::volume_claim(&claim).map(|claim| Fact::VolumeClaimSeen(Arc::new(claim))),
+            Change::Gone(claim) => Ok(Fact::VolumeClaimGone(ObjectKey::new(
+                claim.metadata.namespace.unwrap_or_default(),
+                claim.metadata.name.unwrap_or_default(),
+            ))),
+        },
+    );
+    let volumes = watch(
+        shared,
+        Api::<wire::PersistentVolume>::all(client()),
+        watched(Kind::Volume, "", "persistentvolumes"),
+        move |event| match event {
+            Change::Seen(volume) => convert::volume(&volume).map(|volume| Fact::VolumeSeen(Arc::new(volume))),
+            Change::Gone(volume) => Ok(Fact::VolumeGone(name(volume.metadata))),
+        },
+    );
+    let classes = watch(
+        shared,
+        Api::<wire::StorageClass>::all(client()),
+        watched(Kind::StorageClass, STORAGE, "storageclasses"),
+        move |event| match event {
+            Change::Seen(class) => convert::storage_class(&class).map(|class| Fact::StorageClassSeen(Arc::new(class))),
+            Change::Gone(class) => Ok(Fact::StorageClassGone(name(class.metadata))),
+        },
+    );
+    let nodes =
+        watch(shared, Api::<wire::CSINode>::all(client()), watched(Kind::CsiNode, STORAGE, "csinodes"), move |event| {
+            match event {
+                Change::Seen(node) => convert::csi_node(&node).map(|node| Fact::CsiNodeSeen(Arc::new(node))),
+                Change::Gone(node) => Ok(Fact::CsiNodeGone(name(node.metadata).into())),
+            }
+        });
+    let attachments = watch(
+        shared,
+        Api::<wire::VolumeAttachment>::all(client()),
+        watched(Kind::VolumeAttachment, STORAGE, "volumeattachments"),
+        move |event| match event {
+            Change::Seen(one) => convert::attachment(&one).map(|one| Fact::AttachmentSeen(Arc::new(one))),
+            Change::Gone(one) => Ok(Fact::AttachmentGone(name(one.metadata))),
+        },
+    );
+    [claims, volumes, classes, nodes, attachments]
 }
 
 /// What happened to an object.
@@ -168,6 +224,7 @@ where
     let kind = what.kind;
     events(Some(shared.options.page_size), api)
         .filter_map(move |event| {
+            let withheld = kind.is_dispensable() && matches!(&event, Err(error) if is_forbidden(what, error));
             let event = shared.observed(what, event);
             let fact = event.and_then(|event| match event {
                 Event::Init => Some(Fact::Relisting(kind)),
@@ -177,7 +234,7 @@ where
                 }
                 Event::Delete(object) => fold(Change::Gone(object)).ok(),
             });
-            futures::future::ready(fact)
+            futures::future::ready(fact.or_else(|| withheld.then_some(Fact::Withheld(kind))))
         })
         .boxed()
 }
@@ -293,6 +350,11 @@ impl Shared {
             }
         }
     }
+}
+
+/// Whether joiner's account lacks the permission for a watch.
+fn is_forbidden(what: Watched, error: &watcher::Error) -> bool {
+    matches!(trouble(what, error), Error::Forbidden { .. })
 }
 
 /// What is wrong with a watch, and the remedy where there is one.

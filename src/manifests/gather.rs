@@ -219,8 +219,9 @@ fn put(mut sheet: Sheet, sheets: &mut BTreeMap<Identity, Sheet>, troubles: &mut 
 }
 
 fn is_namespaced(kind: &str) -> bool {
-    let without = ["Node", "NodePool", "NodeClaim", "Namespace", "PriorityClass", "PersistentVolume", "StorageClass"];
-    !without.contains(&kind) && !kind.ends_with("NodeClass")
+    let of_storage = ["PersistentVolume", "StorageClass", "CSINode", "VolumeAttachment"];
+    let without = ["Node", "NodePool", "NodeClaim", "Namespace", "PriorityClass"];
+    !without.contains(&kind) && !of_storage.contains(&kind) && !kind.ends_with("NodeClass")
 }
 
 /// PriorityClasses count for all pods, wherever they stand.

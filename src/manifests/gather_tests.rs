@@ -21,7 +21,7 @@ fn priority_classes_count_wherever_they_stand() {
          {kind: PriorityClass, metadata: {name: vip}, value: 7}",
     );
     assert!(all.troubles.is_empty(), "{:?}", all.troubles);
-    assert!(matches!(&all.objects[0].found.object, Object::Pod(pod, _) if pod.shape.priority == 7), "{all:?}");
+    assert!(matches!(&all.objects[0].found.object, Object::Pod { pod, .. } if pod.shape.priority == 7), "{all:?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod documents;
 mod gather;
 mod object;
 mod selector;
+mod volumes;
 mod workload;
 
 mod read;
@@ -16,4 +17,5 @@ pub use documents::{Document, documents};
 pub use gather::{Gathered, Placed, Source, Trouble, gather};
 pub use object::{Found, Invalid, Object, Owned, Priorities};
 pub use read::{examine, read_object};
+pub use volumes::{VolumeSource, claims_of};
 pub use workload::{Workload, WorkloadKind};

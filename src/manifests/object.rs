@@ -5,8 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::budget::Budget;
+use super::volumes::VolumeSource;
 use super::workload::{Workload, WorkloadKind};
-use crate::core::facts::{Claim, DaemonSet, Node, NodeClass, Owner, Pod, PodShape, Pool};
+use crate::core::facts::{
+    Claim, CsiNode, DaemonSet, Node, NodeClass, Owner, Pod, PodShape, Pool, StorageClass, Volume, VolumeAttachment,
+    VolumeClaim,
+};
 use crate::core::labels::Labels;
 
 /// A manifest that cannot be used as it is.
@@ -41,8 +45,25 @@ pub enum Object {
     Budget(Budget),
     /// A PriorityClass and its value.
     Priority(String, i64),
+    /// A PersistentVolumeClaim.
+    VolumeClaim(VolumeClaim),
+    /// A PersistentVolume.
+    Volume(Volume),
+    /// A StorageClass.
+    StorageClass(StorageClass),
+    /// A CSINode.
+    CsiNode(CsiNode),
+    /// A VolumeAttachment.
+    Attachment(VolumeAttachment),
     /// A pod by itself.
-    Pod(Box<Pod>, Option<Duration>),
+    Pod {
+        /// The pod.
+        pod: Box<Pod>,
+        /// After how long its containers end by themselves.
+        runs_for: Option<Duration>,
+        /// Its volumes, as far as there are claims behind them.
+        volumes: Vec<VolumeSource>,
+    },
     /// Something that keeps pods.
     Workload(Workload),
     /// A kind without which the world is the same.
@@ -75,12 +96,12 @@ impl Object {
     /// A lone pod as something that keeps itself; every other object as it is.
     #[must_use]
     pub fn kept(self) -> Self {
-        let Self::Pod(pod, runs_for) = self else { return self };
+        let Self::Pod { pod, runs_for, volumes } = self else { return self };
         let shape = if pod.shape.owner == Owner::Nobody {
             Arc::clone(&pod.shape)
         } else {
             Arc::new(PodShape { owner: Owner::Nobody, ..(*pod.shape).clone() })
         };
-        Self::Workload(Workload { kind: WorkloadKind::Pod, key: pod.key, replicas: 1, shape, runs_for })
+        Self::Workload(Workload { kind: WorkloadKind::Pod, key: pod.key, replicas: 1, shape, runs_for, volumes })
     }
 }

@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 use super::budget::{Budget, Count};
 use super::object::{Found, Invalid, Object, Owned, Priorities};
 use super::selector;
+use super::volumes::{self, VolumeSource};
 use super::workload::{Workload, WorkloadKind};
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::api::validation::CloudLabels;
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::cluster::convert::{
-    ClassKind, ShapeStore, Unreadable, go_duration, read_claim, read_class, read_daemon, read_namespace, read_node,
-    read_pod, read_pool,
+    ClassKind, ShapeStore, Unreadable, go_duration, read_attachment, read_claim, read_class, read_csi_node,
+    read_daemon, read_namespace, read_node, read_pod, read_pool, read_storage_class, read_volume, read_volume_claim,
 };
 use crate::core::facts::{Condition, PodShape, Status};
 use crate::core::ids::ObjectKey;
@@ -108,6 +109,11 @@ impl Reader<'_> {
                 let value = value.ok_or_else(|| self.invalid("value: is missing; write a whole number"))?;
                 Ok(Object::Priority(self.name()?.to_owned(), value))
             }
+            "PersistentVolumeClaim" => self.storage(read_volume_claim, Object::VolumeClaim),
+            "PersistentVolume" => self.storage(read_volume, Object::Volume),
+            "StorageClass" => self.storage(read_storage_class, Object::StorageClass),
+            "CSINode" => self.storage(read_csi_node, Object::CsiNode),
+            "VolumeAttachment" => self.storage(read_attachment, Object::Attachment),
             "Deployment" => self.workload(WorkloadKind::Deployment, "replicas"),
             "ReplicaSet" => self.workload(WorkloadKind::ReplicaSet, "replicas"),
             "StatefulSet" => {
@@ -118,6 +124,14 @@ impl Reader<'_> {
             "Pod" => self.pod(),
             other => Ok(Object::Irrelevant(other.to_owned())),
         }
+    }
+
+    fn storage<T>(
+        &self,
+        read: impl Fn(&Value) -> Result<T, Unreadable>,
+        object: impl Fn(T) -> Object,
+    ) -> Result<Object, Invalid> {
+        read(self.value).map(object).map_err(|error| self.invalid(error.message))
     }
 
     fn pool(&mut self) -> Result<Object, Invalid> {
@@ -179,7 +193,8 @@ impl Reader<'_> {
         let (shape, runs_for) = self.template(kind.pod_owner())?;
         // Containers of these kinds are started again when they end.
         let runs_for = runs_for.filter(|_| matches!(kind, WorkloadKind::Job { .. }));
-        Ok(Object::Workload(Workload { kind, key: self.key()?, replicas, shape, runs_for }))
+        let volumes = self.volumes();
+        Ok(Object::Workload(Workload { kind, key: self.key()?, replicas, shape, runs_for, volumes }))
     }
 
     fn job(&mut self) -> Result<Object, Invalid> {
@@ -189,7 +204,14 @@ impl Reader<'_> {
         let (shape, runs_for) = self.template(Some(("batch/v1", "Job")))?;
         let runs_for = Some(runs_for.unwrap_or(JOB_RUNS_FOR));
         let kind = WorkloadKind::Job { completions };
-        Ok(Object::Workload(Workload { kind, key: self.key()?, replicas: parallelism, shape, runs_for }))
+        let volumes = self.volumes();
+        Ok(Object::Workload(Workload { kind, key: self.key()?, replicas: parallelism, shape, runs_for, volumes }))
+    }
+
+    /// The volumes of a workload's pods.
+    fn volumes(&self) -> Vec<VolumeSource> {
+        let spec = &self.value["spec"];
+        volumes::sources(&spec["template"]["spec"], &spec["volumeClaimTemplates"])
     }
 
     /// Whether a Job makes no more pods.
@@ -207,7 +229,7 @@ impl Reader<'_> {
         self.check(&pod.shape);
         pod.key = self.key()?;
         let runs_for = self.runs_for(&self.value["metadata"])?;
-        Ok(Object::Pod(Box::new(pod), runs_for))
+        Ok(Object::Pod { pod: Box::new(pod), runs_for, volumes: volumes::sources(&self.value["spec"], &Value::Null) })
     }
 
     /// The shape of a workload's pods, and how long they run.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Object, Priorities, read_object};
 use crate::cluster::convert::ShapeStore;
 use crate::core::facts::Owner;
-use crate::manifests::{Count, Workload, WorkloadKind};
+use crate::manifests::{Count, VolumeSource, Workload, WorkloadKind};
 
 fn value(yaml: &str) -> Value {
     serde_saphyr::from_str(yaml).unwrap()
@@ -136,4 +136,23 @@ fn what_is_wrong_is_said_with_object_field_and_remedy() {
         )
         .contains("lots")
     );
+}
+
+#[test]
+fn volumes_of_a_workload_are_those_with_claims() {
+    let db = workload(
+        "{kind: StatefulSet, metadata: {name: db}, spec: {template: {spec: {containers: [{name: c}], volumes: [{name: a, emptyDir: {}}, \
+         {name: b, persistentVolumeClaim: {claimName: shared}}, {name: c, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: \
+         fast}}}}]}}, volumeClaimTemplates: [{metadata: {name: data}, spec: {}}]}}",
+    );
+    assert_eq!(
+        db.volumes,
+        [
+            VolumeSource::Template { name: "data".into(), class: None },
+            VolumeSource::Claim("shared".into()),
+            VolumeSource::Ephemeral { name: "c".into(), class: Some("fast".into()) },
+        ]
+    );
+    let said = problem("{kind: PersistentVolume, metadata: {name: pv}, spec: {nodeAffinity: north}}");
+    assert!(said.starts_with("PersistentVolume pv: spec"), "{said}");
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::volumes::VolumeSource;
 use crate::core::facts::PodShape;
 use crate::core::ids::ObjectKey;
 
@@ -63,4 +64,6 @@ pub struct Workload {
     pub shape: Arc<PodShape>,
     /// After how long its pods end by themselves.
     pub runs_for: Option<Duration>,
+    /// Volumes of its pods, as far as there are claims behind them.
+    pub volumes: Vec<VolumeSource>,
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::core::facts::{Pod, PodPhase};
 use crate::core::ids::{ObjectKey, PodUid};
-use crate::manifests::{Owned, Workload, WorkloadKind};
+use crate::manifests::{Owned, Workload, WorkloadKind, claims_of};
 
 /// Pods, each with its owners.
 pub(super) type Owners = Vec<(Arc<Pod>, Vec<Owned>)>;
@@ -102,6 +102,7 @@ impl<'a> Family<'a> {
 }
 
 fn pending(key: ObjectKey, workload: &Workload) -> Arc<Pod> {
+    let volume_claims = claims_of(&workload.volumes, &key.name);
     Arc::new(Pod {
         uid: PodUid::from(key.to_string()),
         key,
@@ -117,5 +118,6 @@ fn pending(key: ObjectKey, workload: &Workload) -> Arc<Pod> {
         scheduled: None,
         ready: None,
         owned_by: None,
+        volume_claims,
     })
 }

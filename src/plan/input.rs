@@ -5,18 +5,16 @@ use std::sync::Arc;
 
 use super::expand::{Family, Owners};
 use crate::core::conditions::Conditions;
-use crate::core::facts::{Catalog, Fact, Fold, InstanceType, Owner, Pod, Pool, Snapshot, Status, find_condition};
+use crate::core::facts::{
+    Catalog, Fact, Fold, InstanceType, Owner, Pod, Pool, Snapshot, Status, VolumeClaim, find_condition,
+};
 use crate::core::ids::{ObjectKey, PodUid};
 use crate::manifests::{Gathered, Object, Owned, Workload};
 
 /// Kinds that are accepted and change nothing in a plan yet, and what to know of them.
-const WITHOUT_EFFECT: [(&str, &str); 7] = [
+const WITHOUT_EFFECT: [(&str, &str); 3] = [
     ("NodeOverlay", "prices and capacity are those of the catalogue"),
     ("CapacityBuffer", "no room is kept free for it"),
-    ("PersistentVolumeClaim", "the zones and attach limits of volumes are not looked at"),
-    ("PersistentVolume", "the zones of volumes are not looked at"),
-    ("StorageClass", "its allowedTopologies are not looked at"),
-    ("CSINode", "attach limits are not looked at"),
     ("ResourceClaim", "devices are not allocated"),
 ];
 
@@ -42,6 +40,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>) -> Input {
     let mut pods: Owners = Vec::new();
     let mut gated: Vec<(ObjectKey, Vec<String>)> = Vec::new();
     let mut workloads: Vec<(Workload, Vec<Owned>)> = Vec::new();
+    let mut claims: Vec<VolumeClaim> = Vec::new();
     let mut idle: BTreeSet<String> = BTreeSet::new();
     let mut uids: BTreeSet<PodUid> = BTreeSet::new();
     for placed in gathered.objects {
@@ -53,7 +52,12 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>) -> Input {
             Object::Node(node) => fold.fold(Fact::NodeSeen(Arc::new(*node))),
             Object::Daemon(daemon) => fold.fold(Fact::DaemonSeen(Arc::new(daemon))),
             Object::Namespace(name, labels) => fold.fold(Fact::NamespaceSeen(name, Arc::new(labels))),
-            Object::Pod(mut pod, _) => {
+            Object::VolumeClaim(claim) => fold.fold(Fact::VolumeClaimSeen(Arc::new(claim))),
+            Object::Volume(volume) => fold.fold(Fact::VolumeSeen(Arc::new(volume))),
+            Object::StorageClass(class) => fold.fold(Fact::StorageClassSeen(Arc::new(class))),
+            Object::CsiNode(node) => fold.fold(Fact::CsiNodeSeen(Arc::new(node))),
+            Object::Attachment(one) => fold.fold(Fact::AttachmentSeen(Arc::new(one))),
+            Object::Pod { mut pod, volumes, .. } => {
                 // A pod that no API server has seen has no UID, and copied ones share theirs.
                 if pod.uid.as_str() == &*pod.key.name || !uids.insert(pod.uid.clone()) {
                     pod.uid = PodUid::from(pod.key.to_string());
@@ -66,6 +70,9 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>) -> Input {
                 if waits && !found.gates.is_empty() {
                     gated.push((pod.key.clone(), found.gates));
                 }
+                if waits {
+                    claims.extend(volumes.iter().filter_map(|volume| volume.made_for(&pod.key)));
+                }
                 pods.push((Arc::new(*pod), found.owners));
             }
             Object::Workload(workload) => workloads.push((workload, found.owners)),
@@ -75,7 +82,18 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>) -> Input {
         }
     }
     let family = Family::new(&pods, &workloads);
-    let made: Vec<Arc<Pod>> = workloads.iter().flat_map(|(workload, _)| family.missing(workload)).collect();
+    let mut made: Vec<Arc<Pod>> = Vec::new();
+    for (workload, _) in &workloads {
+        let missing = family.missing(workload);
+        let volumes = || workload.volumes.iter();
+        claims.extend(missing.iter().flat_map(|pod| volumes().filter_map(|volume| volume.made_for(&pod.key))));
+        made.extend(missing);
+    }
+    for claim in claims {
+        if !fold.snapshot().volume_claims.contains_key(&claim.key) {
+            fold.fold(Fact::VolumeClaimSeen(Arc::new(claim)));
+        }
+    }
     // The solver takes pods as they came: here, whatever the order of the files, by name.
     let mut all: Vec<&Arc<Pod>> = pods.iter().map(|(pod, _)| pod).chain(&made).collect();
     all.sort_by(|a, b| a.key.cmp(&b.key));

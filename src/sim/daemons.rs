@@ -101,6 +101,7 @@ impl Daemons {
                 runs_for: None,
                 workload: None,
                 node: Some(name.clone()),
+                volumes: Vec::new(),
             };
             if let Ok(uid) = store.create_pod(new) {
                 self.homes.insert(uid.clone(), home.clone());

@@ -37,6 +37,8 @@ pub struct Pace {
     pub pod_start: (Duration, Duration),
     /// From the request to end until the containers of a pod have ended, if its grace period is not over before.
     pub pod_stop: (Duration, Duration),
+    /// From the end of the last pod that uses a volume on a node until the volume is detached.
+    pub detach: (Duration, Duration),
     /// From the end of a machine until its Node is deleted. The cloud controllers' default monitor grace is 40 s.
     pub lost: Duration,
     /// From the end of a Node until its pods are collected.
@@ -51,6 +53,7 @@ impl Default for Pace {
             equip: millis(1_000, 3_000),
             pod_start: millis(800, 1_500),
             pod_stop: millis(1_000, 3_000),
+            detach: millis(2_000, 10_000),
             lost: Duration::from_secs(40),
             orphans: millis(1_000, 20_000),
         }

@@ -5,7 +5,7 @@
 //! tokio's clock: in a runtime whose clock is paused a day passes in milliseconds, in any other it passes as days do. Everything random
 //! comes from one [`Seed`], nothing depends on the order of a hash map, and so the same seed gives the same world.
 //!
-//! Not simulated: preemption, eviction by NoExecute taints, volumes, CronJobs, and requests of Kubernetes' own components that fail.
+//! Not simulated: preemption, eviction by NoExecute taints, attach limits of volumes, CronJobs, and requests of Kubernetes' own components that fail.
 //!
 //! ```text
 //! scenario, trace ──▶ World ──▶ Workloads ──pods──▶ SimCluster ◀──facts, requests──▶ joiner
@@ -24,6 +24,7 @@ mod matching;
 mod store;
 
 mod agenda;
+mod attacher;
 mod containers;
 mod daemons;
 mod kubelet;

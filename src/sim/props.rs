@@ -105,6 +105,7 @@ pub(super) fn add_pod(cluster: &SimCluster, name: &str, shape: &Arc<PodShape>) -
         runs_for: None,
         workload: None,
         node: None,
+        volumes: Vec::new(),
     };
     cluster.store().create_pod(new).unwrap()
 }

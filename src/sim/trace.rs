@@ -107,6 +107,7 @@ fn read_row(
         replicas: 1,
         shape: shapes.share(shape),
         runs_for: None,
+        volumes: Vec::new(),
     };
     Ok((workload, created.unsigned_abs(), deleted.map(i64::unsigned_abs)))
 }

@@ -199,6 +199,7 @@ impl Kept {
             runs_for: self.workload.runs_for,
             workload: Some(workload.clone()),
             node: None,
+            volumes: self.workload.volumes.clone(),
         };
         // A name that is taken is tried again when its holder changes.
         store.create_pod(new).ok();

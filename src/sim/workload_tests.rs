@@ -34,7 +34,14 @@ fn key() -> ObjectKey {
 }
 
 fn workload(kind: WorkloadKind, replicas: u64, cpu: i64) -> Workload {
-    Workload { kind, key: key(), replicas, shape: Arc::new(props::shape("web", cpu, 64)), runs_for: None }
+    Workload {
+        kind,
+        key: key(),
+        replicas,
+        shape: Arc::new(props::shape("web", cpu, 64)),
+        runs_for: None,
+        volumes: Vec::new(),
+    }
 }
 
 fn names(cluster: &SimCluster) -> BTreeSet<String> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::future::{BoxFuture, join_all};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::attacher::Attacher;
 use super::cluster::{Latency, SimCluster};
 use super::containers::Containers;
 use super::daemons::Daemons;
@@ -84,6 +85,7 @@ impl World {
             ("kubelet", Box::pin(kubelet.run())),
             ("daemons", Box::pin(Daemons::new(self.cluster.clone()).run())),
             ("containers", Box::pin(containers.run())),
+            ("attacher", Box::pin(Attacher::new(self.cluster.clone(), pace, seed).run())),
             ("workloads", Box::pin(self.workloads.clone().run())),
             ("scheduler", Box::pin(scheduler.run())),
         ]
@@ -147,8 +149,16 @@ impl World {
             Object::Daemon(daemon) => store.apply_daemon(daemon),
             Object::Namespace(name, labels) => store.apply_namespace(&name, labels),
             Object::Budget(budget) => store.apply_budget(budget),
-            // Nodes come of machines here; a pod has become something that keeps it.
-            Object::Priority(..) | Object::Irrelevant(_) | Object::Node(_) | Object::Pod(..) => {}
+            Object::VolumeClaim(claim) => store.apply_volume_claim(claim),
+            Object::Volume(volume) => store.apply_volume(volume),
+            Object::StorageClass(class) => store.apply_storage_class(class),
+            Object::CsiNode(node) => store.apply_csi_node(node),
+            // Nodes come of machines here, and attachments of pods; a pod has become something that keeps it.
+            Object::Priority(..)
+            | Object::Irrelevant(_)
+            | Object::Node(_)
+            | Object::Attachment(_)
+            | Object::Pod { .. } => {}
             Object::Workload(workload) => {
                 // The workloads take the store themselves.
                 drop(store);
@@ -165,6 +175,7 @@ impl World {
             "Node" => store.delete_node(&NodeName::from(key.name.clone()), None).is_ok(),
             "DaemonSet" => store.delete_daemon(key).is_ok(),
             "PodDisruptionBudget" => store.delete_budget(key),
+            "PersistentVolumeClaim" => store.delete_volume_claim(key),
             "KWOKNodeClass" => {
                 let reference =
                     ClassRef { group: "karpenter.kwok.sh".into(), kind: kind.into(), name: key.name.clone() };
@@ -216,3 +227,7 @@ mod tests;
 #[cfg(test)]
 #[path = "rehearsal_tests.rs"]
 mod rehearsal;
+
+#[cfg(test)]
+#[path = "volumes_tests.rs"]
+mod volumes;

@@ -86,6 +86,7 @@ fn deployment(replicas: u64, cpu: i64) -> Object {
         replicas,
         shape: Arc::new(props::shape("web", cpu, 64)),
         runs_for: None,
+        volumes: Vec::new(),
     })
 }
 

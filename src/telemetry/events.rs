@@ -120,6 +120,11 @@ const CONDITIONS: [&str; 15] = [
     "NodeRegistrationHealthy",
 ];
 
+/// A drained node waits for its volumes.
+pub fn awaiting_volume_detachment(node: About, what: &str) -> Event {
+    Event::normal(node, "AwaitingVolumeDetachment", what)
+}
+
 /// joiner's finalizer was taken off.
 pub fn finalized(about: About) -> Event {
     let mut event = Event::normal(about, "Finalized", "Finalized karpenter.sh/termination");

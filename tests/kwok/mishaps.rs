@@ -84,10 +84,10 @@ fn of_two_replicas_one_acts_and_the_other_takes_over() {
     assert!(third.stop().success());
 }
 
-const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/joiner-core";
+pub(crate) const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/joiner-core";
 
 /// Puts the rules of joiner's ClusterRole back when this is dropped.
-struct Restored<'a>(&'a Stage, Value);
+pub(crate) struct Restored<'a>(pub(crate) &'a Stage, pub(crate) Value);
 
 impl Drop for Restored<'_> {
     fn drop(&mut self) {

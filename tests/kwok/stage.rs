@@ -100,7 +100,7 @@ impl Stage {
         }
         for namespace in api.list("/api/v1/namespaces?labelSelector=scenario") {
             let namespace = name(&namespace);
-            for kind in ["deployments", "daemonsets"] {
+            for kind in ["deployments", "statefulsets", "daemonsets"] {
                 api.delete(&format!("/apis/apps/v1/namespaces/{namespace}/{kind}"));
             }
             api.delete(&format!("/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"));
@@ -108,7 +108,12 @@ impl Stage {
                 api.delete(&format!("/api/v1/namespaces/{namespace}/pods?gracePeriodSeconds=0"));
                 api.pods(&namespace).is_empty().then_some(())
             });
+            api.delete(&format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims"));
             api.delete(&format!("/api/v1/namespaces/{namespace}/events"));
+        }
+        for collection in ["persistentvolumes", "volumeattachments"] {
+            let group = if collection == "persistentvolumes" { "/api/v1" } else { "/apis/storage.k8s.io/v1" };
+            api.delete(&format!("{group}/{collection}"));
         }
         let nothing_holds = json!({ "metadata": { "finalizers": null } });
         for collection in [CLAIMS, NODES] {

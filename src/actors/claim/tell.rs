@@ -20,13 +20,21 @@ use super::Claim;
 impl Claim {
     /// The NodeClaim was written: what changed in its conditions, and whether that ended its life.
     pub(super) fn tell_of_change(&mut self, now: &facts::Claim, cx: &Cx<ClaimMsg>) {
-        let Some(before) = self.object().filter(|before| before.uid == now.uid) else { return };
+        // Not what the snapshot has by now: the watch may be faster than the answer to the write.
+        let Some(before) = self.known.clone().filter(|before| before.uid == now.uid) else { return };
         let pool = pool(now);
         for transition in transitions(&before.conditions, &now.conditions) {
             metrics::claim_condition_changed(now, &transition);
             match (&*transition.kind, transition.to) {
                 ("Registered", Status::True) => metrics::node_created(&pool, label(now, labels::ZONE)),
                 ("Drained", Status::True) => metrics::node_drained(&pool),
+                ("VolumesDetached", Status::Unknown) => {
+                    let snapshot = self.args.wiring.boards.snapshot();
+                    if let Some(node) = snapshot.node_of(now) {
+                        let node = Regarding::Node(node.name.clone(), node.uid.clone());
+                        self.announce(events::awaiting_volume_detachment(node, &transition.message), cx);
+                    }
+                }
                 _ => {}
             }
             if let Some(event) = events::condition_changed(about(now), &transition) {

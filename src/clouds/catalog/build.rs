@@ -88,6 +88,8 @@ pub(super) fn instance_type(
         requirements,
         capacity,
         overhead: Resources::new().with("cpu", OVERHEAD_CPU).with("memory", OVERHEAD_MEMORY),
+        // The format has no field for them.
+        attach_limits: std::collections::BTreeMap::new(),
         offerings,
     }
 }

@@ -16,7 +16,9 @@ mod pod;
 mod pool;
 mod problems;
 mod text;
+mod volume;
 pub mod wire;
+pub mod wire_volumes;
 
 pub use amounts::{capacity, written};
 pub use claim::{claim, read_claim};
@@ -30,6 +32,10 @@ pub use pod::{ShapeStore, pod, read_pod};
 pub use pool::{pool, read_pool};
 pub use problems::Unreadable;
 pub use text::{go_duration, manifest_duration};
+pub use volume::{
+    attachment, csi_node, read_attachment, read_csi_node, read_storage_class, read_volume, read_volume_claim,
+    storage_class, volume, volume_claim,
+};
 
 #[cfg(test)]
 mod tests;

@@ -12,8 +12,10 @@ use kube::core::{ApiResource, ClusterResourceScope, DynamicResourceScope, Namesp
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
+pub use super::wire_volumes::*;
+
 /// Metadata without the parts that nobody reads (`managedFields` is often half of an object).
-fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Lean {
@@ -138,6 +140,8 @@ pub struct PodSpec {
     pub scheduler_name: Option<String>,
     /// Whether its containers' ports are the node's.
     pub host_network: Option<bool>,
+    /// Its volumes.
+    pub volumes: Option<Vec<PodVolume>>,
 }
 
 /// A container.
@@ -362,6 +366,11 @@ resources! {
     Node: ClusterResourceScope, "", "nodes";
     Namespace: ClusterResourceScope, "", "namespaces";
     DaemonSet: NamespaceResourceScope, "apps", "daemonsets";
+    PersistentVolumeClaim: NamespaceResourceScope, "", "persistentvolumeclaims";
+    PersistentVolume: ClusterResourceScope, "", "persistentvolumes";
+    StorageClass: ClusterResourceScope, "storage.k8s.io", "storageclasses";
+    CSINode: ClusterResourceScope, "storage.k8s.io", "csinodes";
+    VolumeAttachment: ClusterResourceScope, "storage.k8s.io", "volumeattachments";
 }
 
 impl Resource for Custom {

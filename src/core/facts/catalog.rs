@@ -52,6 +52,9 @@ pub struct InstanceType {
     pub capacity: Resources,
     /// What the system keeps of it; capacity less this is allocatable.
     pub overhead: Resources,
+    /// How many volumes of each CSI driver a fresh machine can hold, as far as the cloud knows; others are taken as unlimited until the
+    /// node's CSINode tells.
+    pub attach_limits: BTreeMap<Arc<str>, u32>,
     /// Where and how it can be had.
     pub offerings: Vec<Offering>,
 }

@@ -38,7 +38,7 @@ pub struct Landed {
 
 /// The identity of anything that is watched.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Key {
+pub(super) enum Key {
     Pod(PodUid),
     Node(NodeName),
     Claim(ClaimName),
@@ -46,16 +46,21 @@ enum Key {
     Class(ClassRef),
     Daemon(ObjectKey),
     Namespace(Arc<str>),
+    VolumeClaim(ObjectKey),
+    Volume(Arc<str>),
+    StorageClass(Arc<str>),
+    CsiNode(NodeName),
+    Attachment(Arc<str>),
 }
 
 /// Makes snapshots out of facts.
 #[derive(Debug, Default)]
 pub struct Fold {
-    snapshot: Snapshot,
+    pub(super) snapshot: Snapshot,
     claim_of: BTreeMap<ProviderId, ClaimName>,
     /// While a kind is being listed again: what was known of it and has not been seen since.
     unseen: BTreeMap<Kind, BTreeSet<Key>>,
-    news: News,
+    pub(super) news: News,
 }
 
 impl Fold {
@@ -77,7 +82,8 @@ impl Fold {
 
     /// Kinds of which nothing complete has been heard.
     pub fn not_listed(&self) -> Vec<&'static str> {
-        Kind::ALL.into_iter().filter(|kind| !self.snapshot.listed.contains(kind)).map(Kind::as_str).collect()
+        let known = |kind: &Kind| self.snapshot.listed.contains(kind) || self.snapshot.withheld.contains(kind);
+        Kind::ALL.into_iter().filter(|kind| !known(kind)).map(Kind::as_str).collect()
     }
 
     /// What has changed since this was last asked.
@@ -127,6 +133,11 @@ impl Fold {
             Fact::ClassGone(reference) => self.gone(&Key::Class(reference)),
             Fact::DaemonGone(key) => self.gone(&Key::Daemon(key)),
             Fact::NamespaceGone(name) => self.gone(&Key::Namespace(name)),
+            Fact::Withheld(kind) => {
+                if self.snapshot.withheld.insert(kind).is_none() && self.snapshot.is_complete() {
+                    self.everything_is_news();
+                }
+            }
             Fact::Relisting(kind) => {
                 let known = self.keys(kind);
                 self.unseen.insert(kind, known);
@@ -135,10 +146,12 @@ impl Fold {
                 for key in self.unseen.remove(&kind).unwrap_or_default() {
                     self.gone(&key);
                 }
+                self.snapshot.withheld.remove(&kind);
                 if self.snapshot.listed.insert(kind).is_none() {
                     self.everything_is_news();
                 }
             }
+            about_volumes => self.fold_volumes(about_volumes),
         }
     }
 
@@ -171,7 +184,12 @@ impl Fold {
         self.news.classes = true;
         self.news.usage = true;
         self.news.supply = true;
-        self.news.pending |= self.snapshot.pending.keys().any(|uid| !self.snapshot.planned.contains_key(uid));
+        self.news.pending |= self.somebody_waits();
+    }
+
+    /// Whether a pod needs a place and is not planned for one.
+    pub(super) fn somebody_waits(&self) -> bool {
+        self.snapshot.pending.keys().any(|uid| !self.snapshot.planned.contains_key(uid))
     }
 
     fn pod_seen(&mut self, pod: &Arc<Pod>) {
@@ -270,7 +288,7 @@ impl Fold {
         self.snapshot.claims.insert(claim.name.clone(), claim);
     }
 
-    fn gone(&mut self, key: &Key) {
+    pub(super) fn gone(&mut self, key: &Key) {
         match key {
             Key::Pod(uid) => {
                 if let Some(pod) = self.snapshot.pods.remove(uid)
@@ -314,10 +332,11 @@ impl Fold {
             Key::Namespace(name) => {
                 self.snapshot.namespaces.remove(name);
             }
+            about_volumes => self.volume_gone(about_volumes),
         }
     }
 
-    fn seen(&mut self, kind: Kind, key: &Key) {
+    pub(super) fn seen(&mut self, kind: Kind, key: &Key) {
         if let Some(unseen) = self.unseen.get_mut(&kind) {
             unseen.remove(key);
         }
@@ -333,6 +352,11 @@ impl Fold {
             Kind::NodeClass => snapshot.classes.keys().cloned().map(Key::Class).collect(),
             Kind::DaemonSet => snapshot.daemons.keys().cloned().map(Key::Daemon).collect(),
             Kind::Namespace => snapshot.namespaces.keys().cloned().map(Key::Namespace).collect(),
+            Kind::VolumeClaim => snapshot.volume_claims.keys().cloned().map(Key::VolumeClaim).collect(),
+            Kind::Volume => snapshot.volumes.keys().cloned().map(Key::Volume).collect(),
+            Kind::StorageClass => snapshot.storage_classes.keys().cloned().map(Key::StorageClass).collect(),
+            Kind::CsiNode => snapshot.csi_nodes.keys().cloned().map(Key::CsiNode).collect(),
+            Kind::VolumeAttachment => snapshot.attachments.keys().cloned().map(Key::Attachment).collect(),
         }
     }
 
@@ -358,8 +382,8 @@ impl Fold {
         self.pods_of_node_changed(node);
     }
 
-    /// Pods concern a claim actor only while its node is being emptied.
-    fn pods_of_node_changed(&mut self, node: &NodeName) {
+    /// Pods and attachments concern a claim actor only while its node is being emptied.
+    pub(super) fn pods_of_node_changed(&mut self, node: &NodeName) {
         let claim = self
             .snapshot
             .nodes

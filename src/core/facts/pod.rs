@@ -74,6 +74,8 @@ pub struct Pod {
     pub ready: Option<Timestamp>,
     /// The first of `metadata.ownerReferences` as a path: `/apis/apps/v1/namespaces/shop/replicasets/web-5d4f`. Equal ones are shared.
     pub owned_by: Option<Arc<str>>,
+    /// Names of the PersistentVolumeClaims that it mounts, those of ephemeral volumes (`<pod>-<volume>`) included; sorted.
+    pub volume_claims: Vec<Arc<str>>,
 }
 
 impl Pod {

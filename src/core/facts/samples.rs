@@ -103,5 +103,6 @@ pub(crate) fn pod(name: &str, node: Option<&str>) -> Pod {
         scheduled: None,
         ready: None,
         owned_by: None,
+        volume_claims: vec![],
     }
 }

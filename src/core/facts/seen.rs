@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName};
 use crate::core::labels::Labels;
 
-use super::{Claim, DaemonSet, Node, NodeClass, Pod, Pool};
+use super::{
+    Claim, CsiNode, DaemonSet, Node, NodeClass, Pod, Pool, StorageClass, Volume, VolumeAttachment, VolumeClaim,
+};
 
 /// The kinds of object that joiner watches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -24,12 +26,39 @@ pub enum Kind {
     DaemonSet,
     /// Namespaces.
     Namespace,
+    /// PersistentVolumeClaims.
+    VolumeClaim,
+    /// PersistentVolumes.
+    Volume,
+    /// StorageClasses.
+    StorageClass,
+    /// CSINodes.
+    CsiNode,
+    /// VolumeAttachments.
+    VolumeAttachment,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 7] =
-        [Self::Pod, Self::Node, Self::NodeClaim, Self::NodePool, Self::NodeClass, Self::DaemonSet, Self::Namespace];
+    pub const ALL: [Self; 12] = [
+        Self::Pod,
+        Self::Node,
+        Self::NodeClaim,
+        Self::NodePool,
+        Self::NodeClass,
+        Self::DaemonSet,
+        Self::Namespace,
+        Self::VolumeClaim,
+        Self::Volume,
+        Self::StorageClass,
+        Self::CsiNode,
+        Self::VolumeAttachment,
+    ];
+
+    /// Whether joiner can work without seeing any of it: pods with volumes then wait, and all others go on.
+    pub fn is_dispensable(self) -> bool {
+        matches!(self, Self::VolumeClaim | Self::Volume | Self::StorageClass | Self::CsiNode | Self::VolumeAttachment)
+    }
 
     /// The plural that people use.
     pub fn as_str(self) -> &'static str {
@@ -41,6 +70,11 @@ impl Kind {
             Self::NodeClass => "NodeClasses",
             Self::DaemonSet => "DaemonSets",
             Self::Namespace => "Namespaces",
+            Self::VolumeClaim => "PersistentVolumeClaims",
+            Self::Volume => "PersistentVolumes",
+            Self::StorageClass => "StorageClasses",
+            Self::CsiNode => "CSINodes",
+            Self::VolumeAttachment => "VolumeAttachments",
         }
     }
 }
@@ -76,6 +110,28 @@ pub enum Fact {
     NamespaceSeen(Arc<str>, Arc<Labels>),
     /// A namespace is no more.
     NamespaceGone(Arc<str>),
+    /// A PersistentVolumeClaim is as given.
+    VolumeClaimSeen(Arc<VolumeClaim>),
+    /// A PersistentVolumeClaim is no more.
+    VolumeClaimGone(ObjectKey),
+    /// A PersistentVolume is as given.
+    VolumeSeen(Arc<Volume>),
+    /// A PersistentVolume is no more.
+    VolumeGone(Arc<str>),
+    /// A StorageClass is as given.
+    StorageClassSeen(Arc<StorageClass>),
+    /// A StorageClass is no more.
+    StorageClassGone(Arc<str>),
+    /// A CSINode is as given.
+    CsiNodeSeen(Arc<CsiNode>),
+    /// A CSINode is no more.
+    CsiNodeGone(NodeName),
+    /// A VolumeAttachment is as given.
+    AttachmentSeen(Arc<VolumeAttachment>),
+    /// A VolumeAttachment is no more.
+    AttachmentGone(Arc<str>),
+    /// joiner may not look at this kind.
+    Withheld(Kind),
     /// A watch starts over (first list, or after a gap): what is not seen again before [`Fact::Relisted`] is gone.
     Relisting(Kind),
     /// A watch has now reported everything there is of a kind.

@@ -7,7 +7,9 @@ use imbl::{OrdMap, OrdSet};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
 use crate::core::labels::Labels;
 
-use super::{Claim, DaemonSet, Kind, Node, NodeClass, Pod, Pool};
+use super::{
+    Claim, CsiNode, DaemonSet, Kind, Node, NodeClass, Pod, Pool, StorageClass, Volume, VolumeAttachment, VolumeClaim,
+};
 
 /// A picture of the cluster. Copying it copies a few pointers; maps are ordered, so that walking them is deterministic.
 #[derive(Clone, Debug, Default)]
@@ -43,14 +45,47 @@ pub struct Snapshot {
     pub planned: OrdMap<PodUid, ClaimName>,
     /// The same the other way round: the pods planned for each NodeClaim.
     pub planned_for: OrdMap<ClaimName, OrdSet<PodUid>>,
+    /// PersistentVolumeClaims.
+    pub volume_claims: OrdMap<ObjectKey, Arc<VolumeClaim>>,
+    /// PersistentVolumes by name.
+    pub volumes: OrdMap<Arc<str>, Arc<Volume>>,
+    /// StorageClasses by name.
+    pub storage_classes: OrdMap<Arc<str>, Arc<StorageClass>>,
+    /// CSINodes by node.
+    pub csi_nodes: OrdMap<NodeName, Arc<CsiNode>>,
+    /// VolumeAttachments by name.
+    pub attachments: OrdMap<Arc<str>, Arc<VolumeAttachment>>,
+    /// Names of the VolumeAttachments of each node.
+    pub attached: OrdMap<NodeName, OrdSet<Arc<str>>>,
     /// Kinds of which everything has been reported at least once.
     pub listed: OrdSet<Kind>,
+    /// Kinds that joiner may not look at, as far as it has tried.
+    pub withheld: OrdSet<Kind>,
 }
 
 impl Snapshot {
-    /// Whether every kind has been listed once, so that absence means something.
+    /// Whether every kind has been listed once, so that absence means something. A kind that can be done without and that joiner may not
+    /// look at is not waited for.
     pub fn is_complete(&self) -> bool {
-        Kind::ALL.iter().all(|kind| self.listed.contains(kind))
+        let known = |kind: &Kind| self.listed.contains(kind) || kind.is_dispensable() && self.withheld.contains(kind);
+        Kind::ALL.iter().all(known)
+    }
+
+    /// VolumeAttachments of a node.
+    pub fn attachments_of<'a>(&'a self, node: &NodeName) -> impl Iterator<Item = &'a Arc<VolumeAttachment>> {
+        self.attached.get(node).into_iter().flatten().filter_map(|name| self.attachments.get(name))
+    }
+
+    /// The PersistentVolumes that a pod's claims are bound to, as far as they are.
+    pub fn volumes_of<'a>(&'a self, pod: &'a Pod) -> impl Iterator<Item = &'a Arc<str>> {
+        let key = |name: &Arc<str>| ObjectKey { namespace: Arc::clone(&pod.key.namespace), name: Arc::clone(name) };
+        pod.volume_claims.iter().filter_map(move |name| self.volume_claims.get(&key(name))?.volume.as_ref())
+    }
+
+    /// The class of a claim that names none: the youngest of those that are marked as default.
+    pub fn default_storage_class(&self) -> Option<&Arc<StorageClass>> {
+        let defaults = self.storage_classes.values().filter(|class| class.is_default);
+        defaults.max_by(|a, b| a.created.cmp(&b.created).then_with(|| b.name.cmp(&a.name)))
     }
 
     /// Pods bound to a node.

@@ -32,6 +32,7 @@ fn pending() -> Pod {
         scheduled: None,
         ready: None,
         owned_by: None,
+        volume_claims: vec![],
     }
 }
 

@@ -55,10 +55,14 @@ pub(super) fn drain(pods: &[&std::sync::Arc<Pod>], deadline: Option<Timestamp>, 
 
 /// Whether the drain is over only when this pod has gone.
 fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
+    !pod.is_terminal() && is_drainable(pod, now)
+}
+
+/// Whether a drain makes this pod go at all: it does not tolerate the taint, is not the kubelet's own, and is not stuck.
+pub(super) fn is_drainable(pod: &Pod, now: Timestamp) -> bool {
     let disrupted = Taint::new(labels::DISRUPTED_TAINT, Effect::NoSchedule);
     let stuck = pod.deleting.is_some_and(|end| now.duration_since(end) > STUCK_AFTER);
-    !pod.is_terminal()
-        && !stuck
+    !stuck
         && pod.shape.owner != Owner::Node
         && !pod.shape.tolerations.iter().any(|toleration| toleration.tolerates(&disrupted))
 }

@@ -9,6 +9,7 @@
 //! ```
 
 mod act;
+mod detach;
 mod drain;
 mod initialization;
 mod launch;

@@ -22,6 +22,8 @@ pub struct Situation<'a> {
     pub nodes: Vec<&'a Arc<Node>>,
     /// Pods bound to those nodes.
     pub pods: Vec<&'a Arc<Pod>>,
+    /// While the NodeClaim is being deleted: names of the VolumeAttachments that must go first; nothing when joiner may not look at them.
+    pub attachments: Option<Vec<Arc<str>>>,
     /// Pods that were planned for this NodeClaim and are not bound yet.
     pub planned: usize,
     /// How many of these have neither been nominated to the node nor been tried to be.
@@ -40,7 +42,8 @@ impl<'a> Situation<'a> {
         let id = claim.provider_id.as_ref().or_else(|| memory.machine().map(|machine| &machine.id));
         let names = id.and_then(|id| snapshot.nodes_of.get(id));
         let nodes: Vec<_> = names.into_iter().flatten().filter_map(|name| snapshot.nodes.get(name)).collect();
-        let pods = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
+        let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
+        let attachments = claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &pods, now));
         let planned = snapshot.planned_for.get(&claim.name);
         let unnominated = match nodes.as_slice() {
             [node] => unnominated(snapshot, claim, &node.name, memory).count(),
@@ -48,7 +51,8 @@ impl<'a> Situation<'a> {
         };
         let contested = planned
             .is_some_and(|pods| pods.iter().filter_map(|uid| snapshot.pods.get(uid)).any(|pod| depends_on_others(pod)));
-        Self { claim, nodes, pods, planned: planned.map_or(0, imbl::OrdSet::len), unnominated, contested, memory, now }
+        let planned = planned.map_or(0, imbl::OrdSet::len);
+        Self { claim, nodes, pods, attachments, planned, unnominated, contested, memory, now }
     }
 
     /// The node, when there is exactly one.

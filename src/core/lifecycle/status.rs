@@ -6,7 +6,7 @@ use crate::core::resources::Resources;
 use crate::core::writes::ClaimStatusPatch;
 
 use super::drain::drain;
-use super::{Sight, Situation, initialization, termination};
+use super::{Sight, Situation, detach, initialization, termination};
 
 /// Dependents of a NodeClaim's `Ready`.
 const DEPENDENTS: [&str; 3] = ["Launched", "Registered", "Initialized"];
@@ -149,6 +149,14 @@ fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
         } else {
             conditions.set("Drained", Status::Unknown, "Draining", "");
         }
+    }
+    let drained = conditions.get("Drained").is_some_and(|drained| drained.status == Status::True);
+    if had_node
+        && drained
+        && situation.memory.sight != Sight::Gone
+        && let Some((status, reason, message)) = detach::wanted(situation)
+    {
+        conditions.set(detach::DETACHED, status, reason, &cut(&message));
     }
     if situation.memory.delete_asked.is_some() || situation.memory.sight == Sight::Gone {
         conditions.set_true("InstanceTerminating");

@@ -1,4 +1,4 @@
-//! Termination: taint, drain, machine gone (confirmed), finalizers off, in this order and never another.
+//! Termination: taint, drain, volumes detached, machine gone (confirmed), finalizers off, in this order and never another.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::drain::drain;
 use super::step::{self, Phase, Step};
-use super::{Act, Sight, Situation};
+use super::{Act, Sight, Situation, detach};
 
 /// How often the cloud is asked whether a machine is gone (Karpenter's value).
 const ASK_AGAIN: i64 = 5;
@@ -33,6 +33,9 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
         return Step::act(Phase::Draining, Act::DeleteNode(node.name.clone(), node.uid.clone()));
     }
     if let Some(step) = empty_nodes(situation) {
+        return step;
+    }
+    if let Some(step) = detach::next(situation) {
         return step;
     }
     if let Some(step) = take_down(situation) {

@@ -9,7 +9,7 @@ use super::*;
 use crate::core::facts::samples::{claim, machine, node, pod, start};
 use crate::core::facts::{
     Broken, Claim, Condition, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape, PolicyHonor, Status,
-    TopologySpread, find_condition,
+    TopologySpread, VolumeAttachment, VolumeClaim, find_condition,
 };
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
@@ -27,6 +27,7 @@ struct Toy {
     deletion: Vec<bool>,
     trace: Vec<String>,
     planned: Vec<&'static str>,
+    volumes: Vec<Fact>,
 }
 
 impl Toy {
@@ -40,6 +41,7 @@ impl Toy {
             deletion: vec![false, true],
             trace: vec![],
             planned: vec![],
+            volumes: vec![],
         }
     }
 
@@ -49,6 +51,7 @@ impl Toy {
         fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
         self.nodes.iter().for_each(|node| fold.fold(Fact::NodeSeen(Arc::new(node.clone()))));
         self.pods.iter().for_each(|pod| fold.fold(Fact::PodSeen(Arc::new(pod.clone()))));
+        self.volumes.iter().cloned().for_each(|fact| fold.fold(fact));
         fold.planned(&claim.name, self.planned.iter().map(|name| (*name).into()).collect());
         step(&Situation::of(&claim, fold.snapshot(), &self.memory, self.now))
     }
@@ -164,7 +167,7 @@ impl Toy {
         claim.capacity = patch.capacity.unwrap_or_else(|| claim.capacity.clone());
         claim.allocatable = patch.allocatable.unwrap_or_else(|| claim.allocatable.clone());
         claim.conditions = patch.conditions.unwrap_or_else(|| claim.conditions.clone());
-        self.say(format!("status: {}", ready.join(" ")));
+        self.say(format!("status: {}", ready.join(" ")).trim_end());
     }
 
     fn patch_node(&mut self, name: &str, patch: NodePatch) {
@@ -309,7 +312,7 @@ fn a_life_from_deletion_to_gone() {
     status: Drained=Unknown(Draining)
     evict a
     evict b
-    status: Drained=True(Drained)
+    status: Drained=True(Drained) VolumesDetached=True(VolumesDetached)
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
     delete machine: gone
@@ -526,6 +529,94 @@ impl Toy {
     }
 }
 
+fn attachment(name: &str, volume: &str) -> Fact {
+    let one = VolumeAttachment { name: name.into(), node: "node-1".into(), volume: Some(volume.into()) };
+    Fact::AttachmentSeen(Arc::new(one))
+}
+
+#[test]
+fn a_drained_node_waits_until_its_volumes_are_detached() {
+    let mut toy = Toy::serving();
+    toy.volumes = vec![attachment("csi-1", "pv-1"), attachment("csi-2", "pv-2")];
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-1, csi-2 to go");
+    toy.trace.clear();
+    toy.pass(3600);
+    assert_eq!(
+        toy.run(),
+        "Draining: VolumeAttachments csi-1, csi-2 to go",
+        "without a deadline for as long as it takes"
+    );
+    assert_eq!(toy.look().look_at, Some(toy.now + SignedDuration::from_secs(10)));
+    toy.volumes.pop();
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-1 to go");
+    toy.volumes.clear();
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
+    insta::assert_snapshot!(toy.trace(), @r"
+    status:
+    status: VolumesDetached=True(VolumesDetached)
+    delete machine: in progress
+    status: InstanceTerminating=True(InstanceTerminating)
+    ");
+}
+
+#[test]
+fn the_deadline_of_a_nodeclaim_ends_the_wait_for_its_volumes() {
+    let mut toy = Toy::serving();
+    toy.claim.as_mut().unwrap().termination_grace = Some(Duration::from_mins(1));
+    toy.volumes = vec![attachment("csi-1", "pv-1")];
+    toy.delete();
+    toy.run();
+    toy.pass(50);
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-1 to go");
+    assert_eq!(toy.look().look_at, Some(toy.now + SignedDuration::from_secs(10)), "the deadline");
+    toy.trace.clear();
+    toy.pass(10);
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
+    insta::assert_snapshot!(toy.trace(), @r"
+    status: VolumesDetached=False(TerminationGracePeriodElapsed)
+    delete machine: in progress
+    status: InstanceTerminating=True(InstanceTerminating)
+    ");
+}
+
+#[test]
+fn volumes_of_pods_that_stay_are_not_waited_for() {
+    let mut toy = Toy::serving();
+    let mut daemon = PodShape::plain(Resources::new());
+    daemon.tolerations = vec![crate::core::facts::Toleration {
+        key: "".into(),
+        operator: crate::core::facts::TolerationOperator::Exists,
+        value: "".into(),
+        effect: None,
+        seconds: None,
+    }];
+    let staying = Pod { volume_claims: vec!["logs".into()], ..pod("staying", Some("node-1")) };
+    toy.pods = vec![Pod { shape: Arc::new(daemon), ..staying }];
+    let key = crate::core::ids::ObjectKey::new("default", "logs");
+    let claim =
+        VolumeClaim { key, deleting: false, lost: false, class: None, volume: Some("pv-1".into()), bound: true };
+    toy.volumes = vec![attachment("csi-1", "pv-1"), Fact::VolumeClaimSeen(Arc::new(claim))];
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
+    assert!(toy.trace().contains("VolumesDetached=True"));
+}
+
+#[test]
+fn without_permission_to_see_volumes_nobody_waits_for_them() {
+    let mut toy = Toy::serving();
+    toy.volumes = vec![attachment("csi-1", "pv-1"), Fact::Withheld(crate::core::facts::Kind::VolumeAttachment)];
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
+    assert!(!toy.trace().contains("VolumesDetached"));
+}
+
 fn kind(name: &str, cpu: i64, price: f64, available: bool) -> Arc<InstanceType> {
     let one = |key: &str, value: &str| Requirement::new(key, Operator::In, [value.to_owned()]);
     Arc::new(InstanceType {
@@ -533,6 +624,7 @@ fn kind(name: &str, cpu: i64, price: f64, available: bool) -> Arc<InstanceType> 
         requirements: vec![one(labels::INSTANCE_TYPE, name)],
         capacity: Resources::new().with("cpu", cpu),
         overhead: Resources::new().with("cpu", 100),
+        attach_limits: std::collections::BTreeMap::new(),
         offerings: vec![Offering {
             requirements: vec![one(labels::ZONE, "zone-a"), one(labels::CAPACITY_TYPE, labels::SPOT)],
             price,

@@ -128,6 +128,27 @@ impl Requirements {
         Ok(())
     }
 
+    /// What holds when either side holds, where that can be said in one: the two may differ in the values of one key only.
+    pub fn or_on_one_key(&self, other: &Self) -> Option<Self> {
+        if self.0.len() != other.0.len() {
+            return None;
+        }
+        let mut both = self.clone();
+        let mut differ = 0;
+        for (key, set) in &mut both.0 {
+            let theirs = other.0.get(key)?;
+            if set == theirs {
+                continue;
+            }
+            differ += 1;
+            if differ > 1 || set.is_complement() || theirs.is_complement() {
+                return None;
+            }
+            *set = ValueSet::of(set.values().iter().chain(theirs.values()).cloned());
+        }
+        Some(both)
+    }
+
     /// The list that says the same, in order of key.
     pub fn to_written(&self) -> Vec<Requirement> {
         self.0.iter().flat_map(|(key, set)| set.to_written(key)).collect()

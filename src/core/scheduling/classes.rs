@@ -13,6 +13,7 @@ use super::interner::{KeyId, number};
 use super::masks::Mask;
 use super::shelf::Amounts;
 use super::topology::{CounterId, Filter, FilterId, Target, Topo};
+use super::volumes::Needs;
 use super::world::World;
 
 /// A spread constraint.
@@ -55,6 +56,10 @@ pub(super) struct Class {
     pub(super) variants: Vec<Variant>,
     /// The key on which the pod's own requirements contradict each other.
     pub(super) contradiction: Option<KeyId>,
+    /// The key on which the pod's own requirements and those of its volumes contradict each other.
+    pub(super) elsewhere: Option<KeyId>,
+    /// What the pod's volumes ask for.
+    pub(super) needs: Option<Arc<Needs>>,
     /// Counters to raise when a pod is placed.
     pub(super) touches: Vec<CounterId>,
     /// Counters of pods that want to be apart from this one.
@@ -174,7 +179,7 @@ impl World<'_> {
     }
 
     /// Compiles a shape. Counters come into being here; which of them touch the class is only known when all classes are compiled.
-    pub(super) fn class(&mut self, shape: &Arc<PodShape>) -> Class {
+    pub(super) fn class(&mut self, shape: &Arc<PodShape>, needs: Option<Arc<Needs>>) -> Class {
         let tolerations = self.tolerance.tolerations(&shape.tolerations);
         let mut terms = Vec::new();
         let mut contradiction = None;
@@ -192,13 +197,20 @@ impl World<'_> {
         if terms.is_empty() && contradiction.is_none() {
             contradiction = Some(KeyId(0));
         }
-        let variants = self.variants(shape, &required, &terms, tolerations);
+        let variants = self.variants(shape, &required, &terms, tolerations, needs.as_deref());
+        // Each side alone can be met, both together cannot: the first alternatives show on which key.
+        let elsewhere = needs.as_ref().filter(|_| variants.is_empty() && contradiction.is_none()).and_then(|needs| {
+            let all = required.first()?.iter().chain(needs.alternatives.first()?);
+            self.algebra.term(&shape.node_selector, all).err()
+        });
         let touches: Vec<CounterId> = shape.anti_affinity.iter().map(|term| self.owners(term).1).collect();
         Class {
             shape: Arc::clone(shape),
             requests: self.dimensions.amounts(&shape.requests),
             tolerations,
             contradiction: if variants.is_empty() { contradiction } else { None },
+            elsewhere,
+            needs,
             variants,
             touches,
             repelled: Vec::new(),
@@ -213,6 +225,7 @@ impl World<'_> {
         required: &[&[crate::core::requirements::Requirement]],
         terms: &[TermId],
         tolerations: u32,
+        needs: Option<&Needs>,
     ) -> Vec<Variant> {
         let respect = self.problem.settings.respect_preferences;
         let mut wanted: Vec<_> = shape.preferred_affinity.iter().filter(|_| respect).collect();
@@ -236,12 +249,16 @@ impl World<'_> {
         let hard_apart: Vec<(Topo, CounterId)> = shape.anti_affinity.iter().map(|term| self.apart(term)).collect();
         let soft_apart: Vec<(Topo, CounterId)> = unwanted.iter().map(|w| self.apart(&w.term)).collect();
 
+        let anywhere = [Vec::new()];
+        let reachable = needs.map_or(&anywhere[..], |needs| &needs.alternatives);
         let mut variants = Vec::new();
         let ignore_soft_taints = self.tolerance.has_soft;
         for level in levels([soft_affinity.len(), soft_apart.len(), nodes.len(), soft.len()], ignore_soft_taints) {
-            for term in required {
-                let preferred = nodes.get(level.node).map_or(&[][..], |w| w.term.as_slice());
-                let Ok(term) = self.algebra.term(&shape.node_selector, term.iter().chain(preferred)) else { continue };
+            let preferred = nodes.get(level.node).map_or(&[][..], |w| w.term.as_slice());
+            for (term, volumes) in required.iter().flat_map(|term| reachable.iter().map(move |volumes| (term, volumes)))
+            {
+                let all = term.iter().chain(preferred).chain(volumes);
+                let Ok(term) = self.algebra.term(&shape.node_selector, all) else { continue };
                 let affinities = hard_affinity.iter().chain(&soft_affinity[level.affinity..]).cloned().collect();
                 variants.push(Variant {
                     term,

@@ -19,6 +19,12 @@ impl Run<'_> {
         if let Some(key) = class.contradiction {
             return vec![Reason::Contradiction { key: Arc::clone(&self.world.algebra.universe.key(key).name) }];
         }
+        if let Some(fault) = class.needs.as_ref().and_then(|needs| needs.fault.as_ref()) {
+            return vec![Reason::Volume(fault.clone())];
+        }
+        if let Some(key) = class.elsewhere {
+            return vec![Reason::VolumesElsewhere { key: Arc::clone(&self.world.algebra.universe.key(key).name) }];
+        }
         let mut reasons: Vec<Reason> = self.world.unusable.clone();
         // Where there are pools, each of them says for itself why it cannot be used.
         if self.world.pools.is_empty() && reasons.is_empty() {
@@ -52,6 +58,11 @@ impl Run<'_> {
         let Some(joined) = self.world.algebra.join(base, variant.term) else {
             let (key, wanted, offered) =
                 self.world.algebra.conflict(base, variant.term).expect("a join fails on some key only");
+            if class.needs.as_ref().is_some_and(|needs| needs.speaks_of(&self.world.algebra.universe.key(key).name)) {
+                let (name_of, wanted) =
+                    (Arc::clone(&self.world.algebra.universe.key(key).name), self.text(key, &wanted));
+                return Reason::VolumeTopology { pool: name, key: name_of, wanted, offered: self.text(key, &offered) };
+            }
             return Reason::Requirement {
                 pool: name,
                 key: Arc::clone(&self.world.algebra.universe.key(key).name),
@@ -66,6 +77,9 @@ impl Run<'_> {
         let holding = self.world.holding(pool, &types, &class.requests, &class.shape.host_ports);
         if holding.is_empty() {
             return self.explain_size(class, pool, &types);
+        }
+        if let Some(reason) = self.world.explain_attaching(pool, &holding, class) {
+            return reason;
         }
         let allowed = self.world.within_limits(pool, &holding);
         if allowed.is_empty() {

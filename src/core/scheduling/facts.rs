@@ -52,6 +52,8 @@ impl Reason {
         match self {
             Self::Invalid(_) => "Invalid",
             Self::Contradiction { .. } => "Contradiction",
+            Self::Volume(_) => "Volume",
+            Self::VolumesElsewhere { .. } => "VolumesElsewhere",
             Self::NoPools => "NoPools",
             Self::Spread { .. } => "Spread",
             Self::Affinity { .. } => "Affinity",
@@ -63,6 +65,8 @@ impl Reason {
             Self::NoOffering { .. } => "NoOffering",
             Self::NoMatchingType { .. } => "NoMatchingType",
             Self::HostPort { .. } => "HostPort",
+            Self::AttachLimit { .. } => "AttachLimit",
+            Self::VolumeTopology { .. } => "VolumeTopology",
             Self::MinValues { .. } => "MinValues",
             Self::Requirement { .. } => "Requirement",
             Self::Taint { .. } => "Taint",
@@ -79,6 +83,8 @@ impl Reason {
         match self {
             Self::Invalid(_)
             | Self::Contradiction { .. }
+            | Self::Volume(_)
+            | Self::VolumesElsewhere { .. }
             | Self::NoPools
             | Self::Spread { .. }
             | Self::Affinity { .. }
@@ -90,6 +96,8 @@ impl Reason {
             | Self::NoOffering { pool, .. }
             | Self::NoMatchingType { pool }
             | Self::HostPort { pool, .. }
+            | Self::AttachLimit { pool, .. }
+            | Self::VolumeTopology { pool, .. }
             | Self::MinValues { pool, .. }
             | Self::Requirement { pool, .. }
             | Self::Taint { pool, .. }
@@ -105,6 +113,8 @@ impl Reason {
         match self {
             Self::Invalid(_)
             | Self::Contradiction { .. }
+            | Self::Volume(_)
+            | Self::VolumesElsewhere { .. }
             | Self::NoPools
             | Self::Spread { .. }
             | Self::Affinity { .. }
@@ -116,6 +126,8 @@ impl Reason {
             | Self::NoOffering { pool, .. }
             | Self::NoMatchingType { pool }
             | Self::HostPort { pool, .. }
+            | Self::AttachLimit { pool, .. }
+            | Self::VolumeTopology { pool, .. }
             | Self::MinValues { pool, .. }
             | Self::Requirement { pool, .. }
             | Self::Taint { pool, .. }

@@ -45,7 +45,7 @@ impl<'p> World<'p> {
     pub(super) fn new(problem: &'p Problem<'p>) -> Self {
         let asked = Asked::new(problem);
         let (ready, unready) = usable_pools(problem);
-        Kept::new(problem, &ready, &asked.shapes).lend(problem, asked, unready).0
+        Kept::new(problem, &ready, &asked).lend(problem, asked, unready).0
     }
 }
 
@@ -67,8 +67,8 @@ impl Ground {
     pub fn solve(&mut self, problem: &Problem<'_>) -> Plan {
         let asked = Asked::new(problem);
         let (ready, unready) = usable_pools(problem);
-        let kept = self.kept.take().and_then(|kept| kept.follow(problem, &ready, &asked.shapes));
-        let kept = kept.unwrap_or_else(|| Kept::new(problem, &ready, &asked.shapes));
+        let kept = self.kept.take().and_then(|kept| kept.follow(problem, &ready, &asked));
+        let kept = kept.unwrap_or_else(|| Kept::new(problem, &ready, &asked));
         let (world, stock) = kept.lend(problem, asked, unready);
         let mut run = Run::new(world);
         let left = run.place_all(run.in_order());
@@ -135,7 +135,7 @@ struct Stock {
     /// Whether some label is left so open that its value is the first of those that anybody mentions. Then nothing may be remembered that
     /// nobody mentions any more.
     open_ended: bool,
-    /// Whether shapes are known of pods that were only asked about.
+    /// Whether shapes are known of pods that were only asked about, or what volumes of such pods mention.
     strangers: bool,
     nodes: FxHashMap<NodeName, Stand>,
     claims: FxHashMap<ClaimName, Stand>,
@@ -160,17 +160,19 @@ impl Stock {
 
 impl Kept {
     /// Compiles everything.
-    fn new(problem: &Problem<'_>, ready: &[(Arc<Pool>, List)], asked: &[Arc<PodShape>]) -> Self {
+    fn new(problem: &Problem<'_>, ready: &[(Arc<Pool>, List)], asked: &Asked) -> Self {
         let mut shapes: FxHashMap<usize, Arc<PodShape>> = FxHashMap::default();
         for shape in problem.snapshot.pods.values().map(|pod| &pod.shape) {
             shapes.entry(address(shape)).or_insert_with(|| Arc::clone(shape));
         }
-        let strangers = asked.iter().any(|shape| !shapes.contains_key(&address(shape)));
-        for shape in asked {
+        let strangers = asked.of_volumes().next().is_some()
+            || asked.shapes.iter().any(|shape| !shapes.contains_key(&address(shape)));
+        for shape in &asked.shapes {
             shapes.entry(address(shape)).or_insert_with(|| Arc::clone(shape));
         }
         let open = problem.open_keys();
-        let universe = collect(problem, shapes.values(), ready, &open).finish(|key| open.contains(key));
+        let universe =
+            collect(problem, shapes.values(), asked.of_volumes(), ready, &open).finish(|key| open.contains(key));
         let dimensions = dimensions(problem, shapes.values(), ready);
         let mut lists: Vec<List> = Vec::new();
         for (_, list) in ready {
@@ -204,7 +206,7 @@ impl Kept {
     }
 
     /// Moves on to the problem's snapshot, or gives up when what is known does not suffice.
-    fn follow(mut self, problem: &Problem<'_>, ready: &[(Arc<Pool>, List)], asked: &[Arc<PodShape>]) -> Option<Self> {
+    fn follow(mut self, problem: &Problem<'_>, ready: &[(Arc<Pool>, List)], asked: &Asked) -> Option<Self> {
         let stock = &mut self.stock;
         let new = problem.snapshot;
         let same_list = |(name, list): &(PoolName, List)| {
@@ -217,7 +219,7 @@ impl Kept {
             || !stock.ready.iter().zip(ready).all(|(old, new)| same_pool(old, new))
             || !(stock.snapshot.daemons.ptr_eq(&new.daemons) || stock.snapshot.daemons == new.daemons)
             || self.algebra.size() > TOO_MUCH
-            || stock.shapes.len() > new.pods.len() + asked.len() + SPARE
+            || stock.shapes.len() > new.pods.len() + asked.shapes.len() + SPARE
         {
             return None;
         }
@@ -232,8 +234,13 @@ impl Kept {
         if stock.open_ended && (stock.strangers || !same || !old.pods.ptr_eq(&new.pods)) {
             return None;
         }
+        let mut mentioned = Collector::default();
+        asked.of_volumes().for_each(|requirement| mentioned.requirement(requirement));
+        if !self.algebra.universe.covers(&mentioned) {
+            return None;
+        }
         let mut touched: FxHashSet<NodeName> = FxHashSet::default();
-        let mut shapes: Vec<&Arc<PodShape>> = asked.iter().collect();
+        let mut shapes: Vec<&Arc<PodShape>> = asked.shapes.iter().collect();
         if !stock.snapshot.pods.ptr_eq(&new.pods) {
             let old = stock.snapshot.pods.clone();
             for change in old.diff(&new.pods) {

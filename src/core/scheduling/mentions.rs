@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::core::facts::{Claim, InstanceType, PodShape, Pool};
 use crate::core::labels::{self, Labels};
+use crate::core::requirements::Requirement;
 use crate::core::resources::ResourceName;
 
 use super::interner::Collector;
@@ -46,14 +47,16 @@ pub(super) fn collect_shape(all: &mut Collector, shape: &PodShape) {
     }
 }
 
-/// Everything that anybody mentions: the cluster, its pods, what can be bought, and the pods that are asked about.
+/// Everything that anybody mentions: the cluster, its pods, what can be bought, and the pods that are asked about with their volumes.
 pub(super) fn collect<'a>(
     problem: &Problem<'a>,
     shapes: impl Iterator<Item = &'a Arc<PodShape>>,
+    of_volumes: impl Iterator<Item = &'a Requirement>,
     pools: &[(Arc<Pool>, List)],
     open: &BTreeSet<&str>,
 ) -> Collector {
     let mut all = Collector::default();
+    of_volumes.for_each(|requirement| all.requirement(requirement));
     let snapshot = problem.snapshot;
     for shape in shapes.chain(snapshot.daemons.values().map(|daemon| &daemon.shape)) {
         collect_shape(&mut all, shape);

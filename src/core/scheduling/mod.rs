@@ -18,6 +18,12 @@ mod tolerance;
 
 mod ports;
 
+mod fault;
+
+mod volumes;
+
+mod attach;
+
 mod topology;
 
 mod layout;
@@ -67,6 +73,7 @@ mod reason;
 
 pub use bound::lower_bound;
 pub use checks::{Violation, check};
+pub use fault::VolumeFault;
 pub use ground::{Ground, solve};
 pub use improve::improved;
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};

@@ -116,6 +116,7 @@ impl Run<'_> {
         if !host.usable
             || !fits(&class.requests, &host.free)
             || ports::first_taken(&class.shape.host_ports, &host.ports).is_some()
+            || !self.world.attached.host_takes(super::interner::number(at), class)
         {
             return Err(Refused::Forever);
         }
@@ -180,6 +181,8 @@ impl Run<'_> {
             let ports: Vec<HostPort> = draft.ports.iter().chain(&class.shape.host_ports).cloned().collect();
             self.world.holding(pool, &types, &requests, &ports)
         };
+        // As with sizes: each further volume makes fewer types fit, whosever it is.
+        let holding = self.world.attaching(pool, holding, self.host_of_draft(at), class);
         if holding.is_empty() {
             return Err(Refused::Forever);
         }

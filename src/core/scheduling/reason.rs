@@ -7,6 +7,8 @@ use crate::core::facts::Taint;
 use crate::core::ids::PoolName;
 use crate::core::resources::ResourceName;
 
+use super::fault::VolumeFault;
+
 /// One fact that kept a pod from being placed. The order is that of helpfulness: what is wrong with the pod, then what the pools that came
 /// closest lack, then pools that could not be used at all.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -15,6 +17,13 @@ pub enum Reason {
     Invalid(Arc<str>),
     /// The pod's own node selector and node affinity exclude each other.
     Contradiction {
+        /// Label key.
+        key: Arc<str>,
+    },
+    /// Something is wrong with a volume of the pod.
+    Volume(VolumeFault),
+    /// The pod's own node selector and node affinity exclude the places from which its volumes can be reached.
+    VolumesElsewhere {
         /// Label key.
         key: Arc<str>,
     },
@@ -87,6 +96,28 @@ pub enum Reason {
         pool: PoolName,
         /// The port.
         port: i32,
+    },
+    /// No instance type of the pool can attach all volumes of the pod.
+    AttachLimit {
+        /// NodePool.
+        pool: PoolName,
+        /// CSI driver.
+        driver: Arc<str>,
+        /// How many volumes of it the pod has.
+        wanted: u32,
+        /// How many the best instance type can attach.
+        most: u32,
+    },
+    /// The pool has no nodes from which the pod's volumes can be reached.
+    VolumeTopology {
+        /// NodePool.
+        pool: PoolName,
+        /// Label key.
+        key: Arc<str>,
+        /// From where the volumes can be reached.
+        wanted: Arc<str>,
+        /// What the pool offers.
+        offered: Arc<str>,
     },
     /// The pool's minValues cannot be met.
     MinValues {
@@ -167,7 +198,27 @@ impl fmt::Display for Amount<'_> {
 impl Reason {
     /// Whether the pod itself is at fault: it was left out before anything was tried.
     pub fn is_invalid(&self) -> bool {
-        matches!(self, Self::Invalid(_))
+        matches!(self, Self::Invalid(_) | Self::Volume(_))
+    }
+
+    /// The sentences about volumes.
+    fn write_volumes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Volume(fault) => write!(f, "{fault}"),
+            Self::VolumesElsewhere { key } => write!(
+                f,
+                "the pod's nodeSelector and node affinity exclude, on {key}, the places from which its volumes can be reached; change them, or move the volumes"
+            ),
+            Self::AttachLimit { pool, driver, wanted, most } => write!(
+                f,
+                "NodePool {pool} has no instance type that can attach the pod's {wanted} volumes of {driver}, the most there is is {most}"
+            ),
+            Self::VolumeTopology { pool, key, wanted, offered } => write!(
+                f,
+                "NodePool {pool} offers {key} {offered}, but the pod's volumes can be reached from {key} {wanted} only; widen the NodePool"
+            ),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -218,6 +269,10 @@ impl fmt::Display for Reason {
             Self::Contradiction { key } => {
                 write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
             }
+            Self::Volume(_)
+            | Self::VolumesElsewhere { .. }
+            | Self::AttachLimit { .. }
+            | Self::VolumeTopology { .. } => self.write_volumes(f),
             Self::NoPools => write!(f, "there is no NodePool; create one"),
             Self::Spread { .. } | Self::Affinity { .. } | Self::AntiAffinity { .. } | Self::Repelled { .. } => {
                 self.fmt_between_pods(f)
@@ -273,21 +328,17 @@ impl fmt::Display for Reason {
                 write!(f, "NodePool {pool} could hold the pod, but the constraints between pods allow no such node")
             }
             Self::PoolNotReady { pool, why } => write!(f, "NodePool {pool} is not ready: {why}"),
-            Self::PoolContradiction { pool, key } => {
-                write!(
-                    f,
-                    "NodePool {pool}: its requirements and labels exclude each other on {key}; change one of them"
-                )
-            }
+            Self::PoolContradiction { pool, key } => write!(
+                f,
+                "NodePool {pool}: its requirements and labels exclude each other on {key}; change one of them"
+            ),
             Self::NoTypes { pool } => {
                 write!(f, "NodePool {pool}: its requirements leave no instance type that can be had; relax them")
             }
-            Self::NoCatalog { pool } => {
-                write!(
-                    f,
-                    "NodePool {pool}: the cloud has named no instance types for its NodeClass; see the NodeClass's conditions"
-                )
-            }
+            Self::NoCatalog { pool } => write!(
+                f,
+                "NodePool {pool}: the cloud has named no instance types for its NodeClass; see the NodeClass's conditions"
+            ),
         }
     }
 }

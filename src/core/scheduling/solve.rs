@@ -162,6 +162,7 @@ impl<'p> Run<'p> {
                 &class.shape.host_ports,
             );
             let types = self.world.within_limits(pool, &holding);
+            let types = self.world.attaching(pool, types, host, class);
             if types.is_empty() {
                 continue;
             }
@@ -207,6 +208,7 @@ impl<'p> Run<'p> {
         let (profile, taints) = (host.profile, host.taints);
         self.world.rooms.set_free(at, &host.free);
         self.on_hosts[at].push(pod);
+        self.world.attached.put(number(at), class);
         self.record(class, number(at), profile, taints);
         self.spent(class, None);
     }
@@ -243,6 +245,7 @@ impl<'p> Run<'p> {
         }
         let (host, taints) = (self.host_of_draft(at), self.world.pools[pool].taints);
         self.rooms.set_kind(at, Kind { taints, profile });
+        self.world.attached.put(host, class);
         self.record(class, host, profile, taints);
         self.spent(class, Some(at));
         let left = self.drafts[at].left();

@@ -7,8 +7,10 @@ use rustc_hash::FxHashMap;
 
 use crate::core::facts::{AffinityTerm, HostPort, InstanceType, Owner, Pod, PodShape};
 use crate::core::ids::NodeName;
+use crate::core::requirements::Requirement;
 
 use super::algebra::{Algebra, ProfileId, Source};
+use super::attach::Attached;
 use super::classes::{Class, group};
 use super::demand::Demand;
 use super::existing::Host;
@@ -22,6 +24,7 @@ use super::rooms::Rooms;
 use super::shelf::{Amounts, Dimensions};
 use super::tolerance::Tolerance;
 use super::topology::{CounterId, Counters, Filter, FilterId, Target, Targets, Topo};
+use super::volumes::Needs;
 
 /// Up to so many classes each is asked whether a running pod keeps it away.
 const FEW: usize = 64;
@@ -58,12 +61,16 @@ pub(super) struct World<'p> {
     looks: FxHashMap<(FilterId, ProfileId, u32), bool>,
     /// What daemons take of nodes of one profile with the same taints.
     pub(super) daemons_on: FxHashMap<(ProfileId, u32), (Amounts, Vec<HostPort>)>,
+    /// Volumes on nodes, there and planned.
+    pub(super) attached: Attached,
 }
 
-/// The pods of a question, in an order of their own, by shape.
+/// The pods of a question, in an order of their own, by shape and by what their volumes ask for.
 pub(super) struct Asked {
     pub(super) pods: Vec<Arc<Pod>>,
     pub(super) shapes: Vec<Arc<PodShape>>,
+    /// What the volumes of each class ask for.
+    pub(super) needs: Vec<Option<Arc<Needs>>>,
     pub(super) class_of: Vec<u32>,
 }
 
@@ -73,8 +80,14 @@ impl Asked {
         let arrival = |pod: &Pod| problem.snapshot.pending.get(&pod.uid).copied().unwrap_or_default();
         pods.sort_by_cached_key(|pod| (pod.created, arrival(pod), pod.uid.clone()));
         pods.dedup_by(|a, b| a.uid == b.uid);
-        let (shapes, class_of) = group(&pods);
-        Self { pods, shapes, class_of }
+        let (mut shapes, mut class_of) = group(&pods);
+        let needs = super::volumes::split(problem.snapshot, &pods, &mut shapes, &mut class_of);
+        Self { pods, shapes, needs, class_of }
+    }
+
+    /// All that volumes require of a node's labels.
+    pub(super) fn of_volumes(&self) -> impl Iterator<Item = &Requirement> {
+        self.needs.iter().flatten().flat_map(|needs| needs.alternatives.iter().flatten())
     }
 }
 
@@ -100,6 +113,7 @@ impl<'p> World<'p> {
             known_domains: FxHashMap::default(),
             looks: FxHashMap::default(),
             daemons_on: FxHashMap::default(),
+            attached: Attached::default(),
         }
     }
 
@@ -117,12 +131,13 @@ impl<'p> World<'p> {
         self.pods = asked.pods;
         self.class_of = asked.class_of;
         let left = self.leave_nodes();
-        let classes = asked.shapes.iter().map(|shape| self.class(shape)).collect();
+        let classes = asked.shapes.iter().zip(asked.needs).map(|(shape, needs)| self.class(shape, needs)).collect();
         self.classes = classes;
         self.count_running(&left);
         self.link();
         let (demand, entries) = Demand::new(self, best_buys);
         self.demand = demand;
+        self.attached = Attached::of(self);
         for (class, entry) in self.classes.iter_mut().zip(entries) {
             class.demand = entry;
         }

@@ -8,11 +8,12 @@ use rustc_hash::FxHashMap;
 
 use crate::core::facts::{AffinityTerm, PodShape, PolicyHonor, TopologySpread};
 use crate::core::labels;
-use crate::core::requirements::{Requirements, ValueSet};
+use crate::core::requirements::{Requirement, Requirements, ValueSet};
 
 use super::Problem;
 use super::classes::group;
 use super::topology::Target;
+use super::volumes::{self, Needs};
 
 /// The word for pods that may go to several zones.
 const FLEXIBLE: &str = "flexible";
@@ -24,11 +25,12 @@ type Zones = BTreeSet<Arc<str>>;
 /// Pods by shape, found by address: equal pods share one. Only sums are taken of it, so that its order does not matter.
 type Tally = FxHashMap<*const PodShape, (Arc<PodShape>, u32)>;
 
-/// How many of the pods that need a place are confined to each zone by their node selector, their required node affinity, and what zonal
+/// How many of the pods that need a place are confined to each zone by their node selector, their required node affinity, the zones of their volumes, and what zonal
 /// spread and affinity constraints leave open as pods stand now; those with several zones left are under `flexible`, those with none
 /// under `none` (Karpenter's words).
 pub fn effective_zones(problem: &Problem<'_>) -> BTreeMap<Arc<str>, usize> {
-    let (shapes, classes) = group(problem.pods);
+    let (mut shapes, mut classes) = group(problem.pods);
+    let needs = volumes::split(problem.snapshot, problem.pods, &mut shapes, &mut classes);
     let mut pods: Vec<usize> = vec![0; shapes.len()];
     for class in classes {
         pods[class as usize] += 1;
@@ -36,8 +38,9 @@ pub fn effective_zones(problem: &Problem<'_>) -> BTreeMap<Arc<str>, usize> {
     let standing = OnceCell::new();
     let standing = || standing.get_or_init(|| Standing::of(problem));
     let mut zones: BTreeMap<Arc<str>, usize> = BTreeMap::new();
-    for (shape, pods) in shapes.iter().zip(pods) {
-        let left = confined(shape, standing, problem);
+    // Shapes all of whose pods have volumes are classes without pods.
+    for ((shape, needs), pods) in shapes.iter().zip(&needs).zip(pods).filter(|(_, pods)| *pods > 0) {
+        let left = confined(shape, needs.as_deref(), standing, problem);
         let word = match left.as_ref().map(|zones| (zones.len(), zones.first())) {
             Some((0, _) | (_, None)) => NONE.into(),
             Some((1, Some(zone))) => Arc::clone(zone),
@@ -49,8 +52,15 @@ pub fn effective_zones(problem: &Problem<'_>) -> BTreeMap<Arc<str>, usize> {
 }
 
 /// The zones that a shape is confined to; nothing when it is not confined.
-fn confined<'a>(shape: &PodShape, standing: impl Fn() -> &'a Standing, problem: &Problem<'_>) -> Option<Zones> {
-    let written = written(shape);
+fn confined<'a>(
+    shape: &PodShape,
+    needs: Option<&Needs>,
+    standing: impl Fn() -> &'a Standing,
+    problem: &Problem<'_>,
+) -> Option<Zones> {
+    let anywhere = [Vec::new()];
+    let reachable = needs.map_or(&anywhere[..], |needs| &needs.alternatives);
+    let written = written(shape, reachable);
     let mut left: Option<Zones> =
         written.as_ref().filter(|set| !set.is_complement()).map(|set| set.values().iter().cloned().collect());
     let allows = |zone: &str| written.as_ref().is_none_or(|set| set.has(zone));
@@ -75,20 +85,24 @@ fn confined<'a>(shape: &PodShape, standing: impl Fn() -> &'a Standing, problem: 
     left
 }
 
-/// What node selector and required node affinity say of the zone; nothing when one of the alternatives says nothing.
-fn written(shape: &PodShape) -> Option<ValueSet> {
+/// What node selector, required node affinity and volumes say of the zone; nothing when one of the alternatives says nothing. Volumes that
+/// can be reached from nowhere leave no zone.
+fn written(shape: &PodShape, reachable: &[Vec<Requirement>]) -> Option<ValueSet> {
     let selector = Requirements::from_labels(&shape.node_selector);
-    let of = |term: &[crate::core::requirements::Requirement]| {
+    let of = |(term, volumes): (&[Requirement], &[Requirement])| {
         let mut all = selector.clone();
         all.add_all(&Requirements::from_written(term));
+        all.add_all(&Requirements::from_written(volumes));
         all.get(labels::ZONE).cloned()
     };
-    let mut terms = shape.node_affinity.required.iter();
-    let Some(first) = terms.next() else { return of(&[]) };
+    let anything = [Vec::new()];
+    let required = if shape.node_affinity.required.is_empty() { &anything[..] } else { &shape.node_affinity.required };
+    let mut terms = required.iter().flat_map(|term| reachable.iter().map(|volumes| (&term[..], &volumes[..])));
+    let Some(first) = terms.next() else { return Some(ValueSet::of::<Arc<str>>([])) };
     // Alternatives with exclusions are rare and say little: only lists of zones are put together.
     let mut zones = of(first)?;
-    for term in terms {
-        let other = of(term)?;
+    for both in terms {
+        let other = of(both)?;
         if zones.is_complement() || other.is_complement() {
             return None;
         }

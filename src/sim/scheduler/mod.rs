@@ -6,7 +6,7 @@
 //! none can, so ten thousand pods that find no place cost one look at the nodes.
 //!
 //! Reading order: [`board`] is what is known of nodes, [`groups`] counts pods for topology rules, [`shapes`] is what is known of pods,
-//! [`filters`] and [`score`] judge a node, [`queue`] holds who waits, `run` is the loop.
+//! [`filters`], [`volumes`] and [`score`] judge a node, [`queue`] holds who waits, `run` is the loop.
 
 mod board;
 mod groups;
@@ -14,6 +14,7 @@ mod shapes;
 
 mod filters;
 mod score;
+mod volumes;
 
 mod queue;
 mod run;

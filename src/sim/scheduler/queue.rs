@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::board::Board;
 use super::groups::GroupId;
 use super::shapes::{Known, ShapeId, Shapes, Turn};
-use crate::core::facts::{Fact, Pod};
+use crate::core::facts::{Fact, Fold, Pod};
 use crate::core::ids::{NodeName, PodUid};
 use crate::core::labels::Labels;
 
@@ -45,6 +45,8 @@ pub(super) struct Queue {
     pub(super) stuck: BTreeMap<Turn, PodUid>,
     /// Pods that are not yet known to be unschedulable, by shape.
     pub(super) unmarked: BTreeMap<ShapeId, BTreeSet<PodUid>>,
+    /// Claims, volumes and classes.
+    pub(super) volumes: Fold,
     namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
     arrivals: u64,
     awake_at: u64,
@@ -70,6 +72,16 @@ impl Queue {
                 // Groups that look at namespace labels count pods by what the labels were when the pod's shape first came.
                 self.namespaces.insert(name.clone(), labels.clone());
             }
+            Fact::VolumeClaimSeen(_)
+            | Fact::VolumeClaimGone(_)
+            | Fact::VolumeSeen(_)
+            | Fact::VolumeGone(_)
+            | Fact::StorageClassSeen(_)
+            | Fact::StorageClassGone(_) => {
+                self.volumes.fold(fact.clone());
+                // Whoever waits for a volume is worth another try.
+                self.board.epoch += 1;
+            }
             _ => {}
         }
     }
@@ -94,7 +106,7 @@ impl Queue {
     }
 
     fn enter(&mut self, pod: &Arc<Pod>, home: Home, turn: Turn) {
-        let shape = self.shapes.learn(&pod.shape, &mut self.board, &self.namespaces);
+        let shape = self.shapes.learn(pod, &mut self.board, &self.namespaces);
         match &home {
             Home::Waiting => {
                 self.shapes.get_mut(shape).queue.insert(turn, pod.uid.clone());

@@ -12,6 +12,7 @@ use super::filters::{Topology, has_room};
 use super::queue::{Home, Queue};
 use super::score;
 use super::shapes::{ShapeId, Turn};
+use super::volumes::reachable;
 use crate::core::ids::PodUid;
 use crate::sim::cluster::SimCluster;
 use crate::sim::seed::Seed;
@@ -145,6 +146,10 @@ impl Scheduler {
         let Some(name) = self.queue.board.slots[slot].as_ref().map(|slot| slot.node.name.clone()) else { return false };
         let bound = store.bind(uid, &name);
         if bound {
+            // The next pod in turn may share a claim that was bound just now.
+            for fact in store.pods.get(uid).map(|record| store.facts_of_claims(&record.pod)).into_iter().flatten() {
+                self.queue.volumes.fold(fact);
+            }
             self.queue.settle(uid, &name);
         } else {
             self.queue.drop_waiting(uid);
@@ -165,11 +170,12 @@ impl Scheduler {
     }
 
     fn can_take(&mut self, shape: ShapeId, uid: &PodUid, at: SlotId) -> bool {
-        let Queue { board, shapes, .. } = &mut self.queue;
+        let Queue { board, shapes, volumes, .. } = &mut self.queue;
         let known = shapes.get_mut(shape);
         let Some(slot) = &board.slots[at] else { return false };
         known.shape.broken.is_none()
             && known.suits(at, slot)
+            && reachable(volumes.snapshot(), &known.shape.namespace, &known.volume_claims, &slot.node.labels)
             && has_room(known, slot, uid)
             && (known.plain || Topology::count(known, board).allows(known, board, at))
     }
@@ -177,13 +183,13 @@ impl Scheduler {
     /// The best node for a pod. With `since`, nodes that have not improved since that epoch are known not to do, if the node alone
     /// decides.
     fn find(&mut self, shape: ShapeId, uid: &PodUid, since: Option<u64>) -> Option<SlotId> {
-        let Queue { board, shapes, .. } = &mut self.queue;
+        let Queue { board, shapes, volumes, .. } = &mut self.queue;
         let known = shapes.get_mut(shape);
         if known.shape.broken.is_some() {
             return None;
         }
         let topology = (!known.plain).then(|| Topology::count(known, board));
-        let since = since.filter(|_| known.plain);
+        let since = since.filter(|_| known.plain && known.volume_claims.is_empty());
         let enough = sample(board.index.len());
         let mut feasible = Vec::new();
         let all = board.slots.len();
@@ -191,6 +197,7 @@ impl Scheduler {
             let Some(slot) = &board.slots[id] else { continue };
             if since.is_none_or(|since| slot.improved > since)
                 && known.suits(id, slot)
+                && reachable(volumes.snapshot(), &known.shape.namespace, &known.volume_claims, &slot.node.labels)
                 && has_room(known, slot, uid)
                 && topology.as_ref().is_none_or(|topology| topology.allows(known, board, id))
             {

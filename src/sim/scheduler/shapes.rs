@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::board::{Board, Slot, SlotId};
 use super::groups::{GroupId, KeyId, Question};
-use crate::core::facts::{Effect, PodShape, Taint};
+use crate::core::facts::{Effect, Pod, PodShape, Taint};
 use crate::core::ids::PodUid;
 use crate::core::labels::Labels;
 use crate::sim::matching;
@@ -28,6 +28,8 @@ pub(super) struct Rule {
 /// A shape, what its rules look at, and its pods that wait.
 pub(super) struct Known {
     pub(super) shape: Arc<PodShape>,
+    /// Claims of the one pod that this shape stands for, when it has volumes: where they are decides for that pod alone.
+    pub(super) volume_claims: Vec<Arc<str>>,
     /// Groups that count pods of this shape.
     pub(super) counted_in: Vec<GroupId>,
     /// One for each of `shape.spreads`.
@@ -56,6 +58,8 @@ pub(super) struct Shapes {
     ids: BTreeMap<Arc<PodShape>, ShapeId>,
     /// Shortcut: equal shapes mostly come as the same value. Looked up only, never walked.
     by_address: rustc_hash::FxHashMap<usize, ShapeId>,
+    /// Shapes of pods with volumes, by their claims.
+    with_claims: BTreeMap<(Arc<PodShape>, Vec<Arc<str>>), ShapeId>,
     known: Vec<Known>,
 }
 
@@ -72,13 +76,24 @@ impl Shapes {
         0..self.known.len()
     }
 
-    /// The number of a shape; a new one gets its groups.
+    /// The number of a pod's shape; a new one gets its groups.
     pub(super) fn learn(
         &mut self,
-        shape: &Arc<PodShape>,
+        pod: &Pod,
         board: &mut Board,
         namespaces: &BTreeMap<Arc<str>, Arc<Labels>>,
     ) -> ShapeId {
+        let shape = &pod.shape;
+        if !pod.volume_claims.is_empty() {
+            let key = (Arc::clone(shape), pod.volume_claims.clone());
+            if let Some(id) = self.with_claims.get(&key) {
+                return *id;
+            }
+            let id = self.add(shape, board, namespaces);
+            self.known[id].volume_claims.clone_from(&pod.volume_claims);
+            self.with_claims.insert(key, id);
+            return id;
+        }
         let address = Arc::as_ptr(shape).addr();
         if let Some(id) = self.by_address.get(&address)
             // An address is used again when its shape has been dropped; the one we keep is alive.
@@ -89,11 +104,22 @@ impl Shapes {
         if let Some(id) = self.ids.get(shape) {
             return *id;
         }
-        let id = self.known.len();
+        let id = self.add(shape, board, namespaces);
         self.ids.insert(Arc::clone(shape), id);
         self.by_address.insert(address, id);
+        id
+    }
+
+    fn add(
+        &mut self,
+        shape: &Arc<PodShape>,
+        board: &mut Board,
+        namespaces: &BTreeMap<Arc<str>, Arc<Labels>>,
+    ) -> ShapeId {
+        let id = self.known.len();
         self.known.push(Known {
             shape: Arc::clone(shape),
+            volume_claims: Vec::new(),
             counted_in: Vec::new(),
             spreads: Vec::new(),
             affinity: Vec::new(),

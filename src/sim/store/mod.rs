@@ -11,6 +11,7 @@ mod pools;
 
 mod budgets;
 mod pods;
+mod volumes;
 
 pub use objects::{Store, Written};
 pub use pods::{NewPod, PodRecord};

@@ -17,6 +17,7 @@ use crate::core::labels::Labels;
 use crate::manifests::Budget;
 
 use super::pods::{PodRecord, Tally};
+use super::volumes::Volumes;
 use crate::sim::Clock;
 use crate::sim::seed::{self, Seed};
 
@@ -48,6 +49,7 @@ pub struct Store {
     pub(in crate::sim) daemons: BTreeMap<ObjectKey, Arc<DaemonSet>>,
     pub(in crate::sim) namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
     pub(in crate::sim) budgets: BTreeMap<ObjectKey, Budget>,
+    pub(in crate::sim) volumes: Volumes,
     pub(in crate::sim) events: VecDeque<Written>,
     pub(in crate::sim) lease: Option<(String, Instant)>,
     subscribers: Vec<Subscriber>,
@@ -87,6 +89,7 @@ impl Store {
             daemons: BTreeMap::new(),
             namespaces: ["default", "kube-system"].map(namespace).into(),
             budgets: BTreeMap::new(),
+            volumes: Volumes::default(),
             events: VecDeque::new(),
             lease: None,
             subscribers: Vec::new(),
@@ -166,6 +169,7 @@ impl Store {
             Kind::Namespace => {
                 self.namespaces.iter().map(|(name, labels)| Fact::NamespaceSeen(name.clone(), labels.clone())).collect()
             }
+            about_volumes => self.all_of_volumes(about_volumes),
         }
     }
 

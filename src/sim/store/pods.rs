@@ -10,6 +10,7 @@ use super::objects::Store;
 use crate::cluster::Error;
 use crate::core::facts::{Fact, Pod, PodPhase, PodShape};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
+use crate::manifests::VolumeSource;
 
 /// A pod to create.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct NewPod {
     pub workload: Option<Arc<str>>,
     /// The node it is created on (daemons only).
     pub node: Option<NodeName>,
+    /// Its volumes, as far as there are claims behind them.
+    pub volumes: Vec<VolumeSource>,
 }
 
 /// A pod, with what only its kubelet and its controller care about.
@@ -57,6 +60,7 @@ impl Store {
         let uid = PodUid::from(self.uid());
         // Equal shapes share one value: that is what lets budgets and the scheduler work by shape.
         let shape = self.shapes.get_key_value(&new.shape).map_or(new.shape, |(shared, _)| Arc::clone(shared));
+        let volume_claims = self.claims_of_pod(&new.key, &uid, &new.volumes);
         let pod = Pod {
             key: new.key.clone(),
             uid: uid.clone(),
@@ -73,6 +77,7 @@ impl Store {
             ready: None,
             owned_by: None,
             node: new.node,
+            volume_claims,
         };
         self.pod_names.insert(new.key, uid.clone());
         if let Some(workload) = &new.workload {
@@ -93,6 +98,10 @@ impl Store {
         let possible = free && self.nodes.contains_key(node);
         let now = self.now();
         if possible {
+            if let (Some(record), Some(node)) = (self.pods.get(uid), self.nodes.get(node)) {
+                let (pod, node) = (Arc::clone(&record.pod), Arc::clone(node));
+                self.bind_claims(&pod, &node);
+            }
             self.change_pod(uid, |pod| {
                 pod.node = Some(node.clone());
                 pod.scheduled = Some(now);
@@ -182,6 +191,7 @@ impl Store {
         }
         self.count(Some(&record.pod), None);
         self.touch(&record);
+        self.forget_claims_of(uid);
         self.emit(&Fact::PodGone(uid.clone()));
     }
 

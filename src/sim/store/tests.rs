@@ -279,6 +279,7 @@ async fn a_pod_name_is_taken_until_the_pod_is_gone() {
         runs_for: None,
         workload: None,
         node: None,
+        volumes: Vec::new(),
     };
     assert!(matches!(cluster.store().create_pod(again.clone()), Err(Error::Exists(_))));
     cluster.store().remove_pod(&pods[0].1);

@@ -65,6 +65,7 @@ fn pod(name: &str, node: Option<&str>, owner: Owner, phase: PodPhase) -> Pod {
         scheduled: None,
         ready: None,
         owned_by: Some("/apis/apps/v1/namespaces/shop/replicasets/web-1".into()),
+        volume_claims: vec![],
     }
 }
 

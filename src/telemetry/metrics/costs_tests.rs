@@ -26,6 +26,7 @@ fn catalog() -> Catalog {
         requirements: Vec::new(),
         capacity: Resources::new().with("cpu", 4000).with("memory", 8_000_000),
         overhead: Resources::new(),
+        attach_limits: std::collections::BTreeMap::new(),
         offerings: vec![offering("a", "spot", 0.25, true), offering("b", "on-demand", 1.0, false)],
     })]);
     let pools = ["one", "two"].map(|pool| (PoolName::from(pool), Arc::clone(&list)));

@@ -287,6 +287,7 @@ fn pod() -> Pod {
         scheduled: None,
         ready: None,
         owned_by: None,
+        volume_claims: vec![],
     }
 }
 

@@ -44,6 +44,7 @@ fn convert(wire: &wire::Pod, error: Option<String>, shapes: &ShapeStore) -> Resu
     let shape = shape(meta, spec, wire.status.as_ref(), owner, problems);
     let key = ObjectKey { namespace: Arc::clone(&shape.namespace), name };
     let owned_by = owner_path(meta, &shape.namespace).map(|path| shapes.share_text(&path));
+    let volume_claims = volume_claims(&key.name, spec);
     let status = wire.status.as_ref();
     let node = |name: &String| (!name.is_empty()).then(|| NodeName::from(name.as_str()));
     Ok(Pod {
@@ -61,7 +62,23 @@ fn convert(wire: &wire::Pod, error: Option<String>, shapes: &ShapeStore) -> Resu
         scheduled: status.and_then(|s| since(s, "PodScheduled")),
         ready: status.and_then(|s| since(s, "Ready")),
         owned_by,
+        volume_claims,
     })
+}
+
+/// Names of the claims that a pod mounts; that of an ephemeral volume is made of the pod's name and its own.
+fn volume_claims(pod: &str, spec: &PodSpec) -> Vec<Arc<str>> {
+    let volumes = spec.volumes.iter().flatten();
+    let mut claims: Vec<Arc<str>> = volumes
+        .filter_map(|volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
+            (Some(claim), _) => Some(claim.claim_name.as_str().into()),
+            (None, Some(_)) => Some(format!("{pod}-{}", volume.name).into()),
+            (None, None) => None,
+        })
+        .collect();
+    claims.sort();
+    claims.dedup();
+    claims
 }
 
 /// The shape of a pod, or of a template's pods.

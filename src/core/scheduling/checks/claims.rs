@@ -17,6 +17,7 @@ use super::super::ports;
 use super::super::problem::Problem;
 use super::verify::{Outcome, Place, alternatives, shapes, tolerates};
 use super::violation::Violation;
+use super::volumes;
 
 /// What a type can be for NodeClaims with the same requirements.
 struct Verdict {
@@ -88,17 +89,22 @@ pub(super) fn check<'a>(
         check_ports(claim, &place, listed, found);
         let mut requirements = Requirements::from_written(&draft.requirements);
         requirements.add_all(&Requirements::from_labels(&draft.labels));
+        let always = |key: &Arc<str>, wish: &ValueSet| {
+            listed.verdicts().all(|verdict| outcome(&requirements, verdict, key, open.contains(&**key)).always(wish))
+        };
+        for pod in pods.iter().filter(|pod| !volumes::reachable(problem.snapshot, pod, &always)) {
+            found.push(Violation::VolumeUnreachable { place: Arc::clone(&place), pod: pod.uid.clone() });
+        }
+        if pods.iter().any(|pod| !pod.volume_claims.is_empty()) {
+            let list = problem.catalog.pools.get(&draft.pool).into_iter().flat_map(|list| list.iter());
+            let listed: Vec<_> = list.filter(|kind| claim.instance_types.contains(&kind.name)).collect();
+            volumes::check_type(problem.snapshot, &place, &claim.pods, &listed, found);
+        }
         for pod in shapes(&pods) {
             if !tolerates(&pod.shape, &draft.taints) {
                 found.push(Violation::Untolerated { place: Arc::clone(&place), pod: pod.uid.clone() });
             }
-            let met = alternatives(&pod.shape).iter().any(|term| {
-                term.iter().all(|(key, wish)| {
-                    listed
-                        .verdicts()
-                        .all(|verdict| outcome(&requirements, verdict, key, open.contains(&**key)).always(wish))
-                })
-            });
+            let met = alternatives(&pod.shape).iter().any(|term| term.iter().all(|(key, wish)| always(key, wish)));
             if !met {
                 found.push(Violation::Unmet { place: Arc::clone(&place), pod: pod.uid.clone() });
             }

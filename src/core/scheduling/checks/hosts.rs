@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::facts::{Claim, Effect, Node, Owner, Pod, Taint};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 use crate::core::labels::{self, Labels};
-use crate::core::requirements::Requirements;
+use crate::core::requirements::{Requirements, ValueSet};
 use crate::core::resources::Resources;
 
 use super::super::plan::{PlacedOn, Plan};
@@ -16,6 +16,7 @@ use super::super::problem::Problem;
 use super::claims::holds;
 use super::verify::{Place, alternatives, certain, shapes, tolerates};
 use super::violation::Violation;
+use super::volumes;
 
 pub(super) fn check<'a>(
     problem: &Problem<'a>,
@@ -163,19 +164,20 @@ fn check_place(
         taken.extend(pod.shape.host_ports.iter().cloned());
     }
     let open = claim.map(|claim| Requirements::from_written(&claim.requirements)).unwrap_or_default();
+    let always = |key: &Arc<str>, wish: &ValueSet| match open.get(key).filter(|_| !place.labels.contains_key(key)) {
+        Some(set) => super::verify::Outcome { absent: set.allows_absence(), sets: vec![set.clone()] }.always(wish),
+        None if matches!(&**key, labels::REGISTERED | labels::INITIALIZED) => true,
+        None => certain(&place.labels, key).always(wish),
+    };
+    for pod in place.planned.iter().filter(|pod| !volumes::reachable(problem.snapshot, pod, &always)) {
+        found.push(Violation::VolumeUnreachable { place: Arc::clone(&place.name), pod: pod.uid.clone() });
+    }
+    volumes::check_node(problem.snapshot, place, found);
     for pod in shapes(&place.planned) {
         if !tolerates(&pod.shape, &place.taints) {
             found.push(Violation::Untolerated { place: Arc::clone(&place.name), pod: pod.uid.clone() });
         }
-        let met = alternatives(&pod.shape).iter().any(|term| {
-            term.iter().all(|(key, wish)| match open.get(key).filter(|_| !place.labels.contains_key(key)) {
-                Some(set) => {
-                    super::verify::Outcome { absent: set.allows_absence(), sets: vec![set.clone()] }.always(wish)
-                }
-                None if matches!(&**key, labels::REGISTERED | labels::INITIALIZED) => true,
-                None => certain(&place.labels, key).always(wish),
-            })
-        });
+        let met = alternatives(&pod.shape).iter().any(|term| term.iter().all(|(key, wish)| always(key, wish)));
         if !met {
             found.push(Violation::Unmet { place: Arc::clone(&place.name), pod: pod.uid.clone() });
         }

@@ -7,6 +7,7 @@ mod hosts;
 mod topology;
 mod verify;
 mod violation;
+mod volumes;
 
 pub use verify::check;
 pub use violation::Violation;

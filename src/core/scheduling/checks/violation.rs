@@ -47,6 +47,20 @@ pub enum Violation {
         /// The pod.
         pod: PodUid,
     },
+    /// A volume of a pod cannot be reached from every node that could come of the NodeClaim.
+    VolumeUnreachable {
+        /// NodeClaim or node.
+        place: Arc<str>,
+        /// The pod.
+        pod: PodUid,
+    },
+    /// More volumes than can be attached.
+    TooManyVolumes {
+        /// NodeClaim or node.
+        place: Arc<str>,
+        /// Their CSI driver.
+        driver: Arc<str>,
+    },
     /// Two pods want the same port of a node.
     PortTaken {
         /// NodeClaim or node.
@@ -98,6 +112,10 @@ impl fmt::Display for Violation {
             }
             Self::Untolerated { place, pod } => write!(f, "pod {pod} does not tolerate the taints of {place}"),
             Self::Unmet { place, pod } => write!(f, "{place} may not have the labels that pod {pod} asks for"),
+            Self::VolumeUnreachable { place, pod } => {
+                write!(f, "a volume of pod {pod} may not be reachable from {place}")
+            }
+            Self::TooManyVolumes { place, driver } => write!(f, "{place} cannot attach so many volumes of {driver}"),
             Self::PortTaken { place, port } => write!(f, "port {port} of {place} is taken twice"),
             Self::NotUsable { place } => write!(f, "{place} must not be used"),
             Self::Skewed { key, domain } => write!(f, "too many pods in {key}={domain} for a spread constraint"),

@@ -51,6 +51,7 @@ pub(in super::super) fn pod(name: &str, second: i64, shape: &PodShape) -> Arc<Po
         scheduled: None,
         ready: None,
         owned_by: None,
+        volume_claims: vec![],
     })
 }
 
@@ -119,6 +120,7 @@ pub(in super::super) fn instance_type(name: &str, cpu: i64, memory: i64, price: 
         ],
         capacity: amounts(cpu * 1000, memory * 1024).with("pods", 110_000),
         overhead: amounts(100, 100),
+        attach_limits: std::collections::BTreeMap::new(),
         offerings,
     }
 }

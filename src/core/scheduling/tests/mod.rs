@@ -7,4 +7,5 @@ mod kept;
 mod laws;
 mod price;
 mod topology;
+mod volumes;
 mod zones;

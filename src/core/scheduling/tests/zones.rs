@@ -2,6 +2,7 @@
 
 use super::super::effective_zones;
 use super::build::*;
+use super::volumes::mounting;
 use crate::core::facts::PodShape;
 use crate::core::labels::ZONE;
 use crate::core::requirements::{Operator, Requirement};
@@ -78,4 +79,19 @@ fn a_spread_leaves_the_emptiest_zones_that_the_pod_may_use() {
     even.spreads[0].min_domains = Some(3);
     even.node_affinity.required = vec![vec![within(ZONE, &["zone-a"])]];
     assert_zone(&even, "none");
+}
+
+#[test]
+fn volumes_confine_a_pod_beside_what_it_asks_for_itself() {
+    let scene = || Scene::new().bound_in("here", &["zone-b"]).bound_in("either", &["zone-a", "zone-b"]);
+    let zone = |shape: &PodShape, claim: &str| {
+        let scene = scene().with_pods(vec![mounting("db", shape, &[claim])]);
+        let zones = effective_zones(&scene.problem());
+        assert_eq!(zones.len(), 1, "{zones:?}");
+        zones.keys().next().unwrap().to_string()
+    };
+    let mut one = shape(100, 100);
+    assert_eq!([zone(&one, "here"), zone(&one, "either"), zone(&one, "missing")], ["zone-b", "flexible", "none"]);
+    one.node_affinity.required = vec![vec![within(ZONE, &["zone-a"])], vec![within(ZONE, &["zone-c"])]];
+    assert_eq!([zone(&one, "here"), zone(&one, "either")], ["none", "zone-a"]);
 }

@@ -1,0 +1,80 @@
+//! Volumes: what pods claim, what the claims are bound to, the classes that volumes are made by, and how many of them a node can hold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::core::ids::{NodeName, ObjectKey};
+use crate::core::requirements::Requirement;
+
+/// Where a volume can be reached, as alternatives: lists of requirements on the node's labels, each of which must hold as a whole.
+pub type Topologies = Vec<Vec<Requirement>>;
+
+/// A PersistentVolumeClaim.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VolumeClaim {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// Whether it has a `metadata.deletionTimestamp`.
+    pub deleting: bool,
+    /// Whether its `status.phase` is `Lost`: the volume that it was bound to is no more.
+    pub lost: bool,
+    /// `spec.storageClassName`: nothing when it is not written, the empty text when no class is wanted.
+    pub class: Option<Arc<str>>,
+    /// `spec.volumeName`: the PersistentVolume that it is, or is about to be, bound to.
+    pub volume: Option<Arc<str>>,
+    /// Whether the binding is complete (annotation `pv.kubernetes.io/bind-completed`).
+    pub bound: bool,
+}
+
+/// A PersistentVolume.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Volume {
+    /// `metadata.name`.
+    pub name: Arc<str>,
+    /// Whether it has a `metadata.deletionTimestamp`.
+    pub deleting: bool,
+    /// The CSI driver that attaches it, that of a migrated in-tree plugin included; nothing for what is not attached (NFS, local).
+    pub driver: Option<Arc<str>>,
+    /// `spec.nodeAffinity.required`; nothing when it can be reached from everywhere. Of volumes that live on one node (`local`, `hostPath`)
+    /// the host name is left out: another node is another volume.
+    pub topologies: Option<Topologies>,
+}
+
+/// A StorageClass.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StorageClass {
+    /// `metadata.name`.
+    pub name: Arc<str>,
+    /// The CSI driver that attaches its volumes, as of [`Volume::driver`]; nothing for `kubernetes.io/no-provisioner`.
+    pub driver: Option<Arc<str>>,
+    /// Whether `volumeBindingMode` is `Immediate`: volumes are made before pods have a node.
+    pub immediate: bool,
+    /// `allowedTopologies`; empty when all are allowed.
+    pub topologies: Topologies,
+    /// Whether it stands for the class that a claim does not name.
+    pub is_default: bool,
+    /// `metadata.creationTimestamp`: of several defaults the youngest counts.
+    pub created: Timestamp,
+}
+
+/// A CSINode: the CSI drivers of a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CsiNode {
+    /// The node, whose name it bears.
+    pub node: NodeName,
+    /// How many volumes of each driver the node can hold; nothing where the driver sets no limit.
+    pub limits: BTreeMap<Arc<str>, Option<u32>>,
+}
+
+/// A VolumeAttachment: a volume that is, or should be, attached to a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VolumeAttachment {
+    /// `metadata.name`.
+    pub name: Arc<str>,
+    /// `spec.nodeName`.
+    pub node: NodeName,
+    /// `spec.source.persistentVolumeName`; nothing for an inline volume.
+    pub volume: Option<Arc<str>>,
+}

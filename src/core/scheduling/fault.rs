@@ -1,0 +1,125 @@
+//! What can be wrong with a pod's volume: typed, and readable with the object, the field and the remedy.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::core::ids::ObjectKey;
+
+/// Why the volume behind a claim can be reached from nowhere, as far as is known.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum VolumeFault {
+    /// joiner may not look at the objects that it would have to know.
+    Withheld {
+        /// What it may not look at, in the plural.
+        kind: &'static str,
+    },
+    /// The claim does not exist (yet).
+    NoClaim {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+    },
+    /// The claim is being deleted.
+    ClaimDeleting {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+    },
+    /// The volume behind the claim is no more.
+    ClaimLost {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+    },
+    /// The claim names a volume that does not exist or is being deleted.
+    NoVolume {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+        /// PersistentVolume.
+        volume: Arc<str>,
+    },
+    /// The claim names a volume, and the binding is not complete.
+    Binding {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+        /// PersistentVolume.
+        volume: Arc<str>,
+    },
+    /// The volume's node affinity can be met by no node.
+    Nowhere {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+        /// PersistentVolume.
+        volume: Arc<str>,
+    },
+    /// The claim is not bound, and there is no class that would make a volume for it.
+    NoClass {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+    },
+    /// The claim's class does not exist.
+    ClassMissing {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+        /// StorageClass.
+        class: Arc<str>,
+    },
+    /// The class binds at once, and has not done so.
+    Immediate {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+        /// StorageClass.
+        class: Arc<str>,
+    },
+    /// The volumes of the pod can be reached from no common place.
+    Apart {
+        /// PersistentVolumeClaim of the one that agrees with none before it.
+        claim: ObjectKey,
+    },
+}
+
+impl fmt::Display for VolumeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Withheld { kind } => write!(
+                f,
+                "the pod has volumes, and joiner may not list {kind}; add the rule that its log names to its ClusterRole"
+            ),
+            Self::NoClaim { claim } => {
+                write!(f, "PersistentVolumeClaim {claim} does not exist; create it, or correct spec.volumes of the pod")
+            }
+            Self::ClaimDeleting { claim } => {
+                write!(f, "PersistentVolumeClaim {claim} is being deleted; wait for its end and create it again")
+            }
+            Self::ClaimLost { claim } => write!(
+                f,
+                "PersistentVolumeClaim {claim} has status.phase Lost: its PersistentVolume is gone; restore that, or replace the claim"
+            ),
+            Self::NoVolume { claim, volume } => write!(
+                f,
+                "PersistentVolumeClaim {claim}: spec.volumeName names {volume}, which does not exist or is being deleted; restore it, or replace the claim"
+            ),
+            Self::Binding { claim, volume } => write!(
+                f,
+                "PersistentVolumeClaim {claim}: its binding to {volume} (spec.volumeName) is not complete; see the events of the claim"
+            ),
+            Self::Nowhere { claim, volume } => write!(
+                f,
+                "PersistentVolumeClaim {claim}: no node meets spec.nodeAffinity of PersistentVolume {volume}; correct it"
+            ),
+            Self::NoClass { claim } => write!(
+                f,
+                "PersistentVolumeClaim {claim} is not bound and has no StorageClass; set spec.storageClassName, mark a default class, or bind it by hand"
+            ),
+            Self::ClassMissing { claim, class } => write!(
+                f,
+                "PersistentVolumeClaim {claim}: spec.storageClassName names {class}, which does not exist; create that StorageClass, or correct the claim"
+            ),
+            Self::Immediate { claim, class } => write!(
+                f,
+                "PersistentVolumeClaim {claim} is not bound, and StorageClass {class} binds at once; see its provisioner, or use volumeBindingMode WaitForFirstConsumer"
+            ),
+            Self::Apart { claim } => write!(
+                f,
+                "PersistentVolumeClaim {claim} can be reached from no place that the pod's other volumes can be reached from; put them into one zone"
+            ),
+        }
+    }
+}

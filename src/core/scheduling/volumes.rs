@@ -1,0 +1,215 @@
+//! The volumes of pods: from where they can be reached. What a node can hold of them is next door, in `attach`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::core::facts::{Kind, Pod, PodShape, Snapshot, StorageClass, Topologies, VolumeClaim};
+use crate::core::ids::{ObjectKey, PodUid};
+use crate::core::requirements::{Requirement, Requirements};
+
+use super::attach::{Load, VolumeId};
+use super::fault::VolumeFault;
+use super::interner::number;
+
+/// No pod is tried with more combinations than this of where its volumes could be; zones of one key count as one.
+const MOST_ALTERNATIVES: usize = 32;
+
+/// What the volumes of a pod ask of its node. Pods of one shape whose volumes ask the same are one class.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Needs {
+    /// Requirements on the node's labels, one list of which must hold.
+    pub(super) alternatives: Topologies,
+    /// What the volumes take of the node.
+    pub(super) load: Load,
+    /// What is wrong with a volume: the pod can go nowhere.
+    pub(super) fault: Option<VolumeFault>,
+}
+
+impl Needs {
+    /// Whether a volume asks for something of this label.
+    pub(super) fn speaks_of(&self, key: &str) -> bool {
+        self.alternatives.iter().flatten().any(|requirement| *requirement.key == *key)
+    }
+}
+
+/// Gives pods with volumes classes of their own: says for each shape what the volumes of its pods ask for. `shapes` and `class_of` are
+/// extended; without volumes nothing changes.
+pub(super) fn split(
+    snapshot: &Snapshot,
+    pods: &[Arc<Pod>],
+    shapes: &mut Vec<Arc<PodShape>>,
+    class_of: &mut [u32],
+) -> Vec<Option<Arc<Needs>>> {
+    let mut needs: Vec<Option<Arc<Needs>>> = vec![None; shapes.len()];
+    if pods.iter().all(|pod| pod.volume_claims.is_empty()) {
+        return needs;
+    }
+    let users = Users::of(snapshot, pods);
+    let mut index: FxHashMap<(u32, Arc<Needs>), u32> = FxHashMap::default();
+    for (pod, class) in pods.iter().zip(class_of).filter(|(pod, _)| !pod.volume_claims.is_empty()) {
+        let own = Arc::new(needs_of(snapshot, pod, &users));
+        *class = *index.entry((*class, own)).or_insert_with_key(|(shape, own)| {
+            shapes.push(Arc::clone(&shapes[*shape as usize]));
+            needs.push(Some(Arc::clone(own)));
+            number(shapes.len() - 1)
+        });
+    }
+    needs
+}
+
+/// Who uses which claim.
+struct Users {
+    pods: FxHashMap<ObjectKey, u32>,
+    /// Volumes that are attached somewhere.
+    attached: FxHashSet<Arc<str>>,
+}
+
+impl Users {
+    fn of(snapshot: &Snapshot, batch: &[Arc<Pod>]) -> Self {
+        let asked: FxHashSet<&PodUid> = batch.iter().map(|pod| &pod.uid).collect();
+        let running = snapshot.pods.values().filter(|pod| pod.is_active_on_node() && !asked.contains(&pod.uid));
+        let mut pods: FxHashMap<ObjectKey, u32> = FxHashMap::default();
+        for pod in running.chain(batch) {
+            for name in &pod.volume_claims {
+                *pods.entry(key(pod, name)).or_default() += 1;
+            }
+        }
+        let attached = snapshot.attachments.values().filter_map(|one| one.volume.clone()).collect();
+        Self { pods, attached }
+    }
+
+    /// Whether the pod's node is certain not to have the volume yet, whichever it is.
+    fn is_alone(&self, claim: &ObjectKey, id: &VolumeId) -> bool {
+        self.pods.get(claim).is_none_or(|pods| *pods <= 1) && !self.attached.contains(id)
+    }
+}
+
+pub(super) fn key(pod: &Pod, name: &Arc<str>) -> ObjectKey {
+    ObjectKey { namespace: Arc::clone(&pod.key.namespace), name: Arc::clone(name) }
+}
+
+fn needs_of(snapshot: &Snapshot, pod: &Pod, users: &Users) -> Needs {
+    let mut all = vec![Requirements::new()];
+    let mut load = Load::default();
+    let mut seen = BTreeSet::new();
+    for name in &pod.volume_claims {
+        let claim = key(pod, name);
+        let found = match found(snapshot, &claim) {
+            Ok(found) => found,
+            Err(fault) => return Needs { alternatives: Vec::new(), load: Load::default(), fault: Some(fault) },
+        };
+        if let Some(driver) = found.driver
+            && seen.insert(Arc::clone(&found.id))
+        {
+            load.add(driver, &found.id, users.is_alone(&claim, &found.id));
+        }
+        if let Some(terms) = found.topologies {
+            let Some(both) = combined(&all, terms) else {
+                let fault = Some(VolumeFault::Apart { claim });
+                return Needs { alternatives: Vec::new(), load: Load::default(), fault };
+            };
+            all = both;
+        }
+    }
+    load.finish();
+    Needs { alternatives: all.iter().map(Requirements::to_written).collect(), load, fault: None }
+}
+
+/// What is known of the volume behind a claim.
+struct Found<'a> {
+    /// What makes it the same as another: its volume, or the claim as long as there is none.
+    id: VolumeId,
+    /// The driver that attaches it.
+    driver: Option<&'a Arc<str>>,
+    /// From where it can be reached; nothing when from everywhere.
+    topologies: Option<&'a Topologies>,
+}
+
+/// Looks a claim up.
+fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Found<'a>, VolumeFault> {
+    for kind in [Kind::VolumeClaim, Kind::Volume, Kind::StorageClass] {
+        if snapshot.withheld.contains(&kind) {
+            return Err(VolumeFault::Withheld { kind: kind.as_str() });
+        }
+    }
+    let fact = snapshot.volume_claims.get(claim).ok_or_else(|| VolumeFault::NoClaim { claim: claim.clone() })?;
+    if fact.deleting {
+        return Err(VolumeFault::ClaimDeleting { claim: claim.clone() });
+    }
+    if fact.lost {
+        return Err(VolumeFault::ClaimLost { claim: claim.clone() });
+    }
+    if let Some(name) = &fact.volume {
+        let (claim, volume) = (claim.clone(), Arc::clone(name));
+        let Some(there) = snapshot.volumes.get(name).filter(|volume| !volume.deleting) else {
+            return Err(VolumeFault::NoVolume { claim, volume });
+        };
+        if !fact.bound {
+            return Err(VolumeFault::Binding { claim, volume });
+        }
+        if there.topologies.as_ref().is_some_and(Vec::is_empty) {
+            return Err(VolumeFault::Nowhere { claim, volume });
+        }
+        return Ok(Found { id: volume, driver: there.driver.as_ref(), topologies: there.topologies.as_ref() });
+    }
+    let class = class_of(snapshot, fact).ok_or_else(|| match &fact.class {
+        Some(name) if !name.is_empty() => VolumeFault::ClassMissing { claim: claim.clone(), class: Arc::clone(name) },
+        _ => VolumeFault::NoClass { claim: claim.clone() },
+    })?;
+    if class.immediate {
+        return Err(VolumeFault::Immediate { claim: claim.clone(), class: Arc::clone(&class.name) });
+    }
+    let topologies = (!class.topologies.is_empty()).then_some(&class.topologies);
+    Ok(Found { id: unbound(claim), driver: class.driver.as_ref(), topologies })
+}
+
+/// The driver that attaches the volume behind a claim, and which volume it is; nothing when none does. What is wrong with a volume does not
+/// detach it.
+pub(super) fn attached_by<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Option<(&'a Arc<str>, VolumeId)> {
+    let fact = snapshot.volume_claims.get(claim)?;
+    if let Some(volume) = fact.volume.as_ref().and_then(|name| snapshot.volumes.get(name)) {
+        return Some((volume.driver.as_ref()?, Arc::clone(&volume.name)));
+    }
+    Some((class_of(snapshot, fact)?.driver.as_ref()?, unbound(claim)))
+}
+
+/// The class of a claim, if there is such a one.
+fn class_of<'a>(snapshot: &'a Snapshot, claim: &VolumeClaim) -> Option<&'a Arc<StorageClass>> {
+    claim.class.as_ref().map_or_else(|| snapshot.default_storage_class(), |name| snapshot.storage_classes.get(name))
+}
+
+/// The identity of a volume that is yet to come. A namespace and a name have a slash between them, and so never look like a volume's name.
+fn unbound(claim: &ObjectKey) -> VolumeId {
+    claim.to_string().into()
+}
+
+/// What holds when one of each side holds; nothing when no two agree.
+fn combined(known: &[Requirements], terms: &[Vec<Requirement>]) -> Option<Vec<Requirements>> {
+    let mut all: Vec<Requirements> = Vec::new();
+    for term in terms {
+        let term = Requirements::from_written(term);
+        for one in known.iter().filter(|one| one.intersects(&term).is_ok()) {
+            let mut both = one.clone();
+            both.add_all(&term);
+            join(&mut all, both);
+        }
+    }
+    all.truncate(MOST_ALTERNATIVES);
+    (!all.is_empty()).then_some(all)
+}
+
+/// Adds an alternative; two that differ in the values of one key only are one with the values of both. So the zones of a volume stay one
+/// question, and the cheapest of them can be taken.
+fn join(all: &mut Vec<Requirements>, mut more: Requirements) {
+    while let Some(at) = all.iter().position(|known| known.or_on_one_key(&more).is_some()) {
+        let known = all.swap_remove(at);
+        more = known.or_on_one_key(&more).unwrap_or(more);
+    }
+    all.push(more);
+}
+
+#[cfg(test)]
+#[path = "volumes_tests.rs"]
+mod tests;
