@@ -97,8 +97,9 @@ fn an_api_server_that_is_away_for_half_a_minute_finds_the_burst_where_it_was() {
         asked.iter().filter(|uid| !uids(&pods).contains(*uid) && !evicted.contains(*uid)).collect();
     assert_eq!(lost, Vec::<&String>::new(), "the same pods");
     let complaints = joiner.complaints();
-    // Every watch and every machine in the making says so once, and what it says may change as connections break and are refused.
-    let most = 2 * (7 + api.list(CLAIMS).len()) + 5;
+    // A watch says two things at most (refused, and then not yet ready), a machine in the making three (its launch failed, nobody knows
+    // how, and the cloud does not answer either), and the rest is single: nothing is said once an attempt.
+    let most = 2 * 7 + 3 * api.list(CLAIMS).len() + 5;
     assert!(complaints.len() <= most, "nobody reads a flood of {}: {complaints:#?}", complaints.len());
     assert!(joiner.said("permission missing").is_empty(), "an API server that starts is not believed: {complaints:#?}");
     assert!(complaints.iter().any(|line| text(line, "/error").contains("cannot be reached")), "{complaints:#?}");
