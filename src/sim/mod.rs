@@ -39,6 +39,9 @@ mod trace;
 mod ledger;
 mod world;
 
+pub mod faults;
+pub mod invariants;
+
 pub mod outcome;
 
 mod figures;

@@ -48,6 +48,8 @@ pub struct Store {
     pub(in crate::sim) daemons: BTreeMap<ObjectKey, Arc<DaemonSet>>,
     pub(in crate::sim) namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
     pub(in crate::sim) budgets: BTreeMap<ObjectKey, Budget>,
+    /// Pods whose containers do not end although they should, and until when.
+    pub(in crate::sim) stuck: BTreeMap<PodUid, Instant>,
     pub(in crate::sim) events: VecDeque<Written>,
     pub(in crate::sim) lease: Option<(String, Instant)>,
     subscribers: Vec<Subscriber>,
@@ -87,6 +89,7 @@ impl Store {
             daemons: BTreeMap::new(),
             namespaces: ["default", "kube-system"].map(namespace).into(),
             budgets: BTreeMap::new(),
+            stuck: BTreeMap::new(),
             events: VecDeque::new(),
             lease: None,
             subscribers: Vec::new(),
@@ -155,7 +158,7 @@ impl Store {
         self.last_change
     }
 
-    fn all(&self, kind: Kind) -> Vec<Fact> {
+    pub(in crate::sim) fn all(&self, kind: Kind) -> Vec<Fact> {
         match kind {
             Kind::Pod => self.pods.values().map(|record| Fact::PodSeen(Arc::clone(&record.pod))).collect(),
             Kind::Node => self.nodes.values().cloned().map(Fact::NodeSeen).collect(),
