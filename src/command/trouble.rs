@@ -75,4 +75,3 @@ fn told(shortest: &Shortest) -> String {
     }
     text
 }
-

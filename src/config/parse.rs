@@ -9,7 +9,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, ValueEnum};
 
 use super::flags::{Cli, ClusterFlag, Flags, IGNORED, PROCESS, RunFlags, SimulateFlags, Sub};
-use super::settings::{Cloud, Cluster, Command, Faults, LeaderElection, Run, Settings, Simulate, Trace, TraceFormat, World};
+use super::settings::{
+    Cloud, Cluster, Command, Faults, LeaderElection, Run, Settings, Simulate, Trace, TraceFormat, World,
+};
 use super::values;
 
 /// The command line as it is documented: the flags of `flags`, with the truth values taking `--x` and `--x=true|false`.
@@ -193,7 +195,10 @@ fn simulate(flags: SimulateFlags, warnings: Vec<String>) -> Result<Command, Stri
     let faults = faults.map(|profile| Faults { profile, seeds });
     if faults.is_none() {
         if scenario.is_none() && trace.is_none() {
-            return Err("nothing to simulate; name a SCENARIO.yaml, a trace with --trace openb FILE.csv, or --faults mixed".to_owned());
+            return Err(
+                "nothing to simulate; name a SCENARIO.yaml, a trace with --trace openb FILE.csv, or --faults mixed"
+                    .to_owned(),
+            );
         }
         if seeds.is_some() {
             return Err("--seeds goes with --faults only; add --faults mixed, or name one seed with --seed".to_owned());
@@ -211,7 +216,17 @@ fn simulate(flags: SimulateFlags, warnings: Vec<String>) -> Result<Command, Stri
         }
     }
     let settings = validated(settings, warnings);
-    Ok(Command::Simulate(Box::new(Simulate { settings, scenario, trace, seed, report, output, progress, until, faults })))
+    Ok(Command::Simulate(Box::new(Simulate {
+        settings,
+        scenario,
+        trace,
+        seed,
+        report,
+        output,
+        progress,
+        until,
+        faults,
+    })))
 }
 
 /// Flags as settings; combinations without effect become warnings.

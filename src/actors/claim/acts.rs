@@ -109,9 +109,13 @@ impl Claim {
                 return;
             }
         };
-        let spec = LaunchSpec { token: claim.uid.clone(), claim: Arc::clone(claim), class, candidates };
         let cloud = Arc::clone(&self.args.wiring.cloud);
         let op = self.begin("the launch");
+        let token = match self.args.wiring.settings.protections.token {
+            true => claim.uid.clone(),
+            false => format!("{}-{op}", claim.uid).into(),
+        };
+        let spec = LaunchSpec { token, claim: Arc::clone(claim), class, candidates };
         self.note(cx.now(), "asked the cloud for a machine");
         let call = async move { cloud.create(&spec).await };
         cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Launched(op, outcome));

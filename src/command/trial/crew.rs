@@ -1,6 +1,7 @@
 //! Whoever runs joiner in a history: kills it, starts it again, strikes its actors, and asks it what it waits for.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use futures::StreamExt;
 use futures::channel::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
-use crate::actors::runtime::{Clock, Kind, Observation};
+use crate::actors::runtime::{Clock, Kind, Observation, View};
 use crate::actors::{Joiner, Parts, Settings};
 use crate::clouds::Cloud;
 use crate::cluster::Cluster;
@@ -87,7 +88,8 @@ impl Crew {
         let observations = self.joiner.borrow().as_ref().map(|joiner| joiner.house().observations.clone());
         let Some(observations) = observations else { return };
         let claims = |observation: &Observation| observation.kind == Kind::Claim;
-        let suspects: Vec<u64> = observations.read(PATIENCE, claims).await.iter().filter(|o| is_silent(o)).map(|o| o.id).collect();
+        let suspects: Vec<u64> =
+            observations.read(PATIENCE, claims).await.iter().filter(|o| is_silent(o)).map(|o| o.id).collect();
         if suspects.is_empty() {
             return;
         }
@@ -97,6 +99,15 @@ impl Crew {
                 invariants.waits_without_reason(&observation.name, &view.state);
             }
         }
+    }
+
+    /// What the actors of NodeClaims say of themselves.
+    pub(super) async fn said(&self) -> BTreeMap<String, String> {
+        let observations = self.joiner.borrow().as_ref().map(|joiner| joiner.house().observations.clone());
+        let Some(observations) = observations else { return BTreeMap::new() };
+        let claims = observations.read(PATIENCE, |observation| observation.kind == Kind::Claim).await;
+        let said = |view: View| format!("{}, waits for {}", view.state, view.waits_for.as_deref().unwrap_or("nothing"));
+        claims.into_iter().filter_map(|claim| Some((claim.name, said(claim.view?)))).collect()
     }
 
     /// What joiner still remembers of a cluster that is empty.
@@ -120,7 +131,10 @@ impl Crew {
         for observation in house.observations.read(PATIENCE, |o| matches!(o.kind, Kind::Claims | Kind::Evictor)).await {
             let state = observation.view.map(|view| view.state).unwrap_or_default();
             let number = state.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
-            left.push((if observation.kind == Kind::Claims { "places of claim actors" } else { "pods to evict" }, number));
+            left.push((
+                if observation.kind == Kind::Claims { "places of claim actors" } else { "pods to evict" },
+                number,
+            ));
         }
         left.into_iter().map(|(what, number)| (what.to_owned(), number)).collect()
     }

@@ -129,7 +129,7 @@ impl History {
         }
         sleep_until(start + EMPTYING - Duration::from_secs(10)).await;
         crew.look_for_silence(invariants).await;
-        invariants.settled();
+        invariants.settled(&crew.said().await);
         sleep_until(start + END).await;
         invariants.emptied(crew.memory().await);
     }

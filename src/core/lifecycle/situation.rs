@@ -77,6 +77,10 @@ impl<'a> Situation<'a> {
 pub struct Memory {
     /// What the cloud last said of the machine.
     pub sight: Sight,
+    /// Until when a launch that nobody here heard the end of (a lost answer, an earlier life) may still make a machine.
+    pub doubt_until: Option<Timestamp>,
+    /// When the cloud last said which machines were launched with the token.
+    pub looked: Option<Timestamp>,
     /// The last failed launch.
     pub launch_failure: Option<LaunchFailure>,
     /// A launch was refused for good: the NodeClaim is to go.

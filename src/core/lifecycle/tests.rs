@@ -82,6 +82,7 @@ impl Toy {
             }
             Act::Find(_) => {
                 self.say("find");
+                self.memory.looked = Some(self.now);
                 self.memory.sight = Sight::Absent;
             }
             Act::Get(_) => {
@@ -405,6 +406,23 @@ fn what_never_launches_or_registers_is_given_up() {
     toy.pass(1);
     toy.run();
     assert!(toy.trace().starts_with("delete NodeClaim: registration_timeout"));
+}
+
+#[test]
+fn a_nodeclaim_outlives_the_launch_that_nobody_heard_the_end_of() {
+    let mut dying = claim();
+    dying.finalizers.push(labels::TERMINATION_FINALIZER.into());
+    dying.deleting = Some(start());
+    let mut toy = Toy::new(dying);
+    // Whoever was here before may have died with a launch in its hands.
+    toy.memory.doubt_until = Some(start() + SignedDuration::from_secs(120));
+    assert!(toy.run().contains("a launch without an answer"), "it waits, though the cloud knows no machine");
+    toy.pass(119);
+    assert!(toy.run().contains("a launch without an answer"));
+    toy.pass(1);
+    toy.trace.clear();
+    assert_eq!(toy.run(), "gone");
+    assert_eq!(toy.trace(), "find\nNodeClaim: finalizers []", "it is asked once more before the finalizer goes");
 }
 
 #[test]

@@ -267,7 +267,9 @@ impl Cloud for HostileCloud {
         Box::pin(async move {
             self.refuse().await?;
             let answer = self.inner.get(id).await;
-            self.note(id.as_str(), "get", &answer, |found| if found.is_some() { "there" } else { "not there" }.to_owned());
+            self.note(id.as_str(), "get", &answer, |found| {
+                if found.is_some() { "there" } else { "not there" }.to_owned()
+            });
             answer
         })
     }
@@ -285,7 +287,11 @@ impl Cloud for HostileCloud {
         Box::pin(async move {
             let answer = self.listing().await;
             self.note("", "list", &answer, |listing| {
-                format!("{} machines, {}", listing.machines.len(), if listing.complete { "complete" } else { "broken off" })
+                format!(
+                    "{} machines, {}",
+                    listing.machines.len(),
+                    if listing.complete { "complete" } else { "broken off" }
+                )
             });
             answer
         })

@@ -17,11 +17,15 @@ use crate::cluster::{
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::labels::Labels;
 use crate::sim::SimCluster;
 use crate::sim::invariants::Invariants;
 
 /// Answers that a lagging cache can still give.
 type OldLists = Vec<(Instant, Vec<Arc<Claim>>)>;
+
+/// An annotation that others write.
+const TOUCHED: &str = "karpenter.sh/touched";
 
 /// A simulated API server whose requests meet faults, and whose dangerous ones are watched.
 #[derive(Clone)]
@@ -66,7 +70,11 @@ impl HostileCluster {
         let said = |what: &str| format!("{verb} {resource} {object}: {what}");
         let unclear = |what: &str| if writes { Error::Unknown(said(what)) } else { Error::Temporary(said(what)) };
         if let Some(outage) = m.holds(Fault::ApiOutage) {
-            let error = if outage.pick.is_multiple_of(2) { Error::Temporary(said("connection refused")) } else { unclear("timeout") };
+            let error = if outage.pick.is_multiple_of(2) {
+                Error::Temporary(said("connection refused"))
+            } else {
+                unclear("timeout")
+            };
             return Fate::Fail(Duration::from_millis(outage.pick % 3_000), error);
         }
         if resource == "leases" {
@@ -89,7 +97,8 @@ impl HostileCluster {
             return Fate::Late(mishap, false);
         }
         if writes && request.guarded && m.strikes(Fault::ApiConflict).is_some() {
-            return Fate::Fail(Duration::ZERO, Error::Conflict(format!("{resource} {object}")));
+            // Somebody is faster: the request fails by itself, and the watch shows why.
+            self.touch(resource, &object.to_string());
         }
         if writes && m.strikes(Fault::ApiRejected).is_some() {
             let message = "admission webhook \"policy.example.com\" denied the request".to_owned();
@@ -99,6 +108,22 @@ impl HostileCluster {
             return Fate::Kill(mishap);
         }
         Fate::Pass
+    }
+
+    /// Somebody else changes an object.
+    fn touch(&self, resource: &str, name: &str) {
+        let mut store = self.inner.store();
+        let annotation = |version: &str| Labels::from([(Arc::from(TOUCHED), Arc::from(version))]);
+        if resource.starts_with("nodeclaims")
+            && let Some(claim) = store.claims.get(&ClaimName::from(name)).cloned()
+        {
+            let annotations = annotation(&claim.version);
+            drop(store.patch_claim(&claim.name, &ClaimPatch { annotations, ..ClaimPatch::default() }));
+        } else if resource == "nodes" {
+            store.update_node(&NodeName::from(name), |node| node.annotations.extend(annotation(&node.version)));
+        } else if let Some(pool) = store.pools.get(&PoolName::from(name)).cloned() {
+            drop(store.patch_pool(&pool.name, &PoolPatch { annotations: annotation(&pool.version) }));
+        }
     }
 
     async fn pass<T>(
@@ -115,7 +140,11 @@ impl HostileCluster {
             Fate::Late(mishap, lost) => {
                 let answer = call.await;
                 sleep(mishap.lasting).await;
-                if lost { Err(Error::Unknown(format!("{} {}: no answer", request.verb, request.resource))) } else { answer }
+                if lost {
+                    Err(Error::Unknown(format!("{} {}: no answer", request.verb, request.resource)))
+                } else {
+                    answer
+                }
             }
             Fate::Kill(mishap) => {
                 if mishap.pick.is_multiple_of(2) {
@@ -146,6 +175,9 @@ impl HostileCluster {
 
     /// The NodeClaims as a cache had them that lags behind by `age`, as far as they were listed then.
     fn list(&self, fresh: Vec<Arc<Claim>>) -> Vec<Arc<Claim>> {
+        if self.mishaps.holds(Fault::ApiAmnesia).is_some() {
+            return Vec::new();
+        }
         let mut old = self.old.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         old.retain(|(at, _)| now.duration_since(*at) <= Fault::ApiStaleList.lasts().1);
@@ -159,7 +191,12 @@ impl HostileCluster {
     }
 }
 
-fn request<'a>(verb: &'static str, resource: &'static str, object: &'a (dyn Display + Sync), guarded: bool) -> Request<'a> {
+fn request<'a>(
+    verb: &'static str,
+    resource: &'static str,
+    object: &'a (dyn Display + Sync),
+    guarded: bool,
+) -> Request<'a> {
     Request { verb, resource, object, guarded }
 }
 

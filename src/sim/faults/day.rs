@@ -62,7 +62,8 @@ impl Day {
             apps.push(app);
             objects.extend(manifests);
         }
-        let mut day = Self { steps: vec![apply(Duration::ZERO, &objects)?], sweeps: Vec::new(), peak: peak.round() as u64 };
+        let mut day =
+            Self { steps: vec![apply(Duration::ZERO, &objects)?], sweeps: Vec::new(), peak: peak.round() as u64 };
         day.waves(&mut rng, &apps, peak);
         day.jobs(&mut rng)?;
         for app in &apps {
@@ -147,7 +148,8 @@ fn apply(at: Duration, manifests: &[Value]) -> Result<Step, Invalid> {
 
 /// Two NodePools: one whose drains are polite without end, one with a deadline.
 fn pools(rng: &mut Rng) -> Vec<Value> {
-    let class = json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"}});
+    let class =
+        json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"}});
     let mut pool = |name: &str, grace: Option<u32>| {
         let expire = if rng.bool() { format!("{}h", rng.u32(4..=12)) } else { "Never".to_owned() };
         let mut spec = json!({
@@ -206,7 +208,8 @@ fn app(rng: &mut Rng, number: usize) -> (App, Vec<Value>) {
         1 => spec["nodeSelector"] = json!({"karpenter.sh/nodepool": "batch"}),
         2 => {
             spec["nodeSelector"] = json!({"karpenter.sh/nodepool": "batch"});
-            template["metadata"]["annotations"] = json!({"karpenter.sh/do-not-disrupt": format!("{}m", rng.u32(5..=120))});
+            template["metadata"]["annotations"] =
+                json!({"karpenter.sh/do-not-disrupt": format!("{}m", rng.u32(5..=40))});
         }
         3 => spec["nodeSelector"] = json!({"karpenter.sh/capacity-type": "on-demand"}),
         _ => {}
@@ -223,6 +226,10 @@ fn app(rng: &mut Rng, number: usize) -> (App, Vec<Value>) {
         1 => Some(json!({"selector": labels, "minAvailable": "60%"})),
         _ => None,
     };
-    manifests.extend(budget.map(|spec| json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta, "spec": spec})));
+    manifests.extend(
+        budget.map(
+            |spec| json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta, "spec": spec}),
+        ),
+    );
     (App { kind, name, cores }, manifests)
 }

@@ -58,6 +58,9 @@ faults! {
     ApiOutage = "api-outage", 2.0, 5..=180;
     /// The list of NodeClaims comes from a cache that lags behind.
     ApiStaleList = "api-stale-list", 3.0, 60..=900;
+    /// The API server shows no NodeClaim at all for a while, neither in lists nor in watches. By name only: who loses everything at once
+    /// cannot tell it from a cluster that was emptied.
+    ApiAmnesia = "api-amnesia", 0.0, 300..=1800;
     /// A watch breaks (410), misses what happens, and starts over with a list.
     WatchDropped = "watch-dropped", 8.0, 1..=60;
     /// The last events are delivered once more.

@@ -96,7 +96,8 @@ impl Mishaps {
     /// Takes all that is to happen by itself out of the list, in order of time.
     pub(super) fn take(&self, faults: &[Fault]) -> Vec<Mishap> {
         let mut state = self.state();
-        let mut taken: Vec<_> = faults.iter().flat_map(|fault| std::mem::take(&mut state.waiting[*fault as usize])).collect();
+        let mut taken: Vec<_> =
+            faults.iter().flat_map(|fault| std::mem::take(&mut state.waiting[*fault as usize])).collect();
         taken.sort_by_key(|mishap| (mishap.at, mishap.fault));
         taken
     }
@@ -105,11 +106,6 @@ impl Mishaps {
     pub(super) fn struck(&self, fault: Fault, object: &str) {
         self.state().count(fault);
         self.note(object, || format!("FAULT {}", fault.as_str()));
-    }
-
-    /// How long the history has gone on.
-    pub(super) fn elapsed(&self) -> Duration {
-        self.0.start.elapsed()
     }
 
     /// When the history began.

@@ -23,3 +23,6 @@ pub use kind::Fault;
 pub use mishaps::{Mishaps, Order};
 pub use plan::{Mishap, Plan, Profile, UnknownProfile};
 pub use player::Player;
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,8 @@ const NEAR: u32 = 60;
 /// How many in a hundred of the kinds are left out of a history. Histories that lack a kind reach states that those with all of them
 /// never do.
 const LEFT_OUT: u32 = 35;
+/// How often a day the one kind of a profile strikes at least, on average.
+const OFTEN: f64 = 12.0;
 /// Most occasions that a fault lets pass.
 const PASSED_OVER: u64 = 12;
 
@@ -42,8 +44,10 @@ pub enum Profile {
     None,
     /// All kinds, in different mixtures.
     Mixed,
-    /// One kind, as often as `Some` says a day; its usual share of a mixed history, ten times over, when it says nothing.
-    Only(Fault, Option<f64>),
+    /// One kind, much more often than in a mixed history.
+    Only(Fault),
+    /// These kinds, so often a day on average.
+    These(&'static [(Fault, f64)]),
 }
 
 /// A profile that does not exist.
@@ -67,7 +71,7 @@ impl Profile {
             _ => Fault::ALL
                 .iter()
                 .find(|fault| fault.as_str() == word)
-                .map(|fault| Self::Only(*fault, None))
+                .map(|fault| Self::Only(*fault))
                 .ok_or_else(|| UnknownProfile { word: word.to_owned() }),
         }
     }
@@ -80,7 +84,7 @@ impl Plan {
         // How hostile this history is: from nearly friendly to twice the average.
         let hostility = match profile {
             Profile::Mixed => 2.0 * character.f64(),
-            Profile::None | Profile::Only(..) => 1.0,
+            Profile::None | Profile::Only(_) | Profile::These(_) => 1.0,
         };
         let mut plan = Vec::new();
         for fault in Fault::ALL.iter().copied() {
@@ -89,13 +93,18 @@ impl Plan {
                 Profile::None => 0.0,
                 Profile::Mixed if left_out => 0.0,
                 Profile::Mixed => fault.a_day() * hostility,
-                Profile::Only(only, rate) if only == fault => rate.unwrap_or(10.0 * fault.a_day()),
-                Profile::Only(..) => 0.0,
+                Profile::Only(only) if only == fault => OFTEN.max(10.0 * fault.a_day()),
+                Profile::Only(_) => 0.0,
+                Profile::These(these) => these.iter().find(|(these, _)| *these == fault).map_or(0.0, |(_, rate)| *rate),
             };
             let mut rng = seed.stream(fault.as_str());
             let mean = a_day * calm.as_secs_f64() / 86_400.0;
             // Uniform between none and twice the mean: the spread matters, the shape does not.
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count, never negative")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a small count, never negative"
+            )]
             let count = (2.0 * mean * rng.f64()).round() as u64;
             for _ in 0..count {
                 let at = if rng.u32(..100) < NEAR && !busy.is_empty() {

@@ -103,7 +103,9 @@ impl Player {
             // Somebody may have been faster.
             Todo::DeleteTwin(name) => drop(store.delete_node(&name, None)),
             Todo::RestorePool(pool) => drop(store.apply_pool(*pool)),
-            Todo::LetGo(name) => set_finalizers(&mut store, &name, |finalizers| finalizers.retain(|held| &**held != FOREIGN)),
+            Todo::LetGo(name) => {
+                set_finalizers(&mut store, &name, |finalizers| finalizers.retain(|held| &**held != FOREIGN))
+            }
         }
     }
 
@@ -134,15 +136,23 @@ impl Player {
             Fault::Partition => {
                 let all = nodes(store, Node::is_ready);
                 all.iter().for_each(|node| silence(store, &node.name, true));
-                self.agenda.after(lasting, Todo::Recover(all.iter().filter_map(|node| node.provider_id.clone()).collect()));
+                self.agenda
+                    .after(lasting, Todo::Recover(all.iter().filter_map(|node| node.provider_id.clone()).collect()));
                 Some(String::new())
             }
             Fault::PodStuck => {
                 // Best of all one that should go.
                 let all = |wanted: &dyn Fn(&Pod) -> bool| -> Vec<Arc<Pod>> {
-                    store.pods.values().map(|record| &record.pod).filter(|pod| pod.node.is_some() && wanted(pod)).cloned().collect()
+                    store
+                        .pods
+                        .values()
+                        .map(|record| &record.pod)
+                        .filter(|pod| pod.node.is_some() && wanted(pod))
+                        .cloned()
+                        .collect()
                 };
-                let pod = one_of(&all(&|pod| pod.deleting.is_some()), pick).or_else(|| one_of(&all(&|_| true), pick))?;
+                let pod =
+                    one_of(&all(&|pod| pod.deleting.is_some()), pick).or_else(|| one_of(&all(&|_| true), pick))?;
                 store.stuck.insert(pod.uid.clone(), Instant::now() + lasting);
                 Some(pod.key.to_string())
             }

@@ -83,6 +83,13 @@ impl Watch {
         if let Some(mishap) = self.mishaps.strikes(Fault::WatchStalled) {
             sleep_until(Instant::now() + mishap.lasting).await;
         }
+        if let Some(until) =
+            self.mishaps.holds(Fault::ApiAmnesia).map(|mishap| self.mishaps.start() + mishap.at + mishap.lasting)
+            && self.silent.insert(Kind::NodeClaim, until) != Some(until)
+        {
+            self.recent.clear();
+            self.ready.extend([Fact::Relisting(Kind::NodeClaim), Fact::Relisted(Kind::NodeClaim)]);
+        }
         if let Some(mishap) = self.mishaps.strikes(Fault::WatchDropped) {
             let kind = watched[(mishap.pick % 4) as usize];
             self.recent.clear();

@@ -84,7 +84,8 @@ impl Invariants {
     /// Notes that a promise was broken; once for the same objects.
     pub fn broken(&self, invariant: Invariant, objects: Vec<String>, what: String) {
         let at = self.start.elapsed();
-        self.journal.note(objects.first().map_or("", String::as_str), || format!("VIOLATION {}: {what}", invariant.as_str()));
+        self.journal
+            .note(objects.first().map_or("", String::as_str), || format!("VIOLATION {}: {what}", invariant.as_str()));
         let mut book = self.book();
         let known = book.violations.iter().any(|known| known.invariant == invariant && known.objects == objects);
         if !known && book.violations.len() < MOST {
@@ -212,7 +213,11 @@ impl Invariants {
         let overdue: Vec<_> = {
             let book = self.book();
             let late = |since: &Instant| since.elapsed() > ORPHANED_AT_MOST;
-            book.unclaimed.iter().filter(|(_, since)| late(since)).map(|(id, since)| (id.clone(), since.elapsed())).collect()
+            book.unclaimed
+                .iter()
+                .filter(|(_, since)| late(since))
+                .map(|(id, since)| (id.clone(), since.elapsed()))
+                .collect()
         };
         for (id, time) in overdue {
             let what = format!("machine {id} has had no NodeClaim for {} minutes", time.as_secs() / 60);
@@ -237,7 +242,8 @@ impl Invariants {
                 && claim.provider_id.as_ref().is_none_or(|claimed| claimed == id)
         });
         if claimed {
-            let what = format!("machine {id} is ordered down, and NodeClaim {name}, which nobody has deleted, claims it");
+            let what =
+                format!("machine {id} is ordered down, and NodeClaim {name}, which nobody has deleted, claims it");
             self.broken(Invariant::NoClaimedMachineDeleted, self.objects_of(id), what);
         }
     }
@@ -252,7 +258,8 @@ impl Invariants {
             })
         };
         if let Some(id) = serving {
-            let what = format!("joiner deletes NodeClaim {name}, whose machine {id} runs and whose Node nobody has deleted");
+            let what =
+                format!("joiner deletes NodeClaim {name}, whose machine {id} runs and whose Node nobody has deleted");
             self.broken(Invariant::NoServingClaimDeleted, vec![name.to_string(), id.to_string()], what);
         }
     }
@@ -308,7 +315,8 @@ fn is_deadline_near(store: &Store, pod: &Pod) -> bool {
     let claims = node.into_iter().flat_map(|node| &node.owner_claims);
     let mut claims = claims.filter_map(|name| store.claims.get(&ClaimName::from(name.clone())));
     claims.any(|claim| {
-        let deadline = claim.annotations.get(labels::TERMINATION_TIMESTAMP).and_then(|text| text.parse::<Timestamp>().ok());
+        let deadline =
+            claim.annotations.get(labels::TERMINATION_TIMESTAMP).and_then(|text| text.parse::<Timestamp>().ok());
         let grace = SignedDuration::from_secs(pod.shape.grace_seconds + 1);
         deadline.is_some_and(|deadline| deadline.saturating_sub(grace).is_ok_and(|from| from <= store.now()))
     })
