@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::clouds::{Deletion, Listing};
 use crate::core::audit::{Finding, History, Look, Rules, Verdict, audit};
-use crate::core::facts::{Claim, Machine};
+use crate::core::facts::Claim;
 use crate::core::ids::{ClaimName, NodeName};
 use crate::core::labels;
 use crate::core::writes::NodePatch;
@@ -125,7 +125,7 @@ impl Auditor {
             let id = self.wiring.boards.snapshot().claims.get(&name).and_then(|claim| claim.provider_id.clone());
             let Some(id) = id else { continue };
             let cloud = Arc::clone(&self.wiring.cloud);
-            let call = async move { cloud.get(&id).await };
+            let call = async move { cloud.get(&id).await.map(|found| found.is_some()) };
             cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachineAsked(name, outcome));
         }
         for name in self.verdict.release.clone() {
@@ -134,10 +134,10 @@ impl Auditor {
     }
 
     /// The cloud was asked for the one machine of a NodeClaim: only if it is certain that there is none is the NodeClaim finished.
-    fn machine_asked(&mut self, name: ClaimName, outcome: Called<Option<Machine>>, cx: &Cx<AuditorMsg>) {
+    fn machine_asked(&mut self, name: ClaimName, outcome: Called<bool>, cx: &Cx<AuditorMsg>) {
         match outcome {
-            Outcome::Done(None) => {}
-            Outcome::Done(Some(_)) => {
+            Outcome::Done(false) => {}
+            Outcome::Done(true) => {
                 return self.note(cx.now(), format!("the machine of {name} is there, though not in the listing"));
             }
             Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{name}: {error}")),

@@ -71,7 +71,7 @@ impl Crew {
                 Order::Panic(pick) => self.strike(pick),
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Lets actors of a kind panic at one of their next messages, once or several times in a row.

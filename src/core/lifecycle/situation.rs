@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::core::facts::{Claim, Machine, Node, Pod, Snapshot, Status, find_condition};
-use crate::core::ids::{NodeName, PodUid, ProviderId};
+use crate::core::ids::{NodeName, NodeUid, PodUid, ProviderId};
 
 use super::opening::depends_on_others;
 
@@ -96,6 +96,10 @@ pub struct Memory {
     pub delete_asked: Option<Timestamp>,
     /// `resourceVersion` of the Node that was last patched: until another is seen, the patch is on its way here.
     pub patched_node: Option<Arc<str>>,
+    /// When the NodeClaim's deletion was last asked for.
+    pub claim_deleted: Option<Timestamp>,
+    /// Which Node's deletion was last asked for, and when.
+    pub node_deleted: Option<(NodeUid, Timestamp)>,
     /// No act before this moment: the last one failed.
     pub hold_until: Option<Timestamp>,
     /// What the last failed act was, and how it failed.

@@ -333,6 +333,25 @@ fn finalizers_stay_as_long_as_the_machine_may_live() {
 }
 
 #[test]
+fn a_deletion_that_was_asked_for_is_not_asked_for_at_every_look() {
+    let mut toy = Toy::serving();
+    toy.node("node-1").deleting = Some(start());
+    assert!(matches!(toy.look().act, Some(Act::DeleteClaim(_))));
+    // Accepted, and the watch does not show it yet.
+    toy.memory.claim_deleted = Some(start());
+    let waiting = toy.look();
+    assert_eq!((waiting.act, waiting.waits_for.as_deref()), (None, Some("a deletion that was asked for to show")));
+    toy.pass(5);
+    assert!(matches!(toy.look().act, Some(Act::DeleteClaim(_))), "it may have got lost");
+    toy.delete();
+    toy.memory.node_deleted = Some(("node-uid-1".into(), toy.now));
+    toy.node("node-1").deleting = None;
+    assert_eq!(toy.look().act, None);
+    toy.memory.node_deleted = Some(("another".into(), toy.now));
+    assert!(matches!(toy.look().act, Some(Act::DeleteNode(..))));
+}
+
+#[test]
 fn a_deleted_node_takes_its_nodeclaim_along() {
     let mut toy = Toy::serving();
     toy.node("node-1").deleting = Some(start());

@@ -62,8 +62,9 @@ impl Day {
             apps.push(app);
             objects.extend(manifests);
         }
-        let mut day =
-            Self { steps: vec![apply(Duration::ZERO, &objects)?], sweeps: Vec::new(), peak: peak.round() as u64 };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 50 and 500")]
+        let nodes = peak.round() as u64;
+        let mut day = Self { steps: vec![apply(Duration::ZERO, &objects)?], sweeps: Vec::new(), peak: nodes };
         day.waves(&mut rng, &apps, peak);
         day.jobs(&mut rng)?;
         for app in &apps {
@@ -223,7 +224,7 @@ fn app(rng: &mut Rng, number: usize) -> (App, Vec<Value>) {
     let mut manifests = vec![json!({"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": spec})];
     let budget = match rng.u32(..4) {
         0 => Some(json!({"selector": labels, "maxUnavailable": "25%"})),
-        1 => Some(json!({"selector": labels, "minAvailable": "60%"})),
+        1 => Some(json!({"selector": labels, "maxUnavailable": 1})),
         _ => None,
     };
     manifests.extend(

@@ -104,7 +104,7 @@ impl Player {
             Todo::DeleteTwin(name) => drop(store.delete_node(&name, None)),
             Todo::RestorePool(pool) => drop(store.apply_pool(*pool)),
             Todo::LetGo(name) => {
-                set_finalizers(&mut store, &name, |finalizers| finalizers.retain(|held| &**held != FOREIGN))
+                set_finalizers(&mut store, &name, |finalizers| finalizers.retain(|held| &**held != FOREIGN));
             }
         }
     }
@@ -121,21 +121,23 @@ impl Player {
                 Some(id.to_string())
             }
             Fault::RegistersTwice => {
-                let node = one_of(&nodes(store, Node::is_ready), pick)?.clone();
+                let node = one_of(&nodes(store, Node::is_ready), pick)?;
                 let name = NodeName::from(format!("{}-twin", node.name));
                 store.create_node(twin(&node, &name)).ok()?;
                 self.agenda.after(lasting, Todo::DeleteTwin(name.clone()));
                 Some(name.to_string())
             }
             Fault::NodeNotReady | Fault::KubeletSilent => {
-                let node = one_of(&nodes(store, Node::is_ready), pick)?.clone();
+                let node = one_of(&nodes(store, Node::is_ready), pick)?;
                 silence(store, &node.name, mishap.fault == Fault::KubeletSilent);
                 self.agenda.after(lasting, Todo::Recover(node.provider_id.clone().into_iter().collect()));
                 Some(node.name.to_string())
             }
             Fault::Partition => {
                 let all = nodes(store, Node::is_ready);
-                all.iter().for_each(|node| silence(store, &node.name, true));
+                for node in &all {
+                    silence(store, &node.name, true);
+                }
                 self.agenda
                     .after(lasting, Todo::Recover(all.iter().filter_map(|node| node.provider_id.clone()).collect()));
                 Some(String::new())

@@ -65,8 +65,8 @@ async fn a_fault_that_lasts_is_counted_once_and_ends() {
 #[tokio::test(start_paused = true)]
 async fn nothing_strikes_any_more_when_faults_have_stopped() {
     let plan = Plan(vec![mishap(10, Fault::ApiError, 0, 0)]);
-    let (mishaps, _orders) = Mishaps::new(&plan, Duration::from_secs(60), Journal::default());
-    sleep_until(Instant::now() + Duration::from_secs(60)).await;
+    let (mishaps, _orders) = Mishaps::new(&plan, Duration::from_mins(1), Journal::default());
+    sleep_until(Instant::now() + Duration::from_mins(1)).await;
     assert_eq!(mishaps.strikes(Fault::ApiError), None);
 }
 

@@ -43,7 +43,7 @@ impl Journal {
     pub fn trace(&self, objects: &[String], until: Duration, most: usize) -> Vec<String> {
         let Some(kept) = &self.0 else { return Vec::new() };
         let entries = kept.1.lock().unwrap_or_else(PoisonError::into_inner);
-        let concerns = |entry: &&Entry| entry.at <= until && objects.iter().any(|object| *object == entry.object);
+        let concerns = |entry: &&Entry| entry.at <= until && objects.contains(&entry.object);
         let mut lines: Vec<_> = entries.iter().rev().filter(concerns).take(most).map(Entry::to_string).collect();
         lines.reverse();
         lines
