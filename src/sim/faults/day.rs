@@ -224,7 +224,7 @@ fn app(rng: &mut Rng, number: usize) -> (App, Vec<Value>) {
     let mut manifests = vec![json!({"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": spec})];
     let budget = match rng.u32(..4) {
         0 => Some(json!({"selector": labels, "maxUnavailable": "25%"})),
-        1 => Some(json!({"selector": labels, "maxUnavailable": 1})),
+        1 => Some(json!({"selector": labels, "maxUnavailable": "10%"})),
         _ => None,
     };
     manifests.extend(

@@ -311,9 +311,10 @@ fn is_wanted(store: &Store, id: &ProviderId) -> bool {
 
 /// Whether the deadline of a pod's node lets it be deleted now, so that it has its grace period before it.
 fn is_deadline_near(store: &Store, pod: &Pod) -> bool {
-    let node = pod.node.as_ref().and_then(|name| store.nodes.get(name));
-    let claims = node.into_iter().flat_map(|node| &node.owner_claims);
-    let mut claims = claims.filter_map(|name| store.claims.get(&ClaimName::from(name.clone())));
+    let Some(node) = pod.node.as_ref().and_then(|name| store.nodes.get(name)) else { return false };
+    // By provider ID: a user may have taken the owner off the Node.
+    let mut claims =
+        store.claims.values().filter(|claim| claim.provider_id.is_some() && claim.provider_id == node.provider_id);
     claims.any(|claim| {
         let deadline =
             claim.annotations.get(labels::TERMINATION_TIMESTAMP).and_then(|text| text.parse::<Timestamp>().ok());
