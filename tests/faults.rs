@@ -20,11 +20,11 @@ fn play(profile: Profile, seeds: RangeInclusive<u64>, protections: Protections) 
 
 #[test]
 fn days_of_mixed_trouble_break_no_promise() {
-    let verdict = play(Profile::Mixed, 1..=12, Protections::default());
+    let verdict = play(Profile::Mixed, 1..=4, Protections::default());
     println!("{}", verdict.text());
     assert!(verdict.violations.is_empty(), "{}", verdict.text());
-    assert!(verdict.simulated >= Duration::from_hours(12 * 24), "each is a whole day");
-    assert!(verdict.faults.len() > 35, "most kinds of fault strike: {:?}", verdict.faults);
+    assert!(verdict.simulated >= Duration::from_hours(4 * 24), "each is a whole day");
+    assert!(verdict.faults.len() > 25, "most kinds of fault strike: {:?}", verdict.faults);
     assert!(verdict.nodes_peak >= 50);
 }
 
@@ -37,9 +37,14 @@ fn one_seed_is_one_history() {
     assert_eq!(one, other);
 }
 
+/// The first seeds whose days are small: what is shown here does not need many nodes.
+fn small_days() -> impl Iterator<Item = u64> {
+    (1..).filter(|seed| History::draw(*seed, Profile::None).expect("a day is drawn").day.peak < 75).take(6)
+}
+
 /// Without a protection, the invariant that it serves is broken within some seeds; with it, in the same histories, it is not.
 fn is_needed(without: Protections, invariant: Invariant, trouble: &'static [(Fault, f64)]) {
-    for seed in 1..=6 {
+    for seed in small_days() {
         let bare = play(Profile::These(trouble), seed..=seed, without);
         if bare.violations.iter().any(|broken| broken.invariant == invariant) {
             let guarded = play(Profile::These(trouble), seed..=seed, Protections::default());
@@ -99,7 +104,7 @@ fn a_history_that_fails_is_cut_down_to_what_it_takes() {
     let without = settings(Protections { token: false, ..Protections::default() });
     let trouble =
         Profile::These(&[(Fault::LaunchLostAfter, 60.0), (Fault::MachineDies, 30.0), (Fault::ApiError, 30.0)]);
-    let failing = (1..=6).find_map(|seed| {
+    let failing = small_days().find_map(|seed| {
         let history = History::draw(seed, trouble).expect("a day is drawn");
         let told = history.play(&without, false).expect("it is played");
         told.violations.iter().any(|broken| broken.invariant == Invariant::OneMachine).then_some(history)
