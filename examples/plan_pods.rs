@@ -11,7 +11,7 @@ use joiner::core::conditions::Conditions;
 use joiner::core::facts::{Catalog, Fact, Fold, Pod, PodPhase};
 use joiner::core::ids::ObjectKey;
 use joiner::core::scheduling::{Problem, Settings, check, solve};
-use joiner::sim::{Object, Priorities, read_object};
+use joiner::manifests::{Object, Priorities, Workload, read_object};
 
 fn main() -> anyhow::Result<()> {
     let beginning = jiff::Timestamp::from_second(1_767_225_600)?;
@@ -59,7 +59,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn pod(workload: &joiner::sim::Workload, number: u64, created: jiff::Timestamp) -> Arc<Pod> {
+fn pod(workload: &Workload, number: u64, created: jiff::Timestamp) -> Arc<Pod> {
     let name = format!("{}-{number}", workload.key.name);
     Arc::new(Pod {
         key: ObjectKey::new("default", name.as_str()),

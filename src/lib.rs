@@ -28,6 +28,8 @@
 //! clouds/      where machines come from: the trait Cloud, and its members
 //! cluster/     how we see and touch Kubernetes: the trait Cluster, and the real client
 //! admin/       how we are seen: probes, metrics, the actor tree
+//! manifests/   what is written in files, as objects
+//! plan/        what would be bought: from manifests or a cluster to a plan that people and programs read
 //! sim/         a world in a box: an in-memory cluster, kubelets, a scheduler, workloads
 //! telemetry/   how we speak: metrics, log lines, events
 //! command/     what the subcommands do: wiring, nothing else
@@ -35,7 +37,8 @@
 //! ```
 //!
 //! `core` and `api` name nobody. `clouds` and `cluster` name core and api. `actors` name core and the two traits. `admin` reads the actors'
-//! protocol and observations. `sim` implements the two traits. The binary wires. A test reads the sources and holds these walls.
+//! protocol and observations. `manifests` name core, api, clouds and
+//! cluster; `plan` and `sim` name those. The binary wires. A test reads the sources and holds these walls.
 //!
 //! A reading path: `core/facts`, [`actors::protocol`], `core/scheduling/solve.rs`, `core/lifecycle/step.rs`, one cloud.
 
@@ -47,5 +50,7 @@ pub mod cluster;
 pub mod command;
 pub mod config;
 pub mod core;
+pub mod manifests;
+pub mod plan;
 pub mod sim;
 pub mod telemetry;

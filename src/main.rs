@@ -39,6 +39,9 @@ fn start(command: Command) -> anyhow::Result<ExitCode> {
             }
             Ok(())
         }
+        Command::Plan(plan) if !command::plan(&plan)? => return Ok(ExitCode::FAILURE),
+        Command::Plan(_) => Ok(()),
+        Command::Explain(explain) => command::explain(&explain),
         Command::Crds => print(&api::crds::yaml()),
         Command::Version => print(concat!("joiner ", env!("CARGO_PKG_VERSION"), "\n")),
         Command::Print(text) => print(&text),

@@ -6,10 +6,16 @@ mod common;
 
 #[path = "kwok/burst.rs"]
 mod burst;
+#[path = "kwok/claims.rs"]
+mod claims;
 #[path = "kwok/disruption.rs"]
 mod disruption;
 #[path = "kwok/mishaps.rs"]
 mod mishaps;
+#[path = "kwok/outages.rs"]
+mod outages;
+#[path = "kwok/placement.rs"]
+mod placement;
 #[path = "kwok/pools.rs"]
 mod pools;
 #[path = "kwok/stage.rs"]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use syn::visit::Visit;
 
 /// Who may name whom. A room may always name itself.
-const WALLS: [(&str, &[&str]); 11] = [
+const WALLS: [(&str, &[&str]); 13] = [
     ("core", &[]),
     ("api", &[]),
     ("telemetry", &["core"]),
@@ -15,9 +15,14 @@ const WALLS: [(&str, &[&str]); 11] = [
     ("cluster", &["core", "api", "telemetry"]),
     ("actors", &["core", "clouds", "cluster", "telemetry"]),
     ("admin", &["core", "actors", "telemetry"]),
-    ("sim", &["core", "api", "clouds", "cluster"]),
+    ("manifests", &["core", "api", "clouds", "cluster"]),
+    ("sim", &["core", "api", "clouds", "cluster", "manifests"]),
+    ("plan", &["core", "clouds", "cluster", "manifests", "sim"]),
     ("config", &["core", "api"]),
-    ("command", &["core", "api", "clouds", "cluster", "actors", "admin", "sim", "telemetry", "config"]),
+    (
+        "command",
+        &["core", "api", "clouds", "cluster", "actors", "admin", "manifests", "plan", "sim", "telemetry", "config"],
+    ),
     ("main", &["core", "api", "config", "command"]),
 ];
 

@@ -25,6 +25,8 @@ pub(super) struct Leader {
     sent: Option<Instant>,
     holder: Option<String>,
     leading: bool,
+    /// Why the last attempt failed.
+    trouble: Option<String>,
     next: Option<Timer>,
     since: Timestamp,
 }
@@ -45,6 +47,16 @@ impl Leader {
         let until = if ours { self.sent.map(|sent| sent + TRUSTED) } else { None };
         self.wiring.boards.leader_until.send_replace(until);
         self.turn(ours, cx);
+    }
+
+    /// An attempt ended: trouble is said once, and so is its end.
+    fn troubled(&mut self, trouble: Option<String>) {
+        match &trouble {
+            Some(error) if self.trouble != trouble => tracing::warn!(error, "lease not renewed, trying again"),
+            None if self.trouble.is_some() => tracing::info!("lease renewed again"),
+            _ => {}
+        }
+        self.trouble = trouble;
     }
 
     /// Tells those who write that they now may, or no longer.
@@ -69,8 +81,15 @@ impl Behaviour for Leader {
     const KIND: Kind = Kind::Leader;
 
     fn born(wiring: &Self::Args, cx: &Cx<LeaderMsg>) -> Self {
-        let mut leader =
-            Self { wiring: Arc::clone(wiring), sent: None, holder: None, leading: false, next: None, since: cx.now() };
+        let mut leader = Self {
+            wiring: Arc::clone(wiring),
+            sent: None,
+            holder: None,
+            leading: false,
+            trouble: None,
+            next: None,
+            since: cx.now(),
+        };
         cx.cast(LeaderMsg::Renew);
         if !wiring.settings.leader_election {
             // Far enough for any process; `Instant` cannot hold much more.
@@ -85,12 +104,19 @@ impl Behaviour for Leader {
             LeaderMsg::Renew if !self.wiring.settings.leader_election => self.turn(true, cx),
             LeaderMsg::Renew => self.renew(cx),
             LeaderMsg::Renewed(outcome) => {
-                match outcome {
-                    Outcome::Done(lease) => self.heard(&lease.holder, cx),
-                    Outcome::Failed(error) => tracing::error!(%error, "lease not renewed"),
-                    Outcome::Lost | Outcome::NotLeader => tracing::error!("lease not renewed: no answer"),
-                }
+                let trouble = match outcome {
+                    Outcome::Done(lease) => {
+                        self.heard(&lease.holder, cx);
+                        None
+                    }
+                    Outcome::Failed(error) => Some(error.to_string()),
+                    Outcome::Lost | Outcome::NotLeader => Some("no answer".to_owned()),
+                };
+                self.troubled(trouble);
                 let trusted = self.wiring.boards.leader_until.borrow().is_some_and(|until| Instant::now() < until);
+                if self.leading && !trusted && self.trouble.is_some() {
+                    tracing::error!("lease lost: nothing is written until it is renewed");
+                }
                 self.turn(trusted, cx);
                 self.next = Some(cx.after(RETRY, LeaderMsg::Renew));
             }
@@ -100,8 +126,10 @@ impl Behaviour for Leader {
     fn observe(&self, _: Timestamp) -> View {
         View {
             state: if self.leading { "leading" } else { "standing by" }.to_owned(),
-            waits_for: (!self.leading)
-                .then(|| format!("the lease, held by {}", self.holder.as_deref().unwrap_or("nobody known"))),
+            waits_for: self.trouble.clone().or_else(|| {
+                let holder = self.holder.as_deref().unwrap_or("nobody known");
+                (!self.leading).then(|| format!("the lease, held by {holder}"))
+            }),
             timeline: vec![(self.since, if self.leading { "took the lease" } else { "stood by" }.to_owned())],
             ..View::default()
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::cluster;
 use crate::core::facts::Pool;
 use crate::core::ids::PoolName;
 use crate::core::pools::{self, Wanted};
@@ -73,6 +74,11 @@ impl Pools {
         self.under_way.remove(&pool);
         let failure = match outcome {
             Outcome::Done(()) => None,
+            // What somebody else wrote comes as a fact, and is looked at then.
+            Outcome::Failed(cluster::Error::Conflict(_)) => {
+                self.write = Some(cx.after(GATHER, PoolsMsg::Write));
+                return;
+            }
             Outcome::Failed(error) => Some(error.to_string()),
             Outcome::Lost => Some("no answer".to_owned()),
             Outcome::NotLeader => return,

@@ -1,7 +1,7 @@
 //! `provisioner`: takes a snapshot, has it solved, has the plan checked, and creates the NodeClaims.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use crate::cluster;
 use crate::core::facts::{Claim, Pod, find_condition};
 use crate::core::ids::ClaimName;
 use crate::core::pools;
-use crate::core::scheduling::{self, Plan, PlannedClaim, Problem, Reason, Settings};
+use crate::core::scheduling::{self, Ground, Plan, PlannedClaim, Problem, Reason, Settings};
 
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
@@ -39,6 +39,8 @@ const CREATE_ATTEMPTS: u32 = 3;
 pub(super) struct Provisioner {
     wiring: Arc<Wiring>,
     doing: Doing,
+    /// What the solver keeps from one snapshot to the next. Only one solve runs at a time.
+    ground: Arc<Mutex<Ground>>,
     last_op: OpId,
     /// Asked for while busy.
     again: bool,
@@ -51,6 +53,8 @@ pub(super) struct Provisioner {
     last: Option<String>,
     timeline: Vec<(Timestamp, String)>,
     said: Dedupe,
+    /// Why NodeClaims could not be created since one last could: each reason is said once.
+    troubles: BTreeSet<String>,
     born: Instant,
 }
 
@@ -109,11 +113,13 @@ impl Provisioner {
         let respect_preferences = self.wiring.settings.respect_preferences;
         let settings = Settings { name_salt: salt, respect_preferences, ..Settings::default() };
         let label_keys = self.wiring.cloud.label_keys();
+        let ground = Arc::clone(&self.ground);
         let work = move || {
             let mut problem = Problem::new(&snapshot, &catalog, &pods, &settings);
             problem.label_keys = &label_keys;
             metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&problem));
-            let plan = scheduling::solve(&problem);
+            // A solver that panicked has left nothing behind: it begins anew.
+            let plan = ground.lock().unwrap_or_else(PoisonError::into_inner).solve(&problem);
             let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
             (plan, violations)
         };
@@ -203,8 +209,14 @@ impl Provisioner {
             Outcome::NotLeader => Some("this joiner does not hold the lease".to_owned()),
             Outcome::Failed(error) => Some(error.to_string()),
         };
+        if failure.is_none() {
+            self.troubles.clear();
+        }
         if let Some(failure) = failure {
-            tracing::error!(nodeclaim = %name, error = %failure, "nodeclaim not created");
+            // A plan may be hundreds of NodeClaims that fail for one reason, again and again.
+            if self.troubles.insert(failure.replace(name.as_str(), "")) {
+                tracing::error!(nodeclaim = %name, error = %failure, "nodeclaim not created");
+            }
             cx.slot().meter().failed(cx.now(), &format!("{name}: {failure}"));
             self.wiring.slots.state.cast(StateMsg::Unplanned(name.clone()));
         }
@@ -336,6 +348,7 @@ impl Behaviour for Provisioner {
         Self {
             wiring: Arc::clone(wiring),
             doing: Doing::Nothing,
+            ground: Arc::default(),
             last_op: 0,
             again: false,
             awaited: BTreeMap::new(),
@@ -345,6 +358,7 @@ impl Behaviour for Provisioner {
             last: None,
             timeline: Vec::new(),
             said: Dedupe::new(),
+            troubles: BTreeSet::new(),
             born: Instant::now(),
         }
     }

@@ -79,6 +79,14 @@ impl Options {
         }
     }
 
+    /// Whether a NodeClaim is ours to look after: one of another cloud's NodeClass belongs to another autoscaler. One whose NodeClass cannot
+    /// be read is kept, so that somebody hears of it.
+    pub(super) fn is_ours(&self, claim: &Claim) -> bool {
+        let class = &claim.class;
+        class.kind.is_empty()
+            || self.classes.iter().any(|kind| *kind.group == *class.group && *kind.kind == *class.kind)
+    }
+
     /// What validation of NodePools needs to know of the cloud.
     pub(super) fn cloud_labels(&self) -> CloudLabels<'_> {
         CloudLabels { restricted_domains: &self.restricted_domains, well_known: &self.label_keys }
@@ -301,7 +309,9 @@ impl KubeCluster {
             let page: Page = self.call(&request).await?;
             for object in &page.items {
                 let claim = convert::claim(object).map_err(|error| answer::unclear(&request, &error.to_string()))?;
-                claims.push(Arc::new(claim));
+                if self.options().is_ours(&claim) {
+                    claims.push(Arc::new(claim));
+                }
             }
             rest = page.metadata.rest;
             if rest.is_empty() {

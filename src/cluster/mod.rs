@@ -38,7 +38,8 @@ pub use permissions::Permissions;
 /// A Kubernetes API server as joiner needs it. Object-safe; every write is a single request.
 pub trait Cluster: Send + Sync + 'static {
     /// Everything that happens, from a first full list onwards, without end: gaps are healed inside by listing again, and said
-    /// with [`Fact::Relisting`] and [`Fact::Relisted`].
+    /// with [`Fact::Relisting`] and [`Fact::Relisted`]. Of NodeClaims only those are told whose NodeClass is of a kind that is looked after
+    /// here: the others belong to another autoscaler.
     fn facts(&self) -> BoxStream<'static, Fact>;
 
     /// Creates a NodeClaim under the name in the draft. [`Error::Exists`] means that an earlier attempt had worked.

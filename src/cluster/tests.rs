@@ -132,7 +132,7 @@ fn claim_json(name: &str) -> Value {
     json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
         "metadata": { "name": name, "uid": format!("uid-{name}"), "resourceVersion": "5" },
-        "spec": { "requirements": [], "nodeClassRef": { "group": "g", "kind": "K", "name": "n" } },
+        "spec": { "requirements": [], "nodeClassRef": { "group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "n" } },
     })
 }
 
@@ -639,6 +639,30 @@ async fn a_watch_that_is_not_allowed_says_so_and_goes_on_trying() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn watches_are_back_soon_after_a_long_outage() {
+    let away = std::iter::repeat_n(Reply::Refused, 12);
+    let server = about("pods", away.chain([list("1", "", &[pod_json("a")])]));
+    let began = Instant::now();
+    let facts = first_facts(&server.cluster(), Kind::Pod, 15).await;
+    assert_eq!(facts[13..], ["pod a", "relisted Pod"]);
+    // 0.5 s, 1 s, 2 s, 4 s, then every 5 s.
+    assert_eq!(began.elapsed().as_millis() / 100, 475);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_has_just_come_back_is_not_believed_to_know_its_roles() {
+    let forbidden = || status(403, "Forbidden", "User \"joiner\" cannot list resource \"nodeclaims\"");
+    let server = Server::replies([Reply::Refused, forbidden(), forbidden()]);
+    let cluster = server.cluster();
+    assert!(matches!(cluster.list_claims().await, Err(Error::Temporary(_))));
+    assert!(matches!(cluster.list_claims().await, Err(Error::Forbidden { .. })));
+    assert!(cluster.permissions().missing().is_empty());
+    tokio::time::advance(Duration::from_secs(11)).await;
+    assert!(matches!(cluster.list_claims().await, Err(Error::Forbidden { .. })));
+    assert_eq!(cluster.permissions().missing(), [("list", "karpenter.sh", "nodeclaims")]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_unreadable_nodeclaim_does_not_hide_the_others() {
     let mut broken = claim_json("broken");
     broken["spec"]["requirements"] = json!({ "key": "x" });
@@ -646,6 +670,19 @@ async fn one_unreadable_nodeclaim_does_not_hide_the_others() {
     let facts = first_facts(&server.cluster(), Kind::NodeClaim, 4).await;
     assert!(facts[1].starts_with("claim broken spec.requirements: invalid type"), "{facts:?}");
     assert_eq!(facts[2], "claim fine ok");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_nodeclaims_of_another_autoscaler_are_not_seen() {
+    let mut foreign = claim_json("foreign");
+    foreign["spec"]["nodeClassRef"]["kind"] = json!("EC2NodeClass");
+    let server = about("nodeclaims", [list("1", "", &[foreign.clone(), claim_json("ours")])]);
+    let facts = first_facts(&server.cluster(), Kind::NodeClaim, 3).await;
+    assert_eq!(facts[1], "claim ours ok", "{facts:?}");
+
+    let both = json!({ "metadata": {}, "items": [foreign, claim_json("ours")] });
+    let listed = Server::replies([Reply::Json(200, both)]).cluster().list_claims().await.unwrap();
+    assert_eq!(listed.iter().map(|claim| claim.name.as_str()).collect::<Vec<_>>(), ["ours"]);
 }
 
 #[tokio::test(start_paused = true)]

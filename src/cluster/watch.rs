@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use kube::core::ApiResource;
 use kube::runtime::WatchStreamExt;
-use kube::runtime::watcher::{self, DefaultBackoff, Event};
+use kube::runtime::utils::Backoff;
+use kube::runtime::watcher::{self, Event};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 use crate::core::facts::{Fact, Kind, NodeClass};
 use crate::core::ids::{ClassRef, NodeName, ObjectKey, PodUid, PoolName};
+use crate::telemetry::log::chain;
 
 use super::Error;
 use super::client::Shared;
@@ -57,6 +61,7 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
             Change::Seen(node) => convert::node(&node).map(|node| Fact::NodeSeen(Arc::new(node))),
             Change::Gone(node) => Ok(Fact::NodeGone(NodeName::from(node.metadata.name.unwrap_or_default()))),
         });
+    let own = Arc::clone(shared);
     let claims = watch(
         shared,
         custom("NodeClaim", "nodeclaims"),
@@ -65,7 +70,9 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
             Change::Seen(claim) => convert::claim(&claim).map(|claim| Fact::ClaimSeen(Arc::new(claim))),
             Change::Gone(claim) => Ok(Fact::ClaimGone(claim.metadata.name.unwrap_or_default().into())),
         },
-    );
+    )
+    .filter(move |fact| futures::future::ready(!matches!(fact, Fact::ClaimSeen(claim) if !own.options.is_ours(claim))))
+    .boxed();
     let own = Arc::clone(shared);
     let pools = watch(
         shared,
@@ -116,7 +123,39 @@ where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let config = watcher::Config { page_size: client_page, ..watcher::Config::default() };
-    watcher::watcher(api, config).backoff(DefaultBackoff::default())
+    watcher::watcher(api, config).backoff(Pauses::default())
+}
+
+/// First pause after a failed watch; doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Longest pause: for so long is joiner blind after an API server has come back (the library's own is 30 s).
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A failure that comes this long after the one before is the first of a new row.
+const QUIET: Duration = Duration::from_mins(1);
+
+/// The pauses between attempts to watch. A list that works does not make them shorter: where it is the watch that fails, everything would
+/// be listed again and again.
+#[derive(Default)]
+struct Pauses {
+    last: Option<(Instant, Duration)>,
+}
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let now = Instant::now();
+        let pause = match self.last {
+            Some((at, pause)) if now.duration_since(at) < pause + QUIET => (pause * 2).min(LONGEST_PAUSE),
+            _ => FIRST_PAUSE,
+        };
+        self.last = Some((now, pause));
+        Some(pause)
+    }
+}
+
+impl Backoff for Pauses {
+    fn reset(&mut self) {}
 }
 
 /// The facts of one kind.
@@ -258,16 +297,16 @@ impl Shared {
 
 /// What is wrong with a watch, and the remedy where there is one.
 fn trouble(what: Watched, error: &watcher::Error) -> Error {
-    let (verb, code) = match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status)) => ("list", status.code),
+    let (verb, code, said) = match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) => ("list", status.code, status.message.clone()),
         watcher::Error::WatchStartFailed(kube::Error::Api(status))
         | watcher::Error::WatchFailed(kube::Error::Api(status))
-        | watcher::Error::WatchError(status) => ("watch", status.code),
-        _ => ("watch", 0),
+        | watcher::Error::WatchError(status) => ("watch", status.code, status.message.clone()),
+        _ => ("watch", 0, chain(error)),
     };
     match code {
         403 => Error::Forbidden { verb, group: what.group, resource: what.plural },
-        404 => Error::Temporary(format!("{error}; apply the definitions with `joiner crds | kubectl apply -f -`")),
-        _ => Error::Temporary(error.to_string()),
+        404 => Error::Temporary(format!("{said}; apply the definitions with `joiner crds | kubectl apply -f -`")),
+        _ => Error::Temporary(said),
     }
 }

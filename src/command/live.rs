@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use kube::Client;
 
 use crate::actors::runtime::Clock;
 use crate::actors::{self, Parts};
@@ -14,15 +15,39 @@ use crate::cluster::convert::ClassKind;
 use crate::cluster::{ClientFrom, KubeCluster, Options, RequestCounts};
 use crate::config::{self, Cluster, Run, Settings};
 
-/// Connects to the cluster, and checks that it can be worked with. Beside the parts come the counts of its requests.
-pub(super) async fn connect(run: &Run, clock: Clock) -> Result<(Parts, Arc<RequestCounts>)> {
-    let settings = &run.settings;
-    let from = match (&run.cluster, settings.kubeconfig.as_slice()) {
+/// A client of the cluster that was named.
+async fn client(settings: &Settings, cluster: &Cluster) -> Result<Client> {
+    let from = match (cluster, settings.kubeconfig.as_slice()) {
         (_, paths @ [_, ..]) => ClientFrom::Files(paths),
         (Cluster::Kubeconfig, []) => ClientFrom::Kubeconfig,
         (Cluster::Found | Cluster::Simulated(_), []) => ClientFrom::Found,
     };
-    let client = KubeCluster::client(from).await?;
+    Ok(KubeCluster::client(from).await?)
+}
+
+/// What of a cluster is watched, whatever is done with it.
+fn options(settings: &Settings, label_keys: Vec<&'static str>, clock: Clock) -> Options {
+    let mut options = Options::new(Arc::new(move || clock.now()));
+    options.classes = vec![ClassKind::of::<KwokNodeClass>(CLASS_GROUP, "v1alpha1", CLASS_KIND, "kwoknodeclasses")];
+    options.restricted_domains = vec!["karpenter.kwok.sh"];
+    options.label_keys = label_keys;
+    options.qps = f64::from(settings.kube_client_qps);
+    options.burst = settings.kube_client_burst;
+    options
+}
+
+/// The cluster alone, to look at.
+pub(super) async fn cluster(settings: &Settings, cluster: &Cluster, clock: Clock) -> Result<KubeCluster> {
+    let client = client(settings, cluster).await?;
+    let cluster = KubeCluster::new(client, options(settings, catalog::KWOK_LABEL_KEYS.to_vec(), clock));
+    cluster.check().await?;
+    Ok(cluster)
+}
+
+/// Connects to the cluster, and checks that it can be worked with. Beside the parts come the counts of its requests.
+pub(super) async fn connect(run: &Run, clock: Clock) -> Result<(Parts, Arc<RequestCounts>)> {
+    let settings = &run.settings;
+    let client = client(settings, &run.cluster).await?;
     let types = match &settings.instance_types {
         Some(path) => catalog::read_file(path)?,
         None => catalog::generated(),
@@ -34,12 +59,7 @@ pub(super) async fn connect(run: &Run, clock: Clock) -> Result<(Parts, Arc<Reque
         ),
     };
     let identity = identity(settings);
-    let mut options = Options::new(Arc::new(move || clock.now()));
-    options.classes = vec![ClassKind::of::<KwokNodeClass>(CLASS_GROUP, "v1alpha1", CLASS_KIND, "kwoknodeclasses")];
-    options.restricted_domains = vec!["karpenter.kwok.sh"];
-    options.label_keys = cloud.label_keys();
-    options.qps = f64::from(settings.kube_client_qps);
-    options.burst = settings.kube_client_burst;
+    let mut options = options(settings, cloud.label_keys(), clock);
     options.instance.clone_from(&identity);
     if let Some(election) = &settings.leader_election {
         options.lease_name.clone_from(&election.name);

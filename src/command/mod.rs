@@ -3,6 +3,7 @@
 mod embedded;
 mod live;
 mod load;
+mod plan;
 mod rehearsal;
 mod run;
 mod simulate;
@@ -12,6 +13,7 @@ mod trial;
 mod trouble;
 
 pub use load::mixed;
+pub use plan::{explain, plan};
 pub use rehearsal::{Rehearsal, default_pool, scenario_of};
 pub use run::run;
 pub use simulate::{rehearse, simulate};

@@ -15,10 +15,8 @@ use crate::clouds::simulated::Conduct;
 use crate::cluster::convert::ShapeStore;
 use crate::config::{Settings, Trace, TraceFormat};
 use crate::core::facts::InstanceType;
-use crate::sim::{
-    Act, Latency, Object, Pace, Priorities, Rhythm, Scenario, Seed, Step, World, WorldConfig, read_object, read_openb,
-    read_scenario,
-};
+use crate::manifests::{Object, Priorities, read_object};
+use crate::sim::{Act, Latency, Pace, Rhythm, Scenario, Seed, Step, World, WorldConfig, read_openb, read_scenario};
 
 use super::live;
 
@@ -93,15 +91,7 @@ pub(super) fn read(scenario: Option<&Path>, trace: Option<&Trace>) -> Result<Sce
     let shapes = ShapeStore::new();
     let open = |path: &Path| std::fs::read_to_string(path);
     let scenario = scenario.map(|path| read_scenario(path, &shapes, &open)).transpose()?;
-    let trace = trace
-        .map(|trace| {
-            let text = open(&trace.file)
-                .with_context(|| format!("cannot read {}; --trace takes a readable file", trace.file.display()))?;
-            match trace.format {
-                TraceFormat::Openb => anyhow::Ok(read_openb(&trace.file, &text, &shapes)?),
-            }
-        })
-        .transpose()?;
+    let trace = trace.map(|trace| self::trace(trace, &shapes)).transpose()?;
     let mut whole = match (scenario, trace) {
         (Some(mut scenario), Some(trace)) => {
             scenario.steps.extend(trace.steps);
@@ -113,6 +103,16 @@ pub(super) fn read(scenario: Option<&Path>, trace: Option<&Trace>) -> Result<Sce
     };
     give_pool(&mut whole)?;
     Ok(whole)
+}
+
+/// A recorded day.
+pub(super) fn trace(trace: &Trace, shapes: &ShapeStore) -> Result<Scenario> {
+    let file = &trace.file;
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("cannot read {}; --trace takes a readable file", file.display()))?;
+    match trace.format {
+        TraceFormat::Openb => Ok(read_openb(file, &text, shapes)?),
+    }
 }
 
 /// A scenario that puts these manifests at its start, and is over when nothing is left to do.

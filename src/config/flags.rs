@@ -10,7 +10,9 @@ use clap::{Args, Parser, Subcommand};
 use crate::core::facts::TopologySpread;
 
 use super::gates::FeatureGates;
-use super::settings::{Cloud, LogLevel, LogOutput, MinValuesPolicy, Nominate, Output, PreferencePolicy, Progress};
+use super::settings::{
+    Cloud, LogLevel, LogOutput, MinValuesPolicy, Nominate, Output, PreferencePolicy, Progress, Subject,
+};
 use super::{spreads, values};
 
 /// Gives a Kubernetes cluster the nodes that its pending pods need, and takes away those it no longer needs.
@@ -33,6 +35,11 @@ pub(super) enum Sub {
     Run(Box<RunFlags>),
     /// Rehearse a scenario or a trace in simulated time, and say what it would have bought and cost.
     Simulate(Box<SimulateFlags>),
+    /// Say what would be bought for the pods in manifests or in a cluster, at what price, and how far from the best possible that is.
+    /// Nothing is written.
+    Plan(Box<PlanFlags>),
+    /// Say why a pod found no place, or why a NodeClaim is as it is.
+    Explain(Box<ExplainFlags>),
     /// Print the custom resource definitions as YAML, for `kubectl apply --server-side -f -`.
     Crds,
     /// Print the version.
@@ -114,6 +121,57 @@ pub(super) struct SimulateFlags {
     pub(super) settings: Flags,
 }
 
+#[derive(Args, Debug)]
+pub(super) struct Input {
+    /// Manifests to plan for: a file, a directory, or `-` for standard input; may be repeated. Default: what is in the cluster of the
+    /// kubeconfig, which is only read
+    #[arg(short, long = "filename", value_name = "FILE", num_args = 1.., help_heading = PLAN)]
+    pub(super) filename: Vec<PathBuf>,
+
+    /// Plan also for all pods of a recorded day at once: its format (`openb`) and its file
+    #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE.csv"], help_heading = PLAN)]
+    pub(super) trace: Option<Vec<String>>,
+
+    /// Plan also for so many mixed pods
+    #[arg(long, value_name = "N", help_heading = PLAN)]
+    pub(super) pods: Option<usize>,
+
+    /// How to print the answer
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table, help_heading = PLAN)]
+    pub(super) output: Output,
+
+    #[command(flatten)]
+    pub(super) settings: Flags,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct PlanFlags {
+    #[command(flatten)]
+    pub(super) input: Input,
+
+    /// Write the plan as a page: nodes with their pods, the price against its lower bound, and what was refused
+    #[arg(long, value_name = "FILE.html", help_heading = PLAN)]
+    pub(super) report: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ExplainFlags {
+    /// What to explain
+    #[arg(value_name = "KIND", value_enum, help_heading = EXPLAIN)]
+    pub(super) subject: Subject,
+
+    /// Its name; that of a pod may be NAMESPACE/NAME
+    #[arg(value_name = "NAME", help_heading = EXPLAIN)]
+    pub(super) name: String,
+
+    /// Namespace of the pod. Default: the only one that has a pod of this name
+    #[arg(short, long, value_name = "NAMESPACE", help_heading = EXPLAIN)]
+    pub(super) namespace: Option<String>,
+
+    #[command(flatten)]
+    pub(super) input: Input,
+}
+
 /// Heading of the flags that a process needs and a rehearsal does not.
 pub(super) const PROCESS: &str = "Process";
 
@@ -123,7 +181,13 @@ pub(super) const IGNORED: &str = "Accepted for compatibility, and ignored";
 /// Heading of the flags of a rehearsal.
 pub(super) const REHEARSAL: &str = "Rehearsal";
 
-/// The settings that `run` and `simulate` share.
+/// Heading of the flags of a plan.
+pub(super) const PLAN: &str = "Plan";
+
+/// Heading of the flags of an explanation.
+pub(super) const EXPLAIN: &str = "Explanation";
+
+/// The settings that `run`, `simulate`, `plan` and `explain` share.
 #[derive(Args, Debug)]
 pub(super) struct Flags {
     #[command(flatten)]

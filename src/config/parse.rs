@@ -8,9 +8,11 @@ use clap::builder::ValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, ValueEnum};
 
-use super::flags::{Cli, ClusterFlag, Flags, IGNORED, PROCESS, RunFlags, SimulateFlags, Sub};
+use super::flags::{
+    Cli, ClusterFlag, ExplainFlags, Flags, IGNORED, Input, PROCESS, PlanFlags, RunFlags, SimulateFlags, Sub,
+};
 use super::settings::{
-    Cloud, Cluster, Command, Faults, LeaderElection, Run, Settings, Simulate, Trace, TraceFormat, World,
+    Cloud, Cluster, Command, Explain, Faults, LeaderElection, Plan, Run, Settings, Simulate, Trace, TraceFormat, World,
 };
 use super::values;
 
@@ -27,12 +29,16 @@ pub(super) fn documented() -> clap::Command {
         })
     });
     // A rehearsal is given the flags of a process to ignore, so that one set of arguments serves both; its help need not list them.
-    plain.mut_subcommand("simulate", |command| {
+    let hidden = |command: clap::Command, but: &'static str| {
         command.mut_args(|arg| {
-            let idle = matches!(arg.get_help_heading(), Some(PROCESS | IGNORED)) && arg.get_id() != "log_level";
+            let idle = matches!(arg.get_help_heading(), Some(PROCESS | IGNORED)) && arg.get_id() != but;
             arg.hide(idle)
         })
-    })
+    };
+    plain
+        .mut_subcommand("simulate", |command| hidden(command, "log_level"))
+        .mut_subcommand("plan", |command| hidden(command, "kubeconfig"))
+        .mut_subcommand("explain", |command| hidden(command, "kubeconfig"))
 }
 
 /// Reads the arguments (without the program's name) and the variables that `env` knows.
@@ -62,6 +68,15 @@ pub fn parse(args: impl IntoIterator<Item = String>, env: impl Fn(&str) -> Optio
     match cli.command {
         Sub::Run(flags) => run(*flags, warnings),
         Sub::Simulate(flags) => simulate(*flags, warnings),
+        Sub::Plan(flags) => {
+            let PlanFlags { input, report } = *flags;
+            Ok(Command::Plan(Box::new(plan(input, report, warnings)?)))
+        }
+        Sub::Explain(flags) => {
+            let ExplainFlags { subject, name, namespace, input } = *flags;
+            let plan = plan(input, None, warnings)?;
+            Ok(Command::Explain(Box::new(Explain { plan, subject, name, namespace })))
+        }
         Sub::Crds => Ok(Command::Crds),
         Sub::Version => Ok(Command::Version),
     }
@@ -75,7 +90,9 @@ fn with_command(mut args: Vec<String>, documented: &clap::Command) -> Result<Vec
         command if documented.find_subcommand(command).is_some() => {}
         flag if flag.is_empty() || flag.starts_with('-') => args.insert(0, "run".to_owned()),
         word => {
-            return Err(format!("{word:?} is no command of joiner; run, simulate, crds, version and help are"));
+            return Err(format!(
+                "{word:?} is no command of joiner; run, simulate, plan, explain, crds, version and help are"
+            ));
         }
     }
     Ok(args)
@@ -184,14 +201,7 @@ fn run(flags: RunFlags, warnings: Vec<String>) -> Result<Command, String> {
 
 fn simulate(flags: SimulateFlags, warnings: Vec<String>) -> Result<Command, String> {
     let SimulateFlags { settings, scenario, trace, seed, report, output, progress, until, faults, seeds } = flags;
-    let trace = match trace.as_deref() {
-        Some([format, file]) => Some(Trace {
-            format: TraceFormat::from_str(format, false)
-                .map_err(|_| format!("--trace has the format {format:?}; openb is accepted"))?,
-            file: PathBuf::from(file),
-        }),
-        _ => None,
-    };
+    let trace = recorded(trace.as_deref())?;
     let faults = faults.map(|profile| Faults { profile, seeds });
     if faults.is_none() {
         if scenario.is_none() && trace.is_none() {
@@ -227,6 +237,20 @@ fn simulate(flags: SimulateFlags, warnings: Vec<String>) -> Result<Command, Stri
         until,
         faults,
     })))
+}
+
+/// The value of `--trace`.
+fn recorded(written: Option<&[String]>) -> Result<Option<Trace>, String> {
+    let Some([format, file]) = written else { return Ok(None) };
+    let format = TraceFormat::from_str(format, false)
+        .map_err(|_| format!("--trace has the format {format:?}; openb is accepted"))?;
+    Ok(Some(Trace { format, file: PathBuf::from(file) }))
+}
+
+fn plan(input: Input, report: Option<PathBuf>, warnings: Vec<String>) -> Result<Plan, String> {
+    let Input { filename, trace, pods, output, settings } = input;
+    let trace = recorded(trace.as_deref())?;
+    Ok(Plan { settings: validated(settings, warnings), files: filename, trace, pods, output, report })
 }
 
 /// Flags as settings; combinations without effect become warnings.

@@ -17,6 +17,10 @@ pub enum Command {
     Run(Box<Run>),
     /// Rehearse in simulated time.
     Simulate(Box<Simulate>),
+    /// Say what would be bought.
+    Plan(Box<Plan>),
+    /// Say why something was decided.
+    Explain(Box<Explain>),
     /// Print the custom resource definitions.
     Crds,
     /// Print the version.
@@ -95,6 +99,46 @@ pub struct Faults {
     pub profile: String,
     /// First and last seed; nothing means the one seed of [`Simulate::seed`], told in full.
     pub seeds: Option<(u64, u64)>,
+}
+
+/// `joiner plan`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Everything else.
+    pub settings: Settings,
+    /// Files and directories with manifests, `-` for standard input; none means the cluster of the kubeconfig.
+    pub files: Vec<PathBuf>,
+    /// A recorded day, all pods of which are planned at once.
+    pub trace: Option<Trace>,
+    /// So many mixed pods.
+    pub pods: Option<usize>,
+    /// How to print the plan.
+    pub output: Output,
+    /// Where to write the page.
+    pub report: Option<PathBuf>,
+}
+
+/// `joiner explain`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Explain {
+    /// What to plan anew with; its `report` is nothing.
+    pub plan: Plan,
+    /// What to explain.
+    pub subject: Subject,
+    /// Its name.
+    pub name: String,
+    /// Namespace of the pod, if told.
+    pub namespace: Option<String>,
+}
+
+/// What can be explained.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Subject {
+    /// Where a pod was placed, or why nowhere.
+    Pod,
+    /// Why a NodeClaim is of this pool, size and types.
+    #[value(name = "nodeclaim")]
+    NodeClaim,
 }
 
 /// A recorded day.

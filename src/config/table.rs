@@ -4,17 +4,24 @@ use std::fmt::Write;
 
 use clap::Arg;
 
-use super::flags::REHEARSAL;
+use super::flags::{EXPLAIN, PLAN, REHEARSAL};
 use super::parse::documented;
 
-/// The settings of `joiner run`, and what `joiner simulate` has beyond them, as markdown.
+/// The settings of `joiner run`, and what the other commands have beyond them, as markdown.
 pub fn table() -> String {
     let documented = documented();
     let mut text = String::new();
     let mut heading = None;
     let arguments = |name: &str| documented.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
     let rehearsal = arguments("simulate").filter(|arg| arg.get_help_heading() == Some(REHEARSAL));
-    let mut all = arguments("run").chain(rehearsal).filter(|arg| arg.get_id() != "help").collect::<Vec<_>>();
+    let plan = arguments("plan").filter(|arg| arg.get_help_heading() == Some(PLAN));
+    let explain = arguments("explain").filter(|arg| arg.get_help_heading() == Some(EXPLAIN));
+    let mut all = arguments("run")
+        .chain(rehearsal)
+        .chain(plan)
+        .chain(explain)
+        .filter(|arg| arg.get_id() != "help")
+        .collect::<Vec<_>>();
     // Stable: by heading in order of appearance, and within it in order of declaration.
     let headings = all.iter().map(|arg| arg.get_help_heading()).collect::<Vec<_>>();
     all.sort_by_key(|arg| headings.iter().position(|heading| *heading == arg.get_help_heading()));
@@ -23,6 +30,8 @@ pub fn table() -> String {
             heading = arg.get_help_heading();
             let title = match heading {
                 Some(REHEARSAL) => "Rehearsal (`joiner simulate`, besides the decisions above)",
+                Some(PLAN) => "Plan (`joiner plan`, besides the decisions above)",
+                Some(EXPLAIN) => "Explanation (`joiner explain`, besides those of a plan)",
                 other => other.unwrap_or("Other"),
             };
             let gap = if text.is_empty() { "" } else { "\n" };

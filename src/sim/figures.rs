@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 /// A count with its thousands apart: `1,234,567`.
-pub(super) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -16,12 +16,12 @@ pub(super) fn count(number: u64) -> String {
 }
 
 /// A count of things: `1 node`, `2 nodes`.
-pub(super) fn counted(number: usize, thing: &str) -> String {
+pub fn counted(number: usize, thing: &str) -> String {
     format!("{} {thing}{}", count(number as u64), if number == 1 { "" } else { "s" })
 }
 
 /// An amount of money: `$1,234.56`, with more digits below ten cents.
-pub(super) fn dollars(amount: f64) -> String {
+pub fn dollars(amount: f64) -> String {
     if amount != 0.0 && amount.abs() < 0.1 {
         return format!("${amount:.4}");
     }
@@ -32,7 +32,7 @@ pub(super) fn dollars(amount: f64) -> String {
 }
 
 /// A time span: `0.4s`, `52s`, `6h 12m`. Seconds are left out from an hour on.
-pub(super) fn span(seconds: f64) -> String {
+pub fn span(seconds: f64) -> String {
     if seconds < 10.0 && seconds.fract() > 0.05 {
         return format!("{seconds:.1}s");
     }
@@ -51,7 +51,7 @@ pub(super) fn span(seconds: f64) -> String {
 }
 
 /// An amount of memory: `96.0 MiB`.
-pub(super) fn bytes(amount: f64) -> String {
+pub fn bytes(amount: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut scaled = amount;
     let mut unit = 0;
@@ -63,7 +63,7 @@ pub(super) fn bytes(amount: f64) -> String {
 }
 
 /// A share of a whole: `97 %`; nothing of nothing is nothing.
-pub(super) fn percent(part: f64, whole: f64) -> String {
+pub fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.0} %", 100.0 * part / whole) } else { "–".to_owned() }
 }
 

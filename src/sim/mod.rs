@@ -29,8 +29,6 @@ mod daemons;
 mod kubelet;
 mod scheduler;
 
-mod manifest;
-mod selector;
 mod workload;
 
 mod scenario;
@@ -44,7 +42,7 @@ pub mod invariants;
 
 pub mod outcome;
 
-mod figures;
+pub mod figures;
 
 pub mod progress;
 pub mod report;
@@ -60,13 +58,12 @@ pub use containers::Containers;
 pub use daemons::Daemons;
 pub use kubelet::{Kubelet, Pace};
 pub use ledger::{Ledger, Reasons};
-pub use manifest::{Invalid, Object, Priorities, read_object};
 pub use scenario::{Act, Behaviour, End, Scenario, ScenarioError, Step, read_scenario};
 pub use scheduler::{Rhythm, Scheduler};
 pub use seed::Seed;
-pub use store::{Budget, Count, NewPod, PodRecord, Store, Written};
+pub use store::{NewPod, PodRecord, Store, Written};
 pub use trace::read_openb;
-pub use workload::{Workload, WorkloadKind, Workloads};
+pub use workload::Workloads;
 pub use world::{World, WorldConfig};
 
 /// The wall clock of a world.

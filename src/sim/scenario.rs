@@ -9,10 +9,10 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::manifest::{Object, Priorities, read_object};
 use crate::clouds::simulated::{Conduct, SoldOutWindow};
 use crate::cluster::convert::{ShapeStore, go_duration};
 use crate::core::ids::ObjectKey;
+use crate::manifests::{Object, Priorities, read_object};
 
 /// What is to happen in a world.
 #[derive(Clone, Debug)]

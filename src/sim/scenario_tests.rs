@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Act, End, Scenario, read_scenario};
 use crate::clouds::simulated::Conduct;
 use crate::cluster::convert::ShapeStore;
-use crate::sim::manifest::Object;
+use crate::manifests::Object;
 
 const BURST: &str = r#"
 scenario: burst

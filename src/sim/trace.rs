@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use csv::StringRecord;
 
-use super::manifest::Object;
 use super::scenario::{Act, Behaviour, End, Scenario, ScenarioError, Step};
-use super::workload::{Workload, WorkloadKind};
 use crate::cluster::convert::ShapeStore;
 use crate::core::facts::{Owner, PodShape};
 use crate::core::ids::ObjectKey;
 use crate::core::resources::Resources;
+use crate::manifests::{Object, Workload, WorkloadKind};
 
 /// Bytes in a MiB.
 const MIB: i64 = 1 << 20;

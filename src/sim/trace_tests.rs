@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::read_openb;
 use crate::cluster::convert::ShapeStore;
-use crate::sim::manifest::Object;
+use crate::manifests::Object;
+use crate::manifests::Workload;
 use crate::sim::scenario::{Act, Scenario};
-use crate::sim::workload::Workload;
 
 const HEADER: &str =
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n";

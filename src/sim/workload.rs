@@ -3,48 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use super::cluster::SimCluster;
 use super::store::{NewPod, Store};
-use crate::core::facts::{Pod, PodPhase, PodShape};
+use crate::core::facts::{Pod, PodPhase};
 use crate::core::ids::{ObjectKey, PodUid};
-
-/// What kind of object keeps the pods.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum WorkloadKind {
-    /// Pods with generated names; a changed template is rolled out, a quarter at a time.
-    Deployment,
-    /// Pods with generated names; a changed template is for new pods only.
-    ReplicaSet,
-    /// Numbered pods; a replacement waits until its namesake is gone.
-    StatefulSet {
-        /// Whether each pod waits until those before it run (`podManagementPolicy: OrderedReady`).
-        ordered: bool,
-    },
-    /// Pods that end by themselves.
-    Job {
-        /// How many are to end well.
-        completions: u64,
-    },
-    /// A pod without an owner, which nobody replaces.
-    Pod,
-}
-
-/// Something that keeps pods.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Workload {
-    /// What kind.
-    pub kind: WorkloadKind,
-    /// Namespace and name.
-    pub key: ObjectKey,
-    /// How many pods it wants (for a Job: at a time).
-    pub replicas: u64,
-    /// What its pods look like.
-    pub shape: Arc<PodShape>,
-    /// After how long its pods end by themselves.
-    pub runs_for: Option<Duration>,
-}
+use crate::manifests::{Workload, WorkloadKind};
 
 /// All workloads of a cluster. Clones are handles to the same ones.
 #[derive(Clone)]
@@ -68,29 +32,6 @@ struct Pods {
     living: Vec<Arc<Pod>>,
     /// Ended well.
     succeeded: u64,
-}
-
-impl WorkloadKind {
-    /// The word in manifests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Deployment => "Deployment",
-            Self::ReplicaSet => "ReplicaSet",
-            Self::StatefulSet { .. } => "StatefulSet",
-            Self::Job { .. } => "Job",
-            Self::Pod => "Pod",
-        }
-    }
-
-    /// API version and kind of the object that owns the pods.
-    pub(super) fn pod_owner(self) -> Option<(&'static str, &'static str)> {
-        match self {
-            Self::Deployment | Self::ReplicaSet => Some(("apps/v1", "ReplicaSet")),
-            Self::StatefulSet { .. } => Some(("apps/v1", "StatefulSet")),
-            Self::Job { .. } => Some(("batch/v1", "Job")),
-            Self::Pod => None,
-        }
-    }
 }
 
 impl Workloads {

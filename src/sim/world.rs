@@ -11,7 +11,6 @@ use super::containers::Containers;
 use super::daemons::Daemons;
 use super::kubelet::{Kubelet, Pace};
 use super::ledger::Ledger;
-use super::manifest::{Invalid, Object};
 use super::scenario::{Act, End, Step};
 use super::scheduler::{Rhythm, Scheduler};
 use super::workload::Workloads;
@@ -19,6 +18,7 @@ use super::{Clock, Seed};
 use crate::clouds::simulated::{Conduct, Simulated};
 use crate::core::facts::InstanceType;
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PoolName};
+use crate::manifests::{Invalid, Object};
 
 /// How long nothing may happen before a world counts as settled: longer than joiner's slowest routine (consolidation waits 15 s before it acts).
 const QUIET: Duration = Duration::from_mins(1);
@@ -136,7 +136,7 @@ impl World {
     /// Puts an object.
     pub fn apply(&self, object: Object) {
         let mut store = self.cluster.store();
-        match object {
+        match object.kept() {
             Object::Pool(pool) => {
                 store.apply_pool(*pool);
             }
@@ -147,7 +147,8 @@ impl World {
             Object::Daemon(daemon) => store.apply_daemon(daemon),
             Object::Namespace(name, labels) => store.apply_namespace(&name, labels),
             Object::Budget(budget) => store.apply_budget(budget),
-            Object::Priority(..) | Object::Irrelevant(_) => {}
+            // Nodes come of machines here; a pod has become something that keeps it.
+            Object::Priority(..) | Object::Irrelevant(_) | Object::Node(_) | Object::Pod(..) => {}
             Object::Workload(workload) => {
                 // The workloads take the store themselves.
                 drop(store);

@@ -17,13 +17,14 @@ use crate::cluster::{ClaimPatch, ClaimStatusPatch, Cluster, NodePatch};
 use crate::core::facts::{Condition, DaemonSet, Effect, Status, Taint};
 use crate::core::ids::{NodeName, ObjectKey};
 use crate::core::labels;
+use crate::manifests::Object;
+use crate::manifests::{Workload, WorkloadKind};
 use crate::sim::cluster::Latency;
 use crate::sim::kubelet::{Pace, node_name};
+use crate::sim::props;
 use crate::sim::scenario::{Act, End, Scenario, Step, read_scenario};
 use crate::sim::scheduler::Rhythm;
 use crate::sim::seed::Seed;
-use crate::sim::workload::{Workload, WorkloadKind};
-use crate::sim::{Object, props};
 
 fn config(seed: u64, conduct: Conduct) -> WorldConfig {
     WorldConfig {

@@ -126,10 +126,11 @@ fn subscriber(
     sinks: Vec<Box<dyn Write + Send>>,
     now: Now,
 ) -> impl Subscriber + Send + Sync {
-    let (own, others) = match level {
-        Level::Debug => (LevelFilter::DEBUG, LevelFilter::INFO),
-        Level::Info => (LevelFilter::INFO, LevelFilter::INFO),
-        Level::Error => (LevelFilter::ERROR, LevelFilter::ERROR),
+    // The API client returns its failures, and whoever asked says them, once and in words: its own lines, one an attempt, are for debugging.
+    let (own, others, client) = match level {
+        Level::Debug => (LevelFilter::DEBUG, LevelFilter::INFO, LevelFilter::INFO),
+        Level::Info => (LevelFilter::INFO, LevelFilter::INFO, LevelFilter::OFF),
+        Level::Error => (LevelFilter::ERROR, LevelFilter::ERROR, LevelFilter::OFF),
     };
     let lines = Lines {
         format,
@@ -137,7 +138,7 @@ fn subscriber(
         now,
         out: Mutex::new(Out { sinks, sampler: Sampler { places: vec![(0, 0); SAMPLE_PLACES] } }),
     };
-    let filter = Targets::new().with_target("joiner", own).with_default(others);
+    let filter = Targets::new().with_target("joiner", own).with_target("kube_client", client).with_default(others);
     tracing_subscriber::registry().with(lines.with_filter(filter))
 }
 

@@ -60,6 +60,9 @@ impl std::fmt::Display for Status {
 fn callers_are_named_at_debug_only() {
     let lines = logged(Level::Debug, JSON, || tracing::debug!("here"));
     assert!(lines[0].contains(r#""caller":"telemetry/log_tests.rs:"#), "{}", lines[0]);
+    // Its failures come back as values, and are said by whoever asked.
+    assert_eq!(logged(Level::Info, JSON, || tracing::error!(target: "kube_client", "noise")), Vec::<String>::new());
+    assert_eq!(logged(Level::Debug, JSON, || tracing::error!(target: "kube_client", "noise")).len(), 1);
     assert_eq!(logged(Level::Debug, JSON, || tracing::debug!(target: "hyper", "noise")), Vec::<String>::new());
     assert_eq!(logged(Level::Error, JSON, || tracing::warn!("odd")), Vec::<String>::new());
 }

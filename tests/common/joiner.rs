@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::controlplane::eventually;
+use super::controlplane::{eventually, fail};
 
 /// How long joiner may take to come up or to go down.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -67,9 +67,63 @@ impl Joiner {
         lines.iter().filter(says).cloned().collect()
     }
 
+    /// What the page of actors says of one of them; nothing when there is no such actor (yet).
+    #[track_caller]
+    pub(crate) fn actor(&self, kind: &str, name: &str) -> Option<Value> {
+        let page = self.get(&format!("/actors.json?kind={kind}&name={name}"));
+        let page: Value = serde_json::from_str(&page).unwrap_or_else(|error| fail(&format!("{error}: {page}")));
+        let mut actors = page["actors"].as_array().into_iter().flatten();
+        actors.find(|actor| actor["kind"] == kind && actor["name"] == name).cloned()
+    }
+
+    /// Samples of a metric, by their labels as they are written.
+    #[track_caller]
+    pub(crate) fn metric(&self, metric: &str) -> BTreeMap<String, f64> {
+        let page = self.get("/metrics");
+        let samples = page.lines().filter_map(|line| line.strip_prefix(metric)?.rsplit_once(' '));
+        samples.filter_map(|(labels, value)| Some((labels.to_owned(), value.parse().ok()?))).collect()
+    }
+
+    /// The status code of a probe.
+    #[track_caller]
+    pub(crate) fn probe(&self, path: &str) -> u16 {
+        let head = self.ask("probes", path).0;
+        head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_else(|| fail(&format!("{path}: {head}")))
+    }
+
+    /// A page of its metrics port.
+    #[track_caller]
+    fn get(&self, path: &str) -> String {
+        let (head, body) = self.ask("metrics", path);
+        assert!(head.contains(" 200 "), "{path} of {}: {head}: {body}", self.name);
+        body
+    }
+
+    /// Head and body of what one of its ports answers.
+    #[track_caller]
+    fn ask(&self, port: &str, path: &str) -> (String, String) {
+        let serving = self.said("serving").pop().expect("it has started");
+        let port = serving[port].as_str().and_then(|address| address.rsplit(':').next()?.parse().ok());
+        let address = (Ipv4Addr::LOCALHOST, port.expect("an address ends with its port"));
+        let answer = TcpStream::connect(address).and_then(|mut stream| {
+            write!(stream, "GET {path} HTTP/1.0\r\nAccept: application/json\r\n\r\n")?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).map(|_| answer)
+        });
+        let answer = answer.unwrap_or_else(|error| fail(&format!("{path} of {}: {error}", self.name)));
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        (head.to_owned(), body.to_owned())
+    }
+
+    /// All lines that say that something is not as it should be, oldest first.
+    pub(crate) fn complaints(&self) -> Vec<Value> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().filter(|line| line["level"] == "ERROR" || line["level"] == "WARN").cloned().collect()
+    }
+
     /// Whether it said last that it holds the lease.
     pub(crate) fn is_leader(&self) -> bool {
-        self.said("lease").last().is_some_and(|line| line["ours"] == true)
+        self.said("lease").iter().rfind(|line| line["holder"].is_string()).is_some_and(|line| line["ours"] == true)
     }
 
     /// Its process.
@@ -110,7 +164,24 @@ impl Joiner {
     /// Sends SIGTERM and waits for nothing.
     #[track_caller]
     pub(crate) fn terminate(&self) {
-        let sent = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", self.child.id())).status();
+        self.signal("TERM");
+    }
+
+    /// Lets it hang: it keeps its connections and does nothing (SIGSTOP), until [`Self::thaw`].
+    #[track_caller]
+    pub(crate) fn freeze(&self) {
+        self.signal("STOP");
+    }
+
+    /// Lets it go on (SIGCONT).
+    #[track_caller]
+    pub(crate) fn thaw(&self) {
+        self.signal("CONT");
+    }
+
+    #[track_caller]
+    fn signal(&self, name: &str) {
+        let sent = Command::new("sh").arg("-c").arg(format!("kill -{name} {}", self.child.id())).status();
         assert!(sent.expect("there is a shell").success(), "{} could not be signalled", self.name);
     }
 

@@ -2,10 +2,15 @@
 #![allow(dead_code, reason = "each test uses the part it needs")]
 
 use std::path::Path;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::TryStreamExt;
 use kube::Client;
+use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
 
 use super::controlplane::{ControlPlane, fail};
 
@@ -15,6 +20,35 @@ pub(crate) const CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
 pub(crate) const POOLS: &str = "/apis/karpenter.sh/v1/nodepools";
 /// Nodes.
 pub(crate) const NODES: &str = "/api/v1/nodes";
+
+/// What happened to an object, in the order in which the API server wrote it: its revision counts for all kinds together.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    /// Revision of the whole store.
+    pub(crate) revision: u64,
+    /// Whether the object went.
+    pub(crate) gone: bool,
+    /// The object after the change, or as it was last.
+    pub(crate) object: Value,
+}
+
+/// Notes everything that happens in some collections until it is dropped.
+pub(crate) struct History {
+    changes: Arc<Mutex<Vec<Change>>>,
+    watches: JoinSet<()>,
+}
+
+impl History {
+    /// What has happened to an object so far, oldest first.
+    pub(crate) fn of(&self, kind: &str, name: &str) -> Vec<Change> {
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it =
+            |change: &&Change| text(&change.object, "/kind") == kind && text(&change.object, "/metadata/name") == name;
+        let mut of: Vec<Change> = changes.iter().filter(is_it).cloned().collect();
+        of.sort_by_key(|change| change.revision);
+        of
+    }
+}
 
 /// A client whose requests block.
 pub(crate) struct KubeApi {
@@ -36,6 +70,42 @@ impl KubeApi {
         let request = http::Request::builder().method(method).uri(path);
         let request = request.header(http::header::CONTENT_TYPE, "application/merge-patch+json").body(body);
         self.runtime.block_on(self.client.request(request.map_err(kube::Error::HttpError)?))
+    }
+
+    /// Begins to note what happens in some collections.
+    pub(crate) fn record(&self, collections: &[&str]) -> History {
+        let mut history = History { changes: Arc::default(), watches: JoinSet::new() };
+        for path in collections {
+            let (client, changes) = (self.client.clone(), Arc::clone(&history.changes));
+            let request = http::Request::builder().uri(format!("{path}?watch=true")).body(Vec::new());
+            let request = request.expect("a path makes a request");
+            let note = async move {
+                let events = client.request_events::<Value>(request).await.expect("what is listed can be watched");
+                let mut events = pin!(events);
+                while let Ok(Some(event)) = events.try_next().await {
+                    let (gone, object) = match event {
+                        WatchEvent::Added(object) | WatchEvent::Modified(object) => (false, object),
+                        WatchEvent::Deleted(object) => (true, object),
+                        WatchEvent::Bookmark(_) | WatchEvent::Error(_) => continue,
+                    };
+                    let revision = text(&object, "/metadata/resourceVersion").parse().unwrap_or(0);
+                    let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
+                    changes.push(Change { revision, gone, object });
+                }
+            };
+            history.watches.spawn_on(note, self.runtime.handle());
+        }
+        history
+    }
+
+    /// The status code of an answer that is no object of interest: 200 when there is nothing to complain about.
+    #[track_caller]
+    pub(crate) fn status_of(&self, path: &str) -> u16 {
+        match self.send("GET", path, None) {
+            Ok(_) => 200,
+            Err(kube::Error::Api(status)) => status.code,
+            Err(error) => fail(&format!("GET {path}: {error}")),
+        }
     }
 
     /// One object; nothing when it is not there.

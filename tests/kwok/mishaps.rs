@@ -8,15 +8,7 @@ use serde_json::{Value, json};
 use crate::common::controlplane::{ControlPlane, eventually};
 use crate::common::joiner::{Joiner, Variables, give_up};
 use crate::common::kube_api::{CLAIMS, NODES, condition, name, text};
-use crate::stage::{LIMIT, Stage, deployment, pool};
-
-/// A NodePool of small machines, so that a burst needs many.
-fn small_machines() -> Value {
-    json!({ "template": { "spec": { "requirements": [
-        { "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] },
-        { "key": "karpenter.kwok.sh/instance-cpu", "operator": "In", "values": ["4"] },
-    ] } } })
-}
+use crate::stage::{LIMIT, Stage, deployment, pool, small_machines};
 
 fn uids(pods: &[Value]) -> BTreeSet<String> {
     pods.iter().map(|pod| text(pod, "/metadata/uid")).collect()

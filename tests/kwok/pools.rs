@@ -1,10 +1,12 @@
-//! NodePools that cannot be used: each says why, and so do the pods that wanted it, while the others go on.
+//! NodePools: which of several is taken, and what becomes of those that cannot be used or are changed under their nodes.
 
 use serde_json::{Value, json};
 
 use crate::common::controlplane::eventually;
-use crate::common::kube_api::{CLAIMS, POOLS, condition, condition_message};
+use crate::common::kube_api::{CLAIMS, POOLS, condition, condition_message, name, text};
 use crate::stage::{LIMIT, Stage, deployment, pool};
+
+const CLASSES: &str = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses";
 
 /// Pods that insist on a NodePool.
 fn only(pool: &str) -> Value {
@@ -84,7 +86,131 @@ fn nodepools_that_cannot_be_used_say_why_and_the_others_go_on() {
     api.patch(&format!("{POOLS}/invalid"), &mended);
     api.patch(&format!("{POOLS}/limited"), &json!({ "spec": { "limits": { "nodes": 2 } } }));
     stage.all_run("pools", 7);
-    assert_eq!(stage.settled().len(), 5);
-    api.delete("/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses/missing");
-    assert!(joiner.stop().success());
+    assert_eq!(stage.ends_well(joiner).len(), 5);
+    api.delete(&format!("{CLASSES}/missing"));
+}
+
+/// How many NodeClaims of a NodePool there are.
+fn bought(stage: &Stage, pool: &str) -> usize {
+    stage.api().list(&format!("{CLAIMS}?labelSelector=karpenter.sh/nodepool={pool}")).len()
+}
+
+#[test]
+fn the_heavier_nodepool_is_taken_first_and_the_lighter_one_when_its_limit_is_reached() {
+    let stage = Stage::set("weights");
+    let joiner = stage.joiner("joiner-a");
+    // The heavier one is the dearer one: its machines are twice as large as its pods need.
+    let heavy = json!({
+        "weight": 50,
+        "limits": { "nodes": 2 },
+        "template": { "spec": { "requirements": [
+            { "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] },
+            { "key": "karpenter.kwok.sh/instance-cpu", "operator": "In", "values": ["4"] },
+            { "key": "karpenter.kwok.sh/instance-family", "operator": "In", "values": ["m"] },
+        ] } },
+    });
+    let light = json!({ "weight": 1 });
+    // The lighter one comes first in the alphabet.
+    stage.plane().apply(&[pool("rich", &heavy), pool("cheap", &light)].join("\n---\n"));
+    stage.plane().apply(&deployment("weights", "web", 2, ["3", "1Gi"], &json!({})));
+    stage.all_run("weights", 2);
+    assert_eq!((bought(&stage, "rich"), bought(&stage, "cheap")), (2, 0), "weight comes before price");
+
+    stage.plane().apply(&deployment("weights", "web", 4, ["3", "1Gi"], &json!({})));
+    stage.all_run("weights", 4);
+    assert_eq!(bought(&stage, "rich"), 2, "its limit holds");
+    assert!(bought(&stage, "cheap") >= 1, "the other one is taken instead");
+    let cheap = bought(&stage, "cheap");
+
+    stage.api().patch(&format!("{POOLS}/rich"), &json!({ "spec": { "limits": { "nodes": 3 } } }));
+    stage.plane().apply(&deployment("weights", "more", 1, ["3", "1Gi"], &json!({})));
+    stage.all_run("weights", 5);
+    assert_eq!((bought(&stage, "rich"), bought(&stage, "cheap")), (3, cheap), "with a higher limit it is first again");
+    stage.ends_well(joiner);
+}
+
+#[test]
+fn what_is_edited_or_taken_away_under_nodes_leaves_them_alone_and_says_what_is_wrong() {
+    let stage = Stage::set("edited");
+    let api = stage.api();
+    let joiner = stage.joiner("joiner-a");
+    let class = |name: &str| json!({ "apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": { "name": name } });
+    stage.plane().apply(&class("own").to_string());
+    // A budget of none: that nodes have drifted from their NodePool is no reason to replace them here.
+    let own = json!({
+        "disruption": { "budgets": [{ "nodes": "0" }] },
+        "template": {
+            "metadata": { "labels": { "example.com/edition": "first" } },
+            "spec": { "nodeClassRef": { "name": "own" } },
+        },
+    });
+    stage.plane().apply(&pool("edited", &own));
+    let of = |edition: &str| json!({ "nodeSelector": { "example.com/edition": edition } });
+    stage.plane().apply(&deployment("edited", "first", 2, ["500m", "512Mi"], &of("first")));
+    let pods = stage.all_run("edited", 2);
+    let (claim, node) = stage.settled().pop().expect("there is a node");
+    let hash = |object: &Value| text(object, "/metadata/annotations/karpenter.sh~1nodepool-hash");
+    let path = format!("{POOLS}/edited");
+    let says = |wanted: &str| {
+        eventually(&format!("the NodePool's NodeClassReady is {wanted}"), LIMIT, || {
+            let pool = api.get(&path).expect("nobody deletes it");
+            (condition(&pool, "NodeClassReady") == wanted).then(|| condition_message(&pool, "NodeClassReady"))
+        })
+    };
+    let unharmed = || {
+        let (claims, now) = (stage.settled(), stage.all_run("edited", 2));
+        assert!(claims.iter().any(|(other, _)| other["metadata"]["uid"] == claim["metadata"]["uid"]), "{claims:?}");
+        let of = |pods: &[Value]| pods.iter().map(|pod| text(pod, "/metadata/uid")).collect::<Vec<_>>();
+        assert_eq!(of(&now), of(&pods), "the pods stay where they are");
+    };
+
+    // Another template: it is for new nodes.
+    let requirements = json!([
+        { "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] },
+        { "key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"] },
+    ]);
+    let template = json!({ "metadata": { "labels": { "example.com/edition": "second" } }, "spec": { "requirements": requirements } });
+    let edited = api.patch(&path, &json!({ "spec": { "template": template } }));
+    assert_eq!(hash(&edited), hash(&claim), "the hash is joiner's to write");
+    eventually("the NodePool has another hash", LIMIT, || {
+        (hash(&api.get(&path).expect("nobody deletes it")) != hash(&claim)).then_some(())
+    });
+    unharmed();
+    assert_eq!(hash(&stage.settled()[0].0), hash(&claim), "a NodeClaim keeps the hash it was made with");
+    assert_eq!(text(&node, "/metadata/labels/example.com~1edition"), "first");
+
+    // A NodeClass that is not ready, and then one that is gone: nothing new, nothing lost, and the pods that wait are told.
+    let not_ready = json!({ "status": { "conditions": [{
+        "type": "Ready", "status": "False", "reason": "ImageGone", "message": "there is no such image",
+        "lastTransitionTime": "2026-11-21T12:00:00Z",
+    }] } });
+    api.patch(&format!("{CLASSES}/own/status"), &not_ready);
+    assert!(says("False/ImageGone").contains("there is no such image"));
+    stage.plane().apply(&deployment("edited", "second", 1, ["500m", "512Mi"], &of("second")));
+    let waits = |why: &str| {
+        eventually(&format!("the pod is told that it waits for {why}"), LIMIT, || {
+            let told = api.events("edited", "FailedScheduling");
+            told.into_iter().find(|(pod, message)| pod.starts_with("second") && message.contains(why))
+        });
+    };
+    waits("there is no such image");
+    api.delete(&format!("{CLASSES}/own"));
+    assert!(says("False/NodeClassNotFound").contains("own"));
+    let first = |pod: &&Value| text(pod, "/metadata/labels/app") == "first";
+    let still: Vec<Value> = api.pods("edited").iter().filter(first).cloned().collect();
+    assert_eq!(still.iter().map(name).collect::<Vec<_>>(), pods.iter().map(name).collect::<Vec<_>>());
+    assert!(still.iter().all(|pod| pod["status"]["phase"] == "Running"));
+    assert_eq!(stage.settled().len(), 1, "the node stays, and none is added");
+
+    // It is back: the pod that waited gets a node of the second edition.
+    stage.plane().apply(&class("own").to_string());
+    says("True/NodeClassReady");
+    stage.all_run("edited", 3);
+    let nodes = stage.ends_well(joiner);
+    let new = nodes.iter().find(|(other, _)| name(other) != name(&claim)).expect("there is a second node");
+    assert_eq!(text(&new.1, "/metadata/labels/example.com~1edition"), "second");
+    assert_eq!(text(&new.1, "/metadata/labels/karpenter.sh~1capacity-type"), "spot");
+    assert_eq!(hash(&new.0), hash(&api.get(&path).expect("nobody deletes it")));
+    assert_eq!(nodes.len(), 2);
+    api.delete(&format!("{CLASSES}/own"));
 }

@@ -1,6 +1,6 @@
 //! What every scenario stands on: the control plane with the chart installed, an empty cluster, NodePools and Deployments to try.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -46,16 +46,27 @@ impl Stage {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let stage = Self { ground: GROUND.get_or_init(prepare), _turn: turn };
         stage.clear();
-        stage.plane().namespace(namespace);
-        stage.api().patch(
-            &format!("/api/v1/namespaces/{namespace}"),
-            &json!({ "metadata": { "labels": { "scenario": "" } } }),
-        );
+        stage.namespace(namespace);
         stage
+    }
+
+    /// One more namespace; the next scenario empties it.
+    pub(crate) fn namespace(&self, name: &str) {
+        self.plane().namespace(name);
+        let mark = json!({ "metadata": { "labels": { "scenario": "" } } });
+        self.api().patch(&format!("/api/v1/namespaces/{name}"), &mark);
     }
 
     pub(crate) fn plane(&self) -> &ControlPlane {
         &self.ground.plane
+    }
+
+    /// Starts the API server again, and the kubelets' stand-in: kwok may never look at pods of a Node that it heard of while its watches
+    /// were broken, where a kubelet would ask for its own.
+    pub(crate) fn apiserver_is_back(&self) {
+        self.plane().start_apiserver();
+        self.plane().tell("stop kwok");
+        self.plane().tell("start kwok");
     }
 
     pub(crate) fn api(&self) -> &KubeApi {
@@ -97,7 +108,9 @@ impl Stage {
         }
         for namespace in api.list("/api/v1/namespaces?labelSelector=scenario") {
             let namespace = name(&namespace);
-            api.delete(&format!("/apis/apps/v1/namespaces/{namespace}/deployments"));
+            for kind in ["deployments", "daemonsets"] {
+                api.delete(&format!("/apis/apps/v1/namespaces/{namespace}/{kind}"));
+            }
             api.delete(&format!("/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"));
             eventually("the pods of earlier scenarios are gone", LIMIT, || {
                 api.delete(&format!("/api/v1/namespaces/{namespace}/pods?gracePeriodSeconds=0"));
@@ -126,7 +139,13 @@ impl Stage {
     /// All pods of a namespace run, and there are so many of them.
     #[track_caller]
     pub(crate) fn all_run(&self, namespace: &str, pods: usize) -> Vec<Value> {
-        eventually(&format!("{pods} pods of {namespace} run"), LIMIT, || {
+        self.all_run_within(namespace, pods, LIMIT)
+    }
+
+    /// The same, for a crowd that takes its time.
+    #[track_caller]
+    pub(crate) fn all_run_within(&self, namespace: &str, pods: usize, limit: Duration) -> Vec<Value> {
+        eventually(&format!("{pods} pods of {namespace} run"), limit, || {
             let all = self.api().pods(namespace);
             let all: Vec<Value> =
                 all.into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect();
@@ -149,10 +168,41 @@ impl Stage {
             claims.into_iter().map(with_node).collect()
         })
     }
+
+    /// What must hold at the end of a scenario: NodeClaims and Nodes match one to one, none is there for nothing, and joiner goes in
+    /// peace, without an error that the scenario did not expect. Returns the NodeClaims with their Nodes.
+    #[track_caller]
+    pub(crate) fn ends_well(&self, joiner: Joiner) -> Vec<(Value, Value)> {
+        let nodes = self.settled();
+        let is_daemon = |pod: &Value| text(pod, "/metadata/ownerReferences/0/kind") == "DaemonSet";
+        let pods = self.api().list("/api/v1/pods");
+        let used: BTreeSet<String> =
+            pods.iter().filter(|pod| !is_daemon(pod)).map(|pod| text(pod, "/spec/nodeName")).collect();
+        for (claim, node) in &nodes {
+            // Who makes a NodeClaim by hand wants it.
+            let by_hand = text(claim, "/metadata/ownerReferences/0/kind") != "NodePool";
+            assert!(by_hand || used.contains(&name(node)), "{} is there for nothing: {claim}", name(node));
+        }
+        assert!(joiner.stop().success());
+        nodes
+    }
+}
+
+impl Drop for Stage {
+    #[expect(clippy::print_stderr, reason = "what the cluster looked like when a scenario failed")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for line in ["nodes,nodeclaims,nodepools,pods -A -o wide", "events -A --field-selector type=Warning"] {
+                let args: Vec<&str> = ["get"].into_iter().chain(line.split(' ')).collect();
+                eprintln!("{}", self.plane().try_kubectl(&args, None).unwrap_or_else(|error| error));
+            }
+        }
+    }
 }
 
 fn prepare() -> Ground {
-    let plane = ControlPlane::start();
+    // etcd forgets what is older than a few seconds, as it does in the field after five minutes: whoever was away is told 410.
+    let plane = ControlPlane::start_with(&["--arg=kube-apiserver=--etcd-compaction-interval=5s"]);
     let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/joiner");
     let chart = chart.to_str().expect("the repository has a plain name");
     // The chart as it is, but for its pods: nothing here can run an image. joiner is started by the scenarios.
@@ -176,6 +226,14 @@ fn prepare() -> Ground {
     let program = plane.dir().join("joiner");
     fs::copy(env!("CARGO_BIN_EXE_joiner"), &program).expect("the binary under test can be copied");
     Ground { plane, api, kubeconfig, program, variables }
+}
+
+/// A NodePool's spec of small machines (four processors, of which 3.9 can be used), so that a burst needs many.
+pub(crate) fn small_machines() -> Value {
+    json!({ "template": { "spec": { "requirements": [
+        { "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] },
+        { "key": "karpenter.kwok.sh/instance-cpu", "operator": "In", "values": ["4"] },
+    ] } } })
 }
 
 /// A NodePool; `changes` are merged into its spec.

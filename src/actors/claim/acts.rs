@@ -9,10 +9,11 @@ use crate::clouds::LaunchSpec;
 use crate::cluster::Cluster;
 use crate::core::facts::{self, Pod, Snapshot, Status, find_condition};
 use crate::core::ids::NodeName;
-use crate::core::lifecycle::{Act, Candidates, DeleteReason, LaunchFailure, candidates, unnominated};
+use crate::core::lifecycle::{Act, Candidates, DeleteReason, LaunchFailure, candidates, lost_nominations, unnominated};
 use crate::core::resources::Resources;
 
 use super::Claim;
+use super::life::wait_until;
 use super::tell::tell_of_node;
 
 impl Claim {
@@ -124,12 +125,18 @@ impl Claim {
         cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Launched(op, outcome));
     }
 
-    /// The launch did not work, and is tried again after a while that grows with every failure.
+    /// The launch did not work, and is tried again after a while that grows with every failure. It is kept apart from other failures: it
+    /// shows in a condition, whose writing is no success of the launch, and holds up nothing but the next launch.
     pub(super) fn postpone(&mut self, message: String, cx: &Cx<ClaimMsg>) {
-        self.failed("launch", &message, cx);
-        // The failure of a launch is kept apart: it shows in a condition, and holds up nothing but the next launch.
-        let retry_at = self.memory.hold_until.take().unwrap_or_else(|| cx.now());
-        self.memory.launch_failure = Some(LaunchFailure { message, retry_at });
+        let trouble = format!("launch: {message}");
+        cx.slot().meter().failed(cx.now(), &trouble);
+        let before = self.memory.launch_failure.take();
+        if before.as_ref().is_none_or(|before| before.message != message) {
+            self.warn(&trouble);
+        }
+        let attempts = before.map_or(0, |before| before.attempts) + 1;
+        let retry_at = wait_until(cx.now(), attempts);
+        self.memory.launch_failure = Some(LaunchFailure { message, attempts, retry_at });
         cx.cast(ClaimMsg::Look);
     }
 
@@ -139,8 +146,8 @@ impl Claim {
         let room = snapshot.nodes.get(&node).map(|node| node.allocatable.clone()).unwrap_or_default();
         let mut pods: Vec<Arc<Pod>> = unnominated(snapshot, claim, &node, &self.memory).cloned().collect();
         let planned = snapshot.planned_for.get(&claim.name);
-        self.memory.nominated.retain(|uid| planned.is_some_and(|planned| planned.contains(uid)));
-        self.memory.nominated.extend(pods.iter().map(|pod| pod.uid.clone()));
+        self.memory.nominated.retain(|uid, _| planned.is_some_and(|planned| planned.contains(uid)));
+        self.memory.nominated.extend(pods.iter().map(|pod| (pod.uid.clone(), lost_nominations(snapshot, pod))));
         pods.retain(|pod| match policy {
             Nominate::All => true,
             Nominate::Contested => is_contested(pod, &room),

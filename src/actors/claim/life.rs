@@ -124,14 +124,17 @@ impl Claim {
     pub(super) fn failed(&mut self, what: &str, why: &str, cx: &Cx<ClaimMsg>) {
         let trouble = format!("{what}: {why}");
         self.memory.failures += 1;
-        let backoff = backoff(FIRST_BACKOFF, LONGEST_BACKOFF, self.memory.failures);
-        let backoff = SignedDuration::try_from(backoff).unwrap_or(SignedDuration::MAX);
-        self.memory.hold_until = Some(cx.now().saturating_add(backoff).unwrap_or(Timestamp::MAX));
+        self.memory.hold_until = Some(wait_until(cx.now(), self.memory.failures));
         cx.slot().meter().failed(cx.now(), &trouble);
         if self.memory.trouble.as_ref() != Some(&trouble) {
-            tracing::warn!(nodeclaim = %self.args.name, error = %trouble, "act failed, trying again later");
+            self.warn(&trouble);
         }
         self.memory.trouble = Some(trouble);
+    }
+
+    /// Says that an act failed; for each trouble once.
+    pub(super) fn warn(&self, trouble: &str) {
+        tracing::warn!(nodeclaim = %self.args.name, error = trouble, "act failed, trying again later");
     }
 
     /// Somebody else changed or removed what the last act was about. That is no failure: the next look sees what they did.
@@ -145,6 +148,12 @@ impl Claim {
         }
         self.timeline.push((at, what.to_owned()));
     }
+}
+
+/// When an act may be tried again that has failed so often in a row.
+pub(super) fn wait_until(now: Timestamp, failures: u32) -> Timestamp {
+    let backoff = backoff(FIRST_BACKOFF, LONGEST_BACKOFF, failures);
+    now.saturating_add(SignedDuration::try_from(backoff).unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
 }
 
 impl Behaviour for Claim {

@@ -19,13 +19,18 @@ impl Claim {
             ClaimMsg::Look => {}
             ClaimMsg::Opening => self.memory.may_open = true,
             ClaimMsg::Written(op, outcome) if self.ends(op) => {
-                if let Some(Some(claim)) = self.written("the NodeClaim", outcome, cx) {
-                    // Nobody launches before the finalizer is there: whoever put it there knows that nobody has.
-                    if claim.has_finalizer() && self.known.as_ref().is_some_and(|known| !known.has_finalizer()) {
-                        self.memory.doubt_until = None;
+                match self.written("the NodeClaim", outcome, cx) {
+                    Some(Some(claim)) => {
+                        // Nobody launches before the finalizer is there: whoever put it there knows that nobody has.
+                        if claim.has_finalizer() && self.known.as_ref().is_some_and(|known| !known.has_finalizer()) {
+                            self.memory.doubt_until = None;
+                        }
+                        self.tell_of_change(&claim, cx);
+                        self.written = Some(claim);
                     }
-                    self.tell_of_change(&claim, cx);
-                    self.written = Some(claim);
+                    // Only a deletion returns no object.
+                    Some(None) => self.memory.deleted = true,
+                    None => {}
                 }
             }
             ClaimMsg::NodeWritten(op, outcome) if self.ends(op) => {

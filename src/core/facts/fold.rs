@@ -184,7 +184,8 @@ impl Fold {
                 self.unbind(&node, &pod.uid);
             }
             if let Some(node) = &now {
-                self.land(pod, node);
+                // As it was: with the binding the API server writes the node's zone and region into the pod's labels.
+                self.land(old.as_deref().unwrap_or(pod), node);
                 self.snapshot.bound.entry(node.clone()).or_default().insert(pod.uid.clone());
             }
         }
@@ -192,11 +193,16 @@ impl Fold {
             self.pods_of_node_changed(&node);
         }
         if pod.is_provisionable() {
+            if old.as_ref().is_some_and(|old| old.nominated.is_some()) && pod.nominated.is_none() {
+                *self.snapshot.denominated.entry(pod.uid.clone()).or_insert(0) += 1;
+                self.news.claims.extend(self.snapshot.planned.get(&pod.uid).cloned());
+            }
             let epoch = self.snapshot.epoch;
             self.snapshot.pending.entry(pod.uid.clone()).or_insert(epoch);
             self.news.pending |= !self.snapshot.planned.contains_key(&pod.uid);
         } else {
             self.snapshot.pending.remove(&pod.uid);
+            self.snapshot.denominated.remove(&pod.uid);
             self.unplan(&pod.uid);
         }
         if pod.is_undecided() {
@@ -274,6 +280,7 @@ impl Fold {
                 }
                 self.snapshot.pending.remove(uid);
                 self.snapshot.undecided.remove(uid);
+                self.snapshot.denominated.remove(uid);
                 self.unplan(uid);
             }
             Key::Node(name) => {

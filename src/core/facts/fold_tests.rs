@@ -26,7 +26,13 @@ fn plan(pods: &[(&str, &str)]) -> Fold {
 }
 
 fn see(fold: &mut Fold, name: &str, node: Option<&str>) {
-    fold.fold(Fact::PodSeen(Arc::new(pod(name, node))));
+    let mut seen = pod(name, node);
+    if node.is_some() {
+        let mut shape = (*seen.shape).clone();
+        shape.labels.insert("topology.kubernetes.io/zone".into(), "zone-a".into());
+        seen.shape = Arc::new(shape);
+    }
+    fold.fold(Fact::PodSeen(Arc::new(seen)));
 }
 
 /// What is planned, as `pod>claim`.
@@ -49,7 +55,21 @@ fn equal_pods_change_places() {
     assert_eq!(planned(&fold), ["y>a"], "y gets the place that x has left");
     let news = fold.take_news();
     assert_eq!(news.landed, Landed { planned: 1, elsewhere: 0 });
-    assert!(news.claims.contains(&"a".into()), "a has somebody to nominate");
+    assert!(news.claims.contains(&ClaimName::from("a")), "a has somebody to nominate");
+}
+
+#[test]
+fn a_pod_that_lost_its_nomination_is_said_so_until_it_is_bound() {
+    let mut fold = plan(&[("x", "a")]);
+    for nominated in [Some("node-a"), None, Some("node-a"), None] {
+        let mut seen = pod("x", None);
+        seen.nominated = nominated.map(Into::into);
+        fold.fold(Fact::PodSeen(Arc::new(seen)));
+    }
+    assert_eq!(fold.snapshot().denominated.get(&PodUid::from("x")), Some(&2));
+    assert!(fold.take_news().claims.contains(&ClaimName::from("a")), "a may nominate it again");
+    see(&mut fold, "x", Some("node-a"));
+    assert_eq!(fold.snapshot().denominated.len(), 0);
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub struct Snapshot {
     /// UIDs of the pods that a new node could help, and the epoch in which each was first seen so: kube-scheduler takes pods in the order in which
     /// it refused them last, and creation times know whole seconds only.
     pub pending: OrdMap<PodUid, u64>,
+    /// How often the nomination of a pending pod was taken away: kube-scheduler does so when it tries a pod before its turn.
+    pub denominated: OrdMap<PodUid, u32>,
     /// UIDs of the pods that kube-scheduler has not looked at: any moment they may need a node too.
     pub undecided: OrdSet<PodUid>,
     /// Nodes by name.

@@ -21,6 +21,8 @@ pub(super) struct Drain {
     pub force: Vec<(PodRef, i64)>,
     /// Pods that may not be evicted (do-not-disrupt), by name.
     pub protected: Vec<String>,
+    /// When the next pod must be deleted without asking.
+    pub force_at: Option<Timestamp>,
 }
 
 /// Looks at the pods of a node that is to be emptied by `deadline`, if there is one.
@@ -32,6 +34,9 @@ pub(super) fn drain(pods: &[&std::sync::Arc<Pod>], deadline: Option<Timestamp>, 
         if let Some(grace) = overdue(pod, deadline, now) {
             drain.force.push((PodRef::of(pod), grace));
         } else {
+            if pod.deleting.is_none() {
+                drain.force_at = earliest(drain.force_at, deadline.map(|deadline| last_moment(pod, deadline)));
+            }
             tiers[tier(pod)].push(pod);
         }
     }
@@ -81,10 +86,18 @@ fn overdue(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> Option<i64
     let deadline = deadline?;
     let late = match pod.deleting {
         Some(end) => end > deadline,
-        None => {
-            now >= deadline.saturating_sub(SignedDuration::from_secs(pod.shape.grace_seconds)).unwrap_or(Timestamp::MIN)
-        }
+        None => now >= last_moment(pod, deadline),
     };
     // Never 0: the kubelet must confirm that the containers have stopped.
     late.then(|| deadline.duration_since(now).as_secs().max(1))
+}
+
+/// When a pod must be deleted at the latest to have its grace period and be gone by the deadline.
+fn last_moment(pod: &Pod, deadline: Timestamp) -> Timestamp {
+    deadline.saturating_sub(SignedDuration::from_secs(pod.shape.grace_seconds)).unwrap_or(Timestamp::MIN)
+}
+
+/// The earlier of two moments, as far as there are any.
+fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
 }

@@ -23,7 +23,7 @@ mod termination;
 pub use act::{Act, DeleteReason, PodRef};
 pub use launch::{Candidates, candidates};
 pub use opening::Opening;
-pub use situation::{LaunchFailure, Memory, Sight, Situation, unnominated};
+pub use situation::{LaunchFailure, Memory, Sight, Situation, lost_nominations, unnominated};
 pub use step::{Phase, Step, step};
 
 #[cfg(test)]

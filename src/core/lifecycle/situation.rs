@@ -1,6 +1,6 @@
 //! What a step may look at: the observed objects, and the little that an actor remembers between looks.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,6 +9,9 @@ use crate::core::facts::{Claim, Machine, Node, Pod, Snapshot, Status, find_condi
 use crate::core::ids::{NodeName, NodeUid, PodUid, ProviderId};
 
 use super::opening::depends_on_others;
+
+/// A pod that has lost more nominations than this gets no further one: kube-scheduler has another opinion, and each costs a request.
+const RENOMINATIONS: u32 = 1;
 
 /// Everything about one NodeClaim at one moment.
 #[derive(Clone, Debug)]
@@ -85,9 +88,11 @@ pub struct Memory {
     pub launch_failure: Option<LaunchFailure>,
     /// A launch was refused for good: the NodeClaim is to go.
     pub refused: Option<super::DeleteReason>,
-    /// Pods that have been nominated to the node, or were tried to be. One attempt each: a node that stays closed hurts more than a pod that
-    /// goes elsewhere.
-    pub nominated: BTreeSet<PodUid>,
+    /// The API server has accepted the NodeClaim's deletion: the next look may not show it yet.
+    pub deleted: bool,
+    /// Pods that have been nominated to the node, or were tried to be, and how often each had lost a nomination by then. One attempt each, until
+    /// kube-scheduler takes it away: a node that stays closed hurts more than a pod that goes elsewhere.
+    pub nominated: BTreeMap<PodUid, u32>,
     /// Since when the node waits for the others of its plan to open with it.
     pub assembled: Option<Timestamp>,
     /// The node may open.
@@ -118,8 +123,15 @@ pub fn unnominated<'a>(
     let planned = snapshot.planned_for.get(&claim.name).into_iter().flatten();
     let pods = planned.filter_map(|uid| snapshot.pods.get(uid));
     pods.filter(move |pod| {
-        pod.node.is_none() && pod.nominated.as_ref() != Some(node) && !memory.nominated.contains(&pod.uid)
+        let lost = lost_nominations(snapshot, pod);
+        let tried = memory.nominated.get(&pod.uid).is_some_and(|then| *then >= lost);
+        pod.node.is_none() && pod.nominated.as_ref() != Some(node) && !tried && lost <= RENOMINATIONS
     })
+}
+
+/// How often a pod's nomination was taken away.
+pub fn lost_nominations(snapshot: &Snapshot, pod: &Pod) -> u32 {
+    snapshot.denominated.get(&pod.uid).copied().unwrap_or_default()
 }
 
 impl Memory {
@@ -153,6 +165,8 @@ pub enum Sight {
 pub struct LaunchFailure {
     /// What the cloud said.
     pub message: String,
+    /// Failures in a row.
+    pub attempts: u32,
     /// When to try again.
     pub retry_at: Timestamp,
 }

@@ -93,6 +93,9 @@ impl Step {
 /// Looks at a NodeClaim once.
 pub fn step(situation: &Situation<'_>) -> Step {
     let mut step = next(situation);
+    if situation.memory.deleted && matches!(step.act, Some(Act::DeleteClaim(_))) {
+        step = Step::wait(step.phase, "the NodeClaim to show its deletion");
+    }
     step.deadlines = liveness::deadlines(situation);
     let earliest = step.deadlines.iter().map(|(_, at)| *at).filter(|at| *at > situation.now).min();
     if let Some(earliest) = earliest {

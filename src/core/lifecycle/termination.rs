@@ -114,6 +114,7 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
         return step::write_status(situation, Phase::Draining);
     }
     let look = step::after(situation.now, LOOK_AGAIN);
+    let look = drain.force_at.map_or(look, |force_at| look.min(force_at));
     if !drain.evict.is_empty() || !drain.force.is_empty() {
         let wait = format!("{} pods to leave", drain.waiting);
         let mut step = Step::act(Phase::Draining, Act::Drain { evict: drain.evict, force: drain.force });

@@ -95,7 +95,7 @@ impl Toy {
             }
             Act::Nominate(node) => {
                 self.say(format!("nominate to {node}"));
-                self.memory.nominated.extend(self.planned.iter().map(|name| (*name).into()));
+                self.memory.nominated.extend(self.planned.iter().map(|name| ((*name).into(), 0)));
             }
             Act::Assemble => {
                 self.say("ready to open");
@@ -379,7 +379,11 @@ fn a_deadline_is_written_once_and_then_enforced() {
     let waiting = toy.run();
     assert!(waiting.contains("default/guarded must not be disrupted"), "{waiting}");
     assert!(toy.trace().contains("annotation karpenter.sh/nodeclaim-termination-timestamp=2027-01-15T08:01:00Z"));
-    toy.pass(31);
+    toy.pass(21);
+    toy.run();
+    // Drains are looked at every 10 s, but the moment when the pod has to go is not missed.
+    assert_eq!(toy.look().look_at, Some(start() + SignedDuration::from_secs(30)));
+    toy.pass(10);
     toy.run();
     // It has a grace period of 30 s, and 29 are left: it is deleted early enough to use them.
     assert!(toy.trace().contains("delete guarded with 29 s"));
@@ -407,10 +411,23 @@ fn workloads_leave_before_their_daemons_and_critical_pods_last() {
 }
 
 #[test]
+fn a_nodeclaim_is_deleted_once_though_the_watch_is_late() {
+    let mut toy = Toy::new(claim());
+    toy.run();
+    toy.memory.refused = Some(DeleteReason::ClassNotReady("no such NodeClass".into()));
+    assert!(matches!(toy.look().act, Some(Act::DeleteClaim(DeleteReason::ClassNotReady(_)))));
+    toy.memory.deleted = true;
+    assert_eq!(toy.run(), "Registering: the NodeClaim to show its deletion");
+}
+
+#[test]
 fn what_never_launches_or_registers_is_given_up() {
     let mut toy = Toy::new(claim());
-    toy.memory.launch_failure =
-        Some(LaunchFailure { message: "no network".into(), retry_at: start() + SignedDuration::from_mins(60) });
+    toy.memory.launch_failure = Some(LaunchFailure {
+        message: "no network".into(),
+        attempts: 1,
+        retry_at: start() + SignedDuration::from_mins(60),
+    });
     assert_eq!(toy.run(), "Launching: the next attempt to launch: no network");
     assert!(toy.trace().contains("Launched=Unknown(LaunchFailed)"));
     toy.pass(300);

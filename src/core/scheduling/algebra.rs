@@ -40,6 +40,7 @@ pub(super) struct Profile {
 }
 
 /// The tables.
+#[derive(Default)]
 pub(super) struct Algebra {
     pub(super) universe: Universe,
     pub(super) shelves: Vec<Shelf>,
@@ -63,6 +64,11 @@ impl Algebra {
             joins: FxHashMap::default(),
             pins: FxHashMap::default(),
         }
+    }
+
+    /// How much is remembered.
+    pub(super) fn size(&self) -> usize {
+        self.terms.len() + self.profiles.len() + self.joins.len()
     }
 
     /// The term that says all of the labels and requirements, or the key on which they contradict each other.

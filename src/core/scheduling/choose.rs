@@ -8,8 +8,9 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::algebra::ProfileId;
-use super::demand::{Demand, Entry};
+use super::algebra::{ProfileId, TermId};
+use super::fill::Filling;
+use super::interner::KeyId;
 use super::masks::Mask;
 use super::shelf::{Amounts, add, fits, subtract};
 use super::topology::CounterId;
@@ -22,7 +23,7 @@ const STALE: f64 = 0.8;
 /// How many types a shortlist holds.
 const SHORT: usize = 6;
 /// How many kinds of waiting pods are looked at: the ones that are worth most.
-const COMPANY: usize = 32;
+pub(super) const COMPANY: usize = 32;
 
 /// How many pods of each entry of the demand a node is meant for.
 pub(super) type Promises = SmallVec<[(usize, u32); 4]>;
@@ -43,21 +44,40 @@ struct Filled {
     promises: Promises,
 }
 
-/// The least that so much costs: over all types, price times the largest share of any resource.
-pub(super) fn worth(world: &World<'_>, requests: &[i64]) -> f64 {
-    let mut least = f64::INFINITY;
+/// Instance types that are the cheapest way to have some mix of resources: all others cost more per unit of every resource.
+pub(super) fn best_buys(world: &World<'_>) -> Vec<(Amounts, f64)> {
+    let mut all: Vec<(Amounts, f64)> = Vec::new();
     for site in &world.pools {
         let profile = world.algebra.profile(site.base);
+        let types = &world.algebra.shelves[site.shelf].types;
         for at in profile.types.bits() {
-            let room = &world.algebra.shelves[site.shelf].types[at].allocatable;
-            let share = requests
-                .iter()
-                .zip(room)
-                .filter(|(need, _)| **need > 0)
-                .map(|(need, room)| if *room > 0 { *need as f64 / *room as f64 } else { f64::INFINITY })
-                .fold(0.0, f64::max);
-            least = least.min(share * profile.prices[at]);
+            let (room, price) = (&types[at].allocatable, profile.prices[at]);
+            let as_good = |(other, cost): &(Amounts, f64), room: &Amounts, price: f64| {
+                let no_dearer = |a: i64, b: i64| b <= 0 || a > 0 && cost * b as f64 <= price * a as f64;
+                other.iter().zip(room).all(|(a, b)| no_dearer(*a, *b))
+            };
+            if all.iter().any(|known| as_good(known, room, price)) {
+                continue;
+            }
+            let own = (room.clone(), price);
+            all.retain(|known| !as_good(&own, &known.0, known.1));
+            all.push(own);
         }
+    }
+    all
+}
+
+/// The least that so much costs: over all types, price times the largest share of any resource.
+pub(super) fn worth(best_buys: &[(Amounts, f64)], requests: &[i64]) -> f64 {
+    let mut least = f64::INFINITY;
+    for (room, price) in best_buys {
+        let share = requests
+            .iter()
+            .zip(room)
+            .filter(|(need, _)| **need > 0)
+            .map(|(need, room)| if *room > 0 { *need as f64 / *room as f64 } else { f64::INFINITY })
+            .fold(0.0, f64::max);
+        least = least.min(share * price);
     }
     if least.is_finite() { least } else { 0.0 }
 }
@@ -76,12 +96,15 @@ impl World<'_> {
         }
         let shelf = &self.algebra.shelves[self.pools[pool].shelf];
         let prices = &self.algebra.profile(profile).prices;
-        let mut types: Vec<usize> = mask.bits().filter(|at| prices[*at].is_finite()).collect();
-        types.sort_by(|a, b| {
-            let room = shelf.types[*a].allocatable.cmp(&shelf.types[*b].allocatable);
-            room.then_with(|| prices[*a].total_cmp(&prices[*b]))
-        });
-        types.dedup_by(|b, a| shelf.types[*a].allocatable == shelf.types[*b].allocatable);
+        // Of types of one size the cheapest, the first by name among equals.
+        let mut types: Vec<usize> = Vec::new();
+        for at in shelf.by_size.iter().copied().filter(|at| mask.has(*at) && prices[*at].is_finite()) {
+            match types.last_mut().filter(|last| shelf.types[**last].allocatable == shelf.types[at].allocatable) {
+                Some(last) if prices[at] < prices[*last] => *last = at,
+                Some(_) => {}
+                None => types.push(at),
+            }
+        }
         let mut tried = self.tried(pool, profile, &types, &company, entry);
         tried.sort_by(|a, b| b.value.total_cmp(&a.value).then_with(|| b.held.total_cmp(&a.held)));
         let short = tried.iter().take(SHORT).map(|filled| filled.at).collect();
@@ -92,32 +115,53 @@ impl World<'_> {
     /// The kinds of pods that wait, are promised nothing yet, and could live on such a node.
     fn company(&mut self, pool: usize, profile: ProfileId) -> Vec<usize> {
         let taints = self.pools[pool].taints;
-        let mut company: Vec<usize> = Vec::new();
+        let known = self.demand.companions.remove(&(profile, taints));
+        let companions = known.unwrap_or_else(|| self.companions(profile, taints));
+        let mut reach: SmallVec<[((KeyId, CounterId), bool); 8]> = SmallVec::new();
+        let mut reachable = |near: (KeyId, CounterId)| {
+            if let Some((_, known)) = reach.iter().find(|(known, _)| *known == near) {
+                return *known;
+            }
+            let (counter, domain) = (self.counters.get(near.1), self.algebra.domain(profile, near.0));
+            let here = || domain.bits.bits().any(|value| counter.in_domain(value) > 0);
+            let answer = counter.total == 0 || !domain.is_settled() || here();
+            reach.push((near, answer));
+            answer
+        };
+        let entries = &self.demand.entries;
+        let waits = |at: &usize| entries[*at].available() > 0;
+        let mut company: Vec<usize> = companions
+            .iter()
+            .copied()
+            .filter(waits)
+            .filter(|at| entries[*at].near.is_none_or(&mut reachable))
+            .collect();
+        if company.len() > COMPANY {
+            let weight = |at: usize| entries[at].worth * f64::from(entries[at].available());
+            let mut weighed: Vec<(f64, usize)> = company.iter().map(|at| (weight(*at), *at)).collect();
+            let order = |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+            weighed.select_nth_unstable_by(COMPANY, order);
+            weighed.truncate(COMPANY);
+            weighed.sort_unstable_by(order);
+            company = weighed.into_iter().map(|(_, at)| at).collect();
+        }
+        self.demand.companions.insert((profile, taints), companions);
+        company
+    }
+
+    /// Entries of the demand whose labels and tolerations allow such a node.
+    fn companions(&mut self, profile: ProfileId, taints: u32) -> Vec<usize> {
+        let mut all = Vec::new();
         for at in 0..self.demand.entries.len() {
-            let entry = &self.demand.entries[at];
-            let (term, tolerations) = (entry.term, entry.tolerations);
-            let reachable = entry.near.is_none_or(|(key, id)| {
-                let (counter, domain) = (self.counters.get(id), self.algebra.domain(profile, key));
-                let here = || domain.bits.bits().any(|value| counter.in_domain(value) > 0);
-                counter.total == 0 || !domain.is_settled() || here()
-            });
-            if entry.available() > 0
-                && reachable
+            let (term, tolerations) = (self.demand.entries[at].term, self.demand.entries[at].tolerations);
+            if term != TermId(u32::MAX)
                 && self.tolerance.tolerates(tolerations, taints, true)
                 && self.algebra.join(profile, term).is_some()
             {
-                company.push(at);
+                all.push(at);
             }
         }
-        if company.len() > COMPANY {
-            let weight = |at: &usize| {
-                let entry = &self.demand.entries[*at];
-                entry.worth * f64::from(entry.available())
-            };
-            company.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.cmp(b)));
-            company.truncate(COMPANY);
-        }
-        company
+        all
     }
 
     fn tried(&self, pool: usize, profile: ProfileId, types: &[usize], company: &[usize], first: usize) -> Vec<Filled> {
@@ -125,6 +169,7 @@ impl World<'_> {
         let shelf = &self.algebra.shelves[site.shelf];
         let prices = &self.algebra.profile(profile).prices;
         let fair = self.demand.fair_share();
+        let mut filling = Filling::new(&self.demand, company, first, fair);
         let mut all = Vec::with_capacity(types.len());
         for at in types {
             let Some(group) = site.groups.iter().find(|group| group.types.has(*at)) else { continue };
@@ -133,7 +178,7 @@ impl World<'_> {
             if !fits(&self.demand.entries[first].requests, &room) {
                 continue;
             }
-            let (held, promises) = filled(&self.demand, company, first, &room, fair);
+            let (held, promises) = filling.fill(&room);
             // A type that costs nothing is worth any amount of money.
             all.push(Filled { value: held / prices[*at].max(1e-9), held, at: *at, room, promises });
         }
@@ -148,74 +193,15 @@ fn best(tried: Vec<Filled>) -> Option<Filled> {
     close.max_by(|a, b| a.held.total_cmp(&b.held).then_with(|| b.at.cmp(&a.at)))
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a float beyond i64 saturates, which is what a bound should do")]
-/// Fills a room: one pod of `first`, then always the kind that best uses what is left of each resource, up to a worth of `fair`.
-fn filled(demand: &Demand, company: &[usize], first: usize, whole: &Amounts, fair: f64) -> (f64, Promises) {
-    let entries = &demand.entries;
-    let mut room = whole.clone();
-    let mut held = 0.0;
-    let mut promises = Promises::new();
-    let mut caps: SmallVec<[(CounterId, u32); 4]> = SmallVec::new();
-    let mut left: SmallVec<[u32; COMPANY]> = company.iter().map(|at| entries[*at].share()).collect();
-    let mut take = |at: usize, many: u32, room: &mut Amounts, caps: &mut SmallVec<[(CounterId, u32); 4]>| {
-        let entry: &Entry = &entries[at];
-        for (room, need) in room.iter_mut().zip(&entry.requests) {
-            *room = room.saturating_sub(need.saturating_mul(i64::from(many)));
-        }
-        if let Some((id, cap)) = entry.cap {
-            match caps.iter_mut().find(|(known, _)| *known == id) {
-                Some((_, left)) => *left = left.saturating_sub(many),
-                None => caps.push((id, cap.saturating_sub(many))),
-            }
-        }
-        match promises.iter_mut().find(|(known, _)| *known == at) {
-            Some((_, known)) => *known += many,
-            None => promises.push((at, many)),
-        }
-        entry.worth * f64::from(many)
-    };
-    held += take(first, 1, &mut room, &mut caps);
-    if let Some(at) = company.iter().position(|at| *at == first) {
-        left[at] = left[at].saturating_sub(1);
-    }
-    loop {
-        let mut next: Option<(f64, usize, u32)> = None;
-        for (place, at) in company.iter().enumerate().filter(|(place, _)| left[*place] > 0) {
-            let entry = &entries[*at];
-            let mut many = i64::from(left[place]);
-            let mut score = 0.0;
-            for ((need, room), whole) in entry.requests.iter().zip(&room).zip(whole).filter(|((need, _), _)| **need > 0)
-            {
-                many = many.min(room.div_euclid(*need));
-                let whole = (*whole).max(1) as f64;
-                score += (*need as f64 / whole) * (*room as f64 / whole);
-            }
-            if fair.is_finite() && entry.worth > 0.0 {
-                many = many.min(((fair - held) / entry.worth).ceil() as i64);
-            }
-            if let Some((id, cap)) = entry.cap {
-                // Those of which a node takes only a few are what decides the number of nodes: they go first.
-                score += if fair.is_finite() { 1e3 } else { 0.0 };
-                many = many.min(i64::from(caps.iter().find(|(known, _)| *known == id).map_or(cap, |(_, left)| *left)));
-            }
-            if many > 0 && next.is_none_or(|(best, ..)| score > best) {
-                next = Some((score, place, u32::try_from(many).unwrap_or(u32::MAX)));
-            }
-        }
-        let Some((_, place, many)) = next else { return (held, promises) };
-        // Half at a time: the best use of what is left changes on the way.
-        let many = if company.len() == 1 { many } else { many.div_ceil(2) };
-        held += take(company[place], many, &mut room, &mut caps);
-        left[place] -= many;
-    }
-}
-
 /// The sum of two vectors.
 pub(super) fn sum(a: &[i64], b: &[i64]) -> Amounts {
     let mut total: Amounts = a.into();
     add(&mut total, b);
     total
 }
+
+/// Entries of the demand that could live on nodes of a profile with these taints.
+pub(super) type Companions = FxHashMap<(ProfileId, u32), Vec<usize>>;
 
 /// Shortlists by profile.
 pub(super) type Shortlists = FxHashMap<ProfileId, Shortlist>;

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::algebra::TermId;
-use super::choose::{Shortlists, worth};
+use super::choose::{Companions, Shortlists, worth};
 use super::draft::Draft;
 use super::interner::KeyId;
 use super::shelf::{Amounts, subtract};
@@ -50,6 +50,7 @@ pub(super) struct Demand {
     /// What all waiting pods cost at least.
     pub(super) worth: f64,
     pub(super) shortlists: Shortlists,
+    pub(super) companions: Companions,
 }
 
 /// What makes two classes ask for the same.
@@ -57,7 +58,7 @@ type Identity = (Amounts, TermId, u32, Option<(CounterId, u32)>, u32, Option<(Ke
 
 impl Demand {
     /// The demand, and the entry of each class. Classes that contradict themselves share one of no consequence.
-    pub(super) fn new(world: &World<'_>) -> (Self, Vec<usize>) {
+    pub(super) fn new(world: &World<'_>, best_buys: &[(Amounts, f64)]) -> (Self, Vec<usize>) {
         let mut index: FxHashMap<Identity, usize> = FxHashMap::default();
         let mut entries: Vec<Entry> = Vec::new();
         let mut of_class = Vec::with_capacity(world.classes.len());
@@ -82,7 +83,7 @@ impl Demand {
                     term,
                     tolerations: class.tolerations,
                     cap,
-                    worth: worth(world, &class.requests),
+                    worth: worth(best_buys, &class.requests),
                     near,
                     parts,
                     waiting: 0,
@@ -99,7 +100,7 @@ impl Demand {
             }
         }
         let worth = entries.iter().map(|e| e.worth * f64::from(e.waiting)).sum();
-        (Self { entries, worth, shortlists: Shortlists::default() }, of_class)
+        (Self { entries, worth, shortlists: Shortlists::default(), companions: Companions::default() }, of_class)
     }
 
     /// What a node should hold at most when pods that keep apart force many nodes anyway: then the others are spread over those, rather
@@ -128,9 +129,11 @@ impl Demand {
         }
     }
 
-    /// A pod has found a place; `on` says on which planned node, if on one. Promises that nobody is left for are taken back.
-    pub(super) fn placed(&mut self, which: usize, on: Option<usize>, drafts: &mut [Draft]) {
+    /// A pod has found a place; `on` says on which planned node, if on one. Promises that nobody is left for are taken back; the answer
+    /// is from which planned nodes.
+    pub(super) fn placed(&mut self, which: usize, on: Option<usize>, drafts: &mut [Draft]) -> SmallVec<[u32; 2]> {
         let entry = &mut self.entries[which];
+        let mut freed = SmallVec::new();
         entry.waiting = entry.waiting.saturating_sub(1);
         self.worth -= entry.worth;
         if on.is_some_and(|on| drafts[on].take_back(which, &entry.requests)) {
@@ -140,14 +143,24 @@ impl Demand {
             let Some(last) = entry.drafts.last() else { break };
             if drafts[*last as usize].take_back(which, &entry.requests) {
                 entry.promised -= 1;
+                freed.push(*last);
             } else {
                 entry.drafts.pop();
             }
         }
+        freed
     }
 }
 
 impl Draft {
+    /// What is left of the aim beside the pods that are there and those that are promised room.
+    pub(super) fn left(&self) -> Amounts {
+        let mut left = self.aim.clone();
+        subtract(&mut left, &self.requests);
+        subtract(&mut left, &self.reserved);
+        left
+    }
+
     /// Whether room is promised to pods of this entry.
     pub(super) fn expects(&self, entry: usize) -> bool {
         self.promises.iter().any(|(known, many)| *known == entry && *many > 0)

@@ -1,18 +1,20 @@
 //! Nodes that exist and NodeClaims that are under way, as candidates: fixed labels, and the room that is left.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 
-use crate::core::facts::{Claim, Effect, HostPort, Node, Owner, Taint};
-use crate::core::ids::{ClaimName, NodeName, PodUid, PoolName};
+use crate::core::facts::{Claim, Effect, HostPort, Node, Owner, PodShape, Taint};
+use crate::core::ids::{ClaimName, NodeName, PoolName};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 
 use super::algebra::{ProfileId, Source, narrow};
+use super::layout::Many;
 use super::shelf::{Amounts, Sets, add, subtract};
 use super::world::World;
 
 /// A node or a NodeClaim without one.
+#[derive(Clone)]
 pub(super) struct Host {
     pub(super) node: Option<NodeName>,
     pub(super) claim: Option<ClaimName>,
@@ -26,7 +28,17 @@ pub(super) struct Host {
     pub(super) ports: Vec<HostPort>,
     /// Whether pods may be placed here. Nodes on their way out are kept for counting only.
     pub(super) usable: bool,
-    initialized: bool,
+    pub(super) initialized: bool,
+    /// The pods that run here, by shape.
+    pub(super) running: Vec<(Arc<PodShape>, Many)>,
+}
+
+impl Host {
+    /// The node's name, or else that of the NodeClaim.
+    pub(super) fn name(&self) -> Arc<str> {
+        let claim = || self.claim.as_ref().map_or("", ClaimName::as_str);
+        self.node.as_ref().map_or_else(claim, NodeName::as_str).into()
+    }
 }
 
 /// A node before it is compiled.
@@ -40,68 +52,47 @@ struct Site<'a> {
 }
 
 impl World<'_> {
-    /// Finds all candidates that are there already, initialized ones first, then by name.
-    pub(super) fn add_hosts(&mut self, batch: &FxHashSet<PodUid>) {
-        let snapshot = self.problem.snapshot;
-        let mut owner: FxHashMap<&NodeName, &Claim> = FxHashMap::default();
-        let mut waiting: Vec<&Claim> = Vec::new();
-        for claim in snapshot.claims.values() {
-            match snapshot.node_of(claim) {
-                Some(node) => {
-                    owner.insert(&node.name, claim);
-                }
-                None => waiting.push(claim),
-            }
-        }
-        let mut hosts = Vec::new();
-        for node in snapshot.nodes.values() {
-            let claim = owner.get(&node.name).copied();
-            let site = on_node(node, claim);
-            hosts.push(self.host(site, batch));
-        }
-        for claim in waiting.into_iter().filter(|claim| claim.broken.is_none()) {
-            let site = self.under_way(claim);
-            hosts.push(self.host(site, batch));
-        }
-        hosts.sort_by(|a, b| {
-            let name = |host: &Host| {
-                let claim = || host.claim.as_ref().map_or_else(String::new, ToString::to_string);
-                host.node.as_ref().map_or_else(claim, ToString::to_string)
-            };
-            (!a.initialized, a.node.is_none())
-                .cmp(&(!b.initialized, b.node.is_none()))
-                .then_with(|| name(a).cmp(&name(b)))
-        });
-        self.hosts = hosts;
+    /// A node, with the NodeClaim behind it.
+    pub(super) fn host_on(&mut self, node: &Node, claim: Option<&Claim>) -> Host {
+        self.host(on_node(node, claim))
     }
 
-    fn host(&mut self, site: Site<'_>, batch: &FxHashSet<PodUid>) -> Host {
-        let problem = self.problem;
+    /// A NodeClaim without a node.
+    pub(super) fn host_to_come(&mut self, claim: &Claim) -> Host {
+        let site = self.under_way(claim);
+        self.host(site)
+    }
+
+    fn host(&mut self, site: Site<'_>) -> Host {
+        let snapshot = self.problem.snapshot;
         let Site { node, claim, labels, taints, capacity, allocatable } = site;
-        let leaving = |claim: &Claim| {
-            claim.deleting.is_some() || claim.is("InstanceTerminating") || problem.excluded.claims.contains(&claim.name)
-        };
-        let usable = !claim.is_some_and(leaving)
-            && node.is_none_or(|n| !problem.excluded.nodes.contains(&n.name) && n.deleting.is_none());
+        let leaving = |claim: &Claim| claim.deleting.is_some() || claim.is("InstanceTerminating");
+        let usable = !claim.is_some_and(leaving) && node.is_none_or(|n| n.deleting.is_none());
         let profile = self.host_profile(&labels, claim.filter(|_| node.is_none()));
         let taints = self.tolerance.taints(taints);
         let mut free = self.dimensions.amounts(&allocatable);
         let mut ports = Vec::new();
-        let mut running = self.zero();
-        if let Some(node) = node.filter(|_| usable) {
-            for pod in problem.snapshot.pods_on(&node.name).filter(|p| p.is_active_on_node() && !batch.contains(&p.uid))
-            {
-                let requests = self.dimensions.amounts(&pod.shape.requests);
-                subtract(&mut free, &requests);
-                ports.extend(pod.shape.host_ports.iter().cloned());
-                if pod.shape.owner == Owner::DaemonSet {
-                    add(&mut running, &requests);
-                }
+        let mut daemons = self.zero();
+        let mut running: Vec<(Arc<PodShape>, Many)> = Vec::new();
+        let pods = node.into_iter().flat_map(|node| snapshot.pods_on(&node.name)).filter(|pod| pod.is_active_on_node());
+        for pod in pods {
+            let requests = self.dimensions.amounts(&pod.shape.requests);
+            subtract(&mut free, &requests);
+            ports.extend(pod.shape.host_ports.iter().cloned());
+            if pod.shape.owner == Owner::DaemonSet {
+                add(&mut daemons, &requests);
             }
+            let known = running.iter().position(|(shape, _)| Arc::ptr_eq(shape, &pod.shape));
+            let known = known.unwrap_or_else(|| {
+                running.push((Arc::clone(&pod.shape), Many::default()));
+                running.len() - 1
+            });
+            running[known].1.active += 1;
+            running[known].1.staying += u32::from(pod.deleting.is_none());
         }
         if usable {
-            let (daemons, taken) = self.daemons_on(profile, taints);
-            for ((free, wanted), running) in free.iter_mut().zip(&daemons).zip(&running) {
+            let (wanted, taken) = self.daemons_on(profile, taints);
+            for ((free, wanted), running) in free.iter_mut().zip(&wanted).zip(&daemons) {
                 *free = free.saturating_sub((wanted - running).max(0));
             }
             ports.extend(taken);
@@ -109,7 +100,7 @@ impl World<'_> {
         Host {
             node: node.map(|n| n.name.clone()),
             claim: claim.map(|c| c.name.clone()),
-            pool: labels.get(labels::NODEPOOL).map(|name| PoolName::from(std::sync::Arc::clone(name))),
+            pool: labels.get(labels::NODEPOOL).map(|name| PoolName::from(Arc::clone(name))),
             profile,
             taints,
             capacity: self.dimensions.amounts(&capacity),
@@ -117,6 +108,7 @@ impl World<'_> {
             ports,
             usable,
             initialized: node.is_some_and(|n| claim.is_none() || n.is_initialized()),
+            running,
         }
     }
 

@@ -40,9 +40,7 @@ impl Run<'_> {
                 reasons.push(reason);
             }
         }
-        reasons.sort_unstable();
-        reasons.dedup();
-        reasons
+        super::facts::smallest(reasons)
     }
 
     fn explain_pool(&mut self, class: &Class, variant: &Variant, pool: usize) -> Reason {

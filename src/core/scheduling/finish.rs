@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::core::facts::ClaimDraft;
+use crate::core::ids::InstanceTypeName;
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 
+use super::algebra::ProfileId;
 use super::draft::Draft;
 use super::interner::{Domain, KeyId, Rest};
 use super::masks::Mask;
@@ -17,39 +21,45 @@ use super::reason::Reason;
 use super::shelf::Amounts;
 use super::world::World;
 
+/// What NodeClaims have in common whose pool, labels and possible instance types are the same: most of what is written in them.
+struct Mould {
+    listed: Arc<[InstanceTypeName]>,
+    overhead: Amounts,
+    labels: Labels,
+    annotations: Labels,
+    requirements: Vec<Requirement>,
+    price: f64,
+}
+
+/// Moulds that were made already.
+#[derive(Default)]
+pub(super) struct Moulds(FxHashMap<(usize, ProfileId, Mask), Result<Mould, Reason>>);
+
 /// The NodeClaim of a draft.
-pub(super) fn finished(world: &World<'_>, draft: &Draft, names: &mut Names<'_>) -> Result<PlannedClaim, Reason> {
-    let site = &world.pools[draft.pool];
-    let shelf = &world.algebra.shelves[site.shelf];
-    let profile = world.algebra.profile(draft.profile);
-    let listed = listed(world, draft)?;
-    let fact = &site.fact;
-
-    let mut pods_total = Resources::new();
+pub(super) fn finished(
+    world: &World<'_>,
+    draft: &Draft,
+    moulds: &mut Moulds,
+    names: &mut Names<'_>,
+) -> Result<PlannedClaim, Reason> {
+    let kind = (draft.pool, draft.profile, draft.types.clone());
+    let mould = moulds.0.entry(kind).or_insert_with(|| mould(world, draft)).as_ref().map_err(Clone::clone)?;
+    let fact = &world.pools[draft.pool].fact;
+    let mut total = Resources::new();
     for pod in &draft.pods {
-        pods_total.add(&world.pods[*pod].shape.requests);
+        total.add(&world.pods[*pod].shape.requests);
     }
-    let overhead = least_overhead(world, draft, &listed);
-    for (name, milli) in world.dimensions.0.iter().zip(&overhead).filter(|(_, milli)| **milli > 0) {
-        pods_total.set(name.clone(), pods_total.get(name).saturating_add(*milli));
+    for (name, milli) in world.dimensions.0.iter().zip(&mould.overhead).filter(|(_, milli)| **milli > 0) {
+        total.set(name.clone(), total.get(name).saturating_add(*milli));
     }
-
-    let mut labels = fact.template.labels.clone();
-    labels.insert(labels::NODEPOOL.into(), fact.name.as_str().into());
-    labels.insert(fact.template.class.label().into(), Arc::clone(&fact.template.class.name));
-    labels.extend(custom_labels(world, &profile.sets));
-    let mut annotations = fact.template.annotations.clone();
-    annotations.insert(labels::NODEPOOL_HASH.into(), Arc::clone(&fact.hash));
-    annotations.insert(labels::NODEPOOL_HASH_VERSION.into(), labels::HASH_VERSION.into());
-
     let claim = ClaimDraft {
         name: names.name(&fact.name),
         pool: fact.name.clone(),
         pool_uid: fact.uid.clone(),
-        labels,
-        annotations,
-        requirements: requirements(world, draft, &listed),
-        requests: pods_total,
+        labels: mould.labels.clone(),
+        annotations: mould.annotations.clone(),
+        requirements: mould.requirements.clone(),
+        requests: total,
         taints: fact.template.taints.clone(),
         startup_taints: fact.template.startup_taints.clone(),
         class: fact.template.class.clone(),
@@ -59,8 +69,31 @@ pub(super) fn finished(world: &World<'_>, draft: &Draft, names: &mut Names<'_>) 
     Ok(PlannedClaim {
         draft: claim,
         pods: draft.pods.iter().map(|pod| Arc::clone(&world.pods[*pod])).collect(),
-        instance_types: listed.iter().map(|at| shelf.types[*at].fact.name.clone()).collect(),
+        instance_types: Arc::clone(&mould.listed),
+        price: mould.price,
+    })
+}
+
+fn mould(world: &World<'_>, draft: &Draft) -> Result<Mould, Reason> {
+    let site = &world.pools[draft.pool];
+    let shelf = &world.algebra.shelves[site.shelf];
+    let profile = world.algebra.profile(draft.profile);
+    let listed = listed(world, draft)?;
+    let fact = &site.fact;
+    let mut labels = fact.template.labels.clone();
+    labels.insert(labels::NODEPOOL.into(), fact.name.as_str().into());
+    labels.insert(fact.template.class.label().into(), Arc::clone(&fact.template.class.name));
+    labels.extend(custom_labels(world, &profile.sets));
+    let mut annotations = fact.template.annotations.clone();
+    annotations.insert(labels::NODEPOOL_HASH.into(), Arc::clone(&fact.hash));
+    annotations.insert(labels::NODEPOOL_HASH_VERSION.into(), labels::HASH_VERSION.into());
+    Ok(Mould {
+        overhead: least_overhead(world, draft, &listed),
+        labels,
+        annotations,
+        requirements: requirements(world, draft, &listed),
         price: listed.iter().map(|at| profile.prices[*at]).fold(f64::INFINITY, f64::min),
+        listed: listed.iter().map(|at| shelf.types[*at].fact.name.clone()).collect(),
     })
 }
 
@@ -150,21 +183,24 @@ fn requirements(world: &World<'_>, draft: &Draft, listed: &[usize]) -> Vec<Requi
             all.insert(name, universe.written(*key, domain, min_values.get(key).copied()));
         }
     }
-    let names = listed.iter().map(|at| Arc::<str>::from(shelf.types[*at].fact.name.as_str()));
+    let names = listed.iter().map(|at| Arc::clone(&shelf.types[*at].name));
     let types = Requirement::new(labels::INSTANCE_TYPE, Operator::In, names);
     all.insert(labels::INSTANCE_TYPE.into(), vec![Requirement { min_values: least(labels::INSTANCE_TYPE), ..types }]);
 
     let offered = |sets: &[(KeyId, Domain)]| {
         sets.iter().all(|(key, domain)| profile.sets.iter().all(|(k, d)| k != key || d.meets(domain)))
     };
-    let mut capacity_types: Vec<Arc<str>> = listed
-        .iter()
-        .flat_map(|at| shelf.types[*at].offerings.iter().zip(&shelf.types[*at].fact.offerings))
-        .filter(|(offer, _)| offer.available && offered(&offer.sets))
-        .filter_map(|(_, fact)| fact.capacity_type().cloned())
-        .collect();
+    let mut capacity_types: Vec<Arc<str>> = Vec::new();
+    for at in listed {
+        let kind = &shelf.types[*at];
+        for (offer, fact) in kind.offerings.iter().zip(&kind.fact.offerings).filter(|(offer, _)| offer.available) {
+            let Some(capacity_type) = fact.capacity_type() else { continue };
+            if !capacity_types.contains(capacity_type) && offered(&offer.sets) {
+                capacity_types.push(Arc::clone(capacity_type));
+            }
+        }
+    }
     capacity_types.sort_unstable();
-    capacity_types.dedup();
     if !capacity_types.is_empty() {
         let one = Requirement::new(labels::CAPACITY_TYPE, Operator::In, capacity_types);
         all.insert(labels::CAPACITY_TYPE.into(), vec![Requirement { min_values: least(labels::CAPACITY_TYPE), ..one }]);

@@ -100,6 +100,23 @@ impl Key {
 }
 
 impl Universe {
+    /// A collector that knows all keys and no values.
+    pub(super) fn keys_only(&self) -> Collector {
+        Collector(self.keys.iter().map(|key| (Arc::clone(&key.name), BTreeSet::new())).collect())
+    }
+
+    /// All keys.
+    pub(super) fn ids(&self) -> impl Iterator<Item = KeyId> {
+        (0..number(self.keys.len())).map(KeyId)
+    }
+
+    /// Whether all that was collected is known.
+    pub(super) fn covers(&self, collected: &Collector) -> bool {
+        collected.0.iter().all(|(key, values)| {
+            self.find(key).is_some_and(|key| values.iter().all(|value| self.key(key).value(value).is_some()))
+        })
+    }
+
     pub(super) fn find(&self, key: &str) -> Option<KeyId> {
         self.index.get(labels::normalized(key)).copied()
     }

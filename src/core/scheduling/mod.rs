@@ -2,7 +2,9 @@
 //!
 //! [`solve()`] reads a [`Problem`] and returns a [`Plan`]. In between, labels become small numbers (`interner`), instance types become bits
 //! and thresholds (`shelf`), what candidates may still become is a shared profile (`algebra`), pods of one shape are one class
-//! (`classes`), and topology counts are kept, not recounted (`topology`).
+//! (`classes`), topology counts are kept, not recounted (`topology`), and candidates are found by the room that they have (`rooms`).
+//!
+//! What is compiled outlives the question in a [`Ground`], so that the next question costs what it changes.
 
 mod masks;
 
@@ -18,6 +20,8 @@ mod ports;
 
 mod topology;
 
+mod layout;
+mod mentions;
 mod problem;
 mod world;
 
@@ -29,14 +33,21 @@ mod classes;
 
 mod order;
 
+mod cursor;
 mod draft;
 mod place;
+mod rooms;
 
 mod choose;
+mod fill;
+
+mod modest;
 
 mod demand;
 
 mod solve;
+
+mod ground;
 
 mod name;
 
@@ -44,17 +55,23 @@ mod finish;
 
 mod explain;
 
+mod facts;
 mod zones;
+
+mod bound;
+mod improve;
 
 mod checks;
 mod plan;
 mod reason;
 
+pub use bound::lower_bound;
 pub use checks::{Violation, check};
+pub use ground::{Ground, solve};
+pub use improve::improved;
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
-pub use reason::Reason;
-pub use solve::solve;
+pub use reason::{Reason, amount_text};
 pub use zones::effective_zones;
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a pod may go to a node that is there; nothing of the node can be narrowed any more.
+    /// Whether a pod may go to a node that is there, as far as the constraints per node allow; nothing of the node can be narrowed any more.
     pub(super) fn try_host(
         &mut self,
         at: usize,
@@ -124,7 +124,6 @@ impl Run<'_> {
         {
             return Err(Refused::Forever);
         }
-        self.host_allows(class, variant, super::interner::number(at))?;
         for key in &class.pins {
             let domain = self.world.algebra.domain(profile, *key);
             if !domain.is_settled() {
@@ -138,7 +137,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a pod may join a planned node; the answer is what its labels and types would then be.
+    /// Whether a pod may join a planned node, as far as the constraints per node allow; the answer is what its labels and types would then be.
     pub(super) fn try_draft(
         &mut self,
         at: usize,
@@ -172,8 +171,6 @@ impl Run<'_> {
         if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints) {
             return Err(Refused::Forever);
         }
-        let host = self.host_of_draft(at);
-        self.host_allows(class, variant, host)?;
         let joined = self.world.algebra.join(profile, variant.term).ok_or(Refused::Forever)?;
         let types = draft.types_for(joined, self);
         let draft = &self.drafts[at];
@@ -203,10 +200,10 @@ impl Run<'_> {
         // A spread that looks at some nodes only must know whether it looks at this one: it is narrowed until it does.
         for id in &class.touches {
             let Some(filter) = self.world.counters.get(*id).filter else { continue };
-            let filter = self.world.counters.filter_of(filter).clone();
-            if self.world.looks_at(&filter, profile, taints) {
+            if self.world.looks_at_by(filter, profile, taints) {
                 continue;
             }
+            let filter = self.world.counters.filter_of(filter).clone();
             for term in filter.terms.iter().flatten() {
                 let Some(inside) = self.world.algebra.join(profile, *term) else { continue };
                 if self.still(pool, inside, types).is_some() {

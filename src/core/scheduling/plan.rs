@@ -45,8 +45,8 @@ pub struct PlannedClaim {
     pub draft: ClaimDraft,
     /// Pods planned for it, in the order of their placement.
     pub pods: Vec<Arc<Pod>>,
-    /// Instance types that hold them, cheapest first.
-    pub instance_types: Vec<InstanceTypeName>,
+    /// Instance types that hold them, cheapest first. NodeClaims with the same list share it.
+    pub instance_types: Arc<[InstanceTypeName]>,
     /// Price of the cheapest available offering, in USD per hour.
     pub price: f64,
 }

@@ -24,6 +24,7 @@ pub(super) struct DaemonGroup {
 }
 
 /// What a pool's limits leave within a pass.
+#[derive(Clone)]
 pub(super) struct Room {
     /// Per resource of the problem; nothing where there is no limit.
     pub(super) resources: Vec<Option<i64>>,
@@ -32,12 +33,13 @@ pub(super) struct Room {
 }
 
 /// A pool that nodes can be made from.
+#[derive(Clone)]
 pub(super) struct PoolSite {
     pub(super) fact: Arc<Pool>,
     pub(super) shelf: usize,
     pub(super) base: ProfileId,
     pub(super) taints: u32,
-    pub(super) groups: Vec<DaemonGroup>,
+    pub(super) groups: Arc<[DaemonGroup]>,
     pub(super) room: Room,
     pub(super) min_values: Vec<(KeyId, u32)>,
 }
@@ -103,7 +105,7 @@ impl World<'_> {
     }
 
     /// Instance types grouped by the daemons that they would carry.
-    fn daemon_groups(&mut self, base: ProfileId, taints: u32, shelf: usize) -> Vec<DaemonGroup> {
+    fn daemon_groups(&mut self, base: ProfileId, taints: u32, shelf: usize) -> Arc<[DaemonGroup]> {
         let count = self.algebra.shelves[shelf].types.len();
         let mut carried: Vec<Vec<usize>> = vec![Vec::new(); count];
         let daemons: Vec<_> = self.problem.snapshot.daemons.values().cloned().collect();
@@ -148,52 +150,34 @@ impl World<'_> {
         shape.node_affinity.required.iter().filter_map(|t| self.algebra.term(&shape.node_selector, t).ok()).collect()
     }
 
-    /// Takes what the pools' nodes and NodeClaims have from their limits.
-    pub(super) fn charge_limits(&mut self) {
-        for host in self.hosts.iter().filter(|host| host.usable) {
-            let Some(pool) = host.pool.as_ref().and_then(|p| self.pools.iter_mut().find(|site| site.fact.name == *p))
-            else {
-                continue;
-            };
-            pool.room.charge(&host.capacity, 1);
-        }
-    }
-
     /// The types of `mask` that hold `requests` beside their daemons, without taking a daemon's host port.
     pub(super) fn holding(&self, pool: usize, mask: &Mask, requests: &[i64], wanted: &[HostPort]) -> Mask {
         let site = &self.pools[pool];
         let shelf = &self.algebra.shelves[site.shelf];
-        let mut all = Mask::empty(shelf.types.len());
-        for group in site.groups.iter().filter(|group| group.types.meets(mask)) {
-            if ports::first_taken(wanted, &group.ports).is_some() {
-                continue;
-            }
-            let mut need = group.overhead.clone();
-            add(&mut need, requests);
-            let mut types = shelf.with_room(&need);
+        let of_group = |group: &DaemonGroup| {
+            let mut types = mask.clone();
             types.and(&group.types);
-            all.or(&types);
+            shelf.keep_room(&mut types, &super::choose::sum(&group.overhead, requests));
+            types
+        };
+        let free = |group: &&DaemonGroup| ports::first_taken(wanted, &group.ports).is_none();
+        let mut groups = site.groups.iter().filter(|group| group.types.meets(mask)).filter(free);
+        let mut all = groups.next().map_or_else(|| Mask::empty(shelf.types.len()), of_group);
+        for group in groups {
+            all.or(&of_group(group));
         }
-        all.and(mask);
         all
     }
 
     /// The types of `mask` whose capacity the pool's limits still allow.
     pub(super) fn within_limits(&self, pool: usize, mask: &Mask) -> Mask {
         let site = &self.pools[pool];
-        let mut allowed = mask.clone();
+        let shelf = &self.algebra.shelves[site.shelf];
         if site.room.nodes.is_some_and(|nodes| nodes <= 0) {
-            return Mask::empty(self.algebra.shelves[site.shelf].types.len());
+            return Mask::empty(shelf.types.len());
         }
-        if site.room.resources.iter().all(Option::is_none) {
-            return allowed;
-        }
-        for at in mask.bits() {
-            let capacity = &self.algebra.shelves[site.shelf].types[at].capacity;
-            if site.room.resources.iter().zip(capacity).any(|(room, has)| room.is_some_and(|room| *has > room)) {
-                allowed.clear(at);
-            }
-        }
+        let mut allowed = mask.clone();
+        shelf.at_most(&mut allowed, &site.room.resources);
         allowed
     }
 
@@ -224,17 +208,16 @@ impl World<'_> {
 
     /// The largest capacity among the types of `mask`: what a NodeClaim that lists them may come to use of the limits.
     pub(super) fn largest(&self, pool: usize, mask: &Mask) -> Amounts {
-        let mut most = self.zero();
-        for at in mask.bits() {
-            for (most, has) in most.iter_mut().zip(&self.algebra.shelves[self.pools[pool].shelf].types[at].capacity) {
-                *most = (*most).max(*has);
-            }
-        }
-        most
+        self.algebra.shelves[self.pools[pool].shelf].most(mask)
     }
 }
 
 impl Room {
+    /// Whether any resource is limited.
+    pub(super) fn is_limited(&self) -> bool {
+        self.resources.iter().any(Option::is_some)
+    }
+
     pub(super) fn charge(&mut self, capacity: &[i64], nodes: i64) {
         for (room, has) in self.resources.iter_mut().zip(capacity) {
             if let Some(room) = room {
@@ -242,6 +225,16 @@ impl Room {
             }
         }
         self.nodes = self.nodes.map(|n| n.saturating_sub(nodes));
+    }
+
+    /// Gives back what was charged for nodes.
+    pub(super) fn release(&mut self, capacity: &[i64], nodes: i64) {
+        for (room, has) in self.resources.iter_mut().zip(capacity) {
+            if let Some(room) = room {
+                *room = room.saturating_add(*has);
+            }
+        }
+        self.nodes = self.nodes.map(|n| n.saturating_add(nodes));
     }
 
     /// Charges less than before: the NodeClaim lost some of its larger types.

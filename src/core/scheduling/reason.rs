@@ -171,6 +171,46 @@ impl Reason {
     }
 }
 
+/// An amount of a resource as people write it, with its name.
+pub fn amount_text(name: &ResourceName, milli: i64) -> String {
+    format!("{} {name}", Amount(name, milli))
+}
+
+impl Reason {
+    /// Constraints between pods.
+    fn fmt_between_pods(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Spread { key, counts, .. } if !counts.contains('=') => write!(
+                f,
+                "nothing offers the topology key {key} of the spread constraint; would fit if a NodePool stated values for {key} (in spec.template), or without the constraint"
+            ),
+            Self::Spread { key, max_skew, counts } => write!(
+                f,
+                "the spread constraint on {key} (maxSkew {max_skew}) leaves no domain: {counts}; add capacity to the emptiest domains or raise maxSkew"
+            ),
+            Self::Affinity { key } => {
+                write!(
+                    f,
+                    "no pod that the required pod affinity on {key} asks for is where this pod could go; would fit beside such a pod (where both wait for each other, one of the affinities has to be merely preferred)"
+                )
+            }
+            Self::AntiAffinity { key } => {
+                write!(
+                    f,
+                    "the pod's anti-affinity on {key} excludes every domain it could go to; would fit if there were a further {key}, or if the anti-affinity were merely preferred"
+                )
+            }
+            Self::Repelled { key } => {
+                write!(
+                    f,
+                    "pods with an anti-affinity on {key} against this pod are in every domain it could go to; would fit if there were a further {key}"
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -179,39 +219,35 @@ impl fmt::Display for Reason {
                 write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
             }
             Self::NoPools => write!(f, "there is no NodePool; create one"),
-            Self::Spread { key, max_skew, counts } => write!(
-                f,
-                "the spread constraint on {key} (maxSkew {max_skew}) leaves no domain: {counts}; add capacity to the emptiest domains or raise maxSkew"
-            ),
-            Self::Affinity { key } => {
-                write!(f, "no pod that the required pod affinity on {key} asks for is where this pod could go")
-            }
-            Self::AntiAffinity { key } => {
-                write!(f, "the pod's anti-affinity on {key} excludes every domain it could go to")
-            }
-            Self::Repelled { key } => {
-                write!(f, "pods with an anti-affinity on {key} against this pod are in every domain it could go to")
+            Self::Spread { .. } | Self::Affinity { .. } | Self::AntiAffinity { .. } | Self::Repelled { .. } => {
+                self.fmt_between_pods(f)
             }
             Self::Limit { pool, resource, left } => write!(
                 f,
-                "NodePool {pool} has only {} {resource} left of its limits; raise spec.limits",
+                "NodePool {pool} has only {} {resource} left of its limits; would fit with higher spec.limits",
                 Amount(resource, *left)
             ),
             Self::TooLarge { pool, resource, wanted, most } => write!(
                 f,
-                "NodePool {pool} has no instance type large enough: the pod and its node's daemons need {} {resource}, the most there is is {}",
+                "NodePool {pool} has no instance type large enough: the pod and its node's daemons need {} {resource}, the most there is is {}; would fit if the pod requested less, or with larger types",
                 Amount(resource, *wanted),
                 Amount(resource, *most)
             ),
             Self::NoTypeHolds { pool } => {
-                write!(f, "NodePool {pool} has no instance type with enough of all that the pod requests at once")
+                write!(
+                    f,
+                    "NodePool {pool} has no instance type with enough of all that the pod requests at once; would fit if it requested less of one resource"
+                )
             }
             Self::NoOffering { pool, types } => write!(
                 f,
                 "NodePool {pool} has {types} instance types that match, but none can be had at the moment; allow more zones, capacity types or types"
             ),
             Self::NoMatchingType { pool } => {
-                write!(f, "NodePool {pool} has no instance type with the labels that the pod asks for")
+                write!(
+                    f,
+                    "NodePool {pool} has no instance type with the labels that the pod asks for; would fit if the pod asked for others, or the NodePool allowed more types"
+                )
             }
             Self::HostPort { pool, port } => {
                 write!(f, "host port {port} is taken by a DaemonSet on every node of NodePool {pool}; use another port")
@@ -221,11 +257,14 @@ impl fmt::Display for Reason {
                 "NodePool {pool} asks for {wanted} values of {key} (minValues), but only {found} are left for this pod; lower minValues"
             ),
             Self::Requirement { pool, key, wanted, offered } => {
-                write!(f, "NodePool {pool} offers {key} {offered}, but the pod wants {wanted}")
+                write!(
+                    f,
+                    "NodePool {pool} offers {key} {offered}, but the pod wants {wanted}; would fit if they agreed"
+                )
             }
             Self::Taint { pool, taint } => write!(
                 f,
-                "NodePool {pool} has the taint {}={}:{}, which the pod does not tolerate",
+                "NodePool {pool} has the taint {}={}:{}, which the pod does not tolerate; would fit with a toleration",
                 taint.key,
                 taint.value,
                 taint.effect.as_str()

@@ -15,6 +15,7 @@ use super::masks::Mask;
 pub(super) type Amounts = SmallVec<[i64; 4]>;
 
 /// The resources that the problem speaks of, in order of name.
+#[derive(Default)]
 pub(super) struct Dimensions(pub(super) Vec<ResourceName>);
 
 impl Dimensions {
@@ -52,6 +53,8 @@ pub(super) type Sets = Vec<(KeyId, Domain)>;
 
 pub(super) struct Type {
     pub(super) fact: Arc<InstanceType>,
+    /// Its name as the value of a label.
+    pub(super) name: Arc<str>,
     pub(super) sets: Sets,
     pub(super) allocatable: Amounts,
     pub(super) capacity: Amounts,
@@ -69,6 +72,12 @@ pub(super) struct Shelf {
     pub(super) types: Vec<Type>,
     /// Per resource: amounts ascending, each with the types that have at least so much allocatable.
     thresholds: Vec<Vec<(i64, Mask)>>,
+    /// Per resource: capacities ascending, each with the types that have at most so much.
+    bounds: Vec<Vec<(i64, Mask)>>,
+    /// Per resource: types by capacity, largest first.
+    largest: Vec<Vec<usize>>,
+    /// Types by what they have allocatable.
+    pub(super) by_size: Vec<usize>,
 }
 
 impl Shelf {
@@ -90,25 +99,55 @@ impl Shelf {
                             available: offering.available,
                         })
                         .collect(),
+                    name: fact.name.as_str().into(),
                     fact: Arc::clone(fact),
                 }
             })
             .collect();
         types.sort_by(|a, b| a.fact.name.cmp(&b.fact.name));
         let thresholds = (0..dimensions.0.len()).map(|resource| thresholds(&types, resource)).collect();
-        Self { types, thresholds }
+        let bounds = (0..dimensions.0.len()).map(|resource| bounds(&types, resource)).collect();
+        let largest = (0..dimensions.0.len())
+            .map(|resource| {
+                let mut order: Vec<usize> = (0..types.len()).collect();
+                order.sort_by_key(|at| std::cmp::Reverse(types[*at].capacity[resource]));
+                order
+            })
+            .collect();
+        let mut by_size: Vec<usize> = (0..types.len()).collect();
+        by_size.sort_by(|a, b| types[*a].allocatable.cmp(&types[*b].allocatable));
+        Self { types, thresholds, bounds, largest, by_size }
     }
 
-    /// The types that have room for `need`.
-    pub(super) fn with_room(&self, need: &[i64]) -> Mask {
-        let mut all = Mask::full(self.types.len());
-        for (steps, need) in self.thresholds.iter().zip(need).filter(|(_, need)| **need > 0) {
-            match steps.get(steps.partition_point(|(amount, _)| amount < need)) {
-                Some((_, mask)) => all.and(mask),
-                None => return Mask::empty(self.types.len()),
+    /// Leaves of `mask` the types with at most so much capacity of each resource that is limited.
+    pub(super) fn at_most(&self, mask: &mut Mask, limits: &[Option<i64>]) {
+        for (steps, limit) in self.bounds.iter().zip(limits) {
+            let Some(limit) = limit else { continue };
+            match steps.partition_point(|(amount, _)| amount <= limit).checked_sub(1) {
+                Some(at) if at + 1 == steps.len() => {}
+                Some(at) => mask.and(&steps[at].1),
+                None => mask.and(&Mask::empty(self.types.len())),
             }
         }
-        all
+    }
+
+    /// The largest capacity of each resource among the types of `mask`.
+    pub(super) fn most(&self, mask: &Mask) -> Amounts {
+        let most = self.largest.iter().enumerate();
+        most.map(|(resource, order)| {
+            order.iter().find(|at| mask.has(**at)).map_or(0, |at| self.types[*at].capacity[resource].max(0))
+        })
+        .collect()
+    }
+
+    /// Leaves of `mask` the types that have room for `need`.
+    pub(super) fn keep_room(&self, mask: &mut Mask, need: &[i64]) {
+        for (steps, need) in self.thresholds.iter().zip(need).filter(|(_, need)| **need > 0) {
+            match steps.get(steps.partition_point(|(amount, _)| amount < need)) {
+                Some((_, with)) => mask.and(with),
+                None => mask.and(&Mask::empty(self.types.len())),
+            }
+        }
     }
 }
 
@@ -141,5 +180,21 @@ fn thresholds(types: &[Type], resource: usize) -> Vec<(i64, Mask)> {
         }
     }
     steps.reverse();
+    steps
+}
+
+fn bounds(types: &[Type], resource: usize) -> Vec<(i64, Mask)> {
+    let mut order: Vec<usize> = (0..types.len()).collect();
+    order.sort_by_key(|at| types[*at].capacity[resource]);
+    let mut steps: Vec<(i64, Mask)> = Vec::new();
+    let mut mask = Mask::empty(types.len());
+    for at in order {
+        mask.set(at);
+        let amount = types[at].capacity[resource];
+        match steps.last_mut().filter(|(last, _)| *last == amount) {
+            Some(last) => last.1.clone_from(&mask),
+            None => steps.push((amount, mask.clone())),
+        }
+    }
     steps
 }

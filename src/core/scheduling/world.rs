@@ -3,29 +3,33 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use crate::core::facts::{HostPort, InstanceType, Pod, PodShape, Pool};
-use crate::core::ids::{NodeName, PodUid};
-use crate::core::labels;
-use crate::core::resources::ResourceName;
+use crate::core::facts::{AffinityTerm, HostPort, InstanceType, Owner, Pod, PodShape};
+use crate::core::ids::NodeName;
 
 use super::algebra::{Algebra, ProfileId, Source};
 use super::classes::{Class, group};
 use super::demand::Demand;
 use super::existing::Host;
-use super::interner::{Collector, Domain, KeyId, Rest};
+use super::interner::{Domain, KeyId, Rest};
+use super::layout::{Layout, Left};
 use super::masks::Mask;
 use super::pools::PoolSite;
 use super::problem::Problem;
 use super::reason::Reason;
-use super::shelf::{Amounts, Dimensions, Shelf};
+use super::rooms::Rooms;
+use super::shelf::{Amounts, Dimensions};
 use super::tolerance::Tolerance;
-use super::topology::{CounterId, Counters, Filter, Targets, Topo};
+use super::topology::{CounterId, Counters, Filter, FilterId, Target, Targets, Topo};
+
+/// Up to so many classes each is asked whether a running pod keeps it away.
+const FEW: usize = 64;
 
 /// A list of the catalog.
 pub(super) type List = Arc<Vec<Arc<InstanceType>>>;
 
+/// A question in dense form.
 pub(super) struct World<'p> {
     pub(super) problem: &'p Problem<'p>,
     pub(super) dimensions: Dimensions,
@@ -37,8 +41,12 @@ pub(super) struct World<'p> {
     pub(super) pools: Vec<PoolSite>,
     /// Why other pools may not be used.
     pub(super) unusable: Vec<Reason>,
-    /// Nodes that exist and NodeClaims that are under way, in the order in which they are tried.
-    pub(super) hosts: Vec<Host>,
+    /// Nodes that exist and NodeClaims that are under way, in the order in which they are tried. Copied when written to.
+    pub(super) hosts: Vec<Arc<Host>>,
+    /// What they have left.
+    pub(super) rooms: Rooms,
+    /// The same hosts before this question, and where everything stands.
+    pub(super) layout: Arc<Layout>,
     pub(super) classes: Vec<Class>,
     /// Pods by creation and UID, so that the order of the input does not matter.
     pub(super) pods: Vec<Arc<Pod>>,
@@ -46,63 +54,124 @@ pub(super) struct World<'p> {
     pub(super) demand: Demand,
     /// Domains by key and filter: many classes ask for the same.
     known_domains: FxHashMap<(KeyId, Filter), Mask>,
+    /// Which nodes filters look at.
+    looks: FxHashMap<(FilterId, ProfileId, u32), bool>,
     /// What daemons take of nodes of one profile with the same taints.
     pub(super) daemons_on: FxHashMap<(ProfileId, u32), (Amounts, Vec<HostPort>)>,
 }
 
-impl<'p> World<'p> {
-    pub(super) fn new(problem: &'p Problem<'p>) -> Self {
+/// The pods of a question, in an order of their own, by shape.
+pub(super) struct Asked {
+    pub(super) pods: Vec<Arc<Pod>>,
+    pub(super) shapes: Vec<Arc<PodShape>>,
+    pub(super) class_of: Vec<u32>,
+}
+
+impl Asked {
+    pub(super) fn new(problem: &Problem<'_>) -> Self {
         let mut pods = problem.pods.to_vec();
         let arrival = |pod: &Pod| problem.snapshot.pending.get(&pod.uid).copied().unwrap_or_default();
         pods.sort_by_cached_key(|pod| (pod.created, arrival(pod), pod.uid.clone()));
         pods.dedup_by(|a, b| a.uid == b.uid);
         let (shapes, class_of) = group(&pods);
-        let (ready, unusable) = usable_pools(problem);
-        let open = problem.open_keys();
-        let universe = collect(problem, &shapes, &ready, &open).finish(|key| open.contains(key));
-        let dimensions = dimensions(problem, &shapes, &ready);
+        Self { pods, shapes, class_of }
+    }
+}
 
-        let mut lists: Vec<List> = Vec::new();
-        for (_, list) in &ready {
-            if !lists.iter().any(|known| Arc::ptr_eq(known, list)) {
-                lists.push(Arc::clone(list));
-            }
-        }
-        let shelves = lists.iter().map(|list| Shelf::new(list, &universe, &dimensions)).collect();
-        let mut world = Self {
+impl<'p> World<'p> {
+    /// A world without pods and hosts.
+    pub(super) fn bare(problem: &'p Problem<'p>, dimensions: Dimensions, algebra: Algebra) -> Self {
+        Self {
             problem,
             dimensions,
-            algebra: Algebra::new(universe, shelves),
+            algebra,
             tolerance: Tolerance::default(),
             targets: Targets::default(),
             counters: Counters::default(),
             pools: Vec::new(),
-            unusable,
+            unusable: Vec::new(),
             hosts: Vec::new(),
+            rooms: Rooms::default(),
+            layout: Arc::default(),
             classes: Vec::new(),
-            pods,
-            class_of,
+            pods: Vec::new(),
+            class_of: Vec::new(),
             demand: Demand::default(),
             known_domains: FxHashMap::default(),
+            looks: FxHashMap::default(),
             daemons_on: FxHashMap::default(),
-        };
-        for (pool, list) in ready {
-            let shelf = lists.iter().position(|known| Arc::ptr_eq(known, &list)).expect("every list was numbered");
-            world.open_pool(&pool, shelf);
         }
-        let batch: FxHashSet<PodUid> = world.pods.iter().map(|pod| pod.uid.clone()).collect();
-        world.add_hosts(&batch);
-        world.charge_limits();
-        let classes = shapes.iter().map(|shape| world.class(shape)).collect();
-        world.classes = classes;
-        world.count_running(&batch);
-        world.link();
-        let (demand, entries) = Demand::new(&world);
-        world.demand = demand;
-        for (class, entry) in world.classes.iter_mut().zip(entries) {
+    }
+
+    /// Asks a question of the hosts and pools that are there.
+    pub(super) fn ask(&mut self, asked: Asked, best_buys: &[(Amounts, f64)]) {
+        self.hosts.clone_from(&self.layout.hosts);
+        self.rooms = self.layout.rooms.clone();
+        let layout = Arc::clone(&self.layout);
+        for site in &mut self.pools {
+            if let Some((used, nodes)) = layout.used.get(&site.fact.name) {
+                site.room.charge(used, *nodes);
+            }
+        }
+        self.leave_out();
+        self.pods = asked.pods;
+        self.class_of = asked.class_of;
+        let left = self.leave_nodes();
+        let classes = asked.shapes.iter().map(|shape| self.class(shape)).collect();
+        self.classes = classes;
+        self.count_running(&left);
+        self.link();
+        let (demand, entries) = Demand::new(self, best_buys);
+        self.demand = demand;
+        for (class, entry) in self.classes.iter_mut().zip(entries) {
             class.demand = entry;
         }
-        world
+    }
+
+    /// Closes what the question excludes, and gives its share of the limits back.
+    fn leave_out(&mut self) {
+        let excluded = self.problem.excluded;
+        let nodes = excluded.nodes.iter().filter_map(|name| self.layout.by_node.get(name));
+        let claims = excluded.claims.iter().filter_map(|name| self.layout.by_claim.get(name));
+        let out: BTreeSet<u32> = nodes.chain(claims).copied().collect();
+        for at in out.into_iter().map(|at| at as usize).filter(|at| self.layout.hosts[*at].usable) {
+            let host = Arc::make_mut(&mut self.hosts[at]);
+            host.usable = false;
+            self.rooms.close(at);
+            if let Some(site) = self.pools.iter_mut().find(|site| Some(&site.fact.name) == host.pool.as_ref()) {
+                site.room.release(&host.capacity, 1);
+            }
+        }
+    }
+
+    /// Takes the pods of the question from the nodes on which they run; the answer is which shapes left which host, and how often.
+    fn leave_nodes(&mut self) -> Left {
+        let mut left = Left::default();
+        for pod in &self.pods {
+            let Some(seen) = self.problem.snapshot.pods.get(&pod.uid).filter(|seen| seen.is_active_on_node()) else {
+                continue;
+            };
+            let bound =
+                |name: &&NodeName| self.problem.snapshot.bound.get(*name).is_some_and(|there| there.contains(&pod.uid));
+            let node = seen.node.as_ref().filter(bound);
+            let Some(at) = node.and_then(|name| self.layout.by_node.get(name)) else { continue };
+            let gone = left.entry((Arc::as_ptr(&seen.shape), *at)).or_default();
+            gone.active += 1;
+            gone.staying += u32::from(seen.deleting.is_none());
+            let at = *at as usize;
+            // The room of a daemon that leaves is kept for the one that comes.
+            if self.hosts[at].usable && seen.shape.owner != Owner::DaemonSet {
+                let host = Arc::make_mut(&mut self.hosts[at]);
+                super::shelf::add(&mut host.free, &self.dimensions.amounts(&seen.shape.requests));
+                for port in &seen.shape.host_ports {
+                    if let Some(taken) = host.ports.iter().position(|other| other == port) {
+                        host.ports.remove(taken);
+                    }
+                }
+                self.rooms.set_free(at, &host.free);
+            }
+        }
+        left
     }
 
     /// Tells each class which counters touch it, now that all counters are known.
@@ -135,66 +204,77 @@ impl<'p> World<'p> {
     }
 
     /// Counts the pods that run on nodes and are not part of the question.
-    fn count_running(&mut self, batch: &FxHashSet<PodUid>) {
-        let by_name: FxHashMap<NodeName, usize> =
-            self.hosts.iter().enumerate().filter_map(|(at, host)| host.node.clone().map(|name| (name, at))).collect();
-        let snapshot = self.problem.snapshot;
-        let running: Vec<(&Arc<Pod>, usize)> = snapshot
-            .bound
-            .iter()
-            .filter_map(|(name, uids)| by_name.get(name).map(|at| (uids, *at)))
-            .flat_map(|(uids, at)| uids.iter().filter(|uid| !batch.contains(*uid)).map(move |uid| (uid, at)))
-            .filter_map(|(uid, at)| snapshot.pods.get(uid).map(|pod| (pod, at)))
-            .filter(|(pod, _)| pod.is_active_on_node())
-            .collect();
+    fn count_running(&mut self, left: &Left) {
+        let layout = Arc::clone(&self.layout);
         // The anti-affinity of running pods makes counters too, so those come first.
-        let mut owned: FxHashMap<*const PodShape, Vec<CounterId>> = FxHashMap::default();
-        for (pod, _) in running.iter().filter(|(pod, _)| !pod.shape.anti_affinity.is_empty()) {
-            owned
-                .entry(Arc::as_ptr(&pod.shape))
-                .or_insert_with(|| pod.shape.anti_affinity.iter().map(|term| self.owners(term).1).collect());
+        let mut owned: FxHashMap<usize, Vec<CounterId>> = FxHashMap::default();
+        for which in &layout.running.avoiding {
+            let shape = &layout.running.all[*which].shape;
+            let mattering: Vec<_> = shape.anti_affinity.iter().filter(|term| self.matters(term)).collect();
+            let ids: Vec<CounterId> = mattering.into_iter().map(|term| self.owners(term).1).collect();
+            owned.insert(*which, ids);
         }
         if self.counters.all.is_empty() {
             return;
         }
-        let mut counted: FxHashMap<*const PodShape, Vec<CounterId>> = FxHashMap::default();
-        for (pod, at) in running {
-            let shape = Arc::as_ptr(&pod.shape);
-            let profile = self.hosts[at].profile;
-            let taints = self.hosts[at].taints;
-            let host = super::interner::number(at);
-            if pod.deleting.is_none() {
-                let touched =
-                    counted.entry(shape).or_insert_with(|| self.counters.touching(&pod.shape, &self.targets).0).clone();
-                for id in touched {
-                    self.count(id, host, profile, taints);
-                }
+        for (which, kind) in layout.running.all.iter().enumerate() {
+            let counted = self.counters.touching(&kind.shape, &self.targets).0;
+            let owned = owned.get(&which).map_or(&[][..], Vec::as_slice);
+            if counted.is_empty() && owned.is_empty() {
+                continue;
             }
-            for id in owned.get(&shape).cloned().unwrap_or_default() {
-                self.count(id, host, profile, taints);
+            for (host, many) in &kind.on {
+                let less = left.get(&(Arc::as_ptr(&kind.shape), *host)).copied().unwrap_or_default();
+                let (profile, taints) = (layout.hosts[*host as usize].profile, layout.hosts[*host as usize].taints);
+                for id in &counted {
+                    self.count(*id, *host, profile, taints, many.staying.saturating_sub(less.staying));
+                }
+                for id in owned {
+                    self.count(*id, *host, profile, taints, many.active.saturating_sub(less.active));
+                }
             }
         }
     }
 
-    /// Counts one pod on a candidate.
-    pub(super) fn count(&mut self, id: CounterId, host: u32, profile: ProfileId, taints: u32) {
+    /// Whether a term of a running pod keeps any pod of the question away. With many classes it is cheaper to count than to ask.
+    fn matters(&self, term: &AffinityTerm) -> bool {
+        if self.classes.len() > FEW {
+            return true;
+        }
+        let target = Target::of(term, self.problem.snapshot);
+        self.classes.iter().any(|class| target.selects(&class.shape))
+    }
+
+    /// Counts pods on a candidate.
+    pub(super) fn count(&mut self, id: CounterId, host: u32, profile: ProfileId, taints: u32, many: u32) {
+        if many == 0 {
+            return;
+        }
         let counter = self.counters.get(id);
         let (topo, filter) = (counter.topo, counter.filter);
-        if let Some(filter) = filter {
-            let filter = self.counters.filter_of(filter).clone();
-            if !self.looks_at(&filter, profile, taints) {
-                return;
-            }
+        if filter.is_some_and(|filter| !self.looks_at_by(filter, profile, taints)) {
+            return;
         }
         match topo {
-            Topo::Host => self.counters.get_mut(id).add_host(host),
+            Topo::Host => self.counters.get_mut(id).add_host(host, many),
             Topo::Key(key) => {
-                let domain = self.algebra.domain(profile, key).into_owned();
-                if let Some(value) = domain.bits.first().filter(|_| domain.is_settled()) {
-                    self.counters.get_mut(id).add_value(value);
+                let domain = self.algebra.domain(profile, key);
+                let value = domain.bits.first().filter(|_| domain.is_settled());
+                if let Some(value) = value {
+                    self.counters.get_mut(id).add_value(value, many);
                 }
             }
         }
+    }
+
+    /// Whether a spread constraint with this filter looks at such a node; each question is answered once.
+    pub(super) fn looks_at_by(&mut self, filter: FilterId, profile: ProfileId, taints: u32) -> bool {
+        if let Some(known) = self.looks.get(&(filter, profile, taints)) {
+            return *known;
+        }
+        let answer = self.looks_at(&self.counters.filter_of(filter).clone(), profile, taints);
+        self.looks.insert((filter, profile, taints), answer);
+        answer
     }
 
     /// Whether a spread constraint with this filter looks at such a node.
@@ -231,10 +311,9 @@ impl<'p> World<'p> {
                 all.or(&self.offered(profile, key));
             }
         }
-        for at in 0..self.hosts.len() {
-            let (profile, taints, usable) = (self.hosts[at].profile, self.hosts[at].taints, self.hosts[at].usable);
-            if usable && self.looks_at(filter, profile, taints) {
-                let domain = self.algebra.domain(profile, key).into_owned();
+        for kind in self.rooms.living().collect::<Vec<_>>() {
+            if self.looks_at(filter, kind.profile, kind.taints) {
+                let domain = self.algebra.domain(kind.profile, key);
                 if domain.is_settled() {
                     all.or(&domain.bits);
                 }
@@ -282,109 +361,4 @@ impl<'p> World<'p> {
     pub(super) fn zero(&self) -> Amounts {
         self.dimensions.zero()
     }
-}
-
-/// Pools that may be used, heaviest first and then by name descending, and why the others may not.
-fn usable_pools(problem: &Problem<'_>) -> (Vec<(Arc<Pool>, List)>, Vec<Reason>) {
-    let mut usable = Vec::new();
-    let mut unusable = Vec::new();
-    for pool in problem.snapshot.pools.values().filter(|pool| pool.replicas.is_none() && pool.deleting.is_none()) {
-        match problem.catalog.pools.get(&pool.name) {
-            _ if !pool.is_ready() => {
-                let why = crate::core::pools::why_not_ready(pool).into();
-                unusable.push(Reason::PoolNotReady { pool: pool.name.clone(), why });
-            }
-            Some(list) if !list.is_empty() => usable.push((Arc::clone(pool), Arc::clone(list))),
-            _ => unusable.push(Reason::NoCatalog { pool: pool.name.clone() }),
-        }
-    }
-    usable.sort_by(|(a, _), (b, _)| (b.weight, &b.name).cmp(&(a.weight, &a.name)));
-    (usable, unusable)
-}
-
-fn collect_shape(all: &mut Collector, shape: &PodShape) {
-    for (key, value) in &shape.node_selector {
-        all.value(key, value);
-    }
-    let preferred = shape.node_affinity.preferred.iter().map(|w| &w.term);
-    for requirement in shape.node_affinity.required.iter().chain(preferred).flatten() {
-        all.requirement(requirement);
-    }
-    let wished = shape.preferred_affinity.iter().chain(&shape.preferred_anti_affinity).map(|w| &w.term);
-    let terms = shape.affinity.iter().chain(&shape.anti_affinity).chain(wished).map(|term| &term.key);
-    for key in terms.chain(shape.spreads.iter().map(|s| &s.key)).filter(|key| &***key != labels::HOSTNAME) {
-        all.key(key);
-    }
-}
-
-fn collect(
-    problem: &Problem<'_>,
-    shapes: &[Arc<PodShape>],
-    pools: &[(Arc<Pool>, List)],
-    open: &BTreeSet<&str>,
-) -> Collector {
-    let mut all = Collector::default();
-    let snapshot = problem.snapshot;
-    for shape in shapes.iter().chain(snapshot.daemons.values().map(|daemon| &daemon.shape)) {
-        collect_shape(&mut all, shape);
-    }
-    for pod in snapshot.pods.values().filter(|pod| pod.node.is_some()) {
-        for term in pod.shape.anti_affinity.iter().filter(|term| &*term.key != labels::HOSTNAME) {
-            all.key(&term.key);
-        }
-    }
-    let mut seen: Vec<*const Vec<Arc<InstanceType>>> = Vec::new();
-    for (pool, list) in pools {
-        for (key, values) in super::pools::template(pool).iter() {
-            for value in values.values() {
-                all.value(key, value);
-            }
-            // A custom label that the pool leaves open gets this value, so it must be known as one.
-            if let Some(value) = values.concrete().filter(|_| !open.contains(&**key)) {
-                all.value(key, &value);
-            }
-            all.key(key);
-        }
-        if seen.contains(&Arc::as_ptr(list)) {
-            continue;
-        }
-        seen.push(Arc::as_ptr(list));
-        for kind in list.iter() {
-            let offered = kind.offerings.iter().flat_map(|offering| &offering.requirements);
-            kind.requirements.iter().chain(offered).for_each(|requirement| all.requirement(requirement));
-        }
-    }
-    for claim in snapshot.claims.values() {
-        claim
-            .requirements
-            .iter()
-            .filter(|r| all.knows(&r.key))
-            .cloned()
-            .collect::<Vec<_>>()
-            .iter()
-            .for_each(|r| all.requirement(r));
-    }
-    let labelled = snapshot.nodes.values().map(|n| &n.labels).chain(snapshot.claims.values().map(|c| &c.labels));
-    for (key, value) in labelled.flatten().filter(|(key, _)| &***key != labels::HOSTNAME) {
-        if all.knows(key) {
-            all.value(key, value);
-        }
-    }
-    all
-}
-
-fn dimensions(problem: &Problem<'_>, shapes: &[Arc<PodShape>], pools: &[(Arc<Pool>, List)]) -> Dimensions {
-    let mut names: BTreeSet<ResourceName> = [ResourceName::Cpu, ResourceName::Memory, ResourceName::Pods].into();
-    let daemons = problem.snapshot.daemons.values().map(|daemon| &daemon.shape);
-    for (name, _) in shapes.iter().chain(daemons).flat_map(|shape| shape.requests.iter()) {
-        if !names.contains(name) {
-            names.insert(name.clone());
-        }
-    }
-    for (name, _) in
-        pools.iter().flat_map(|(pool, _)| pool.limits.iter()).filter(|(name, _)| **name != ResourceName::nodes())
-    {
-        names.insert(name.clone());
-    }
-    Dimensions(names.into_iter().collect())
 }

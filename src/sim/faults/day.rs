@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cluster::convert::ShapeStore;
 use crate::core::facts::InstanceType;
 use crate::core::ids::ObjectKey;
-use crate::sim::manifest::{Invalid, Object, Priorities, read_object};
+use crate::manifests::{Invalid, Object, Priorities, read_object};
 use crate::sim::scenario::{Act, Step};
 use crate::sim::seed::{self, Seed};
 

@@ -13,10 +13,11 @@ use crate::cluster::ClaimPatch;
 use crate::core::facts::{Claim, Effect, Node, Owner, Pod, Pool, Selector, Status, Taint};
 use crate::core::ids::{ClaimName, NodeName, ObjectKey, ProviderId};
 use crate::core::labels::{self, Labels};
+use crate::manifests::{Budget, Count};
 use crate::sim::SimCluster;
 use crate::sim::agenda::Agenda;
 use crate::sim::invariants::Invariants;
-use crate::sim::store::{Budget, Count, Store};
+use crate::sim::store::Store;
 
 /// The faults that need no occasion but an object that is there.
 const BY_THEMSELVES: [Fault; 18] = [

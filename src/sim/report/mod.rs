@@ -11,7 +11,7 @@ mod gantt;
 mod page;
 mod tables;
 
-pub use page::{Error, render, write};
+pub use page::{Error, STYLE, render, write};
 
 #[cfg(test)]
 mod tests;

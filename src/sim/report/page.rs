@@ -12,8 +12,8 @@ use super::chart::{Fault, Frame, distribution, draw, filled, line, stacked};
 use super::palette::{Colour, SERIES};
 use super::{axis, gantt, series, tables};
 
-/// The style sheet, which also gives the colours their values.
-const STYLE: &str = include_str!("style.css");
+/// The style sheet of all reports, which also gives the colours their values.
+pub const STYLE: &str = include_str!("style.css");
 
 /// A report that could not be made.
 #[derive(Debug, thiserror::Error)]

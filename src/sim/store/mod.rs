@@ -12,7 +12,6 @@ mod pools;
 mod budgets;
 mod pods;
 
-pub use budgets::{Budget, Count};
 pub use objects::{Store, Written};
 pub use pods::{NewPod, PodRecord};
 

@@ -14,8 +14,8 @@ use crate::cluster::{Announcement, Error};
 use crate::core::facts::{Claim, DaemonSet, Fact, Kind, Node, NodeClass, PodShape, Pool};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName};
 use crate::core::labels::Labels;
+use crate::manifests::Budget;
 
-use super::budgets::Budget;
 use super::pods::{PodRecord, Tally};
 use crate::sim::Clock;
 use crate::sim::seed::{self, Seed};

@@ -6,11 +6,12 @@ use std::time::Duration;
 use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep};
 
-use super::{Budget, Count, NewPod};
+use super::NewPod;
 use crate::api::classes::kwok::{KwokNodeClass, KwokNodeClassBody, KwokNodeClassSpec};
 use crate::cluster::{ClaimPatch, ClaimStatusPatch, Cluster, Error, NodePatch};
 use crate::core::facts::{Fact, Kind, NodeClass, Selector};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, ProviderId};
+use crate::manifests::{Budget, Count};
 use crate::sim::admission::{Gate, Verdict};
 use crate::sim::cluster::SimCluster;
 use crate::sim::props;

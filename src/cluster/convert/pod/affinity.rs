@@ -151,6 +151,17 @@ pub(super) fn spreads(
             policy("nodeAffinityPolicy", constraint.node_affinity_policy.as_ref(), PolicyHonor::Honor);
         let node_taints_policy =
             policy("nodeTaintsPolicy", constraint.node_taints_policy.as_ref(), PolicyHonor::Ignore);
+        if constraint.max_skew < 1 {
+            let skew = constraint.max_skew;
+            problems
+                .note(&format!("{field}.maxSkew"), format!("{skew} is not above zero; write a whole number from 1"));
+        }
+        if let Some(least) = constraint.min_domains.filter(|least| *least < 1) {
+            problems.note(
+                &format!("{field}.minDomains"),
+                format!("{least} is not above zero; write a whole number from 1"),
+            );
+        }
         all.push(TopologySpread {
             key: normalized(&constraint.topology_key).into(),
             max_skew: constraint.max_skew,

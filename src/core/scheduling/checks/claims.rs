@@ -1,6 +1,7 @@
 //! NodeClaims of a plan: types, room, taints, labels, ports, limits.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -28,7 +29,37 @@ struct Verdict {
 }
 
 /// Verdicts by instance type.
-type Verdicts = FxHashMap<InstanceTypeName, Verdict>;
+type Verdicts = FxHashMap<InstanceTypeName, Rc<Verdict>>;
+
+/// A list of instance types that NodeClaims share, judged once.
+struct Listed {
+    all: Vec<(InstanceTypeName, Option<Rc<Verdict>>)>,
+    /// The room that each of them has; nothing unless all of them are known and fit the requirements.
+    least: Option<Resources>,
+}
+
+impl Listed {
+    fn new(names: &[InstanceTypeName], verdicts: &Verdicts) -> Self {
+        let all: Vec<_> = names.iter().map(|name| (name.clone(), verdicts.get(name).map(Rc::clone))).collect();
+        let mut least: Option<Resources> = None;
+        for (_, verdict) in &all {
+            let Some(verdict) = verdict.as_ref().filter(|verdict| verdict.fits_requirements) else {
+                return Self { all, least: None };
+            };
+            least = Some(match least {
+                None => verdict.room.clone(),
+                Some(least) => {
+                    least.iter().map(|(name, milli)| (name.clone(), milli.min(verdict.room.get(name)))).collect()
+                }
+            });
+        }
+        Self { all, least }
+    }
+
+    fn verdicts(&self) -> impl Iterator<Item = &Verdict> {
+        self.all.iter().filter_map(|(_, verdict)| verdict.as_deref())
+    }
+}
 
 pub(super) fn check<'a>(
     problem: &Problem<'a>,
@@ -37,17 +68,24 @@ pub(super) fn check<'a>(
     found: &mut Vec<Violation>,
 ) {
     let open = problem.open_keys();
-    let mut known: FxHashMap<(PoolName, Vec<Requirement>), Verdicts> = FxHashMap::default();
+    let mut known: FxHashMap<(PoolName, Vec<Requirement>), (usize, Verdicts)> = FxHashMap::default();
+    let mut lists: FxHashMap<(*const InstanceTypeName, usize), Listed> = FxHashMap::default();
     for claim in &plan.claims {
         let draft = &claim.draft;
-        let mut key = draft.requirements.clone();
-        key.retain(|r| &*r.key != labels::INSTANCE_TYPE && &*r.key != labels::CAPACITY_TYPE);
-        let verdicts =
-            known.entry((draft.pool.clone(), key)).or_insert_with_key(|(_, rest)| verdicts(problem, draft, rest));
+        let beside = |r: &&Requirement| &*r.key != labels::INSTANCE_TYPE && &*r.key != labels::CAPACITY_TYPE;
+        let rest: Vec<Requirement> = draft.requirements.iter().filter(beside).cloned().collect();
+        let next = known.len();
+        let (which, verdicts) = known
+            .entry((draft.pool.clone(), rest))
+            .or_insert_with_key(|(_, rest)| (next, verdicts(problem, draft, rest)));
+        // The plan holds the lists, so that an address stands for one list.
+        let listed = lists
+            .entry((claim.instance_types.as_ptr(), *which))
+            .or_insert_with(|| Listed::new(&claim.instance_types, verdicts));
         let place: Arc<str> = draft.name.as_str().into();
         let pods: Vec<&Arc<Pod>> = claim.pods.iter().collect();
-        check_types(claim, &place, verdicts, found);
-        check_ports(claim, &place, verdicts, found);
+        check_types(claim, &place, listed, found);
+        check_ports(claim, &place, listed, found);
         let mut requirements = Requirements::from_written(&draft.requirements);
         requirements.add_all(&Requirements::from_labels(&draft.labels));
         for pod in shapes(&pods) {
@@ -56,10 +94,8 @@ pub(super) fn check<'a>(
             }
             let met = alternatives(&pod.shape).iter().any(|term| {
                 term.iter().all(|(key, wish)| {
-                    claim
-                        .instance_types
-                        .iter()
-                        .filter_map(|name| verdicts.get(name))
+                    listed
+                        .verdicts()
                         .all(|verdict| outcome(&requirements, verdict, key, open.contains(&**key)).always(wish))
                 })
             });
@@ -122,7 +158,7 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
             }
         }
         let fits_requirements = offered && requirements.intersects(&own).is_ok();
-        (fact.name.clone(), Verdict { fits_requirements, room, ports: taken, says })
+        (fact.name.clone(), Rc::new(Verdict { fits_requirements, room, ports: taken, says }))
     })
     .collect()
 }
@@ -155,14 +191,17 @@ fn total(claim: &PlannedClaim) -> Resources {
     all
 }
 
-fn check_types(claim: &PlannedClaim, place: &Arc<str>, verdicts: &Verdicts, found: &mut Vec<Violation>) {
+fn check_types(claim: &PlannedClaim, place: &Arc<str>, listed: &Listed, found: &mut Vec<Violation>) {
     let need = total(claim);
-    if claim.instance_types.is_empty() {
+    if listed.all.is_empty() {
         found.push(Violation::UnknownType { place: Arc::clone(place), instance_type: "".into() });
     }
-    for name in &claim.instance_types {
+    if listed.least.as_ref().is_some_and(|least| holds(&need, least)) {
+        return;
+    }
+    for (name, verdict) in &listed.all {
         let (place, instance_type) = (Arc::clone(place), name.clone());
-        match verdicts.get(name) {
+        match verdict {
             None => found.push(Violation::UnknownType { place, instance_type }),
             Some(verdict) if !verdict.fits_requirements => found.push(Violation::UnfitType { place, instance_type }),
             Some(verdict) if !holds(&need, &verdict.room) => found.push(Violation::Overfull { place, instance_type }),
@@ -176,7 +215,7 @@ pub(super) fn holds(need: &Resources, room: &Resources) -> bool {
     need.iter().all(|(name, milli)| milli <= 0 || milli <= room.get(name))
 }
 
-fn check_ports(claim: &PlannedClaim, place: &Arc<str>, verdicts: &Verdicts, found: &mut Vec<Violation>) {
+fn check_ports(claim: &PlannedClaim, place: &Arc<str>, listed: &Listed, found: &mut Vec<Violation>) {
     if claim.pods.iter().all(|pod| pod.shape.host_ports.is_empty()) {
         return;
     }
@@ -187,7 +226,7 @@ fn check_ports(claim: &PlannedClaim, place: &Arc<str>, verdicts: &Verdicts, foun
         }
         taken.extend(pod.shape.host_ports.iter().cloned());
     }
-    for verdict in claim.instance_types.iter().filter_map(|name| verdicts.get(name)) {
+    for verdict in listed.verdicts() {
         if let Some(port) = ports::first_taken(&taken, &verdict.ports) {
             found.push(Violation::PortTaken { place: Arc::clone(place), port: port.port });
         }
@@ -211,12 +250,16 @@ fn check_limits(problem: &Problem<'_>, plan: &Plan, found: &mut Vec<Violation>) 
         }
         let capacity: BTreeMap<&InstanceTypeName, &Resources> =
             list.into_iter().flat_map(|list| list.iter()).map(|kind| (&kind.name, &kind.capacity)).collect();
+        let mut largest: FxHashMap<*const InstanceTypeName, Resources> = FxHashMap::default();
         for claim in planned {
-            let mut most = Resources::new().with("nodes", 1000);
-            for has in claim.instance_types.iter().filter_map(|name| capacity.get(name)) {
-                most.raise(has);
-            }
-            used.add(&most);
+            let most = largest.entry(claim.instance_types.as_ptr()).or_insert_with(|| {
+                let mut most = Resources::new().with("nodes", 1000);
+                for has in claim.instance_types.iter().filter_map(|name| capacity.get(name)) {
+                    most.raise(has);
+                }
+                most
+            });
+            used.add(most);
         }
         let beyond = |(name, limit): (&ResourceName, i64)| used.get(name) > limit;
         if pool.limits.iter().any(beyond) {

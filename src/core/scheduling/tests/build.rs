@@ -14,7 +14,7 @@ use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 
-use super::super::{Exclusions, Plan, Problem, Settings, check, solve};
+use super::super::{Exclusions, Plan, Problem, Settings, check, lower_bound, solve};
 
 pub(in super::super) const MIB: i64 = 1000 << 20;
 
@@ -316,6 +316,8 @@ impl Scene {
         let plan = solve(&self.problem());
         let violations = check(&self.problem(), &plan);
         assert!(violations.is_empty(), "{violations:#?}");
+        let bound = lower_bound(&self.problem(), &plan);
+        assert!(bound <= plan.price + 1e-9, "a plan for {} is cheaper than its bound {bound}", plan.price);
         plan
     }
 }

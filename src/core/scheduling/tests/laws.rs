@@ -58,7 +58,7 @@ where
     prop_oneof![4 => Just(Vec::new()).boxed(), 2 => prop::collection::vec(one, 1..3).boxed()]
 }
 
-fn any_shape() -> impl Strategy<Value = PodShape> {
+pub(super) fn any_shape() -> impl Strategy<Value = PodShape> {
     let size = (
         proptest::sample::select(&[100_i64, 500, 1500, 4000][..]),
         proptest::sample::select(&[128_i64, 1024, 6000][..]),
@@ -106,7 +106,7 @@ fn any_shape() -> impl Strategy<Value = PodShape> {
         )
 }
 
-fn any_scene() -> impl Strategy<Value = Scene> {
+pub(super) fn any_scene() -> impl Strategy<Value = Scene> {
     let running = prop::collection::vec((any_shape(), 0..3_usize), 0..4);
     let batch = prop::collection::vec((any_shape(), 1..6_usize), 1..6);
     (batch, running, prop::option::of(2..40_i64), 0..4_u8, any::<bool>()).prop_map(
@@ -148,7 +148,7 @@ fn any_scene() -> impl Strategy<Value = Scene> {
 }
 
 /// A plan in words: equal words, equal plan.
-fn told(plan: &Plan) -> String {
+pub(super) fn told(plan: &Plan) -> String {
     format!("{plan:#?}")
 }
 

@@ -1,8 +1,9 @@
 //! Behaviour of the solver, one file per theme.
 
-mod build;
+pub(in crate::core::scheduling) mod build;
 
 mod basics;
+mod kept;
 mod laws;
 mod price;
 mod topology;

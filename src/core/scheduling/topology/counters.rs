@@ -65,17 +65,17 @@ impl Counter {
         }
     }
 
-    pub(in super::super) fn add_host(&mut self, host: u32) {
+    pub(in super::super) fn add_host(&mut self, host: u32, many: u32) {
         if let Counts::Hosts(hosts) = &mut self.counts {
-            *hosts.entry(host).or_default() += 1;
-            self.total += 1;
+            *hosts.entry(host).or_default() += many;
+            self.total += many;
         }
     }
 
-    pub(in super::super) fn add_value(&mut self, value: usize) {
+    pub(in super::super) fn add_value(&mut self, value: usize, many: u32) {
         if let Counts::Values(values) = &mut self.counts {
-            values[value] += 1;
-            self.total += 1;
+            values[value] += many;
+            self.total += many;
         }
     }
 

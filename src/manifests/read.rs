@@ -1,23 +1,23 @@
-//! Ordinary Kubernetes manifests, as objects of the simulated cluster.
+//! One manifest after another, as objects: strictly for worlds that are made of them, leniently for plans that go on without the broken.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::budget::{Budget, Count};
+use super::object::{Found, Invalid, Object, Owned, Priorities};
 use super::selector;
-use super::store::{Budget, Count};
 use super::workload::{Workload, WorkloadKind};
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::api::validation::CloudLabels;
-use crate::clouds::simulated::LABEL_KEYS;
+use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::cluster::convert::{
-    ClassKind, ShapeStore, go_duration, read_claim, read_class, read_daemon, read_namespace, read_pod, read_pool,
+    ClassKind, ShapeStore, Unreadable, go_duration, read_claim, read_class, read_daemon, read_namespace, read_node,
+    read_pod, read_pool,
 };
-use crate::core::facts::{Claim, Condition, DaemonSet, NodeClass, PodShape, Pool, Status};
+use crate::core::facts::{Condition, PodShape, Status};
 use crate::core::ids::ObjectKey;
-use crate::core::labels::Labels;
 
 /// Annotation on pods and templates: after how long the containers end by themselves, in Go's notation.
 const RUN_FOR: &str = "sim.joiner.dev/run-for";
@@ -26,82 +26,77 @@ const JOB_RUNS_FOR: Duration = Duration::from_mins(1);
 /// Kinds that make pods, and that are not simulated.
 const NOT_SIMULATED: [&str; 2] = ["CronJob", "ReplicationController"];
 
-/// A manifest that cannot be applied.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{object}: {problem}")]
-pub struct Invalid {
-    /// Kind, namespace and name, as far as they are known.
-    pub object: String,
-    /// Field, what is wrong, and the remedy.
-    pub problem: String,
-}
-
-/// Values of PriorityClasses by name.
-pub type Priorities = BTreeMap<String, i64>;
-
-/// An object to put into the cluster.
-#[derive(Clone, Debug)]
-pub enum Object {
-    /// A NodePool.
-    Pool(Box<Pool>),
-    /// A NodeClass.
-    Class(NodeClass),
-    /// A NodeClaim of its own.
-    Claim(Box<Claim>),
-    /// A DaemonSet.
-    Daemon(DaemonSet),
-    /// A namespace and its labels.
-    Namespace(Arc<str>, Labels),
-    /// A PodDisruptionBudget.
-    Budget(Budget),
-    /// A PriorityClass and its value.
-    Priority(String, i64),
-    /// Something that keeps pods.
-    Workload(Workload),
-    /// A kind without which the world is the same.
-    Irrelevant(String),
-}
-
-/// Reads one manifest; a `List` gives all of its items.
+/// Reads one manifest strictly: whatever is wrong with it is an error. A `List` gives all of its items, a lone pod something that keeps it.
 pub fn read_object(value: &Value, shapes: &ShapeStore, priorities: &Priorities) -> Result<Vec<Object>, Invalid> {
-    let reader = Reader { value, shapes, priorities };
+    let strict = |found: Result<Found, Invalid>| {
+        let found = found?;
+        match found.problems.into_iter().next() {
+            Some(problem) => Err(problem),
+            None => Ok(found.object.kept()),
+        }
+    };
+    examine(value, shapes, priorities).into_iter().map(strict).collect()
+}
+
+/// Reads one manifest as far as possible: an object of which some part is wrong comes with its problems. A `List` gives all of its items.
+pub fn examine(value: &Value, shapes: &ShapeStore, priorities: &Priorities) -> Vec<Result<Found, Invalid>> {
     let kind = value["kind"].as_str().unwrap_or_default();
     if kind == "List" || (kind.ends_with("List") && value["items"].is_array()) {
         let items = value["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let objects = items.iter().map(|item| read_object(item, shapes, priorities));
-        return Ok(objects.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect());
+        return items.iter().flat_map(|item| examine(item, shapes, priorities)).collect();
     }
-    reader.read(kind).map(|object| vec![object])
+    let mut reader = Reader { value, shapes, priorities, problems: Vec::new() };
+    let found = reader.read(kind).map(|object| Found {
+        object,
+        owners: owners(value),
+        gates: names(&value["spec"]["schedulingGates"]),
+        problems: reader.problems,
+    });
+    vec![found]
+}
+
+fn owners(value: &Value) -> Vec<Owned> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let references = value["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    references.map(|one| Owned { kind: text(&one["kind"]), name: text(&one["name"]) }).collect()
+}
+
+fn names(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(|one| one["name"].as_str()).map(str::to_owned).collect()
 }
 
 struct Reader<'a> {
     value: &'a Value,
     shapes: &'a ShapeStore,
     priorities: &'a Priorities,
+    problems: Vec<Invalid>,
 }
 
 impl Reader<'_> {
-    fn read(&self, kind: &str) -> Result<Object, Invalid> {
-        let wrong = |error: &dyn std::fmt::Display| Invalid { object: self.object(), problem: error.to_string() };
+    fn read(&mut self, kind: &str) -> Result<Object, Invalid> {
+        let object = self.object();
+        let wrong = |error: &Unreadable| Invalid { object: object.clone(), problem: error.message.clone() };
         if kind.is_empty() {
             return Err(self.invalid("kind: is missing; write the kind of the object, for instance Deployment"));
         }
         if NOT_SIMULATED.contains(&kind) {
-            return Err(self.invalid(format!("kind: a {kind} is not simulated; write Jobs or Deployments instead")));
+            return Err(
+                self.invalid(format!("kind: pods of a {kind} are not thought of; write Jobs or Deployments instead"))
+            );
         }
         match kind {
             "NodePool" => self.pool(),
             "KWOKNodeClass" => self.class(),
             "NodeClaim" => {
                 let claim = read_claim(self.value).map_err(|error| wrong(&error))?;
-                match &claim.broken {
-                    Some(broken) => Err(self.invalid(&broken.problem)),
-                    None => Ok(Object::Claim(Box::new(claim))),
-                }
+                self.note(claim.broken.as_ref().map(|broken| &*broken.problem));
+                Ok(Object::Claim(Box::new(claim)))
             }
+            "Node" => Ok(Object::Node(Box::new(read_node(self.value).map_err(|error| wrong(&error))?))),
             "DaemonSet" => {
                 let daemon = read_daemon(self.value, self.shapes).map_err(|error| wrong(&error))?;
-                self.check(&daemon.shape).map(|()| Object::Daemon(daemon))
+                self.check(&daemon.shape);
+                Ok(Object::Daemon(daemon))
             }
             "Namespace" => {
                 let (name, labels) = read_namespace(self.value).map_err(|error| wrong(&error))?;
@@ -125,20 +120,21 @@ impl Reader<'_> {
         }
     }
 
-    fn pool(&self) -> Result<Object, Invalid> {
-        let labels = CloudLabels { restricted_domains: &["karpenter.kwok.sh"], well_known: &LABEL_KEYS };
-        let pool = read_pool(self.value, &labels).map_err(|error| self.invalid(error))?;
-        match pool.errors.first() {
-            Some(problem) => Err(self.invalid(problem)),
-            None => Ok(Object::Pool(Box::new(pool))),
+    fn pool(&mut self) -> Result<Object, Invalid> {
+        let labels = CloudLabels { restricted_domains: &["karpenter.kwok.sh"], well_known: &KWOK_LABEL_KEYS };
+        let pool = read_pool(self.value, &labels).map_err(|error| self.invalid(error.message))?;
+        for problem in &pool.errors {
+            self.note(Some(problem));
         }
+        Ok(Object::Pool(Box::new(pool)))
     }
 
-    fn class(&self) -> Result<Object, Invalid> {
+    fn class(&mut self) -> Result<Object, Invalid> {
         let kind = ClassKind::of::<KwokNodeClass>("karpenter.kwok.sh", "v1alpha1", "KWOKNodeClass", "kwoknodeclasses");
-        let mut class = read_class(self.value, &kind).map_err(|error| self.invalid(error))?;
+        let mut class = read_class(self.value, &kind).map_err(|error| self.invalid(error.message))?;
         if let Some(bad) = class.conditions.iter().find(|condition| &*condition.reason == "Unreadable") {
-            return Err(self.invalid(&bad.message));
+            let message = Arc::clone(&bad.message);
+            self.note(Some(&message));
         }
         if class.conditions.is_empty() {
             // The API server writes it by the schema's default, with this very time.
@@ -178,7 +174,7 @@ impl Reader<'_> {
         })
     }
 
-    fn workload(&self, kind: WorkloadKind, field: &str) -> Result<Object, Invalid> {
+    fn workload(&mut self, kind: WorkloadKind, field: &str) -> Result<Object, Invalid> {
         let replicas = self.whole(field)?.unwrap_or(1);
         let (shape, runs_for) = self.template(kind.pod_owner())?;
         // Containers of these kinds are started again when they end.
@@ -186,22 +182,36 @@ impl Reader<'_> {
         Ok(Object::Workload(Workload { kind, key: self.key()?, replicas, shape, runs_for }))
     }
 
-    fn job(&self) -> Result<Object, Invalid> {
+    fn job(&mut self) -> Result<Object, Invalid> {
         let parallelism = self.whole("parallelism")?.unwrap_or(1);
         let completions = self.whole("completions")?.unwrap_or(parallelism);
+        let parallelism = if self.is_over() { 0 } else { parallelism };
         let (shape, runs_for) = self.template(Some(("batch/v1", "Job")))?;
         let runs_for = Some(runs_for.unwrap_or(JOB_RUNS_FOR));
         let kind = WorkloadKind::Job { completions };
         Ok(Object::Workload(Workload { kind, key: self.key()?, replicas: parallelism, shape, runs_for }))
     }
 
-    fn pod(&self) -> Result<Object, Invalid> {
-        let (shape, runs_for) = self.shape(&self.value["metadata"], &self.value["spec"], None, "spec")?;
-        Ok(Object::Workload(Workload { kind: WorkloadKind::Pod, key: self.key()?, replicas: 1, shape, runs_for }))
+    /// Whether a Job makes no more pods.
+    fn is_over(&self) -> bool {
+        let conditions = self.value["status"]["conditions"].as_array().into_iter().flatten();
+        let ended =
+            |c: &Value| matches!(c["type"].as_str(), Some("Complete" | "Failed")) && c["status"] == json!("True");
+        self.value["spec"]["suspend"] == json!(true) || conditions.into_iter().any(ended)
+    }
+
+    fn pod(&mut self) -> Result<Object, Invalid> {
+        let mut whole = self.value.clone();
+        self.resolve_priority(&mut whole["spec"], "spec");
+        let mut pod = read_pod(&whole, self.shapes).map_err(|error| self.invalid(error.message))?;
+        self.check(&pod.shape);
+        pod.key = self.key()?;
+        let runs_for = self.runs_for(&self.value["metadata"])?;
+        Ok(Object::Pod(Box::new(pod), runs_for))
     }
 
     /// The shape of a workload's pods, and how long they run.
-    fn template(&self, owner: Option<(&str, &str)>) -> Result<(Arc<PodShape>, Option<Duration>), Invalid> {
+    fn template(&mut self, owner: Option<(&str, &str)>) -> Result<(Arc<PodShape>, Option<Duration>), Invalid> {
         let template = &self.value["spec"]["template"];
         if !template["spec"].is_object() {
             return Err(self.invalid("spec.template.spec: is missing; write the pods' containers there"));
@@ -210,23 +220,14 @@ impl Reader<'_> {
     }
 
     fn shape(
-        &self,
+        &mut self,
         metadata: &Value,
         spec: &Value,
         owner: Option<(&str, &str)>,
         at: &str,
     ) -> Result<(Arc<PodShape>, Option<Duration>), Invalid> {
         let mut spec = spec.clone();
-        if let (Some(name), true) = (spec["priorityClassName"].as_str(), spec["priority"].is_null()) {
-            let value = match name {
-                "system-cluster-critical" => 2_000_000_000,
-                "system-node-critical" => 2_000_001_000,
-                other => *self.priorities.get(other).ok_or_else(|| {
-                    self.invalid(format!("{at}.priorityClassName: there is no PriorityClass {other}; apply it before"))
-                })?,
-            };
-            spec["priority"] = json!(value);
-        }
+        self.resolve_priority(&mut spec, at);
         let key = self.key()?;
         let owners = owner.map(|(version, kind)| {
             json!([{ "apiVersion": version, "kind": kind, "name": &*key.name, "uid": "owner", "controller": true }])
@@ -243,19 +244,43 @@ impl Reader<'_> {
             },
             "spec": spec,
         });
-        let pod = read_pod(&whole, self.shapes).map_err(|error| self.invalid(error))?;
-        self.check(&pod.shape)?;
-        let runs_for = match metadata["annotations"][RUN_FOR].as_str() {
-            None => None,
-            Some(text) => Some(go_duration(text).ok_or_else(|| {
-                self.invalid(format!("annotation {RUN_FOR}: {text:?} is no duration; write for instance 90s or 1h30m"))
-            })?),
-        };
-        Ok((pod.shape, runs_for))
+        let pod = read_pod(&whole, self.shapes).map_err(|error| self.invalid(error.message))?;
+        self.check(&pod.shape);
+        Ok((pod.shape, self.runs_for(metadata)?))
     }
 
-    fn check(&self, shape: &PodShape) -> Result<(), Invalid> {
-        shape.broken.as_ref().map_or(Ok(()), |problem| Err(self.invalid(problem)))
+    /// The API server's admission writes the value of a pod's PriorityClass into the pod.
+    fn resolve_priority(&mut self, spec: &mut Value, at: &str) {
+        let (Some(name), true) = (spec["priorityClassName"].as_str(), spec["priority"].is_null()) else { return };
+        let value = match name {
+            "system-cluster-critical" => Some(2_000_000_000),
+            "system-node-critical" => Some(2_000_001_000),
+            other => self.priorities.get(other).copied(),
+        };
+        if value.is_none() {
+            let problem = format!("{at}.priorityClassName: there is no PriorityClass {name}; apply it before");
+            self.note(Some(&problem));
+        }
+        spec["priority"] = json!(value.unwrap_or(0));
+    }
+
+    fn runs_for(&self, metadata: &Value) -> Result<Option<Duration>, Invalid> {
+        metadata["annotations"][RUN_FOR].as_str().map_or(Ok(None), |text| {
+            go_duration(text).map(Some).ok_or_else(|| {
+                self.invalid(format!("annotation {RUN_FOR}: {text:?} is no duration; write for instance 90s or 1h30m"))
+            })
+        })
+    }
+
+    fn check(&mut self, shape: &PodShape) {
+        self.note(shape.broken.as_deref());
+    }
+
+    fn note(&mut self, problem: Option<&str>) {
+        if let Some(problem) = problem {
+            let invalid = self.invalid(problem);
+            self.problems.push(invalid);
+        }
     }
 
     /// A whole number in the spec, if it is there.
@@ -292,5 +317,5 @@ impl Reader<'_> {
 }
 
 #[cfg(test)]
-#[path = "manifest_tests.rs"]
+#[path = "read_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! Label selectors in PodDisruptionBudgets, which only the simulated API server reads.
+//! Label selectors in PodDisruptionBudgets.
 
 use std::sync::Arc;
 

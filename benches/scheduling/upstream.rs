@@ -1,27 +1,24 @@
-//! How fast and how well the solver plans: upstream's diverse mix on its 400 instance types.
-//!
-//! Each run prints nodes, price and pods left beside the time, because a fast plan that is dear or incomplete is no plan.
+//! Upstream's benchmark workloads: its fake instance types, its diverse mix of pods and its pods with preferences.
 
-use std::hint::black_box;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use jiff::Timestamp;
 use joiner::core::facts::{
-    AffinityTerm, Catalog, Condition, ConsolidationPolicy, Disruption, InstanceType, Offering, Owner, Pod, PodPhase,
-    PodShape, PolicyHonor, Pool, Selector, Snapshot, Status, Template, TopologySpread,
+    AffinityTerm, Catalog, Condition, ConsolidationPolicy, Disruption, InstanceType, Offering, Pod, PodPhase, PodShape,
+    PolicyHonor, Pool, Selector, Snapshot, Status, Template, TopologySpread, Weighted,
 };
 use joiner::core::ids::{ClassRef, ObjectKey};
 use joiner::core::labels::{self, Labels};
 use joiner::core::requirements::{Operator, Requirement};
 use joiner::core::resources::Resources;
-use joiner::core::scheduling::{Plan, Problem, Settings, check, solve};
 
 /// A fixed sequence of draws; upstream's own generator is Go's, so the draws differ and the distribution is the same.
-struct Draws(u64);
+pub(crate) struct Draws(pub(crate) u64);
 
 impl Draws {
-    fn below(&mut self, n: u64) -> usize {
+    /// A number below `n`.
+    pub(crate) fn below(&mut self, n: u64) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -33,19 +30,21 @@ impl Draws {
         ["a", "b", "c", "d", "e", "f", "g"][self.below(7)]
     }
 
-    fn requests(&mut self) -> Resources {
+    /// CPU and memory of a pod.
+    pub(crate) fn requests(&mut self) -> Resources {
         let cpu = [100, 250, 500, 1000, 1500][self.below(5)];
         let memory: i64 = [100, 256, 512, 1024, 2048, 4096][self.below(6)];
         Resources::new().with("cpu", cpu).with("memory", (memory << 20) * 1000)
     }
 }
 
-fn one(key: &str, values: &[&str]) -> Requirement {
+/// A requirement of one of some values.
+pub(crate) fn one(key: &str, values: &[&str]) -> Requirement {
     Requirement::new(key, Operator::In, values.iter().copied())
 }
 
 /// Upstream's fake instance types: n cores and 2n GiB.
-fn instance_types(count: i64) -> Vec<Arc<InstanceType>> {
+pub(crate) fn instance_types(count: i64) -> Vec<Arc<InstanceType>> {
     let zones = ["test-zone-1", "test-zone-2", "test-zone-3"];
     let kind = |n: i64| {
         let name = format!("fake-it-{}", n - 1);
@@ -84,7 +83,8 @@ fn instance_types(count: i64) -> Vec<Arc<InstanceType>> {
     (1..=count).map(kind).collect()
 }
 
-fn world(types: i64) -> (Snapshot, Catalog) {
+/// A cluster with nothing but one NodePool that may use these instance types.
+pub(crate) fn empty_cluster(types: Vec<Arc<InstanceType>>) -> (Snapshot, Catalog) {
     let mut template = Labels::new();
     template.insert("testing/cluster".into(), "unspecified".into());
     let pool = Pool {
@@ -96,7 +96,8 @@ fn world(types: i64) -> (Snapshot, Catalog) {
         deleting: None,
         annotations: Labels::new(),
         weight: 0,
-        limits: Resources::new().with("cpu", 10_000_000_000).with("memory", i64::MAX),
+        // Upstream limits memory too, to more than can be said in thousandths of a byte.
+        limits: Resources::new().with("cpu", 10_000_000_000),
         replicas: None,
         template: Template {
             labels: template,
@@ -125,16 +126,18 @@ fn world(types: i64) -> (Snapshot, Catalog) {
     };
     let mut snapshot = Snapshot::default();
     let mut catalog = Catalog::default();
-    catalog.pools.insert(pool.name.clone(), Arc::new(instance_types(types)));
+    catalog.pools.insert(pool.name.clone(), Arc::new(types));
     snapshot.pools.insert(pool.name.clone(), Arc::new(pool));
     (snapshot, catalog)
 }
 
-fn selector(key: &str, value: &str) -> Selector {
+/// Pods with this label.
+pub(crate) fn selector(key: &str, value: &str) -> Selector {
     Selector { labels: [(Arc::from(key), Arc::from(value))].into(), expressions: Vec::new() }
 }
 
-fn spread(key: &str, value: &str) -> TopologySpread {
+/// A required spread constraint of skew one.
+pub(crate) fn spread(key: &str, value: &str) -> TopologySpread {
     TopologySpread {
         key: key.into(),
         max_skew: 1,
@@ -146,7 +149,8 @@ fn spread(key: &str, value: &str) -> TopologySpread {
     }
 }
 
-fn term(key: &str, label: &str, value: &str) -> AffinityTerm {
+/// An affinity term.
+pub(crate) fn term(key: &str, label: &str, value: &str) -> AffinityTerm {
     AffinityTerm {
         key: key.into(),
         selector: Some(selector(label, value)),
@@ -156,7 +160,7 @@ fn term(key: &str, label: &str, value: &str) -> AffinityTerm {
 }
 
 /// A fifth each of plain pods, zone spread, host spread, zone affinity and host anti-affinity; the rest plain.
-fn diverse(count: usize) -> Vec<Arc<Pod>> {
+pub(crate) fn diverse(count: usize) -> Vec<Arc<Pod>> {
     let mut draws = Draws(42);
     let part = count / 5;
     let shape = |at: usize, draws: &mut Draws| {
@@ -180,90 +184,56 @@ fn diverse(count: usize) -> Vec<Arc<Pod>> {
         }
         shape
     };
-    // Equal shapes are shared, as the watch shares them.
-    let mut known: std::collections::BTreeSet<Arc<PodShape>> = std::collections::BTreeSet::new();
-    let mut pod = |at: usize| {
-        let shape = Arc::new(shape(at, &mut draws));
-        let shape = known.get(&shape).cloned().unwrap_or_else(|| {
-            known.insert(Arc::clone(&shape));
-            shape
-        });
-        let second = i64::try_from(at).expect("few pods");
-        Arc::new(Pod {
-            key: ObjectKey::new("default", format!("pod-{at}")),
-            uid: format!("{:08x}-{at}", draws.below(1 << 32)).into(),
-            created: Timestamp::from_second(1_700_000_000 + second).expect("a time of this age"),
-            shape,
-            phase: PodPhase::Pending,
-            node: None,
-            nominated: None,
-            unschedulable: true,
-            unjudged: false,
-            deleting: None,
-            started: None,
-            scheduled: None,
-            ready: None,
-            owned_by: None,
-        })
-    };
-    (0..count).map(&mut pod).collect()
+    let mut known = BTreeSet::new();
+    (0..count).map(|at| pod(at, shared(&mut known, shape(at, &mut draws)))).collect()
+}
+
+/// Equal shapes are shared, as the watch shares them.
+pub(crate) fn shared(known: &mut BTreeSet<Arc<PodShape>>, shape: PodShape) -> Arc<PodShape> {
+    let shape = Arc::new(shape);
+    known.get(&shape).cloned().unwrap_or_else(|| {
+        known.insert(Arc::clone(&shape));
+        shape
+    })
+}
+
+/// A pending pod; its UID says nothing of its age.
+pub(crate) fn pod(at: usize, shape: Arc<PodShape>) -> Arc<Pod> {
+    let second = i64::try_from(at).expect("few pods");
+    let draw = Draws(second.unsigned_abs()).below(1 << 32);
+    Arc::new(Pod {
+        key: ObjectKey::new("default", format!("pod-{at}")),
+        uid: format!("{draw:08x}-{at}").into(),
+        created: Timestamp::from_second(1_700_000_000 + second).expect("a time of this age"),
+        shape,
+        phase: PodPhase::Pending,
+        node: None,
+        nominated: None,
+        unschedulable: true,
+        unjudged: false,
+        deleting: None,
+        started: None,
+        scheduled: None,
+        ready: None,
+        owned_by: None,
+    })
 }
 
 /// `count` equal pods.
-fn equal(count: usize) -> Vec<Arc<Pod>> {
-    let mut shape = PodShape::plain(Resources::new().with("cpu", 500).with("memory", (512 << 20) * 1000));
-    shape.owner = Owner::Controller;
+pub(crate) fn equal(count: usize) -> Vec<Arc<Pod>> {
+    let shape = Arc::new(PodShape::plain(Resources::new().with("cpu", 500).with("memory", (512 << 20) * 1000)));
+    (0..count).map(|at| pod(at, Arc::clone(&shape))).collect()
+}
+
+/// Pods that would rather be in the first zone, away from each other's zone, and away from each other's node.
+pub(crate) fn preferring(count: usize) -> Vec<Arc<Pod>> {
+    let mut shape = PodShape::plain(Resources::new().with("cpu", 100).with("memory", (4096 << 20) * 1000));
+    shape.labels.insert("app".into(), "nginx".into());
+    shape.node_affinity.preferred.push(Weighted { weight: 1, term: vec![one(labels::ZONE, &["test-zone-1"])] });
+    shape.preferred_anti_affinity = vec![
+        Weighted { weight: 10, term: term(labels::ZONE, "app", "nginx") },
+        Weighted { weight: 1, term: term(labels::HOSTNAME, "app", "nginx") },
+    ];
     let shape = Arc::new(shape);
-    let mut all = diverse(count);
-    for pod in &mut all {
-        let mut own = (**pod).clone();
-        own.shape = Arc::clone(&shape);
-        *pod = Arc::new(own);
-    }
-    all
-}
-
-#[expect(clippy::print_stderr, reason = "figures stand beside criterion's own output")]
-fn tell(name: &str, problem: &Problem<'_>, plan: &Plan) {
-    let violations = check(problem, plan);
-    assert!(violations.is_empty(), "{violations:?}");
-    let placed: usize = plan.claims.iter().map(|claim| claim.pods.len()).sum();
-    eprintln!(
-        "{name}: {} nodes, {:.2} $/h, {placed} pods placed, {} left",
-        plan.claims.len(),
-        plan.price,
-        plan.refused.len()
-    );
-}
-
-fn benches(criterion: &mut Criterion) {
-    let (snapshot, catalog) = world(400);
-    let settings = Settings::default();
-    let mut group = criterion.benchmark_group("solve");
-    group.sample_size(10);
-    for (name, pods) in [100, 1_000, 10_000]
-        .into_iter()
-        .flat_map(|count| [(format!("diverse/{count}"), diverse(count)), (format!("equal/{count}"), equal(count))])
-    {
-        let problem = Problem::new(&snapshot, &catalog, &pods, &settings);
-        tell(&name, &problem, &solve(&problem));
-        group.throughput(Throughput::Elements(pods.len() as u64));
-        group.bench_function(BenchmarkId::from_parameter(&name), |bencher| {
-            bencher.iter_batched(|| (), |()| black_box(solve(&problem)), BatchSize::PerIteration);
-        });
-    }
-    group.finish();
-    let pods = diverse(10_000);
-    let problem = Problem::new(&snapshot, &catalog, &pods, &settings);
-    let plan = solve(&problem);
-    let mut group = criterion.benchmark_group("check");
-    group.sample_size(10);
-    group.bench_function("diverse/10000", |bencher| bencher.iter(|| black_box(check(&problem, &plan))));
-    group.finish();
-}
-
-fn main() {
-    let mut criterion = Criterion::default().configure_from_args();
-    benches(&mut criterion);
-    criterion.final_summary();
+    (0..count).map(|at| pod(at, Arc::clone(&shape))).collect()
 }

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use super::{Object, Priorities, read_object};
 use crate::cluster::convert::ShapeStore;
 use crate::core::facts::Owner;
-use crate::sim::store::Count;
-use crate::sim::workload::{Workload, WorkloadKind};
+use crate::manifests::{Count, Workload, WorkloadKind};
 
 fn value(yaml: &str) -> Value {
     serde_saphyr::from_str(yaml).unwrap()
@@ -117,7 +116,7 @@ fn what_is_wrong_is_said_with_object_field_and_remedy() {
                 .to_owned(),
             "Pod p: ",
         ),
-        ("{kind: CronJob, metadata: {name: c}}".to_owned(), "CronJob c: kind: a CronJob is not simulated"),
+        ("{kind: CronJob, metadata: {name: c}}".to_owned(), "CronJob c: kind: pods of a CronJob are not thought of"),
         (
             "{kind: Pod, metadata: {name: p}, spec: {priorityClassName: vip, containers: []}}".to_owned(),
             "there is no PriorityClass vip; apply it before",

@@ -1,0 +1,153 @@
+//! `joiner plan` and `joiner explain`: what would be bought, and why.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use futures::StreamExt;
+
+use crate::actors::runtime::Clock;
+use crate::cluster::Cluster as _;
+use crate::cluster::convert::ShapeStore;
+use crate::config::{self, Output, Subject};
+use crate::core::facts::{Fold, Snapshot};
+use crate::core::scheduling;
+use crate::manifests::{Object, Placed, Priorities, Source, gather, read_object};
+use crate::plan::{self, Answer, Input};
+use crate::sim::Act;
+
+use super::stopwatch::Stopwatch;
+use super::{live, load, rehearsal};
+
+/// How long a cluster may take to list everything.
+const LISTED_WITHIN: Duration = Duration::from_mins(2);
+
+/// Plans, and prints what came of it. The answer says whether anything could be planned at all.
+pub fn plan(plan: &config::Plan) -> Result<bool> {
+    let (answer, understood) = answer(plan)?;
+    if let Some(path) = &plan.report {
+        plan::write(path, &answer)?;
+    }
+    let text = match plan.output {
+        Output::Table => plan::table(&answer),
+        Output::Json => plan::json(&answer)?,
+    };
+    print(&text)?;
+    Ok(understood)
+}
+
+/// Says why.
+pub fn explain(explain: &config::Explain) -> Result<()> {
+    let (answer, _) = answer(&explain.plan)?;
+    let explanation = match explain.subject {
+        Subject::Pod => plan::pod(&answer, explain.namespace.as_deref(), &explain.name)?,
+        Subject::NodeClaim => plan::nodeclaim(&answer, &explain.name)?,
+    };
+    print(&match explain.plan.output {
+        Output::Table => explanation.to_string(),
+        Output::Json => serde_json::to_string_pretty(&explanation)?,
+    })
+}
+
+/// The plan for what was named, and whether there was anything to plan with.
+fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
+    for warning in &plan.settings.warnings {
+        tell(warning);
+    }
+    let (input, understood) = input(plan)?;
+    for notice in &input.notices {
+        tell(notice);
+    }
+    let settings = scheduling::Settings {
+        respect_preferences: plan.settings.preference_policy == config::PreferencePolicy::Respect,
+        ..scheduling::Settings::default()
+    };
+    let stopwatch = Stopwatch::start();
+    let answer = plan::answer(input, &settings, || stopwatch.elapsed().as_secs_f64());
+    for violation in &answer.violations {
+        tell(&format!("the plan breaks a rule, which is a defect of joiner: {violation}"));
+    }
+    Ok((answer, understood))
+}
+
+fn input(plan: &config::Plan) -> Result<(Input, bool)> {
+    let types = rehearsal::instance_types(&plan.settings)?;
+    if plan.files.is_empty() && plan.trace.is_none() && plan.pods.is_none() {
+        return Ok((plan::from_snapshot(look(plan)?, types), true));
+    }
+    let sources: Vec<Source> = plan.files.iter().cloned().map(Source::from).collect();
+    let mut stdin = || {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    };
+    let shapes = ShapeStore::new();
+    let mut gathered = gather(&sources, &mut stdin, &shapes);
+    for trouble in &gathered.troubles {
+        tell(&trouble.to_string());
+    }
+    let more = made(plan, &shapes)?;
+    let is_pool = |placed: &Placed| matches!(placed.found.object, Object::Pool(_));
+    if !more.is_empty() && !gathered.objects.iter().any(is_pool) {
+        gathered.add(rehearsal::default_pool()?);
+    }
+    gathered.add(more);
+    let understood = !gathered.objects.is_empty() || gathered.troubles.is_empty();
+    Ok((plan::from_manifests(gathered, types), understood))
+}
+
+/// The pods that are planned for besides those in files.
+fn made(plan: &config::Plan, shapes: &ShapeStore) -> Result<Vec<Object>> {
+    let mut objects = Vec::new();
+    if let Some(trace) = &plan.trace {
+        for step in rehearsal::trace(trace, shapes)?.steps {
+            if let Act::Apply(applied) = step.act {
+                objects.extend(applied);
+            }
+        }
+    }
+    for manifest in load::mixed(plan.pods.unwrap_or(0)) {
+        objects.extend(read_object(&manifest, shapes, &Priorities::new())?);
+    }
+    Ok(objects)
+}
+
+/// One look at the cluster of the kubeconfig: everything is listed once, nothing is written.
+fn look(plan: &config::Plan) -> Result<Snapshot> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
+    runtime.block_on(async {
+        let cluster = live::cluster(&plan.settings, &config::Cluster::Found, Clock::machine()).await?;
+        let mut facts = cluster.facts();
+        let mut fold = Fold::default();
+        let listed = async {
+            while !fold.snapshot().is_complete() {
+                match facts.next().await {
+                    Some(fact) => fold.fold(fact),
+                    None => return,
+                }
+            }
+        };
+        let in_time = tokio::time::timeout(LISTED_WITHIN, listed).await;
+        if in_time.is_err() || !fold.snapshot().is_complete() {
+            bail!(
+                "the cluster did not list its {}; check the permissions of this kubeconfig",
+                fold.not_listed().join(", ")
+            );
+        }
+        Ok(fold.snapshot().clone())
+    })
+}
+
+/// A line for people, beside what is printed for programs.
+fn tell(text: &str) {
+    // When even that fails, nobody is there to be told.
+    let _ = writeln!(std::io::stderr(), "joiner: {text}");
+}
+
+fn print(text: &str) -> Result<()> {
+    match writeln!(std::io::stdout(), "{}", text.trim_end()) {
+        // `joiner plan | head` has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot print"),
+    }
+}

@@ -1,0 +1,16 @@
+//! The lower bound: what no plan that places the same pods can cost less than.
+//!
+//! Constraints between pods, limits and the number of nodes are left out of account; what remains is a covering problem: nodes of every
+//! type, offering and pool, each with its price and its room beside daemons, must take all pods, which are many of few kinds (`relax`).
+//! A price for each kind of pod is sought such that no node could hold pods worth more than the node costs: then all pods together cost
+//! at least what they are worth. Such prices come out of a linear program over fillings of nodes (`covering`), whose columns are found by
+//! filling knapsacks (`knapsack`). Whatever comes out of it is checked once more against every node and scaled down until it holds: the
+//! answer is a bound even when the search stopped early (`lower`).
+
+mod covering;
+mod knapsack;
+mod lower;
+mod relax;
+
+pub use lower::lower_bound;
+pub(super) use lower::{Mix, mix};

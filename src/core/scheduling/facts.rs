@@ -1,0 +1,133 @@
+//! Reasons as the smallest set of facts: what several NodePools say alike is said once, and what follows from another fact is left out.
+
+use crate::core::ids::PoolName;
+
+use super::reason::Reason;
+
+/// NodePools that are named; more are counted.
+const NAMED: usize = 4;
+
+/// The smallest set that says the same, most helpful first.
+pub(super) fn smallest(mut reasons: Vec<Reason>) -> Vec<Reason> {
+    reasons.sort_unstable();
+    reasons.dedup();
+    let between_pods = |reason: &Reason| {
+        matches!(
+            reason,
+            Reason::Spread { .. } | Reason::Affinity { .. } | Reason::AntiAffinity { .. } | Reason::Repelled { .. }
+        )
+    };
+    if reasons.iter().any(between_pods) {
+        // It says no more than that the constraint between pods is what stands in the way.
+        reasons.retain(|reason| !matches!(reason, Reason::Topology { .. }));
+    }
+    let mut groups: Vec<(Reason, Vec<PoolName>)> = Vec::new();
+    for mut reason in reasons {
+        let pool = reason.pool_mut().map(|pool| std::mem::replace(pool, "".into()));
+        match groups.iter_mut().find(|(known, pools)| *known == reason && !pools.is_empty()) {
+            Some((_, pools)) => pools.extend(pool),
+            None => groups.push((reason, pool.into_iter().collect())),
+        }
+    }
+    let named = |(mut reason, pools): (Reason, Vec<PoolName>)| {
+        if let Some(pool) = reason.pool_mut() {
+            *pool = together(&pools).into();
+        }
+        reason
+    };
+    groups.into_iter().map(named).collect()
+}
+
+fn together(pools: &[PoolName]) -> String {
+    let names: Vec<&str> = pools.iter().take(NAMED).map(PoolName::as_str).collect();
+    match pools.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} others", names.join(", ")),
+    }
+}
+
+impl Reason {
+    /// The kind of fact, as programs tell them apart.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "Invalid",
+            Self::Contradiction { .. } => "Contradiction",
+            Self::NoPools => "NoPools",
+            Self::Spread { .. } => "Spread",
+            Self::Affinity { .. } => "Affinity",
+            Self::AntiAffinity { .. } => "AntiAffinity",
+            Self::Repelled { .. } => "Repelled",
+            Self::Limit { .. } => "Limit",
+            Self::TooLarge { .. } => "TooLarge",
+            Self::NoTypeHolds { .. } => "NoTypeHolds",
+            Self::NoOffering { .. } => "NoOffering",
+            Self::NoMatchingType { .. } => "NoMatchingType",
+            Self::HostPort { .. } => "HostPort",
+            Self::MinValues { .. } => "MinValues",
+            Self::Requirement { .. } => "Requirement",
+            Self::Taint { .. } => "Taint",
+            Self::Topology { .. } => "Topology",
+            Self::PoolNotReady { .. } => "PoolNotReady",
+            Self::PoolContradiction { .. } => "PoolContradiction",
+            Self::NoTypes { .. } => "NoTypes",
+            Self::NoCatalog { .. } => "NoCatalog",
+        }
+    }
+
+    /// The NodePool that it is about; several are named together.
+    pub fn pool(&self) -> Option<&PoolName> {
+        match self {
+            Self::Invalid(_)
+            | Self::Contradiction { .. }
+            | Self::NoPools
+            | Self::Spread { .. }
+            | Self::Affinity { .. }
+            | Self::AntiAffinity { .. }
+            | Self::Repelled { .. } => None,
+            Self::Limit { pool, .. }
+            | Self::TooLarge { pool, .. }
+            | Self::NoTypeHolds { pool }
+            | Self::NoOffering { pool, .. }
+            | Self::NoMatchingType { pool }
+            | Self::HostPort { pool, .. }
+            | Self::MinValues { pool, .. }
+            | Self::Requirement { pool, .. }
+            | Self::Taint { pool, .. }
+            | Self::Topology { pool }
+            | Self::PoolNotReady { pool, .. }
+            | Self::PoolContradiction { pool, .. }
+            | Self::NoTypes { pool }
+            | Self::NoCatalog { pool } => Some(pool),
+        }
+    }
+
+    fn pool_mut(&mut self) -> Option<&mut PoolName> {
+        match self {
+            Self::Invalid(_)
+            | Self::Contradiction { .. }
+            | Self::NoPools
+            | Self::Spread { .. }
+            | Self::Affinity { .. }
+            | Self::AntiAffinity { .. }
+            | Self::Repelled { .. } => None,
+            Self::Limit { pool, .. }
+            | Self::TooLarge { pool, .. }
+            | Self::NoTypeHolds { pool }
+            | Self::NoOffering { pool, .. }
+            | Self::NoMatchingType { pool }
+            | Self::HostPort { pool, .. }
+            | Self::MinValues { pool, .. }
+            | Self::Requirement { pool, .. }
+            | Self::Taint { pool, .. }
+            | Self::Topology { pool }
+            | Self::PoolNotReady { pool, .. }
+            | Self::PoolContradiction { pool, .. }
+            | Self::NoTypes { pool }
+            | Self::NoCatalog { pool } => Some(pool),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "facts_tests.rs"]
+mod tests;

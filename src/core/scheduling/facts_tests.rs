@@ -1,0 +1,25 @@
+//! Reasons are few, and each says something of its own.
+
+use super::smallest;
+use crate::core::facts::{Effect, Taint};
+use crate::core::scheduling::Reason;
+
+fn taint(pool: &str) -> Reason {
+    Reason::Taint { pool: pool.into(), taint: Taint::new("gpu", Effect::NoSchedule) }
+}
+
+#[test]
+fn what_many_pools_say_alike_is_said_once() {
+    let pools = ["a", "b", "c", "d", "e", "f"];
+    let all = smallest(pools.iter().map(|pool| taint(pool)).chain([Reason::NoTypes { pool: "z".into() }]).collect());
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert!(all[0].to_string().starts_with("NodePool a, b, c, d and 2 others has the taint gpu"), "{}", all[0]);
+}
+
+#[test]
+fn a_constraint_between_pods_speaks_for_the_pools_that_it_closes() {
+    let spread = Reason::Spread { key: "zone".into(), max_skew: 1, counts: "a=1".into() };
+    let all = smallest(vec![Reason::Topology { pool: "a".into() }, spread.clone(), taint("b")]);
+    assert_eq!(all, [spread, taint("b")]);
+    assert_eq!(smallest(vec![Reason::Topology { pool: "a".into() }]).len(), 1, "alone it has to be said");
+}

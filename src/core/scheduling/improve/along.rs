@@ -1,0 +1,66 @@
+//! A solve that follows a script as far as the rules allow.
+
+use rustc_hash::FxHashMap;
+
+use crate::core::ids::PodUid;
+use crate::core::scheduling::plan::Plan;
+use crate::core::scheduling::problem::Problem;
+use crate::core::scheduling::shelf::add;
+use crate::core::scheduling::solve::Run;
+use crate::core::scheduling::world::World;
+
+/// Solves with a new node for each group of pods; pods that may not go where their group goes are placed as all others are.
+pub(super) fn along(problem: &Problem<'_>, groups: &[Vec<PodUid>]) -> Plan {
+    let mut run = Run::new(World::new(problem));
+    let numbers: FxHashMap<PodUid, usize> =
+        run.world.pods.iter().enumerate().map(|(at, pod)| (pod.uid.clone(), at)).collect();
+    let mut placed = vec![false; run.world.pods.len()];
+    for group in groups {
+        let pods: Vec<usize> = group.iter().filter_map(|uid| numbers.get(uid).copied()).collect();
+        for pod in run.open_for(&pods) {
+            placed[pod] = true;
+        }
+    }
+    let mut waiting = run.in_order();
+    waiting.retain(|pod| !placed[*pod]);
+    let left = run.place_all(waiting);
+    run.finish(&left)
+}
+
+impl Run<'_> {
+    /// Opens a node that is meant for these pods and no others; says which of them it took.
+    fn open_for(&mut self, pods: &[usize]) -> Vec<usize> {
+        let mut room = self.world.zero();
+        for pod in pods {
+            add(&mut room, &self.world.class_at(*pod).requests.clone());
+        }
+        let mut taken = Vec::new();
+        let mut rest = pods.iter().copied();
+        let at = self.drafts.len();
+        for pod in rest.by_ref() {
+            let opened = self.with_class(pod, |run, class| {
+                class.variants.iter().any(|variant| {
+                    run.wants(class, variant).is_some_and(|wants| run.on_new(pod, class, variant, &wants, Some(&room)))
+                })
+            });
+            if opened {
+                taken.push(pod);
+                break;
+            }
+        }
+        for pod in rest {
+            let joined = self.with_class(pod, |run, class| {
+                class.variants.iter().any(|variant| {
+                    let Some(wants) = run.wants(class, variant) else { return false };
+                    let Ok((profile, types)) = run.try_draft(at, class, variant, &wants, true) else { return false };
+                    run.put_on_draft(pod, at, class, profile, types);
+                    true
+                })
+            });
+            if joined {
+                taken.push(pod);
+            }
+        }
+        taken
+    }
+}

@@ -1,0 +1,40 @@
+//! The better of two plans.
+
+use rustc_hash::FxHashSet;
+
+use super::along::along;
+use super::script::{Scope, script};
+use crate::core::ids::PodUid;
+use crate::core::scheduling::checks::check;
+use crate::core::scheduling::plan::Plan;
+use crate::core::scheduling::problem::Problem;
+
+/// A plan that is cheaper than this must be so by more than the rounding of sums.
+const CHEAPER: f64 = 1.0 - 1e-9;
+
+/// A plan that places the same pods, and perhaps more, at the same price or a lower one.
+///
+/// What is tried depends on the problem and the plan alone, and ends by itself: no clock is asked.
+pub fn improved(problem: &Problem<'_>, plan: Plan) -> Plan {
+    let mut best = plan;
+    for scope in [Scope::Free, Scope::All] {
+        let groups = script(problem, &best, scope);
+        if groups.is_empty() {
+            continue;
+        }
+        let other = along(problem, &groups);
+        if is_better(&other, &best) && check(problem, &other).is_empty() {
+            best = other;
+        }
+    }
+    best
+}
+
+fn is_better(other: &Plan, plan: &Plan) -> bool {
+    let refused: FxHashSet<&PodUid> = plan.refused.iter().map(|refusal| &refusal.pod).collect();
+    other.price < plan.price * CHEAPER && other.refused.iter().all(|refusal| refused.contains(&refusal.pod))
+}
+
+#[cfg(test)]
+#[path = "better_tests.rs"]
+mod tests;

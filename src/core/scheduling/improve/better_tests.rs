@@ -1,0 +1,62 @@
+//! Improved plans are legal, place the same pods, and are never dearer.
+
+use proptest::prelude::*;
+
+use super::improved;
+use crate::core::labels;
+use crate::core::scheduling::tests::build::*;
+use crate::core::scheduling::{check, lower_bound};
+
+#[test]
+fn pods_of_two_kinds_share_nodes_as_the_cheapest_mix_has_them() {
+    // Two large pods leave room that only small ones fill, and a third of the types is bad value.
+    let types =
+        vec![instance_type("a", 4, 16, 0.2), instance_type("b", 10, 40, 0.47), instance_type("c", 16, 32, 0.71)];
+    let all = pods("large", 90, &shape(1900, 3000)).into_iter().chain(pods("small", 300, &shape(350, 1500)));
+    let scene = Scene::default().with_pool(pool("default"), types).with_pods(all.collect());
+    let plan = scene.solve();
+    let before = plan.price;
+    let better = improved(&scene.problem(), plan);
+    let bound = lower_bound(&scene.problem(), &better);
+    assert!(check(&scene.problem(), &better).is_empty() && better.refused.is_empty());
+    assert!(better.price <= before && better.price <= bound * 1.03, "{before} became {}, bound {bound}", better.price);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_improved_plan_is_legal_and_no_dearer(
+        kinds in prop::collection::vec((1_i64..30, 1_i64..40, 1_usize..30, 0_usize..5), 1..6),
+        types in prop::collection::vec((1_i64..17, 2_i64..65, 5_i64..90), 1..5),
+        limit in prop::option::weighted(0.2, 4_i64..40),
+    ) {
+        let types = types.iter().enumerate().map(|(at, (cpu, memory, cents))| {
+            instance_type(&format!("t{at}"), *cpu, *memory, *cents as f64 / 100.0)
+        });
+        let mut own = pool("default");
+        if let Some(cores) = limit {
+            own.limits.set("cpu".into(), cores * 1000);
+        }
+        let mut scene = Scene::default().with_pool(own, types.collect());
+        for (at, (cpu, memory, count, constraint)) in kinds.iter().enumerate() {
+            let name = format!("k{at}");
+            let mut one = shape(cpu * 100, memory * 100);
+            one.labels.insert("app".into(), name.as_str().into());
+            match constraint {
+                0 => one.spreads.push(spread(labels::ZONE, 1, &[("app", &name)])),
+                1 => one.anti_affinity.push(term(labels::HOSTNAME, &[("app", &name)])),
+                _ => {}
+            }
+            scene = scene.with_pods(pods(&name, *count, &one));
+        }
+        let plan = scene.solve();
+        let (price, refused) = (plan.price, plan.refused.len());
+        let better = improved(&scene.problem(), plan);
+        prop_assert!(better.price <= price + 1e-12 && better.refused.len() <= refused);
+        let violations = check(&scene.problem(), &better);
+        prop_assert!(violations.is_empty(), "{violations:?}");
+        let bound = lower_bound(&scene.problem(), &better);
+        prop_assert!(bound <= better.price + 1e-9, "{bound} {}", better.price);
+    }
+}

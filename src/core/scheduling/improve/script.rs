@@ -1,0 +1,100 @@
+//! Which pods are to share a new node: the fillings of the covering problem, in whole numbers.
+
+use rustc_hash::FxHashSet;
+
+use crate::core::ids::PodUid;
+use crate::core::scheduling::bound::{Mix, mix};
+use crate::core::scheduling::classes::Class;
+use crate::core::scheduling::plan::Plan;
+use crate::core::scheduling::problem::Problem;
+use crate::core::scheduling::world::World;
+
+/// How often the covering problem of what is left is solved again.
+const ROUNDS: usize = 6;
+/// A filling of which the mix has at least this part of a node is worth a whole node in the later rounds.
+const MOST_OF_IT: f64 = 0.5;
+/// A node that would be filled with less than this part of its filling is left to the solver.
+const FULL: f64 = 0.9;
+
+/// Which pods are put into the script.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scope {
+    /// Those that no constraint between pods ties to others.
+    Free,
+    /// All; the solver then takes from the script what the constraints allow.
+    All,
+}
+
+/// Pods that are to share a node, by node.
+pub(super) fn script(problem: &Problem<'_>, plan: &Plan, scope: Scope) -> Vec<Vec<PodUid>> {
+    let mut world = World::new(problem);
+    if scope == Scope::All && !world.classes.iter().any(is_tied) {
+        return Vec::new();
+    }
+    let bought: FxHashSet<&PodUid> = plan.claims.iter().flat_map(|claim| &claim.pods).map(|pod| &pod.uid).collect();
+    let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); world.classes.len()];
+    for pod in (0..world.pods.len()).rev().filter(|pod| bought.contains(&world.pods[*pod].uid)) {
+        let class = world.class_of[pod] as usize;
+        if scope == Scope::All || !is_tied(&world.classes[class]) {
+            waiting[class].push(pod);
+        }
+    }
+    let mut groups: Vec<Vec<PodUid>> = Vec::new();
+    for round in 0..ROUNDS {
+        let counts: Vec<u32> = waiting.iter().map(|pods| u32::try_from(pods.len()).unwrap_or(u32::MAX)).collect();
+        let Some(mix) = mix(&mut world, &counts) else { break };
+        let added = take(&world, &mix, &mut waiting, round > 0, &mut groups);
+        if added == 0 {
+            break;
+        }
+    }
+    groups
+}
+
+fn is_tied(class: &Class) -> bool {
+    class.is_topological() || !class.shape.host_ports.is_empty()
+}
+
+/// Fills nodes by the mix, as long as there are pods for them.
+fn take(
+    world: &World<'_>,
+    mix: &Mix,
+    waiting: &mut [Vec<usize>],
+    round_up: bool,
+    groups: &mut Vec<Vec<PodUid>>,
+) -> usize {
+    let before = groups.len();
+    let mut fillings: Vec<&(f64, Vec<(usize, f64)>)> = mix.fillings.iter().collect();
+    fillings.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (level, amounts) in fillings {
+        let mut nodes = (level + 1e-6).floor();
+        if round_up && level - nodes >= MOST_OF_IT {
+            nodes += 1.0;
+        }
+        let mut left = nodes;
+        while left >= 1.0 {
+            left -= 1.0;
+            let there = |want: usize| mix.classes[want].iter().map(|class| waiting[*class].len()).sum::<usize>() as f64;
+            let (asked, found) = amounts.iter().fold((0.0, 0.0), |(asked, found), (want, many)| {
+                let worth = mix.worth[*want];
+                (asked + worth * many, found + worth * many.min(there(*want)))
+            });
+            if found <= 0.0 || found < asked * FULL {
+                break;
+            }
+            let mut group = Vec::new();
+            for (want, many) in amounts {
+                let mut many = *many;
+                for class in &mix.classes[*want] {
+                    while many >= 1.0 {
+                        let Some(pod) = waiting[*class].pop() else { break };
+                        group.push(world.pods[pod].uid.clone());
+                        many -= 1.0;
+                    }
+                }
+            }
+            groups.push(group);
+        }
+    }
+    groups.len() - before
+}

@@ -1,0 +1,234 @@
+//! Files, directories and standard input, as objects: in an order of their own, so that the order of the files does not matter.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::documents::documents;
+use super::object::{Found, Object, Priorities};
+use super::read::examine;
+use crate::cluster::convert::ShapeStore;
+
+/// Endings of the files that are read in directories, as `kubectl` has them.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+/// What standard input is called in messages.
+const STDIN: &str = "standard input";
+
+/// Where manifests come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// A file, or a directory with all that is below it.
+    Path(PathBuf),
+    /// Standard input (`-`).
+    Stdin,
+}
+
+impl From<PathBuf> for Source {
+    fn from(path: PathBuf) -> Self {
+        if path.as_os_str() == "-" { Self::Stdin } else { Self::Path(path) }
+    }
+}
+
+/// An object and where it stands.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The file.
+    pub file: Arc<str>,
+    /// The file's document, from 1.
+    pub document: usize,
+    /// The object.
+    pub found: Found,
+}
+
+/// Something that is wrong in a file.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Trouble {
+    /// The file.
+    pub file: Arc<str>,
+    /// The file's document, from 1; nothing when the file as a whole is meant.
+    pub document: Option<usize>,
+    /// Object (where it is known), field, what is wrong, and the remedy.
+    pub problem: String,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.document {
+            Some(number) => write!(f, "{}: document {number}: {}", self.file, self.problem),
+            None => write!(f, "{}: {}", self.file, self.problem),
+        }
+    }
+}
+
+/// All that was found.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered {
+    /// Objects by kind, namespace and name.
+    pub objects: Vec<Placed>,
+    /// What is wrong, by file and document.
+    pub troubles: Vec<Trouble>,
+}
+
+impl Gathered {
+    /// Adds objects that stand in no file.
+    pub fn add(&mut self, objects: Vec<Object>) {
+        self.objects.extend(objects.into_iter().map(|object| Placed {
+            file: "".into(),
+            document: 0,
+            found: Found { object, owners: Vec::new(), gates: Vec::new(), problems: Vec::new() },
+        }));
+    }
+}
+
+/// A manifest that is not read yet.
+struct Sheet {
+    file: Arc<str>,
+    document: usize,
+    value: Value,
+}
+
+/// Kind, namespace and name; objects without a name are told apart by a number.
+type Identity = (String, String, String, usize);
+
+/// Reads all sources. What cannot be read is noted, and everything else is there.
+pub fn gather(sources: &[Source], stdin: &mut dyn FnMut() -> io::Result<String>, shapes: &ShapeStore) -> Gathered {
+    let mut gathered = Gathered::default();
+    let mut sheets: BTreeMap<Identity, Sheet> = BTreeMap::new();
+    for source in sources {
+        match source {
+            Source::Stdin => read_text(STDIN, stdin(), &mut sheets, &mut gathered.troubles),
+            Source::Path(path) => read_path(path, true, &mut sheets, &mut gathered.troubles),
+        }
+    }
+    let priorities = priorities(&sheets);
+    for sheet in sheets.into_values() {
+        for found in examine(&sheet.value, shapes, &priorities) {
+            let (file, document) = (Arc::clone(&sheet.file), sheet.document);
+            let mut trouble = |problem: String| {
+                gathered.troubles.push(Trouble { file: Arc::clone(&file), document: Some(document), problem });
+            };
+            match found {
+                Err(invalid) => trouble(invalid.to_string()),
+                Ok(found) => {
+                    found.problems.iter().for_each(|problem| trouble(problem.to_string()));
+                    gathered.objects.push(Placed { file, document, found });
+                }
+            }
+        }
+    }
+    gathered.troubles.sort();
+    gathered.troubles.dedup();
+    gathered
+}
+
+fn read_path(path: &Path, named: bool, sheets: &mut BTreeMap<Identity, Sheet>, troubles: &mut Vec<Trouble>) {
+    let name = path.display().to_string();
+    if !path.is_dir() {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if named || ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)) {
+            read_text(&name, std::fs::read_to_string(path), sheets, troubles);
+        }
+        return;
+    }
+    let entries = std::fs::read_dir(path)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>());
+    match entries {
+        Ok(mut paths) => {
+            paths.sort();
+            for path in paths {
+                read_path(&path, false, sheets, troubles);
+            }
+        }
+        Err(error) => troubles.push(unreadable(&name, &error)),
+    }
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Trouble {
+    let problem = format!("cannot be read ({error}); name a readable file or directory, or - for standard input");
+    Trouble { file: name.into(), document: None, problem }
+}
+
+fn read_text(
+    name: &str,
+    text: io::Result<String>,
+    sheets: &mut BTreeMap<Identity, Sheet>,
+    troubles: &mut Vec<Trouble>,
+) {
+    let file: Arc<str> = name.into();
+    let text = match text {
+        Ok(text) => text,
+        Err(error) => return troubles.push(unreadable(name, &error)),
+    };
+    for document in documents(&text) {
+        let number = document.number;
+        match document.content {
+            Ok(value) => put(Sheet { file: Arc::clone(&file), document: number, value }, sheets, troubles),
+            Err(problem) => {
+                let problem = format!("is not YAML: {problem}; correct it");
+                troubles.push(Trouble { file: Arc::clone(&file), document: Some(number), problem });
+            }
+        }
+    }
+}
+
+/// Keeps a manifest; lists are taken apart. Of two that describe one object differently, the same one is kept whatever their order.
+fn put(mut sheet: Sheet, sheets: &mut BTreeMap<Identity, Sheet>, troubles: &mut Vec<Trouble>) {
+    let kind = sheet.value["kind"].as_str().unwrap_or_default().to_owned();
+    if (kind == "List" || kind.ends_with("List")) && sheet.value["items"].is_array() {
+        // `kubectl get --raw` leaves kinds out inside of typed lists.
+        let (version, inner) = (sheet.value["apiVersion"].clone(), kind.strip_suffix("List").unwrap_or_default());
+        let items = sheet.value["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        for mut value in items {
+            if !inner.is_empty() && value.is_object() && value["kind"].is_null() {
+                value["kind"] = inner.into();
+                value["apiVersion"] = version.clone();
+            }
+            put(Sheet { file: Arc::clone(&sheet.file), document: sheet.document, value }, sheets, troubles);
+        }
+        return;
+    }
+    let metadata = &sheet.value["metadata"];
+    let name = metadata["name"].as_str().unwrap_or_default().to_owned();
+    let namespace = if is_namespaced(&kind) { metadata["namespace"].as_str().unwrap_or("default") } else { "" };
+    let nameless = if name.is_empty() { sheets.len() + 1 } else { 0 };
+    match sheets.entry((kind.clone(), namespace.to_owned(), name.clone(), nameless)) {
+        Entry::Vacant(free) => {
+            free.insert(sheet);
+        }
+        Entry::Occupied(mut taken) => {
+            let known = taken.get_mut();
+            if known.value == sheet.value {
+                return;
+            }
+            let (new, old) = (sheet.value.to_string(), known.value.to_string());
+            if new < old {
+                std::mem::swap(known, &mut sheet);
+            }
+            let problem = format!(
+                "{kind} {name}: differs from the one in {} (document {}), which counts; leave one of them out",
+                known.file, known.document
+            );
+            troubles.push(Trouble { file: sheet.file, document: Some(sheet.document), problem });
+        }
+    }
+}
+
+fn is_namespaced(kind: &str) -> bool {
+    let without = ["Node", "NodePool", "NodeClaim", "Namespace", "PriorityClass", "PersistentVolume", "StorageClass"];
+    !without.contains(&kind) && !kind.ends_with("NodeClass")
+}
+
+/// PriorityClasses count for all pods, wherever they stand.
+fn priorities(sheets: &BTreeMap<Identity, Sheet>) -> Priorities {
+    let classes = sheets.iter().filter(|((kind, ..), _)| kind == "PriorityClass");
+    classes.filter_map(|((_, _, name, _), sheet)| Some((name.clone(), sheet.value["value"].as_i64()?))).collect()
+}
+
+#[cfg(test)]
+#[path = "gather_tests.rs"]
+mod tests;

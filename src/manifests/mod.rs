@@ -1,0 +1,19 @@
+//! Ordinary Kubernetes manifests: what is written in files, as the facts and workloads that a rehearsal or a plan begins with.
+//!
+//! `documents` takes text apart, `read` makes objects of it, `gather` reads whole files and directories and names what is wrong in them.
+
+mod budget;
+mod documents;
+mod gather;
+mod object;
+mod selector;
+mod workload;
+
+mod read;
+
+pub use budget::{Budget, Count};
+pub use documents::{Document, documents};
+pub use gather::{Gathered, Placed, Source, Trouble, gather};
+pub use object::{Found, Invalid, Object, Owned, Priorities};
+pub use read::{examine, read_object};
+pub use workload::{Workload, WorkloadKind};

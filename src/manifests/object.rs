@@ -1,0 +1,86 @@
+//! What a manifest becomes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::budget::Budget;
+use super::workload::{Workload, WorkloadKind};
+use crate::core::facts::{Claim, DaemonSet, Node, NodeClass, Owner, Pod, PodShape, Pool};
+use crate::core::labels::Labels;
+
+/// A manifest that cannot be used as it is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
+#[error("{object}: {problem}")]
+pub struct Invalid {
+    /// Kind, namespace and name, as far as they are known.
+    pub object: String,
+    /// Field, what is wrong, and the remedy.
+    pub problem: String,
+}
+
+/// Values of PriorityClasses by name.
+pub type Priorities = BTreeMap<String, i64>;
+
+/// An object to put into a cluster.
+#[derive(Clone, Debug)]
+pub enum Object {
+    /// A NodePool.
+    Pool(Box<Pool>),
+    /// A NodeClass.
+    Class(NodeClass),
+    /// A NodeClaim of its own.
+    Claim(Box<Claim>),
+    /// A Node.
+    Node(Box<Node>),
+    /// A DaemonSet.
+    Daemon(DaemonSet),
+    /// A namespace and its labels.
+    Namespace(Arc<str>, Labels),
+    /// A PodDisruptionBudget.
+    Budget(Budget),
+    /// A PriorityClass and its value.
+    Priority(String, i64),
+    /// A pod by itself.
+    Pod(Box<Pod>, Option<Duration>),
+    /// Something that keeps pods.
+    Workload(Workload),
+    /// A kind without which the world is the same.
+    Irrelevant(String),
+}
+
+/// The owner of an object, by kind and name (of the same namespace).
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Owned {
+    /// Kind, such as ReplicaSet.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+}
+
+/// An object, and what a reader may want to know of its manifest beside it.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The object, as far as it could be read.
+    pub object: Object,
+    /// `metadata.ownerReferences`.
+    pub owners: Vec<Owned>,
+    /// `spec.schedulingGates` of a pod: while there are any, no scheduler looks at it.
+    pub gates: Vec<String>,
+    /// What is wrong with it all the same.
+    pub problems: Vec<Invalid>,
+}
+
+impl Object {
+    /// A lone pod as something that keeps itself; every other object as it is.
+    #[must_use]
+    pub fn kept(self) -> Self {
+        let Self::Pod(pod, runs_for) = self else { return self };
+        let shape = if pod.shape.owner == Owner::Nobody {
+            Arc::clone(&pod.shape)
+        } else {
+            Arc::new(PodShape { owner: Owner::Nobody, ..(*pod.shape).clone() })
+        };
+        Self::Workload(Workload { kind: WorkloadKind::Pod, key: pod.key, replicas: 1, shape, runs_for })
+    }
+}

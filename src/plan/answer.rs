@@ -1,0 +1,116 @@
+//! A question asked: the plan, what is wrong with it (nothing, one hopes), and the least that any plan costs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::input::Input;
+use crate::clouds::catalog::KWOK_LABEL_KEYS;
+use crate::core::facts::InstanceType;
+use crate::core::ids::{ObjectKey, PodUid};
+use crate::core::labels;
+use crate::core::requirements::{Requirements, ValueSet};
+use crate::core::scheduling::{self, Plan, PlannedClaim, Problem, Settings};
+
+/// An input, and what came of it.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What was asked.
+    pub input: Input,
+    /// What the solver says.
+    pub plan: Plan,
+    /// No plan that places the same pods costs less than this, in USD per hour.
+    pub lower_bound: f64,
+    /// What the independent check found wrong with the plan: a defect of joiner's.
+    pub violations: Vec<String>,
+    /// How long solving took, in seconds.
+    pub seconds: f64,
+}
+
+/// Solves. `took` is called when the plan is there, and says how long that took in seconds.
+pub fn answer(input: Input, settings: &Settings, took: impl FnOnce() -> f64) -> Answer {
+    let mut problem = Problem::new(&input.snapshot, &input.catalog, &input.pods, settings);
+    problem.label_keys = &KWOK_LABEL_KEYS;
+    let plan = scheduling::improved(&problem, scheduling::solve(&problem));
+    let seconds = took();
+    let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
+    let lower_bound = scheduling::lower_bound(&problem, &plan);
+    Answer { input, plan, lower_bound, violations, seconds }
+}
+
+impl Answer {
+    /// Where the machine of a NodeClaim may come to stand and how it may be paid: zones and capacity types of the offerings that its types
+    /// and requirements allow.
+    pub(super) fn places(&self, claim: &PlannedClaim) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+        let requirements = Requirements::from_written(&claim.draft.requirements);
+        let allowed = |key: &str, value: &Arc<str>| requirements.get(key).is_none_or(|set: &ValueSet| set.has(value));
+        let (mut zones, mut capacity_types) = (Vec::new(), Vec::new());
+        for kind in self.types(claim) {
+            for offering in kind.offerings.iter().filter(|offering| offering.available) {
+                let (zone, capacity_type) = (offering.zone(), offering.capacity_type());
+                let fits = zone.is_none_or(|zone| allowed(labels::ZONE, zone))
+                    && capacity_type.is_none_or(|kind| allowed(labels::CAPACITY_TYPE, kind));
+                if fits {
+                    zones.extend(zone.cloned());
+                    capacity_types.extend(capacity_type.cloned());
+                }
+            }
+        }
+        for list in [&mut zones, &mut capacity_types] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        (zones, capacity_types)
+    }
+
+    /// The instance types of a NodeClaim.
+    pub(super) fn types<'a>(&'a self, claim: &'a PlannedClaim) -> impl Iterator<Item = &'a Arc<InstanceType>> {
+        let list = self.input.catalog.pools.get(&claim.draft.pool);
+        let by_name: BTreeMap<_, _> =
+            list.into_iter().flat_map(|list| list.iter()).map(|kind| (&kind.name, kind)).collect();
+        claim.instance_types.iter().filter_map(move |name| by_name.get(name).copied())
+    }
+
+    /// Labels that the plan chose where the NodePool leaves them open.
+    pub(super) fn chosen_labels(&self, claim: &PlannedClaim) -> BTreeMap<Arc<str>, Arc<str>> {
+        let pool = self.input.snapshot.pools.get(&claim.draft.pool);
+        let given = |key: &Arc<str>, value: &Arc<str>| {
+            let own = &**key == labels::NODEPOOL || **key == *claim.draft.class.label();
+            let fixed = pool.is_some_and(|pool| {
+                let written = Requirements::from_written(&pool.template.requirements);
+                pool.template.labels.get(key) == Some(value)
+                    || written.get(key).is_some_and(|set| set.single().is_some())
+            });
+            own || fixed
+        };
+        let labels = claim.draft.labels.iter().filter(|(key, value)| !given(key, value));
+        labels.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect()
+    }
+
+    /// Pods without a place and why, most helpful reason first; by namespace and name.
+    pub fn unplaced(&self) -> Vec<(ObjectKey, Vec<String>)> {
+        let keys: BTreeMap<&PodUid, &ObjectKey> = self.input.pods.iter().map(|pod| (&pod.uid, &pod.key)).collect();
+        let refused = self.plan.refused.iter().filter_map(|refusal| {
+            let reasons = refusal.reasons.iter().map(ToString::to_string).collect();
+            Some(((*keys.get(&refusal.pod)?).clone(), reasons))
+        });
+        let aside = self.input.set_aside.iter().map(|(key, why)| (key.clone(), vec![why.clone()]));
+        let mut all: Vec<(ObjectKey, Vec<String>)> = refused.chain(aside).collect();
+        all.sort();
+        all
+    }
+
+    /// How many pods are planned on new nodes.
+    pub(super) fn on_new(&self) -> usize {
+        self.plan.claims.iter().map(|claim| claim.pods.len()).sum()
+    }
+
+    /// How many pods are planned on what exists.
+    pub(super) fn on_existing(&self) -> usize {
+        self.plan.existing.iter().map(|placed| placed.pods.len()).sum()
+    }
+
+    /// By how much the price exceeds the lower bound, in percent; nothing where there is no bound.
+    pub(super) fn over_bound(&self) -> Option<f64> {
+        (self.lower_bound > 0.0).then(|| (100.0 * (self.plan.price / self.lower_bound - 1.0)).max(0.0))
+    }
+}

@@ -1,0 +1,121 @@
+//! Workloads as the pods that their controllers would make, besides those that are there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::core::facts::{Pod, PodPhase};
+use crate::core::ids::{ObjectKey, PodUid};
+use crate::manifests::{Owned, Workload, WorkloadKind};
+
+/// Pods, each with its owners.
+pub(super) type Owners = Vec<(Arc<Pod>, Vec<Owned>)>;
+
+/// Who owns whom among the manifests.
+pub(super) struct Family<'a> {
+    pods: &'a Owners,
+    names: BTreeSet<ObjectKey>,
+    /// How many living pods each owner has.
+    living: BTreeMap<(Arc<str>, Owned), u64>,
+    /// Deployments by the ReplicaSets that they own.
+    parents: BTreeMap<ObjectKey, ObjectKey>,
+    deployments: BTreeSet<ObjectKey>,
+}
+
+impl<'a> Family<'a> {
+    pub(super) fn new(pods: &'a Owners, workloads: &[(Workload, Vec<Owned>)]) -> Self {
+        let of_kind = |kind| workloads.iter().filter(move |(workload, _)| workload.kind == kind);
+        let deployments: BTreeSet<ObjectKey> = of_kind(WorkloadKind::Deployment).map(|(w, _)| w.key.clone()).collect();
+        let mut parents = BTreeMap::new();
+        for (set, owners) in of_kind(WorkloadKind::ReplicaSet) {
+            for owner in owners.iter().filter(|owner| owner.kind == "Deployment") {
+                let deployment = ObjectKey::new(Arc::clone(&set.key.namespace), owner.name.as_str());
+                if deployments.contains(&deployment) {
+                    parents.insert(set.key.clone(), deployment);
+                }
+            }
+        }
+        let mut family = Self {
+            pods,
+            names: pods.iter().map(|(pod, _)| pod.key.clone()).collect(),
+            living: BTreeMap::new(),
+            parents,
+            deployments,
+        };
+        family.count();
+        family
+    }
+
+    fn count(&mut self) {
+        for (pod, owners) in self.pods {
+            // A Job counts those that ended well, every other controller replaces what has ended.
+            let counts = pod.deleting.is_none() && (!pod.is_terminal() || pod.phase == PodPhase::Succeeded);
+            for owner in owners.iter().filter(|owner| counts && (!pod.is_terminal() || owner.kind == "Job")) {
+                let owner = self.root(pod, owner);
+                *self.living.entry((Arc::clone(&pod.key.namespace), owner)).or_default() += 1;
+            }
+        }
+    }
+
+    /// The Deployment behind a ReplicaSet, whether the ReplicaSet is among the manifests or known by its name only.
+    fn root(&self, pod: &Pod, owner: &Owned) -> Owned {
+        let set = ObjectKey::new(Arc::clone(&pod.key.namespace), owner.name.as_str());
+        let by_name = || {
+            let hash = pod.shape.labels.get("pod-template-hash")?;
+            let name = owner.name.strip_suffix(&**hash)?.strip_suffix('-')?;
+            let deployment = ObjectKey::new(Arc::clone(&pod.key.namespace), name);
+            self.deployments.contains(&deployment).then_some(deployment)
+        };
+        match self.parents.get(&set).cloned().or_else(by_name).filter(|_| owner.kind == "ReplicaSet") {
+            Some(deployment) => Owned { kind: "Deployment".to_owned(), name: deployment.name.to_string() },
+            None => owner.clone(),
+        }
+    }
+
+    /// The pods that a workload still lacks, named `<name>-<index>`.
+    pub(super) fn missing(&self, workload: &Workload) -> Vec<Arc<Pod>> {
+        if self.parents.contains_key(&workload.key) && workload.kind == WorkloadKind::ReplicaSet {
+            return Vec::new();
+        }
+        if workload.kind == WorkloadKind::Pod {
+            return vec![pending(workload.key.clone(), workload)];
+        }
+        let owner = Owned { kind: workload.kind.as_str().to_owned(), name: workload.key.name.to_string() };
+        let there = self.living.get(&(Arc::clone(&workload.key.namespace), owner)).copied().unwrap_or(0);
+        let wanted = match workload.kind {
+            WorkloadKind::Job { completions } => workload.replicas.min(completions.saturating_sub(there)),
+            _ => workload.replicas.saturating_sub(there),
+        };
+        let mut pods = Vec::new();
+        let mut index = 0_u64;
+        while (pods.len() as u64) < wanted {
+            let name = format!("{}-{index}", workload.key.name);
+            let key = ObjectKey::new(Arc::clone(&workload.key.namespace), name);
+            if !self.names.contains(&key) {
+                pods.push(pending(key, workload));
+            }
+            index += 1;
+        }
+        pods
+    }
+}
+
+fn pending(key: ObjectKey, workload: &Workload) -> Arc<Pod> {
+    Arc::new(Pod {
+        uid: PodUid::from(key.to_string()),
+        key,
+        created: Timestamp::UNIX_EPOCH,
+        shape: Arc::clone(&workload.shape),
+        phase: PodPhase::Pending,
+        node: None,
+        nominated: None,
+        unschedulable: true,
+        unjudged: false,
+        deleting: None,
+        started: None,
+        scheduled: None,
+        ready: None,
+        owned_by: None,
+    })
+}

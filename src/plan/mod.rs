@@ -1,0 +1,21 @@
+//! What would be bought: a plan for the pods of manifests or of a cluster, with its price, the least that any plan costs, and reasons.
+//!
+//! `input` makes of objects what the solver looks at (`expand` gives workloads their pods), `answer` asks the solver and looks at the
+//! outcome; `json` and `table` print it, `report` draws it, `explain` answers single questions. Nothing in here writes to a cluster.
+
+mod answer;
+mod expand;
+mod input;
+
+mod json;
+mod table;
+
+mod explain;
+mod report;
+
+pub use answer::{Answer, answer};
+pub use explain::{Explanation, Unknown, nodeclaim, pod};
+pub use input::{Input, from_manifests, from_snapshot};
+pub use json::json;
+pub use report::{render, write};
+pub use table::table;

@@ -1,0 +1,131 @@
+//! Where pods may go: affinities, host ports and taints, on nodes whose daemons take their share.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::common::controlplane::eventually;
+use crate::common::kube_api::{name, text};
+use crate::stage::{LIMIT, Stage, deployment, pool};
+
+const ZONE: &str = "topology.kubernetes.io/zone";
+const HOST: &str = "kubernetes.io/hostname";
+/// Pods that are placed, daemons not counted.
+const PODS: usize = 22;
+
+/// Machines of four processors, of which 3.9 can be used.
+fn four_cores() -> Value {
+    json!([
+        { "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] },
+        { "key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"] },
+        { "key": "karpenter.kwok.sh/instance-cpu", "operator": "In", "values": ["4"] },
+    ])
+}
+
+/// A required (anti-)affinity to the pods of an app.
+fn near(kind: &str, app: &str, key: &str) -> Value {
+    let term = json!([{ "topologyKey": key, "labelSelector": { "matchLabels": { "app": app } } }]);
+    json!({ "affinity": { (kind): { "requiredDuringSchedulingIgnoredDuringExecution": term } } })
+}
+
+/// A DaemonSet of one processor a pod, on the nodes of an architecture, whatever their taints.
+fn daemon(name: &str, arch: &str) -> String {
+    let labels = json!({ "app": name });
+    let requests = json!({ "cpu": "1", "memory": "256Mi" });
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": { "name": name, "namespace": "placement-system" },
+        "spec": { "selector": { "matchLabels": labels }, "template": {
+            "metadata": { "labels": labels },
+            "spec": {
+                "nodeSelector": { "kubernetes.io/arch": arch },
+                "tolerations": [{ "operator": "Exists" }],
+                "containers": [{ "name": "main", "image": "main", "resources": { "requests": requests } }],
+            },
+        } },
+    })
+    .to_string()
+}
+
+fn workloads() -> [String; 7] {
+    let port = json!({ "containers": [{
+        "name": "main",
+        "image": "main",
+        "ports": [{ "containerPort": 80, "hostPort": 8080 }],
+        "resources": { "requests": { "cpu": "100m" } },
+    }] });
+    let dedicated = json!({
+        "nodeSelector": { "karpenter.sh/nodepool": "dedicated" },
+        "tolerations": [{ "key": "example.com/dedicated", "operator": "Equal", "value": "yes", "effect": "NoSchedule" }],
+    });
+    let small = ["100m", "128Mi"];
+    let of = |name: &str, replicas: u32, requests: [&str; 2], changes: &Value| {
+        deployment("placement", name, replicas, requests, changes)
+    };
+    [
+        of("db", 2, ["500m", "512Mi"], &near("podAffinity", "db", ZONE)),
+        of("web", 6, ["1", "512Mi"], &near("podAffinity", "db", ZONE)),
+        of("cache", 3, small, &near("podAffinity", "db", HOST)),
+        of("alone", 4, small, &near("podAntiAffinity", "alone", HOST)),
+        of("shy", 2, small, &near("podAntiAffinity", "web", HOST)),
+        of("ported", 3, small, &port),
+        of("dedicated", 2, ["1", "512Mi"], &dedicated),
+    ]
+}
+
+#[test]
+fn pods_are_where_affinities_ports_and_taints_let_them_be_beside_the_daemons() {
+    let stage = Stage::set("placement");
+    stage.namespace("placement-system");
+    let joiner = stage.joiner("joiner-a");
+    let taint = json!([{ "key": "example.com/dedicated", "value": "yes", "effect": "NoSchedule" }]);
+    let pools = [
+        pool("general", &json!({ "template": { "spec": { "requirements": four_cores() } } })),
+        pool("dedicated", &json!({ "template": { "spec": { "requirements": four_cores(), "taints": taint } } })),
+    ];
+    stage.plane().apply(&pools.join("\n---\n"));
+    stage.plane().apply(&[daemon("agent", "amd64"), daemon("elsewhere", "arm64")].join("\n---\n"));
+    stage.plane().apply(&workloads().join("\n---\n"));
+
+    let pods = stage.all_run("placement", PODS);
+    let nodes = stage.settled();
+    let on = |app: &str, key: &str| places(&pods, &nodes, app, key);
+    let set = |places: Vec<String>| places.into_iter().collect::<BTreeSet<_>>();
+    assert_eq!(set(on("db", ZONE)).len(), 1, "what must be together is in one zone");
+    assert_eq!(set(on("web", ZONE)), set(on("db", ZONE)), "who must be near db is in its zone");
+    assert!(set(on("cache", HOST)).is_subset(&set(on("db", HOST))), "who must be beside db is on a node of it");
+    assert_eq!(set(on("alone", HOST)).len(), 4, "no two share a node");
+    assert!(set(on("shy", HOST)).is_disjoint(&set(on("web", HOST))), "who avoids web is on no node of it");
+    assert_eq!(set(on("ported", HOST)).len(), 3, "a port of a node is one pod's");
+    for (pod, pool) in pods.iter().zip(places_of_all(&pods, &nodes, "karpenter.sh/nodepool")) {
+        let wanted = if text(pod, "/metadata/labels/app") == "dedicated" { "dedicated" } else { "general" };
+        assert_eq!(pool, wanted, "{}", name(pod));
+    }
+
+    // Had the daemons not been counted, some of them would find no room.
+    let daemons = eventually("a daemon runs on every node", LIMIT, || {
+        let daemons = stage.api().pods("placement-system");
+        (daemons.len() == nodes.len() && daemons.iter().all(|pod| pod["status"]["phase"] == "Running"))
+            .then_some(daemons)
+    });
+    assert!(daemons.iter().all(|pod| text(pod, "/metadata/labels/app") == "agent"), "{daemons:?}");
+    assert_eq!(set(places_of_all(&daemons, &nodes, HOST)).len(), nodes.len());
+    // 8 processors of general pods on nodes that have 2.9 for them, four at least because of those who want to be alone, and one dedicated.
+    assert!((5..=8).contains(&nodes.len()), "{} nodes", nodes.len());
+    stage.ends_well(joiner);
+}
+
+/// The value that the nodes of an app's pods have for a label.
+fn places(pods: &[Value], nodes: &[(Value, Value)], app: &str, key: &str) -> Vec<String> {
+    let of_app: Vec<Value> = pods.iter().filter(|pod| text(pod, "/metadata/labels/app") == app).cloned().collect();
+    assert!(!of_app.is_empty(), "there are pods of {app}");
+    places_of_all(&of_app, nodes, key)
+}
+
+/// The value that the nodes of pods have for a label.
+fn places_of_all(pods: &[Value], nodes: &[(Value, Value)], key: &str) -> Vec<String> {
+    let value = |node: &Value| node["metadata"]["labels"][key].as_str().unwrap_or_default().to_owned();
+    let values: BTreeMap<String, String> = nodes.iter().map(|(_, node)| (name(node), value(node))).collect();
+    pods.iter().map(|pod| values[&text(pod, "/spec/nodeName")].clone()).collect()
+}
