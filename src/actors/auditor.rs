@@ -5,8 +5,11 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clouds::{Deletion, Listing};
-use crate::core::audit::{Finding, History, Look, Verdict, audit};
+use crate::core::audit::{Finding, History, Look, Rules, Verdict, audit};
 use crate::core::facts::Claim;
+use crate::core::ids::{ClaimName, NodeName};
+use crate::core::labels;
+use crate::core::writes::NodePatch;
 
 use crate::telemetry::metrics::{self, OrphanKind};
 
@@ -53,6 +56,10 @@ impl Auditor {
         }
         self.last_op += 1;
         let (op, cluster) = (self.last_op, Arc::clone(&self.wiring.cluster));
+        if !self.wiring.settings.protections.fresh_list {
+            let watched = self.wiring.boards.snapshot().claims.values().cloned().collect();
+            return cx.cast(AuditorMsg::ClaimsListed(op, Outcome::Done(watched)));
+        }
         let call = async move { cluster.list_claims().await };
         cx.start(Permits::ReadCluster, call, move |outcome| AuditorMsg::ClaimsListed(op, outcome));
     }
@@ -67,6 +74,14 @@ impl Auditor {
         };
         let Some(listing) = self.machines.take() else { return };
         let snapshot = self.wiring.boards.snapshot();
+        let protections = self.wiring.settings.protections;
+        let mut rules = Rules::default();
+        if !protections.evidence {
+            (rules.looks, rules.grace) = (1, SignedDuration::ZERO);
+        }
+        if !protections.breaker {
+            rules.breaker = 100;
+        }
         let look = Look {
             machines: &listing.machines,
             complete: listing.complete,
@@ -74,6 +89,7 @@ impl Auditor {
             claims: &claims,
             snapshot: &snapshot,
             now: cx.now(),
+            rules,
         };
         let known = self.history.len();
         self.verdict = audit(&look, &mut self.history);
@@ -85,6 +101,7 @@ impl Auditor {
                 metrics::orphan_found(match finding {
                     Finding::OrphanMachine(_) | Finding::UnmarkedMachine(_) => OrphanKind::Machine,
                     Finding::LostMachine(_) => OrphanKind::Claim,
+                    Finding::LeftNode(_) => OrphanKind::Node,
                 });
                 tracing::warn!(%finding, looks = evidence.looks, since = %evidence.since, "audit finding");
             }
@@ -104,12 +121,50 @@ impl Auditor {
             cx.start(Permits::WriteCloud, call, move |outcome| AuditorMsg::Reaped(reaped, outcome));
         }
         for name in self.verdict.finish.clone() {
-            tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
-            self.note(cx.now(), format!("deletes NodeClaim {name}"));
-            let (cluster, finished) = (Arc::clone(&self.wiring.cluster), name.clone());
-            let call = async move { cluster.delete_claim(&name).await };
-            cx.start(Permits::WriteCluster, call, move |outcome| AuditorMsg::ClaimDeleted(finished, outcome));
+            // A listing may lack a machine without saying so: whoever is asked for the one machine knows better.
+            let id = self.wiring.boards.snapshot().claims.get(&name).and_then(|claim| claim.provider_id.clone());
+            let Some(id) = id else { continue };
+            let cloud = Arc::clone(&self.wiring.cloud);
+            let call = async move { cloud.get(&id).await.map(|found| found.is_some()) };
+            cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachineAsked(name, outcome));
         }
+        for name in self.verdict.release.clone() {
+            self.release(name, cx);
+        }
+    }
+
+    /// The cloud was asked for the one machine of a NodeClaim: only if it is certain that there is none is the NodeClaim finished.
+    fn machine_asked(&mut self, name: ClaimName, outcome: Called<bool>, cx: &Cx<AuditorMsg>) {
+        match outcome {
+            Outcome::Done(false) => {}
+            Outcome::Done(true) => {
+                return self.note(cx.now(), format!("the machine of {name} is there, though not in the listing"));
+            }
+            Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{name}: {error}")),
+            Outcome::Lost | Outcome::NotLeader => return,
+        }
+        tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
+        self.note(cx.now(), format!("deletes NodeClaim {name}"));
+        let (cluster, finished) = (Arc::clone(&self.wiring.cluster), name.clone());
+        let call = async move { cluster.delete_claim(&name).await };
+        cx.start(Permits::WriteCluster, call, move |outcome| AuditorMsg::ClaimDeleted(finished, outcome));
+    }
+
+    /// Takes joiner's finalizer off a Node whose NodeClaim and machine are both gone. It is tried again at the next look.
+    fn release(&mut self, name: NodeName, cx: &Cx<AuditorMsg>) {
+        let Some(node) = self.wiring.boards.snapshot().nodes.get(&name).cloned() else { return };
+        tracing::warn!(node = %name, "letting a node go that has neither nodeclaim nor machine");
+        self.note(cx.now(), format!("lets Node {name} go"));
+        let ours = |finalizer: &Arc<str>| &**finalizer == labels::TERMINATION_FINALIZER;
+        let finalizers = node.finalizers.iter().filter(|finalizer| !ours(finalizer)).cloned().collect();
+        let patch = NodePatch {
+            version: Some(Arc::clone(&node.version)),
+            finalizers: Some(finalizers),
+            ..NodePatch::default()
+        };
+        let cluster = Arc::clone(&self.wiring.cluster);
+        let call = async move { cluster.patch_node(&name, &patch).await };
+        cx.house.operations.start(Permits::WriteCluster, call, drop);
     }
 
     /// A look that could not be finished says nothing, and breaks no row of looks.
@@ -159,6 +214,7 @@ impl Behaviour for Auditor {
                 Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
                 Outcome::Lost | Outcome::NotLeader => {}
             },
+            AuditorMsg::MachineAsked(name, outcome) => self.machine_asked(name, outcome, cx),
             AuditorMsg::ClaimDeleted(name, outcome) => {
                 if let Outcome::Failed(error) = outcome {
                     cx.slot().meter().failed(cx.now(), &format!("{name}: {error}"));

@@ -69,7 +69,8 @@ impl Evictor {
             return;
         }
         leaving.asking = true;
-        let (cluster, pod, force) = (Arc::clone(&self.wiring.cluster), leaving.pod.clone(), leaving.force);
+        let impolite = (!self.wiring.settings.protections.budgets).then_some(1);
+        let (cluster, pod, force) = (Arc::clone(&self.wiring.cluster), leaving.pod.clone(), leaving.force.or(impolite));
         let asked = pod.clone();
         let call = async move {
             match force {

@@ -164,6 +164,8 @@ pub enum AuditorMsg {
     MachinesListed(OpId, Called<Listing>),
     /// *Outcome.* An orphaned machine was taken down.
     Reaped(ProviderId, Called<Deletion>),
+    /// *Outcome.* Whether the cloud knows the machine of a NodeClaim that no listing shows.
+    MachineAsked(ClaimName, Called<bool>),
     /// *Outcome.* A NodeClaim without a machine was deleted.
     ClaimDeleted(ClaimName, Written<()>),
 }

@@ -14,6 +14,32 @@ pub enum Nominate {
     None,
 }
 
+/// What keeps joiner from doing harm. Production has all of it on; tests switch one off to see that its absence does harm and is noticed.
+/// No flag and no variable leads here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent protections, not a state machine")]
+pub struct Protections {
+    /// A launch that is repeated carries the token of the first one.
+    pub token: bool,
+    /// The auditor acts on what several looks over a while agree on, and not on one.
+    pub evidence: bool,
+    /// The auditor does nothing when too much looks wrong at once.
+    pub breaker: bool,
+    /// The auditor asks the API server for the NodeClaims, and does not trust what was watched.
+    pub fresh_list: bool,
+    /// Pods are asked to leave, so that their budgets can refuse.
+    pub budgets: bool,
+    /// A finalizer is taken off when the cloud has confirmed that the machine is gone, and not when it has taken the order.
+    pub confirmation: bool,
+}
+
+impl Default for Protections {
+    /// All of them.
+    fn default() -> Self {
+        Self { token: true, evidence: true, breaker: true, fresh_list: true, budgets: true, confirmation: true }
+    }
+}
+
 /// Settings of the actors. Durations are Karpenter's defaults unless they say otherwise.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -39,6 +65,8 @@ pub struct Settings {
     pub audit_every: Duration,
     /// Salt for the names of NodeClaims.
     pub name_salt: u64,
+    /// What keeps joiner from doing harm: all on, but in tests.
+    pub protections: Protections,
 }
 
 impl Default for Settings {
@@ -55,6 +83,7 @@ impl Default for Settings {
             sold_out_for: Duration::from_mins(3),
             audit_every: Duration::from_mins(2),
             name_salt: 0,
+            protections: Protections::default(),
         }
     }
 }

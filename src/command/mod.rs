@@ -9,6 +9,8 @@ mod run;
 mod simulate;
 mod speech;
 mod stopwatch;
+mod trial;
+mod trouble;
 
 pub use load::mixed;
 pub use plan::{explain, plan};
@@ -16,3 +18,4 @@ pub use rehearsal::{Rehearsal, default_pool, scenario_of};
 pub use run::run;
 pub use simulate::{rehearse, simulate};
 pub use stopwatch::peak_memory;
+pub use trial::{Broken, History, Shortest, Told, Trial, Verdict, shrink, trial};

@@ -17,6 +17,7 @@ use crate::sim::{End, Scenario, report, summary};
 
 use super::rehearsal::{self, Rehearsal};
 use super::stopwatch::{Stopwatch, peak_memory};
+use super::trouble;
 
 /// When simulated worlds begin, in seconds since 1970: 2026-01-01 00:00 UTC.
 const BEGINNING: i64 = 1_767_225_600;
@@ -27,6 +28,9 @@ const LOOK: Duration = Duration::from_secs(20);
 
 /// Rehearses, and prints what came of it. The answer says whether anything happened that must not.
 pub fn simulate(simulate: &Simulate) -> Result<bool> {
+    if let Some(faults) = &simulate.faults {
+        return trouble::simulate(simulate, faults);
+    }
     let stopwatch = Stopwatch::start();
     let mut scenario = rehearsal::read(simulate.scenario.as_deref(), simulate.trace.as_ref())?;
     if let Some(until) = simulate.until {

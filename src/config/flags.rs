@@ -108,6 +108,15 @@ pub(super) struct SimulateFlags {
     #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = REHEARSAL)]
     pub(super) until: Option<Duration>,
 
+    /// Play days of trouble instead, one for each seed, and look whether anything happens that must not: `mixed`, `none`, or one kind
+    /// of fault
+    #[arg(long, value_name = "FAULTS", help_heading = REHEARSAL)]
+    pub(super) faults: Option<String>,
+
+    /// With `--faults`: the seeds, as `1..10000` (both ends included). Default: the one of `--seed`
+    #[arg(long, value_name = "SEEDS", value_parser = values::seeds, help_heading = REHEARSAL)]
+    pub(super) seeds: Option<(u64, u64)>,
+
     #[command(flatten)]
     pub(super) settings: Flags,
 }

@@ -18,8 +18,8 @@ mod values;
 pub use gates::FeatureGates;
 pub use parse::parse;
 pub use settings::{
-    Cloud, Cluster, Command, Explain, LeaderElection, LogLevel, LogOutput, MinValuesPolicy, Nominate, Output, Plan,
-    PreferencePolicy, Progress, Run, Settings, Simulate, Subject, Trace, TraceFormat, World,
+    Cloud, Cluster, Command, Explain, Faults, LeaderElection, LogLevel, LogOutput, MinValuesPolicy, Nominate, Output,
+    Plan, PreferencePolicy, Progress, Run, Settings, Simulate, Subject, Trace, TraceFormat, World,
 };
 pub use table::table;
 

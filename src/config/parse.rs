@@ -12,7 +12,7 @@ use super::flags::{
     Cli, ClusterFlag, ExplainFlags, Flags, IGNORED, Input, PROCESS, PlanFlags, RunFlags, SimulateFlags, Sub,
 };
 use super::settings::{
-    Cloud, Cluster, Command, Explain, LeaderElection, Plan, Run, Settings, Simulate, Trace, TraceFormat, World,
+    Cloud, Cluster, Command, Explain, Faults, LeaderElection, Plan, Run, Settings, Simulate, Trace, TraceFormat, World,
 };
 use super::values;
 
@@ -200,13 +200,43 @@ fn run(flags: RunFlags, warnings: Vec<String>) -> Result<Command, String> {
 }
 
 fn simulate(flags: SimulateFlags, warnings: Vec<String>) -> Result<Command, String> {
-    let SimulateFlags { settings, scenario, trace, seed, report, output, progress, until } = flags;
+    let SimulateFlags { settings, scenario, trace, seed, report, output, progress, until, faults, seeds } = flags;
     let trace = recorded(trace.as_deref())?;
-    if scenario.is_none() && trace.is_none() {
-        return Err("nothing to simulate; name a SCENARIO.yaml, or a trace with --trace openb FILE.csv".to_owned());
+    let faults = faults.map(|profile| Faults { profile, seeds });
+    if faults.is_none() {
+        if scenario.is_none() && trace.is_none() {
+            return Err(
+                "nothing to simulate; name a SCENARIO.yaml, a trace with --trace openb FILE.csv, or --faults mixed"
+                    .to_owned(),
+            );
+        }
+        if seeds.is_some() {
+            return Err("--seeds goes with --faults only; add --faults mixed, or name one seed with --seed".to_owned());
+        }
+    } else {
+        let given = [
+            (scenario.is_some(), "a scenario"),
+            (trace.is_some(), "--trace"),
+            (until.is_some(), "--until"),
+            (report.is_some(), "--report"),
+            (seeds.is_some() && seed.is_some(), "--seed beside --seeds"),
+        ];
+        if let Some((_, what)) = given.into_iter().find(|(given, _)| *given) {
+            return Err(format!("{what} does not go with --faults, which plays days of its own; leave it out"));
+        }
     }
     let settings = validated(settings, warnings);
-    Ok(Command::Simulate(Box::new(Simulate { settings, scenario, trace, seed, report, output, progress, until })))
+    Ok(Command::Simulate(Box::new(Simulate {
+        settings,
+        scenario,
+        trace,
+        seed,
+        report,
+        output,
+        progress,
+        until,
+        faults,
+    })))
 }
 
 /// The value of `--trace`.

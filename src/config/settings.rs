@@ -69,7 +69,7 @@ pub enum Cloud {
     Simulated,
 }
 
-/// `joiner simulate`. At least one of `scenario` and `trace` is there.
+/// `joiner simulate`. At least one of `scenario`, `trace` and `faults` is there.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Simulate {
     /// Everything else.
@@ -88,6 +88,17 @@ pub struct Simulate {
     pub progress: Progress,
     /// When to stop, in simulated time from the start.
     pub until: Option<Duration>,
+    /// Play days of trouble instead.
+    pub faults: Option<Faults>,
+}
+
+/// Days of trouble.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Faults {
+    /// Which faults there are, as written.
+    pub profile: String,
+    /// First and last seed; nothing means the one seed of [`Simulate::seed`], told in full.
+    pub seeds: Option<(u64, u64)>,
 }
 
 /// `joiner plan`.

@@ -22,6 +22,15 @@ pub(super) fn integer(text: &str) -> Result<i64, String> {
     text.parse().map_err(|_| "a whole number is accepted".to_owned())
 }
 
+/// Reads seeds: one, or the first and the last.
+pub(super) fn seeds(text: &str) -> Result<(u64, u64), String> {
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    match (first.parse(), last.trim_start_matches('=').parse()) {
+        (Ok(first), Ok(last)) if first <= last => Ok((first, last)),
+        _ => Err("the first and the last seed are accepted, such as 1..10000".to_owned()),
+    }
+}
+
 /// Reads a duration as Go writes it (`1h30m`, `1.5s`, `100ms`, `0`).
 ///
 /// The crate's grammar is wider than Go's; what only it knows (spaces, words, ISO 8601) is refused by its letters.

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Claim, Machine, Snapshot};
-use crate::core::ids::{ClaimName, ProviderId};
+use crate::core::ids::{ClaimName, NodeName, ProviderId};
+use crate::core::labels;
 
 /// Looks in a row that must agree before anything is removed.
 const LOOKS: u32 = 3;
@@ -21,6 +22,23 @@ const GRACE: SignedDuration = SignedDuration::from_mins(5);
 const SHARE: usize = 10;
 /// When more than this share (in percent, rounded up) looks wrong at once, the looking is wrong: nothing is removed.
 const BREAKER: usize = 20;
+
+/// How much evidence is enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// Looks in a row that must agree before anything is removed.
+    pub looks: u32,
+    /// How long the same thing must have been seen before anything is removed.
+    pub grace: SignedDuration,
+    /// When more than this share (in percent, rounded up) looks wrong at once, the looking is wrong: nothing is removed.
+    pub breaker: usize,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { looks: LOOKS, grace: GRACE, breaker: BREAKER }
+    }
+}
 
 /// What one look of the auditor saw.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +55,8 @@ pub struct Look<'a> {
     pub snapshot: &'a Snapshot,
     /// The time.
     pub now: Timestamp,
+    /// How much evidence is enough.
+    pub rules: Rules,
 }
 
 /// Something that does not add up.
@@ -48,6 +68,9 @@ pub enum Finding {
     UnmarkedMachine(ProviderId),
     /// A NodeClaim whose machine is not in the listing.
     LostMachine(ClaimName),
+    /// A Node that is being deleted and waits for joiner's finalizer, though its NodeClaim and its machine are both gone: somebody took the
+    /// NodeClaim's finalizer off by hand.
+    LeftNode(NodeName),
 }
 
 impl fmt::Display for Finding {
@@ -56,6 +79,9 @@ impl fmt::Display for Finding {
             Self::OrphanMachine(id) => write!(f, "machine {id} belongs to no NodeClaim"),
             Self::UnmarkedMachine(id) => write!(f, "machine {id} carries a damaged mark; it is left alone"),
             Self::LostMachine(claim) => write!(f, "the machine of NodeClaim {claim} is not in the cloud's listing"),
+            Self::LeftNode(node) => {
+                write!(f, "Node {node} has neither NodeClaim nor machine, and waits for its finalizer")
+            }
         }
     }
 }
@@ -79,6 +105,8 @@ pub struct Verdict {
     pub reap: Vec<ProviderId>,
     /// NodeClaims to delete now.
     pub finish: Vec<ClaimName>,
+    /// Nodes to let go now, by taking joiner's finalizer off.
+    pub release: Vec<NodeName>,
     /// Why nothing is removed although there are findings, when the look itself is not to be trusted.
     pub breaker: Option<String>,
 }
@@ -101,16 +129,16 @@ pub fn audit(look: &Look<'_>, history: &mut History) -> Verdict {
     let lost = is(|finding| matches!(finding, Finding::LostMachine(_)));
     let launched = look.claims.iter().filter(|claim| claim.provider_id.is_some()).count();
     let mut verdict = Verdict::default();
-    if orphans > share(look.machines.len(), BREAKER) {
+    if orphans > share(look.machines.len(), look.rules.breaker) {
         verdict.breaker = Some(format!("{orphans} of {} machines belong to no NodeClaim", look.machines.len()));
-    } else if lost > share(launched, BREAKER) {
+    } else if lost > share(launched, look.rules.breaker) {
         verdict.breaker = Some(format!("the machines of {lost} of {launched} NodeClaims are not in the listing"));
     }
     if verdict.breaker.is_some() {
         return verdict;
     }
     for (finding, evidence) in &*history {
-        if evidence.looks < LOOKS || look.now.duration_since(evidence.since) < GRACE {
+        if evidence.looks < look.rules.looks || look.now.duration_since(evidence.since) < look.rules.grace {
             continue;
         }
         match finding {
@@ -120,6 +148,7 @@ pub fn audit(look: &Look<'_>, history: &mut History) -> Verdict {
             Finding::LostMachine(claim) if verdict.finish.len() < share(launched, SHARE) => {
                 verdict.finish.push(claim.clone());
             }
+            Finding::LeftNode(node) => verdict.release.push(node.clone()),
             Finding::OrphanMachine(_) | Finding::LostMachine(_) | Finding::UnmarkedMachine(_) => {}
         }
     }
@@ -151,6 +180,18 @@ fn findings(look: &Look<'_>) -> BTreeSet<Finding> {
         let alive = look.snapshot.node_of(claim).is_some_and(|node| node.is_ready());
         if settled && !alive && claim.is("Launched") && !listed.contains(id) {
             findings.insert(Finding::LostMachine(claim.name.clone()));
+        }
+    }
+    let names: BTreeSet<_> = look.claims.iter().map(|claim| claim.name.as_str()).collect();
+    let there: BTreeSet<_> = look.machines.iter().map(|machine| &machine.id).collect();
+    for node in look.snapshot.nodes.values().filter(|node| node.deleting.is_some()) {
+        let held = node.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER);
+        let owned = node.owner_claims.iter().any(|owner| names.contains(&**owner));
+        if let Some(id) = node.provider_id.as_ref().filter(|_| held && !owned)
+            && !ids.contains(id)
+            && !there.contains(id)
+        {
+            findings.insert(Finding::LeftNode(node.name.clone()));
         }
     }
     findings

@@ -1,7 +1,7 @@
 //! Nothing is removed on absence alone, and nothing in bulk.
 
 use super::*;
-use crate::core::facts::{Condition, Status};
+use crate::core::facts::{Condition, Fact, Fold, Node, Status};
 use crate::core::labels::Labels;
 use crate::core::resources::Resources;
 
@@ -67,6 +67,7 @@ struct World {
     claims: Vec<Arc<Claim>>,
     complete: bool,
     history: History,
+    snapshot: Snapshot,
 }
 
 impl World {
@@ -76,18 +77,19 @@ impl World {
             claims: claims.into_iter().map(claim).collect(),
             complete: true,
             history: History::new(),
+            snapshot: Snapshot::default(),
         }
     }
 
     fn look(&mut self, minute: i64) -> Verdict {
-        let snapshot = Snapshot::default();
         let look = Look {
             machines: &self.machines,
             complete: self.complete,
             settles_within: SignedDuration::from_mins(1),
             claims: &self.claims,
-            snapshot: &snapshot,
+            snapshot: &self.snapshot,
             now: at(minute),
+            rules: Rules::default(),
         };
         audit(&look, &mut self.history)
     }
@@ -181,4 +183,36 @@ fn of_many_orphans_few_go_at_once() {
         world.look(minute);
     }
     assert_eq!(world.look(16).reap.len(), 4);
+}
+
+#[test]
+fn a_node_that_lost_its_nodeclaim_and_its_machine_is_let_go() {
+    let mut fold = Fold::default();
+    let node = |n: usize, deleting: bool| Node {
+        name: format!("node-{n}").into(),
+        uid: format!("node-uid-{n}").into(),
+        created: at(0),
+        deleting: deleting.then(|| at(5)),
+        version: "1".into(),
+        labels: Labels::new(),
+        annotations: Labels::new(),
+        finalizers: vec![labels::TERMINATION_FINALIZER.into()],
+        owner_claims: vec![format!("claim-{n}").into()],
+        provider_id: Some(format!("sim://{n}").into()),
+        taints: vec![],
+        cordoned: false,
+        capacity: Resources::new(),
+        allocatable: Resources::new(),
+        conditions: vec![],
+    };
+    // 0: no NodeClaim, no machine. 1: not deleted. 2: its machine runs. 3: its NodeClaim is there.
+    for (n, deleting) in [(0, true), (1, false), (2, true), (3, true)] {
+        fold.fold(Fact::NodeSeen(Arc::new(node(n, deleting))));
+    }
+    let mut world = World::new(2..20, 3..20);
+    world.snapshot = fold.snapshot().clone();
+    for minute in [10, 12, 14] {
+        assert!(world.look(minute).release.is_empty(), "at minute {minute}");
+    }
+    assert_eq!(world.look(16).release, vec![NodeName::from("node-0")]);
 }

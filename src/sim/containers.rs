@@ -8,6 +8,8 @@ use futures::StreamExt;
 use jiff::Timestamp;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::agenda::Agenda;
 use super::cluster::SimCluster;
 use super::kubelet::Pace;
@@ -17,6 +19,8 @@ use crate::core::ids::{NodeName, PodUid};
 
 /// How long a pod waits before its kubelet looks again whether the node is ready.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How long it takes until a kubelet that was silent is asked again whether a pod has ended.
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// Starts, ends and stops the pods that are bound to nodes.
 pub struct Containers {
@@ -122,11 +126,17 @@ impl Containers {
             }
             Act::Stop(uid) => {
                 let Some(record) = store.pods.get(&uid) else { return };
+                if let Some(until) = store.stuck.get(&uid).copied().filter(|until| *until > Instant::now()) {
+                    self.agenda.at(until, Act::Stop(uid));
+                    return;
+                }
                 let node = record.pod.node.as_ref().and_then(|name| store.nodes.get(name));
                 let ready = node.and_then(|node| find_condition(&node.conditions, "Ready"));
-                // A silent kubelet confirms nothing; the pod goes with its Node.
-                if ready.is_some_and(|ready| ready.status != Status::Unknown) {
-                    store.remove_pod(&uid);
+                // A silent kubelet confirms nothing; the pod goes with its Node, or when it is heard again.
+                match ready.map(|ready| ready.status) {
+                    Some(Status::True | Status::False) => store.remove_pod(&uid),
+                    Some(Status::Unknown) => self.agenda.after(SILENCE, Act::Stop(uid)),
+                    None => {}
                 }
             }
             Act::Collect(name) => {

@@ -15,7 +15,7 @@ use futures::StreamExt;
 use super::agenda::Agenda;
 use super::cluster::SimCluster;
 use super::seed::{self, Seed};
-use crate::clouds::simulated::{Change, SimMachine, Simulated};
+use crate::clouds::simulated::{Change, Quirk, SimMachine, Simulated};
 use crate::core::facts::{Condition, Effect, Node, Status, Taint};
 use crate::core::ids::{NodeName, NodeUid, ProviderId};
 use crate::core::labels::{self, Labels};
@@ -162,7 +162,10 @@ impl Kubelet {
             annotations: Labels::new(),
             finalizers: Vec::new(),
             owner_claims: Vec::new(),
-            provider_id: Some(id.clone()),
+            provider_id: Some(match machine.quirk {
+                Some(Quirk::Stranger) => ProviderId::from(format!("{id}-stranger")),
+                Some(Quirk::Silent) | None => id.clone(),
+            }),
             taints: machine.taints.iter().cloned().chain(not_ready).collect(),
             cordoned: false,
             capacity: ordinary(&machine.machine.capacity),

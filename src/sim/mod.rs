@@ -38,6 +38,9 @@ mod trace;
 mod ledger;
 mod world;
 
+pub mod faults;
+pub mod invariants;
+
 pub mod outcome;
 
 pub mod figures;

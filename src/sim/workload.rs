@@ -127,6 +127,9 @@ impl Kept {
             self.create_generated(name, store);
         }
         let excess = count(&living).saturating_sub(wanted);
+        if excess == 0 {
+            return;
+        }
         // Those that wait first, then the youngest, as ReplicaSets do.
         living.sort_by_key(|pod| {
             (pod.node.is_some(), pod.phase == PodPhase::Running, Reverse(pod.created), pod.key.clone())

@@ -36,6 +36,7 @@ impl Claim {
                 self.note(cx.now(), &format!("deleted: {}", reason.as_str()));
                 let pods = claim.node.as_ref().map_or(0, |node| snapshot.pods_on(node).count());
                 self.tell_of_deletion(claim, &reason, pods, cx);
+                self.memory.claim_deleted = Some(cx.now());
                 let op = self.begin("the NodeClaim's deletion");
                 let call = async move { cluster.delete_claim(&name).await.map(|()| None) };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
@@ -48,6 +49,7 @@ impl Claim {
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
             }
             Act::DeleteNode(node, uid) => {
+                self.memory.node_deleted = Some((uid.clone(), cx.now()));
                 let op = self.begin("the Node's deletion");
                 let call = async move { cluster.delete_node(&node, &uid).await };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
@@ -110,9 +112,14 @@ impl Claim {
                 return;
             }
         };
-        let spec = LaunchSpec { token: claim.uid.clone(), claim: Arc::clone(claim), class, candidates };
         let cloud = Arc::clone(&self.args.wiring.cloud);
         let op = self.begin("the launch");
+        let token = if self.args.wiring.settings.protections.token {
+            claim.uid.clone()
+        } else {
+            format!("{}-{op}", claim.uid).into()
+        };
+        let spec = LaunchSpec { token, claim: Arc::clone(claim), class, candidates };
         self.note(cx.now(), "asked the cloud for a machine");
         let call = async move { cloud.create(&spec).await };
         cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Launched(op, outcome));

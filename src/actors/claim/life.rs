@@ -20,6 +20,8 @@ const FIRST_BACKOFF: Duration = Duration::from_secs(1);
 const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 /// Wait after somebody else was faster: the watch needs a moment to show what they did.
 const OVERTAKEN: SignedDuration = SignedDuration::from_millis(100);
+/// How long a launch may be under way without anybody here knowing: calls to the cloud are given up after two minutes.
+pub(super) const DOUBT: SignedDuration = SignedDuration::from_mins(2);
 /// How many steps of its life an actor can show.
 const TIMELINE: usize = 32;
 
@@ -163,7 +165,8 @@ impl Behaviour for Claim {
         cx.cast(ClaimMsg::Look);
         Self {
             args: args.clone(),
-            memory: Memory::default(),
+            // A predecessor may have died with a launch in its hands.
+            memory: Memory { doubt_until: cx.now().saturating_add(DOUBT).ok(), ..Memory::default() },
             written: None,
             broken: None,
             known: None,

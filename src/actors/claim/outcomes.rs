@@ -10,6 +10,7 @@ use crate::core::facts::Machine;
 use crate::core::lifecycle::{DeleteReason, Sight};
 
 use super::Claim;
+use super::life::DOUBT;
 
 impl Claim {
     /// Takes in the end of an act. One that is not the current one came too late, and is dropped: the next look sees what it did.
@@ -20,6 +21,10 @@ impl Claim {
             ClaimMsg::Written(op, outcome) if self.ends(op) => {
                 match self.written("the NodeClaim", outcome, cx) {
                     Some(Some(claim)) => {
+                        // Nobody launches before the finalizer is there: whoever put it there knows that nobody has.
+                        if claim.has_finalizer() && self.known.as_ref().is_some_and(|known| !known.has_finalizer()) {
+                            self.memory.doubt_until = None;
+                        }
                         self.tell_of_change(&claim, cx);
                         self.written = Some(claim);
                     }
@@ -56,7 +61,12 @@ impl Claim {
                     self.tell_of_end_of_machine(cx);
                     self.memory.sight = Sight::Gone;
                 }
-                Some(Deletion::InProgress) => self.memory.delete_asked = Some(cx.now()),
+                Some(Deletion::InProgress) => {
+                    self.memory.delete_asked = Some(cx.now());
+                    if !self.args.wiring.settings.protections.confirmation {
+                        self.memory.sight = Sight::Gone;
+                    }
+                }
                 None => {}
             },
             ClaimMsg::Written(..)
@@ -88,11 +98,13 @@ impl Claim {
             Outcome::Failed(clouds::Error::Unknown(message)) => {
                 self.tell_of_doubt();
                 self.memory.sight = Sight::Uncertain;
+                self.memory.doubt_until = cx.now().saturating_add(DOUBT).ok();
                 self.postpone(message, cx);
             }
             Outcome::Lost => {
                 self.tell_of_doubt();
                 self.memory.sight = Sight::Uncertain;
+                self.memory.doubt_until = cx.now().saturating_add(DOUBT).ok();
                 self.postpone("the cloud gave no answer".to_owned(), cx);
             }
             Outcome::Failed(error) => self.postpone(error.to_string(), cx),
@@ -105,6 +117,7 @@ impl Claim {
         let Some(mut machines) = self.called("the cloud", outcome, cx) else { return };
         machines.sort_by(|a, b| a.id.cmp(&b.id));
         let mut machines = machines.into_iter();
+        self.memory.looked = Some(cx.now());
         self.memory.sight = machines.next().map_or(Sight::Absent, |machine| Sight::Present(Arc::new(machine)));
         for extra in machines {
             tracing::error!(nodeclaim = %self.args.name, machine = %extra.id, "second machine for one NodeClaim, taking it down");

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
 use super::conduct::Conduct;
-use super::machines::{Change, Machines, SimMachine};
+use super::machines::{Change, Machines, Quirk, SimMachine};
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, SoldOut};
 use crate::core::facts::{Claim, Effect, InstanceType, Machine, NodeClass, Offering, Status, Taint, find_condition};
@@ -69,6 +69,11 @@ impl Simulated {
     /// Lets a machine vanish at once, as a cloud takes back a spot machine without a warning; false when there is none.
     pub fn vanish(&self, id: &ProviderId) -> bool {
         self.settled().end(id, Instant::now())
+    }
+
+    /// Lets something be wrong with the machine that is launched next; asked several times, with as many machines.
+    pub fn next_machine(&self, quirk: Quirk) {
+        self.settled().quirks.push_back(quirk);
     }
 
     fn settled(&self) -> MutexGuard<'_, Machines> {
@@ -145,7 +150,8 @@ impl Simulated {
         let name = machines.next_id();
         let zone = offering.zone().map_or("any", |zone| &**zone);
         let launched = Instant::now();
-        let silent = machines.rng.f64() < conduct.never_register;
+        let quirk = machines.quirks.pop_front();
+        let silent = machines.rng.f64() < conduct.never_register || quirk == Some(Quirk::Silent);
         let boot = between(&mut machines.rng, conduct.boot) + delay;
         let lag = between(&mut machines.rng, (Duration::ZERO, conduct.settles_within));
         let unregistered = Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute);
@@ -176,6 +182,7 @@ impl Simulated {
                 .cloned()
                 .collect(),
             class_generation: spec.class.generation,
+            quirk,
         })
     }
 }

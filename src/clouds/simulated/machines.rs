@@ -1,6 +1,6 @@
 //! The machines that the simulated cloud runs, and the news of them for whoever plays their kubelets.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use fastrand::Rng;
@@ -29,6 +29,17 @@ pub struct SimMachine {
     pub taints: Vec<Taint>,
     /// Generation of the NodeClass that it was made from.
     pub class_generation: i64,
+    /// What is wrong with it from birth.
+    pub quirk: Option<Quirk>,
+}
+
+/// What can be wrong with a machine from birth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quirk {
+    /// Its kubelet never reports.
+    Silent,
+    /// Its Node carries a provider ID that is not its own.
+    Stranger,
 }
 
 /// News of a machine.
@@ -51,6 +62,8 @@ pub(super) struct Machines {
     /// Reboots that were asked for, so that a repeat is harmless.
     reboots: BTreeSet<(ProviderId, Arc<str>)>,
     made: u64,
+    /// What will be wrong with the next machines, one each.
+    pub(super) quirks: VecDeque<Quirk>,
 }
 
 impl Machines {
@@ -62,6 +75,7 @@ impl Machines {
             readers: Vec::new(),
             reboots: BTreeSet::new(),
             made: 0,
+            quirks: VecDeque::new(),
         }
     }
 

@@ -11,7 +11,7 @@ mod cloud;
 
 pub use cloud::{LABEL_KEYS, Simulated};
 pub use conduct::{Conduct, SoldOutWindow};
-pub use machines::{Change, SimMachine};
+pub use machines::{Change, Quirk, SimMachine};
 
 #[cfg(test)]
 mod tests;

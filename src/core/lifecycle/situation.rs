@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::core::facts::{Claim, Machine, Node, Pod, Snapshot, Status, find_condition};
-use crate::core::ids::{NodeName, PodUid, ProviderId};
+use crate::core::ids::{NodeName, NodeUid, PodUid, ProviderId};
 
 use super::opening::depends_on_others;
 
@@ -84,6 +84,10 @@ impl<'a> Situation<'a> {
 pub struct Memory {
     /// What the cloud last said of the machine.
     pub sight: Sight,
+    /// Until when a launch that nobody here heard the end of (a lost answer, an earlier life) may still make a machine.
+    pub doubt_until: Option<Timestamp>,
+    /// When the cloud last said which machines were launched with the token.
+    pub looked: Option<Timestamp>,
     /// The last failed launch.
     pub launch_failure: Option<LaunchFailure>,
     /// A launch was refused for good: the NodeClaim is to go.
@@ -101,6 +105,10 @@ pub struct Memory {
     pub delete_asked: Option<Timestamp>,
     /// `resourceVersion` of the Node that was last patched: until another is seen, the patch is on its way here.
     pub patched_node: Option<Arc<str>>,
+    /// When the NodeClaim's deletion was last asked for.
+    pub claim_deleted: Option<Timestamp>,
+    /// Which Node's deletion was last asked for, and when.
+    pub node_deleted: Option<(NodeUid, Timestamp)>,
     /// No act before this moment: the last one failed.
     pub hold_until: Option<Timestamp>,
     /// What the last failed act was, and how it failed.

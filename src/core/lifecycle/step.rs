@@ -8,6 +8,9 @@ use crate::core::writes::ClaimPatch;
 
 use super::{Act, DeleteReason, Situation, initialization, launch, liveness, registration, status, termination};
 
+/// Seconds after which a deletion that does not show is asked for again.
+const ASK_AGAIN: i64 = 5;
+
 /// Where in its life a NodeClaim's machine is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Phase {
@@ -98,6 +101,13 @@ pub fn step(situation: &Situation<'_>) -> Step {
     if let Some(earliest) = earliest {
         step = step.look_at(earliest);
     }
+    if let Some(again) = asked_for(situation, step.act.as_ref()).map(|asked| after(asked, ASK_AGAIN))
+        && situation.now < again
+    {
+        step.act = None;
+        step.waits_for = Some("a deletion that was asked for to show".to_owned());
+        step = step.look_at(again);
+    }
     // An act that just failed waits for its turn, whatever it is: the phase goes on saying what it is about.
     if let (Some(hold), Some(act)) = (situation.memory.hold_until, &step.act)
         && situation.now < hold
@@ -108,6 +118,18 @@ pub fn step(situation: &Situation<'_>) -> Step {
         step = step.look_at(hold);
     }
     step
+}
+
+/// When a deletion was asked for already. The watch shows soon that it was granted, or takes its time; asking on and on until then would be
+/// a storm of requests.
+fn asked_for(situation: &Situation<'_>, act: Option<&Act>) -> Option<Timestamp> {
+    match act? {
+        Act::DeleteClaim(_) => situation.memory.claim_deleted,
+        Act::DeleteNode(_, uid) => {
+            situation.memory.node_deleted.as_ref().filter(|(asked, _)| asked == uid).map(|(_, at)| *at)
+        }
+        _ => None,
+    }
 }
 
 fn next(situation: &Situation<'_>) -> Step {

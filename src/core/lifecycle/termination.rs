@@ -165,6 +165,22 @@ fn without_finalizer(node: &Node) -> NodePatch {
     }
 }
 
+/// The cloud knows no machine. A launch that is still on its way may yet make one: it is asked again when that can no longer be.
+fn doubt(situation: &Situation<'_>) -> Option<Step> {
+    let phase = Phase::Terminating;
+    let until = situation.memory.doubt_until?;
+    if situation.memory.looked.is_some_and(|looked| looked >= until) {
+        return None;
+    }
+    if situation.now < until {
+        return Some(
+            Step::wait(phase, "a launch without an answer to show its machine, or to be too old for one")
+                .look_at(until),
+        );
+    }
+    Some(Step::act(phase, Act::Find(situation.claim.uid.clone())))
+}
+
 /// Takes the machine down; nothing once the cloud is certain that there is none.
 fn take_down(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Terminating;
@@ -172,7 +188,7 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
         (Sight::Gone, _) => step::write_status(situation, phase),
         // Nothing says that there ever was a machine. Only the cloud can: an answer may have been lost with a predecessor.
         (Sight::Unasked | Sight::Uncertain, None) => Some(Step::act(phase, Act::Find(situation.claim.uid.clone()))),
-        (Sight::Absent, None) => None,
+        (Sight::Absent, None) => doubt(situation),
         (Sight::Present(_), None) => None,
         (_, Some(id)) => {
             let asked = situation.memory.delete_asked;

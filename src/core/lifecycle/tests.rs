@@ -85,6 +85,7 @@ impl Toy {
             }
             Act::Find(_) => {
                 self.say("find");
+                self.memory.looked = Some(self.now);
                 self.memory.sight = Sight::Absent;
             }
             Act::Get(_) => {
@@ -335,6 +336,25 @@ fn finalizers_stay_as_long_as_the_machine_may_live() {
 }
 
 #[test]
+fn a_deletion_that_was_asked_for_is_not_asked_for_at_every_look() {
+    let mut toy = Toy::serving();
+    toy.node("node-1").deleting = Some(start());
+    assert!(matches!(toy.look().act, Some(Act::DeleteClaim(_))));
+    // Accepted, and the watch does not show it yet.
+    toy.memory.claim_deleted = Some(start());
+    let waiting = toy.look();
+    assert_eq!((waiting.act, waiting.waits_for.as_deref()), (None, Some("a deletion that was asked for to show")));
+    toy.pass(5);
+    assert!(matches!(toy.look().act, Some(Act::DeleteClaim(_))), "it may have got lost");
+    toy.delete();
+    toy.memory.node_deleted = Some(("node-uid-1".into(), toy.now));
+    toy.node("node-1").deleting = None;
+    assert_eq!(toy.look().act, None);
+    toy.memory.node_deleted = Some(("another".into(), toy.now));
+    assert!(matches!(toy.look().act, Some(Act::DeleteNode(..))));
+}
+
+#[test]
 fn a_deleted_node_takes_its_nodeclaim_along() {
     let mut toy = Toy::serving();
     toy.node("node-1").deleting = Some(start());
@@ -425,6 +445,23 @@ fn what_never_launches_or_registers_is_given_up() {
     toy.pass(1);
     toy.run();
     assert!(toy.trace().starts_with("delete NodeClaim: registration_timeout"));
+}
+
+#[test]
+fn a_nodeclaim_outlives_the_launch_that_nobody_heard_the_end_of() {
+    let mut dying = claim();
+    dying.finalizers.push(labels::TERMINATION_FINALIZER.into());
+    dying.deleting = Some(start());
+    let mut toy = Toy::new(dying);
+    // Whoever was here before may have died with a launch in its hands.
+    toy.memory.doubt_until = Some(start() + SignedDuration::from_secs(120));
+    assert!(toy.run().contains("a launch without an answer"), "it waits, though the cloud knows no machine");
+    toy.pass(119);
+    assert!(toy.run().contains("a launch without an answer"));
+    toy.pass(1);
+    toy.trace.clear();
+    assert_eq!(toy.run(), "gone");
+    assert_eq!(toy.trace(), "find\nNodeClaim: finalizers []", "it is asked once more before the finalizer goes");
 }
 
 #[test]

@@ -37,6 +37,11 @@ impl Store {
         self.budgets.remove(key).is_some()
     }
 
+    /// Whether budgets forbid the eviction of a pod now.
+    pub(in crate::sim) fn forbids(&self, pod: &Pod) -> bool {
+        self.verdict(pod) != Verdict::Allowed
+    }
+
     /// Whether budgets let a pod be evicted now.
     pub(super) fn verdict(&self, pod: &Pod) -> Verdict {
         if pod.deleting.is_some() || pod.phase != PodPhase::Running {

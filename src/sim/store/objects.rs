@@ -50,6 +50,8 @@ pub struct Store {
     pub(in crate::sim) namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
     pub(in crate::sim) budgets: BTreeMap<ObjectKey, Budget>,
     pub(in crate::sim) volumes: Volumes,
+    /// Pods whose containers do not end although they should, and until when.
+    pub(in crate::sim) stuck: BTreeMap<PodUid, Instant>,
     pub(in crate::sim) events: VecDeque<Written>,
     pub(in crate::sim) lease: Option<(String, Instant)>,
     subscribers: Vec<Subscriber>,
@@ -90,6 +92,7 @@ impl Store {
             namespaces: ["default", "kube-system"].map(namespace).into(),
             budgets: BTreeMap::new(),
             volumes: Volumes::default(),
+            stuck: BTreeMap::new(),
             events: VecDeque::new(),
             lease: None,
             subscribers: Vec::new(),
@@ -158,7 +161,7 @@ impl Store {
         self.last_change
     }
 
-    fn all(&self, kind: Kind) -> Vec<Fact> {
+    pub(in crate::sim) fn all(&self, kind: Kind) -> Vec<Fact> {
         match kind {
             Kind::Pod => self.pods.values().map(|record| Fact::PodSeen(Arc::clone(&record.pod))).collect(),
             Kind::Node => self.nodes.values().cloned().map(Fact::NodeSeen).collect(),

@@ -1,0 +1,145 @@
+//! Whoever runs joiner in a history: kills it, starts it again, strikes its actors, and asks it what it waits for.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::channel::mpsc::UnboundedReceiver;
+use tokio::time::sleep;
+
+use crate::actors::runtime::{Clock, Kind, Observation, View};
+use crate::actors::{Joiner, Parts, Settings};
+use crate::clouds::Cloud;
+use crate::cluster::Cluster;
+use crate::sim::faults::Order;
+use crate::sim::invariants::{Invariants, Left};
+
+/// Shortest time between two lives.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Time that an actor gets to say what it waits for.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Phases in which a claim actor waits for nothing in particular.
+const AT_REST: [&str; 3] = ["New", "Ready", "Gone"];
+
+/// Runs joiner.
+pub(super) struct Crew {
+    pub(super) cluster: Arc<dyn Cluster>,
+    pub(super) cloud: Arc<dyn Cloud>,
+    pub(super) settings: Settings,
+    pub(super) clock: Clock,
+    joiner: RefCell<Option<Joiner>>,
+    /// How many joiners there were: no two may give the same names.
+    lives: Cell<u64>,
+}
+
+impl Crew {
+    pub(super) fn new(cluster: Arc<dyn Cluster>, cloud: Arc<dyn Cloud>, settings: Settings, clock: Clock) -> Self {
+        Self { cluster, cloud, settings, clock, joiner: RefCell::new(None), lives: Cell::new(0) }
+    }
+
+    /// Starts joiner.
+    pub(super) fn start(&self) {
+        let life = self.lives.replace(self.lives.get() + 1);
+        let settings = Settings {
+            name_salt: self.settings.name_salt.wrapping_add(life << 32),
+            identity: format!("joiner_{life}"),
+            ..self.settings.clone()
+        };
+        let (cluster, cloud) = (Arc::clone(&self.cluster), Arc::clone(&self.cloud));
+        let joiner = Joiner::start(Parts { cluster, cloud, settings, clock: self.clock });
+        *self.joiner.borrow_mut() = Some(joiner);
+    }
+
+    /// Ends joiner without a word.
+    pub(super) fn kill(&self) {
+        if let Some(joiner) = self.joiner.borrow_mut().take() {
+            joiner.kill();
+        }
+    }
+
+    /// Does to joiner what the faults have in store for it.
+    pub(super) async fn run(&self, mut orders: UnboundedReceiver<Order>) {
+        while let Some(order) = orders.next().await {
+            match order {
+                Order::Kill(pause) => {
+                    self.kill();
+                    sleep(pause.max(PAUSE)).await;
+                    self.start();
+                }
+                Order::Panic(pick) => self.strike(pick),
+            }
+        }
+        std::future::pending::<()>().await;
+    }
+
+    /// Lets actors of a kind panic at one of their next messages, once or several times in a row.
+    fn strike(&self, pick: u64) {
+        let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Supervisor).collect();
+        let kind = kinds[usize::try_from(pick % kinds.len() as u64).unwrap_or(0)];
+        if let Some(joiner) = &*self.joiner.borrow() {
+            joiner.house().saboteur.strike(kind, (pick >> 8) % 20, 1 + (pick >> 16) % 3);
+        }
+    }
+
+    /// Asks all actors what they wait for, and reports those that do not say. An actor that is between two steps is asked again.
+    pub(super) async fn look_for_silence(&self, invariants: &Invariants) {
+        let observations = self.joiner.borrow().as_ref().map(|joiner| joiner.house().observations.clone());
+        let Some(observations) = observations else { return };
+        let claims = |observation: &Observation| observation.kind == Kind::Claim;
+        let suspects: Vec<u64> =
+            observations.read(PATIENCE, claims).await.iter().filter(|o| is_silent(o)).map(|o| o.id).collect();
+        if suspects.is_empty() {
+            return;
+        }
+        sleep(Duration::from_secs(1)).await;
+        for observation in observations.read(PATIENCE, |o| suspects.contains(&o.id)).await {
+            if let Some(view) = observation.view.as_ref().filter(|_| is_silent(&observation)) {
+                invariants.waits_without_reason(&observation.name, &view.state);
+            }
+        }
+    }
+
+    /// What the actors of NodeClaims say of themselves.
+    pub(super) async fn said(&self) -> BTreeMap<String, String> {
+        let observations = self.joiner.borrow().as_ref().map(|joiner| joiner.house().observations.clone());
+        let Some(observations) = observations else { return BTreeMap::new() };
+        let claims = observations.read(PATIENCE, |observation| observation.kind == Kind::Claim).await;
+        let said = |view: View| format!("{}, waits for {}", view.state, view.waits_for.as_deref().unwrap_or("nothing"));
+        claims.into_iter().filter_map(|claim| Some((claim.name, said(claim.view?)))).collect()
+    }
+
+    /// What joiner still remembers of a cluster that is empty.
+    pub(super) async fn memory(&self) -> Left {
+        let parts = self.joiner.borrow().as_ref().map(|joiner| (joiner.house().clone(), joiner.boards().clone()));
+        let Some((house, boards)) = parts else { return Left::new() };
+        let snapshot = boards.snapshot();
+        let mut left = vec![
+            ("pods", snapshot.pods.len()),
+            ("pending pods", snapshot.pending.len()),
+            ("nodes with pods", snapshot.bound.len()),
+            ("nodes", snapshot.nodes.len()),
+            ("provider IDs of nodes", snapshot.nodes_of.len()),
+            ("NodeClaims", snapshot.claims.len()),
+            ("planned pods", snapshot.planned.len()),
+            ("NodeClaims with planned pods", snapshot.planned_for.len()),
+            ("NodePools", snapshot.pools.len()),
+            ("refused pods", boards.refusals.borrow().reasons.len()),
+            ("claim actors", house.observations.count().get(&Kind::Claim).copied().unwrap_or(0)),
+        ];
+        for observation in house.observations.read(PATIENCE, |o| matches!(o.kind, Kind::Claims | Kind::Evictor)).await {
+            let state = observation.view.map(|view| view.state).unwrap_or_default();
+            let number = state.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+            left.push((
+                if observation.kind == Kind::Claims { "places of claim actors" } else { "pods to evict" },
+                number,
+            ));
+        }
+        left.into_iter().map(|(what, number)| (what.to_owned(), number)).collect()
+    }
+}
+
+fn is_silent(observation: &Observation) -> bool {
+    observation.view.as_ref().is_some_and(|view| view.waits_for.is_none() && !AT_REST.contains(&view.state.as_str()))
+}

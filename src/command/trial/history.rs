@@ -1,0 +1,136 @@
+//! One day of trouble: drawn from a seed, and played.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep_until};
+
+use crate::actors;
+use crate::actors::runtime::Clock;
+use crate::clouds::catalog;
+use crate::clouds::simulated::Conduct;
+use crate::sim::faults::{CALM, Day, EMPTYING, END, HostileCloud, HostileCluster, Mishaps, Plan, Player, Profile};
+use crate::sim::invariants::{Invariants, Journal, Violation};
+use crate::sim::{End, Latency, Pace, Rhythm, Seed, World, WorldConfig};
+
+use super::crew::Crew;
+
+/// When histories begin, in seconds since 1970: 2026-01-01 00:00 UTC.
+const BEGINNING: i64 = 1_767_225_600;
+/// How often joiner is asked what it waits for.
+const ASK: Duration = Duration::from_hours(2);
+/// One history in so many has a lease, which can be lost. The others do without: renewing it every two seconds is most of the work of a quiet
+/// day.
+const WITH_LEASE: u64 = 8;
+
+/// A day, and what goes wrong in it.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// The seed that it was drawn from.
+    pub seed: u64,
+    /// What users do.
+    pub day: Day,
+    /// What goes wrong.
+    pub plan: Plan,
+}
+
+/// What came of a history.
+#[derive(Clone, Default)]
+pub struct Told {
+    /// The promises that were broken.
+    pub violations: Vec<Violation>,
+    /// How often each fault struck.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// How much time passed in it.
+    pub simulated: Duration,
+    /// Most machines at a time.
+    pub peak: usize,
+    /// What happened, if that was asked for.
+    pub journal: Journal,
+}
+
+impl History {
+    /// Draws a history.
+    pub fn draw(seed: u64, profile: Profile) -> Result<Self> {
+        let day = Day::draw(Seed(seed))?;
+        let plan = Plan::draw(Seed(seed), profile, &day.busy(), CALM);
+        Ok(Self { seed, day, plan })
+    }
+
+    /// Plays it in a runtime of its own, whose clock stands still unless everybody sleeps.
+    pub fn play(&self, settings: &actors::Settings, journal: bool) -> Result<Told> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .context("cannot start a runtime")?;
+        runtime.block_on(self.tell(settings, journal))
+    }
+
+    async fn tell(&self, settings: &actors::Settings, journal: bool) -> Result<Told> {
+        let clock = Clock::simulated(Timestamp::from_second(BEGINNING)?);
+        let start = Instant::now();
+        let journal = if journal { Journal::kept() } else { Journal::default() };
+        let catalogue = Day::catalogue(catalog::generated());
+        let world = World::new(WorldConfig {
+            seed: Seed(self.seed),
+            clock: Arc::new(move || clock.now()),
+            latency: Latency::default(),
+            pace: Pace::default(),
+            rhythm: Rhythm::default(),
+            conduct: Conduct::default(),
+            catalogue: catalogue.clone(),
+        });
+        let invariants = Invariants::new(world.cluster.clone(), world.cloud.clone(), journal.clone());
+        let (mishaps, orders) = Mishaps::new(&self.plan, CALM, journal.clone());
+        let player = Player::new(invariants.clone(), world.cloud.clone(), mishaps.clone(), &self.day.sweeps);
+        // The ledger writes down what nobody reads here; the watch takes its place.
+        let players = world.stand_ins().into_iter().filter(|(name, _)| *name != "ledger");
+        tokio::spawn(invariants.clone().run());
+        players.for_each(|(_, player)| drop(tokio::spawn(player)));
+        tokio::spawn(player.run());
+        let crew = Crew::new(
+            Arc::new(HostileCluster::new(world.cluster.clone(), mishaps.clone(), invariants.clone())),
+            Arc::new(HostileCloud::new(world.cloud.clone(), &catalogue, mishaps.clone(), invariants.clone())),
+            actors::Settings {
+                name_salt: self.seed,
+                leader_election: self.seed.is_multiple_of(WITH_LEASE),
+                ..settings.clone()
+            },
+            clock,
+        );
+        crew.start();
+        tokio::select! {
+            biased;
+            () = self.follow(start, &crew, &invariants) => {}
+            () = crew.run(orders) => {}
+            () = world.play(&self.day.steps, End::At(END + ASK)) => {}
+        }
+        crew.kill();
+        Ok(Told {
+            violations: invariants.violations(),
+            faults: mishaps.counts(),
+            simulated: start.elapsed(),
+            peak: invariants.peak(),
+            journal,
+        })
+    }
+
+    /// Looks at the moments at which something must hold.
+    async fn follow(&self, start: Instant, crew: &Crew, invariants: &Invariants) {
+        let mut at = ASK;
+        while at < EMPTYING {
+            sleep_until(start + at).await;
+            crew.look_for_silence(invariants).await;
+            at += ASK;
+        }
+        sleep_until(start + EMPTYING - Duration::from_secs(10)).await;
+        crew.look_for_silence(invariants).await;
+        invariants.settled(&crew.said().await);
+        sleep_until(start + END).await;
+        invariants.emptied(crew.memory().await);
+    }
+}

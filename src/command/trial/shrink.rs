@@ -1,0 +1,68 @@
+//! Cuts a history that fails down to the shortest that still does.
+
+use anyhow::Result;
+
+use crate::actors;
+use crate::sim::faults::{Fault, Plan};
+use crate::sim::invariants::Invariant;
+
+use super::history::{History, Told};
+
+/// Most histories that are played in search of a shorter one.
+const ATTEMPTS: usize = 120;
+
+/// The shortest history found that still breaks a promise.
+#[derive(Clone)]
+pub struct Shortest {
+    /// The history.
+    pub history: History,
+    /// What comes of it, with its journal.
+    pub told: Told,
+    /// How many histories were played to find it.
+    pub attempts: usize,
+}
+
+struct Search<'a> {
+    settings: &'a actors::Settings,
+    invariant: Invariant,
+    best: History,
+    attempts: usize,
+}
+
+/// Leaves out whole kinds of faults, then parts of what is left, as long as the same promise is still broken.
+pub fn shrink(history: &History, invariant: Invariant, settings: &actors::Settings) -> Result<Shortest> {
+    let mut search = Search { settings, invariant, best: history.clone(), attempts: 0 };
+    for fault in Fault::ALL {
+        let plan = search.best.plan.keep(|_, mishap| mishap.fault != *fault);
+        search.attempt(plan)?;
+    }
+    let mut part = search.best.plan.0.len().div_ceil(2);
+    while part > 0 {
+        let mut from = 0;
+        while from < search.best.plan.0.len() {
+            let plan = search.best.plan.keep(|at, _| at < from || at >= from + part);
+            if !search.attempt(plan)? {
+                from += part;
+            }
+        }
+        part = if part == 1 { 0 } else { part.div_ceil(2) };
+    }
+    let told = search.best.play(settings, true)?;
+    Ok(Shortest { history: search.best, told, attempts: search.attempts })
+}
+
+impl Search<'_> {
+    /// Plays the history with a shorter plan, and keeps that if it still fails.
+    fn attempt(&mut self, plan: Plan) -> Result<bool> {
+        if plan == self.best.plan || self.attempts == ATTEMPTS {
+            return Ok(false);
+        }
+        self.attempts += 1;
+        let shorter = History { plan, ..self.best.clone() };
+        let fails = shorter.play(self.settings, false)?.violations.iter().any(|v| v.invariant == self.invariant);
+        if fails {
+            self.best = shorter;
+        }
+        Ok(fails)
+    }
+}

@@ -1,0 +1,298 @@
+//! The simulated API server on its bad days: what stands between it and joiner.
+
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use tokio::time::{Instant, sleep};
+
+use super::kind::Fault;
+use super::mishaps::{Mishaps, Order};
+use super::plan::Mishap;
+use super::stream;
+use crate::cluster::{
+    Announcement, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch, PoolStatusPatch,
+};
+use crate::core::facts::{Claim, ClaimDraft, Fact};
+use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::labels::Labels;
+use crate::sim::SimCluster;
+use crate::sim::invariants::Invariants;
+
+/// Answers that a lagging cache can still give.
+type OldLists = Vec<(Instant, Vec<Arc<Claim>>)>;
+
+/// An annotation that others write.
+const TOUCHED: &str = "karpenter.sh/touched";
+
+/// A simulated API server whose requests meet faults, and whose dangerous ones are watched.
+#[derive(Clone)]
+pub struct HostileCluster {
+    inner: SimCluster,
+    mishaps: Mishaps,
+    invariants: Invariants,
+    old: Arc<Mutex<OldLists>>,
+}
+
+/// A request, as far as faults look at it.
+#[derive(Clone, Copy)]
+struct Request<'a> {
+    verb: &'static str,
+    resource: &'static str,
+    object: &'a (dyn Display + Sync),
+    /// Whether it says which version of the object it means.
+    guarded: bool,
+}
+
+/// What becomes of a request.
+enum Fate {
+    Pass,
+    /// It fails without effect, after a while.
+    Fail(Duration, Error),
+    /// It has its effect, and its answer comes late or never.
+    Late(Mishap, bool),
+    /// joiner is killed before or after it takes effect.
+    Kill(Mishap),
+}
+
+impl HostileCluster {
+    /// Puts faults in front of a cluster.
+    pub fn new(inner: SimCluster, mishaps: Mishaps, invariants: Invariants) -> Self {
+        Self { inner, mishaps, invariants, old: Arc::default() }
+    }
+
+    fn fate(&self, request: Request<'_>) -> Fate {
+        let m = &self.mishaps;
+        let Request { verb, resource, object, .. } = request;
+        let writes = !matches!(verb, "get" | "list");
+        let said = |what: &str| format!("{verb} {resource} {object}: {what}");
+        let unclear = |what: &str| if writes { Error::Unknown(said(what)) } else { Error::Temporary(said(what)) };
+        if let Some(outage) = m.holds(Fault::ApiOutage) {
+            let error = if outage.pick.is_multiple_of(2) {
+                Error::Temporary(said("connection refused"))
+            } else {
+                unclear("timeout")
+            };
+            return Fate::Fail(Duration::from_millis(outage.pick % 3_000), error);
+        }
+        if resource == "leases" {
+            return Fate::Pass;
+        }
+        if let Some(mishap) = m.strikes(Fault::ApiThrottled) {
+            let message = "the server has received too many requests and has asked us to try again later".to_owned();
+            return Fate::Fail(Duration::ZERO, Error::TooManyRequests { retry_after: Some(mishap.lasting), message });
+        }
+        if m.strikes(Fault::ApiError).is_some() {
+            return Fate::Fail(Duration::ZERO, unclear("500 Internal Server Error: etcdserver: request timed out"));
+        }
+        if let Some(mishap) = m.strikes(Fault::ApiLostBefore) {
+            return Fate::Fail(mishap.lasting, unclear("connection lost"));
+        }
+        if let Some(mishap) = m.strikes(Fault::ApiLostAfter) {
+            return Fate::Late(mishap, true);
+        }
+        if let Some(mishap) = m.strikes(Fault::ApiSlow) {
+            return Fate::Late(mishap, false);
+        }
+        if writes && request.guarded && m.strikes(Fault::ApiConflict).is_some() {
+            // Somebody is faster: the request fails by itself, and the watch shows why.
+            self.touch(resource, &object.to_string());
+        }
+        if writes && m.strikes(Fault::ApiRejected).is_some() {
+            let message = "admission webhook \"policy.example.com\" denied the request".to_owned();
+            return Fate::Fail(Duration::ZERO, Error::Invalid { object: object.to_string(), message });
+        }
+        if writes && let Some(mishap) = m.strikes(Fault::JoinerKilledMidCall) {
+            return Fate::Kill(mishap);
+        }
+        Fate::Pass
+    }
+
+    /// Somebody else changes an object.
+    fn touch(&self, resource: &str, name: &str) {
+        let mut store = self.inner.store();
+        let annotation = |version: &str| Labels::from([(Arc::from(TOUCHED), Arc::from(version))]);
+        if resource.starts_with("nodeclaims")
+            && let Some(claim) = store.claims.get(&ClaimName::from(name)).cloned()
+        {
+            let annotations = annotation(&claim.version);
+            drop(store.patch_claim(&claim.name, &ClaimPatch { annotations, ..ClaimPatch::default() }));
+        } else if resource == "nodes" {
+            store.update_node(&NodeName::from(name), |node| node.annotations.extend(annotation(&node.version)));
+        } else if let Some(pool) = store.pools.get(&PoolName::from(name)).cloned() {
+            drop(store.patch_pool(&pool.name, &PoolPatch { annotations: annotation(&pool.version) }));
+        }
+    }
+
+    async fn pass<T>(
+        &self,
+        request: Request<'_>,
+        call: impl Future<Output = Result<T, Error>> + Send,
+    ) -> Result<T, Error> {
+        let answer = match self.fate(request) {
+            Fate::Pass => call.await,
+            Fate::Fail(after, error) => {
+                sleep(after).await;
+                Err(error)
+            }
+            Fate::Late(mishap, lost) => {
+                let answer = call.await;
+                sleep(mishap.lasting).await;
+                if lost {
+                    Err(Error::Unknown(format!("{} {}: no answer", request.verb, request.resource)))
+                } else {
+                    answer
+                }
+            }
+            Fate::Kill(mishap) => {
+                if mishap.pick.is_multiple_of(2) {
+                    // Whoever asked will not hear the answer.
+                    drop(call.await);
+                }
+                self.note(request, || "joiner is killed with this in its hands".to_owned());
+                self.mishaps.order(Order::Kill(mishap.lasting));
+                std::future::pending().await
+            }
+        };
+        if request.resource != "leases" && request.resource != "events" {
+            self.note(request, || match &answer {
+                Ok(_) => "done".to_owned(),
+                Err(error) => error.to_string(),
+            });
+        }
+        answer
+    }
+
+    fn note(&self, request: Request<'_>, outcome: impl FnOnce() -> String) {
+        let Request { verb, resource, object, .. } = request;
+        if self.mishaps.journals() {
+            let object = object.to_string();
+            self.mishaps.note(&object, || format!("{verb} {resource}: {}", outcome()));
+        }
+    }
+
+    /// The NodeClaims as a cache had them that lags behind by `age`, as far as they were listed then.
+    fn list(&self, fresh: Vec<Arc<Claim>>) -> Vec<Arc<Claim>> {
+        if self.mishaps.holds(Fault::ApiAmnesia).is_some() {
+            return Vec::new();
+        }
+        let mut old = self.old.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        old.retain(|(at, _)| now.duration_since(*at) <= Fault::ApiStaleList.lasts().1);
+        let stale = if old.is_empty() { None } else { self.mishaps.strikes(Fault::ApiStaleList) };
+        let answer = stale.and_then(|mishap| {
+            let found = old.iter().find(|(at, _)| now.duration_since(*at) <= mishap.lasting);
+            found.map(|(_, list)| list.clone())
+        });
+        old.push((now, fresh.clone()));
+        answer.unwrap_or(fresh)
+    }
+}
+
+fn request<'a>(
+    verb: &'static str,
+    resource: &'static str,
+    object: &'a (dyn Display + Sync),
+    guarded: bool,
+) -> Request<'a> {
+    Request { verb, resource, object, guarded }
+}
+
+impl Cluster for HostileCluster {
+    fn facts(&self) -> BoxStream<'static, Fact> {
+        stream::hostile(self.inner.clone(), self.inner.facts(), self.mishaps.clone())
+    }
+
+    fn create_claim<'a>(&'a self, draft: &'a ClaimDraft) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
+        Box::pin(self.pass(request("create", "nodeclaims", &draft.name, false), self.inner.create_claim(draft)))
+    }
+
+    fn patch_claim<'a>(
+        &'a self,
+        name: &'a ClaimName,
+        patch: &'a ClaimPatch,
+    ) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
+        let asked = request("patch", "nodeclaims", name, patch.version.is_some());
+        Box::pin(self.pass(asked, self.inner.patch_claim(name, patch)))
+    }
+
+    fn patch_claim_status<'a>(
+        &'a self,
+        name: &'a ClaimName,
+        patch: &'a ClaimStatusPatch,
+    ) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
+        let asked = request("patch", "nodeclaims/status", name, patch.version.is_some());
+        Box::pin(self.pass(asked, self.inner.patch_claim_status(name, patch)))
+    }
+
+    fn delete_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<(), Error>> {
+        self.invariants.nodeclaim_to_be_deleted(name);
+        Box::pin(self.pass(request("delete", "nodeclaims", name, false), self.inner.delete_claim(name)))
+    }
+
+    fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
+        Box::pin(async move {
+            let answer = self.pass(request("list", "nodeclaims", &"", false), self.inner.list_claims()).await;
+            answer.map(|fresh| self.list(fresh))
+        })
+    }
+
+    fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
+        let asked = request("patch", "nodes", name, patch.version.is_some());
+        Box::pin(self.pass(asked, self.inner.patch_node(name, patch)))
+    }
+
+    fn delete_node<'a>(&'a self, name: &'a NodeName, uid: &'a NodeUid) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.pass(request("delete", "nodes", name, false), self.inner.delete_node(name, uid)))
+    }
+
+    fn patch_pool<'a>(&'a self, name: &'a PoolName, patch: &'a PoolPatch) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.pass(request("patch", "nodepools", name, false), self.inner.patch_pool(name, patch)))
+    }
+
+    fn patch_pool_status<'a>(
+        &'a self,
+        name: &'a PoolName,
+        patch: &'a PoolStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let asked = request("patch", "nodepools/status", name, patch.version.is_some());
+        Box::pin(self.pass(asked, self.inner.patch_pool_status(name, patch)))
+    }
+
+    fn nominate<'a>(
+        &'a self,
+        pod: &'a ObjectKey,
+        uid: &'a PodUid,
+        node: Option<&'a NodeName>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.pass(request("patch", "pods/status", pod, false), self.inner.nominate(pod, uid, node)))
+    }
+
+    fn evict<'a>(&'a self, pod: &'a ObjectKey, uid: &'a PodUid) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.pass(request("create", "pods/eviction", pod, false), self.inner.evict(pod, uid)))
+    }
+
+    fn delete_pod<'a>(
+        &'a self,
+        pod: &'a ObjectKey,
+        uid: &'a PodUid,
+        grace_seconds: i64,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.invariants.pod_to_be_deleted(uid);
+        Box::pin(self.pass(request("delete", "pods", pod, false), self.inner.delete_pod(pod, uid, grace_seconds)))
+    }
+
+    fn announce<'a>(&'a self, announcement: &'a Announcement) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.announce(announcement)
+    }
+
+    fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {
+        Box::pin(self.pass(request("update", "leases", &"", false), self.inner.renew_lease(holder)))
+    }
+
+    fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.release_lease(holder)
+    }
+}

@@ -1,0 +1,133 @@
+//! The list of what is to go wrong, drawn from the seed.
+
+use std::time::Duration;
+
+use super::kind::Fault;
+use crate::sim::seed::{self, Seed};
+
+/// How long after a busy moment most faults strike.
+const WAKE: Duration = Duration::from_mins(20);
+/// How many in a hundred of a history's faults strike close to its busy moments.
+const NEAR: u32 = 60;
+/// How many in a hundred of the kinds are left out of a history. Histories that lack a kind reach states that those with all of them
+/// never do.
+const LEFT_OUT: u32 = 35;
+/// How often a day the one kind of a profile strikes at least, on average.
+const OFTEN: f64 = 12.0;
+/// Most occasions that a fault lets pass.
+const PASSED_OVER: u64 = 12;
+
+/// Something that is to go wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mishap {
+    /// From when on it waits for an occasion, counted from the start.
+    pub at: Duration,
+    /// What.
+    pub fault: Fault,
+    /// How long it lasts, or how long it delays something.
+    pub lasting: Duration,
+    /// How many occasions it lets pass.
+    pub pass_over: u64,
+    /// Decides what else is open: which object, which way.
+    pub pick: u64,
+}
+
+/// What is to go wrong in a history, in order of time.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Plan(pub Vec<Mishap>);
+
+/// Which faults there are.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Profile {
+    /// None.
+    #[default]
+    None,
+    /// All kinds, in different mixtures.
+    Mixed,
+    /// One kind, much more often than in a mixed history.
+    Only(Fault),
+    /// These kinds, so often a day on average.
+    These(&'static [(Fault, f64)]),
+}
+
+/// A profile that does not exist.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("there are no faults {word:?}; write none, mixed, or one of {}", words())]
+pub struct UnknownProfile {
+    /// The word.
+    pub word: String,
+}
+
+fn words() -> String {
+    Fault::ALL.iter().map(|fault| fault.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+impl Profile {
+    /// Reads `none`, `mixed`, or the name of one kind.
+    pub fn parse(word: &str) -> Result<Self, UnknownProfile> {
+        match word {
+            "none" => Ok(Self::None),
+            "mixed" => Ok(Self::Mixed),
+            _ => Fault::ALL
+                .iter()
+                .find(|fault| fault.as_str() == word)
+                .map(|fault| Self::Only(*fault))
+                .ok_or_else(|| UnknownProfile { word: word.to_owned() }),
+        }
+    }
+}
+
+impl Plan {
+    /// Draws what is to go wrong from the start until `calm`; much of it soon after the `busy` moments.
+    pub fn draw(seed: Seed, profile: Profile, busy: &[Duration], calm: Duration) -> Self {
+        let mut character = seed.stream("faults");
+        // How hostile this history is: from nearly friendly to twice the average.
+        let hostility = match profile {
+            Profile::Mixed => 2.0 * character.f64(),
+            Profile::None | Profile::Only(_) | Profile::These(_) => 1.0,
+        };
+        let mut plan = Vec::new();
+        for fault in Fault::ALL.iter().copied() {
+            let left_out = character.u32(..100) < LEFT_OUT;
+            let a_day = match profile {
+                Profile::None => 0.0,
+                Profile::Mixed if left_out => 0.0,
+                Profile::Mixed => fault.a_day() * hostility,
+                Profile::Only(only) if only == fault => OFTEN.max(10.0 * fault.a_day()),
+                Profile::Only(_) => 0.0,
+                Profile::These(these) => these.iter().find(|(these, _)| *these == fault).map_or(0.0, |(_, rate)| *rate),
+            };
+            let mut rng = seed.stream(fault.as_str());
+            let mean = a_day * calm.as_secs_f64() / 86_400.0;
+            // Uniform between none and twice the mean: the spread matters, the shape does not.
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a small count, never negative"
+            )]
+            let count = (2.0 * mean * rng.f64()).round() as u64;
+            for _ in 0..count {
+                let at = if rng.u32(..100) < NEAR && !busy.is_empty() {
+                    busy[rng.usize(..busy.len())] + seed::between(&mut rng, (Duration::ZERO, WAKE))
+                } else {
+                    seed::between(&mut rng, (Duration::ZERO, calm))
+                };
+                let mut lasting = seed::between(&mut rng, fault.lasts());
+                let (pass_over, pick) = (rng.u64(..=PASSED_OVER), rng.u64(..));
+                if at >= calm {
+                    continue;
+                }
+                lasting = lasting.min(calm.saturating_sub(at));
+                plan.push(Mishap { at, fault, lasting, pass_over, pick });
+            }
+        }
+        plan.sort_by_key(|mishap| (mishap.at, mishap.fault));
+        Self(plan)
+    }
+
+    /// The plan with only those mishaps that a test lets stay.
+    #[must_use]
+    pub fn keep(&self, stays: impl Fn(usize, &Mishap) -> bool) -> Self {
+        Self(self.0.iter().enumerate().filter(|(at, mishap)| stays(*at, mishap)).map(|(_, mishap)| *mishap).collect())
+    }
+}

@@ -1,0 +1,355 @@
+//! What goes wrong by itself: machines die, nodes fall silent, users change and delete things, joiner is killed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::kind::Fault;
+use super::mishaps::{Mishaps, Order};
+use super::plan::Mishap;
+use crate::clouds::simulated::Simulated;
+use crate::cluster::ClaimPatch;
+use crate::core::facts::{Claim, Effect, Node, Owner, Pod, Pool, Selector, Status, Taint};
+use crate::core::ids::{ClaimName, NodeName, ObjectKey, ProviderId};
+use crate::core::labels::{self, Labels};
+use crate::manifests::{Budget, Count};
+use crate::sim::SimCluster;
+use crate::sim::agenda::Agenda;
+use crate::sim::invariants::Invariants;
+use crate::sim::store::Store;
+
+/// The faults that need no occasion but an object that is there.
+const BY_THEMSELVES: [Fault; 18] = [
+    Fault::MachineDies,
+    Fault::RegistersTwice,
+    Fault::NodeNotReady,
+    Fault::KubeletSilent,
+    Fault::Partition,
+    Fault::PodStuck,
+    Fault::BudgetBlocks,
+    Fault::JoinerKilled,
+    Fault::ActorPanics,
+    Fault::LeaseLost,
+    Fault::UserDeletesClaim,
+    Fault::UserDeletesNode,
+    Fault::UserStripsFinalizers,
+    Fault::UserEditsClaim,
+    Fault::UserEditsNode,
+    Fault::ForeignFinalizer,
+    Fault::UserEditsPool,
+    Fault::UserDeletesPool,
+];
+
+/// Taints of nodes that are not ready, and of those whose kubelet is silent.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// A finalizer of somebody else.
+const FOREIGN: &str = "example.com/hold";
+/// A node that is younger is not swept away.
+const SETTLING_IN: Duration = Duration::from_mins(15);
+
+/// Does what happens by itself.
+pub struct Player {
+    cluster: SimCluster,
+    cloud: Simulated,
+    mishaps: Mishaps,
+    invariants: Invariants,
+    agenda: Agenda<Todo>,
+}
+
+enum Todo {
+    Befall(Mishap),
+    Sweep,
+    Recover(Vec<ProviderId>),
+    DeleteBudget(ObjectKey),
+    DeleteTwin(NodeName),
+    RestorePool(Box<Pool>),
+    LetGo(ClaimName),
+}
+
+impl Player {
+    /// A player of all that happens by itself, and of operators who sweep empty nodes away at some moments.
+    pub fn new(invariants: Invariants, cloud: Simulated, mishaps: Mishaps, sweeps: &[Duration]) -> Self {
+        let mut agenda = Agenda::new();
+        for mishap in mishaps.take(&BY_THEMSELVES) {
+            agenda.at(mishaps.start() + mishap.at, Todo::Befall(mishap));
+        }
+        for at in sweeps {
+            agenda.at(mishaps.start() + *at, Todo::Sweep);
+        }
+        Self { cluster: invariants.cluster().clone(), cloud, mishaps, invariants, agenda }
+    }
+
+    /// Plays for as long as it is polled.
+    pub async fn run(mut self) {
+        loop {
+            let todo = self.agenda.next().await;
+            self.play(todo);
+        }
+    }
+
+    fn play(&mut self, todo: Todo) {
+        let cluster = self.cluster.clone();
+        let mut store = cluster.store();
+        match todo {
+            Todo::Befall(mishap) => {
+                if let Some(object) = self.befall(&mut store, mishap) {
+                    self.mishaps.struck(mishap.fault, &object);
+                }
+            }
+            Todo::Sweep => sweep(&mut store),
+            Todo::Recover(ids) => ids.iter().for_each(|id| self.recover(&mut store, id)),
+            Todo::DeleteBudget(key) => drop(store.delete_budget(&key)),
+            // Somebody may have been faster.
+            Todo::DeleteTwin(name) => drop(store.delete_node(&name, None)),
+            Todo::RestorePool(pool) => drop(store.apply_pool(*pool)),
+            Todo::LetGo(name) => {
+                set_finalizers(&mut store, &name, |finalizers| finalizers.retain(|held| &**held != FOREIGN));
+            }
+        }
+    }
+
+    /// Lets something happen; says to what, or nothing when there is nothing that it could happen to.
+    fn befall(&mut self, store: &mut Store, mishap: Mishap) -> Option<String> {
+        let (pick, lasting) = (mishap.pick, mishap.lasting);
+        match mishap.fault {
+            Fault::MachineDies => {
+                let machines = self.cloud.machines();
+                let living: Vec<_> = machines.iter().filter(|machine| machine.gone_at.is_none()).collect();
+                let id = one_of(&living, pick)?.machine.id.clone();
+                self.cloud.vanish(&id);
+                Some(id.to_string())
+            }
+            Fault::RegistersTwice => {
+                let node = one_of(&nodes(store, Node::is_ready), pick)?;
+                let name = NodeName::from(format!("{}-twin", node.name));
+                store.create_node(twin(&node, &name)).ok()?;
+                self.agenda.after(lasting, Todo::DeleteTwin(name.clone()));
+                Some(name.to_string())
+            }
+            Fault::NodeNotReady | Fault::KubeletSilent => {
+                let node = one_of(&nodes(store, Node::is_ready), pick)?;
+                silence(store, &node.name, mishap.fault == Fault::KubeletSilent);
+                self.agenda.after(lasting, Todo::Recover(node.provider_id.clone().into_iter().collect()));
+                Some(node.name.to_string())
+            }
+            Fault::Partition => {
+                let all = nodes(store, Node::is_ready);
+                for node in &all {
+                    silence(store, &node.name, true);
+                }
+                self.agenda
+                    .after(lasting, Todo::Recover(all.iter().filter_map(|node| node.provider_id.clone()).collect()));
+                Some(String::new())
+            }
+            Fault::PodStuck => {
+                // Best of all one that should go.
+                let all = |wanted: &dyn Fn(&Pod) -> bool| -> Vec<Arc<Pod>> {
+                    store
+                        .pods
+                        .values()
+                        .map(|record| &record.pod)
+                        .filter(|pod| pod.node.is_some() && wanted(pod))
+                        .cloned()
+                        .collect()
+                };
+                let pod =
+                    one_of(&all(&|pod| pod.deleting.is_some()), pick).or_else(|| one_of(&all(&|_| true), pick))?;
+                store.stuck.insert(pod.uid.clone(), Instant::now() + lasting);
+                Some(pod.key.to_string())
+            }
+            Fault::BudgetBlocks => self.block(store, mishap),
+            Fault::JoinerKilled => {
+                self.mishaps.order(Order::Kill(lasting));
+                Some(String::new())
+            }
+            Fault::ActorPanics => {
+                self.mishaps.order(Order::Panic(pick));
+                Some(String::new())
+            }
+            Fault::LeaseLost => {
+                store.lease = Some(("rival".to_owned(), Instant::now() + lasting));
+                Some(String::new())
+            }
+            _ => self.user(store, mishap),
+        }
+    }
+
+    /// What users do.
+    fn user(&mut self, store: &mut Store, mishap: Mishap) -> Option<String> {
+        let (pick, lasting) = (mishap.pick, mishap.lasting);
+        match mishap.fault {
+            Fault::UserDeletesNode => {
+                let node = one_of(&nodes(store, |node| node.deleting.is_none()), pick)?;
+                store.delete_node(&node.name, None).ok()?;
+                return Some(node.name.to_string());
+            }
+            Fault::UserEditsNode => {
+                let node = one_of(&nodes(store, |_| true), pick)?;
+                store.update_node(&node.name, |node| disfigure(node, pick >> 8));
+                return Some(node.name.to_string());
+            }
+            Fault::UserEditsPool | Fault::UserDeletesPool => {
+                let pool = one_of(&store.pools.values().cloned().collect::<Vec<_>>(), pick)?;
+                if mishap.fault == Fault::UserDeletesPool {
+                    store.delete_pool(&pool.name).ok()?;
+                    self.agenda.after(lasting, Todo::RestorePool(Box::new(as_written(&pool))));
+                } else {
+                    let mut edited = as_written(&pool);
+                    edited.template.labels.insert("example.com/edition".into(), format!("{}", pick % 1_000).into());
+                    store.apply_pool(edited);
+                }
+                return Some(pool.name.to_string());
+            }
+            _ => {}
+        }
+        let living: Vec<_> = store.claims.values().filter(|claim| claim.deleting.is_none()).cloned().collect();
+        let claim = one_of(&living, pick)?;
+        match mishap.fault {
+            Fault::UserDeletesClaim => store.delete_claim(&claim.name).ok()?,
+            Fault::UserStripsFinalizers => {
+                self.invariants.finalizers_stripped(&claim.name);
+                store.delete_claim(&claim.name).ok()?;
+                set_finalizers(store, &claim.name, Vec::clear);
+            }
+            Fault::UserEditsClaim => {
+                let annotations = Labels::from([(labels::TERMINATION_TIMESTAMP.into(), "tomorrow at noon".into())]);
+                drop(store.patch_claim(&claim.name, &ClaimPatch { annotations, ..ClaimPatch::default() }).ok()?);
+            }
+            Fault::ForeignFinalizer => {
+                set_finalizers(store, &claim.name, |finalizers| finalizers.push(FOREIGN.into()));
+                self.agenda.after(lasting, Todo::LetGo(claim.name.clone()));
+            }
+            _ => return None,
+        }
+        Some(claim.name.to_string())
+    }
+
+    /// Puts a budget that allows nothing over the pods of one app.
+    fn block(&mut self, store: &mut Store, mishap: Mishap) -> Option<String> {
+        let mut pods = store.pods.values().map(|record| &record.pod).filter(|pod| pod.node.is_some());
+        let bound: Vec<_> = pods.by_ref().filter(|pod| pod.shape.owner != Owner::DaemonSet).cloned().collect();
+        let pod = one_of(&bound, mishap.pick)?;
+        let key = ObjectKey::new(pod.key.namespace.clone(), format!("block-{}", mishap.pick % 100_000));
+        let selector = Selector { labels: pod.shape.labels.clone(), ..Selector::default() };
+        store.apply_budget(Budget {
+            key: key.clone(),
+            selector: Some(selector),
+            min_available: None,
+            max_unavailable: Some(Count::Pods(0)),
+        });
+        self.agenda.after(mishap.lasting, Todo::DeleteBudget(key));
+        Some(pod.key.to_string())
+    }
+
+    /// A kubelet is heard again, if its machine is still there.
+    fn recover(&self, store: &mut Store, id: &ProviderId) {
+        let machines = self.cloud.machines();
+        if !machines.iter().any(|machine| machine.machine.id == *id && machine.gone_at.is_none()) {
+            return;
+        }
+        let now = store.now();
+        for node in nodes(store, |node| node.provider_id.as_ref() == Some(id)) {
+            store.update_node(&node.name, |node| {
+                for ready in node.conditions.iter_mut().filter(|c| &*c.kind == "Ready" && c.status != Status::True) {
+                    ready.status = Status::True;
+                    ready.since = now;
+                    ready.reason = "KubeletReady".into();
+                }
+                node.taints.retain(|taint| &*taint.key != NOT_READY && &*taint.key != UNREACHABLE);
+            });
+        }
+    }
+}
+
+fn one_of<T: Clone>(all: &[T], pick: u64) -> Option<T> {
+    let at = pick.checked_rem(all.len() as u64)?;
+    all.get(usize::try_from(at).ok()?).cloned()
+}
+
+fn nodes(store: &Store, wanted: impl Fn(&Node) -> bool) -> Vec<Arc<Node>> {
+    store.nodes.values().filter(|node| wanted(node)).cloned().collect()
+}
+
+fn silence(store: &mut Store, name: &NodeName, wholly: bool) {
+    let now = store.now();
+    let (status, reason, taint) = if wholly {
+        (Status::Unknown, "NodeStatusUnknown", UNREACHABLE)
+    } else {
+        (Status::False, "KubeletNotReady", NOT_READY)
+    };
+    store.update_node(name, |node| {
+        for ready in node.conditions.iter_mut().filter(|condition| &*condition.kind == "Ready") {
+            ready.status = status;
+            ready.since = now;
+            ready.reason = reason.into();
+        }
+        for effect in [Effect::NoSchedule, Effect::NoExecute] {
+            let taint = Taint::new(taint, effect);
+            if !node.taints.iter().any(|there| there.matches(&taint)) {
+                node.taints.push(taint);
+            }
+        }
+    });
+}
+
+/// A second Node as the same kubelet would register it under another name.
+fn twin(node: &Node, name: &NodeName) -> Node {
+    let mut twin = Node { name: name.clone(), finalizers: Vec::new(), owner_claims: Vec::new(), ..node.clone() };
+    for label in [labels::REGISTERED, labels::INITIALIZED] {
+        twin.labels.remove(label);
+    }
+    twin.labels.insert(labels::HOSTNAME.into(), name.as_str().into());
+    twin.taints = vec![Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute)];
+    twin
+}
+
+fn disfigure(node: &mut Node, pick: u64) {
+    match pick % 4 {
+        0 => drop(node.labels.remove(labels::REGISTERED)),
+        1 => node.taints.clear(),
+        2 => node.owner_claims.clear(),
+        _ => node.finalizers.clear(),
+    }
+}
+
+/// A NodePool without what the API server and joiner added to it.
+fn as_written(pool: &Pool) -> Pool {
+    Pool {
+        annotations: Labels::new(),
+        status_nodes: None,
+        class_generation: None,
+        conditions: Vec::new(),
+        deleting: None,
+        ..pool.clone()
+    }
+}
+
+fn set_finalizers(store: &mut Store, name: &ClaimName, change: impl FnOnce(&mut Vec<Arc<str>>)) {
+    let Some(claim) = store.claims.get(name) else { return };
+    let mut finalizers = claim.finalizers.clone();
+    change(&mut finalizers);
+    let version = Some(claim.version.clone());
+    // A finalizer cannot be added to what is being deleted; then it is not.
+    drop(store.patch_claim(name, &ClaimPatch { version, finalizers: Some(finalizers), ..ClaimPatch::default() }));
+}
+
+/// Operators delete the NodeClaims whose nodes serve nobody.
+fn sweep(store: &mut Store) {
+    let now = store.now();
+    let idle = |claim: &&Arc<Claim>| {
+        let settled = Duration::try_from(now.duration_since(claim.created)).is_ok_and(|age| age > SETTLING_IN);
+        let pods = claim.node.as_ref().and_then(|node| store.bound.get(node)).into_iter().flatten();
+        let mut serving = pods.filter_map(|uid| store.pods.get(uid)).filter(|record| !record.pod.is_terminal());
+        settled
+            && claim.deleting.is_none()
+            && claim.is("Initialized")
+            && !serving.any(|record| record.pod.shape.owner != Owner::DaemonSet)
+    };
+    let idle: Vec<_> = store.claims.values().filter(idle).map(|claim| claim.name.clone()).collect();
+    for name in idle {
+        // It was there a line above.
+        drop(store.delete_claim(&name));
+    }
+}

@@ -1,0 +1,138 @@
+//! The watch on its bad days: late, repeated, broken off, or begun again from a cache that lags behind.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use tokio::time::{Instant, sleep_until};
+
+use super::kind::Fault;
+use super::mishaps::Mishaps;
+use crate::core::facts::{Fact, Kind};
+use crate::sim::SimCluster;
+use crate::sim::store::Store;
+
+/// How many of the last facts may be delivered once more.
+const REMEMBERED: usize = 12;
+
+/// A watch with faults, and what it still has to deliver.
+struct Watch {
+    cluster: SimCluster,
+    inner: BoxStream<'static, Fact>,
+    mishaps: Mishaps,
+    recent: VecDeque<Fact>,
+    ready: VecDeque<Fact>,
+    /// Kinds of which nothing is heard, and until when; then they are listed.
+    silent: BTreeMap<Kind, Instant>,
+}
+
+/// Puts faults between a watch and its reader.
+pub(super) fn hostile(
+    cluster: SimCluster,
+    inner: BoxStream<'static, Fact>,
+    mishaps: Mishaps,
+) -> BoxStream<'static, Fact> {
+    let watch =
+        Watch { cluster, inner, mishaps, recent: VecDeque::new(), ready: VecDeque::new(), silent: BTreeMap::new() };
+    stream::unfold(watch, |mut watch| async move { watch.next().await.map(|fact| (fact, watch)) }).boxed()
+}
+
+impl Watch {
+    async fn next(&mut self) -> Option<Fact> {
+        loop {
+            if let Some(fact) = self.ready.pop_front() {
+                return Some(fact);
+            }
+            let wake = self.silent.iter().map(|(kind, until)| (*until, *kind)).min();
+            let news = tokio::select! {
+                biased;
+                () = async { sleep_until(wake.map_or_else(Instant::now, |(until, _)| until)).await }, if wake.is_some() => None,
+                fact = self.inner.next() => Some(fact?),
+            };
+            let Some(fact) = news else {
+                if let Some((_, kind)) = wake {
+                    self.silent.remove(&kind);
+                    self.list(kind, Duration::ZERO);
+                }
+                continue;
+            };
+            if kind_of(&fact).is_some_and(|kind| self.silent.contains_key(&kind)) {
+                continue;
+            }
+            self.befall(fact).await;
+        }
+    }
+
+    /// Delivers a fact, in the way that faults have it.
+    async fn befall(&mut self, fact: Fact) {
+        let watched = [Kind::Pod, Kind::Node, Kind::NodeClaim, Kind::NodePool];
+        self.ready.push_back(fact.clone());
+        if matches!(fact, Fact::Relisting(_) | Fact::Relisted(_)) {
+            // A list is not torn apart.
+            self.recent.clear();
+            return;
+        }
+        self.recent.push_back(fact);
+        if self.recent.len() > REMEMBERED {
+            self.recent.pop_front();
+        }
+        if self.mishaps.strikes(Fault::WatchDuplicated).is_some() {
+            self.ready.extend(self.recent.iter().cloned());
+        }
+        if let Some(mishap) = self.mishaps.strikes(Fault::WatchStalled) {
+            sleep_until(Instant::now() + mishap.lasting).await;
+        }
+        if let Some(until) =
+            self.mishaps.holds(Fault::ApiAmnesia).map(|mishap| self.mishaps.start() + mishap.at + mishap.lasting)
+            && self.silent.insert(Kind::NodeClaim, until) != Some(until)
+        {
+            self.recent.clear();
+            self.ready.extend([Fact::Relisting(Kind::NodeClaim), Fact::Relisted(Kind::NodeClaim)]);
+        }
+        if let Some(mishap) = self.mishaps.strikes(Fault::WatchDropped) {
+            let kind = watched[(mishap.pick % 4) as usize];
+            self.recent.clear();
+            self.silent.insert(kind, Instant::now() + mishap.lasting);
+            self.mishaps.note("", || format!("the watch of {} breaks for {:?}", kind.as_str(), mishap.lasting));
+        }
+        if let Some(mishap) = self.mishaps.strikes(Fault::WatchStale) {
+            let kind = watched[(mishap.pick % 3) as usize];
+            self.recent.clear();
+            self.list(kind, mishap.lasting);
+            self.silent.insert(kind, Instant::now() + mishap.lasting);
+            self.mishaps.note("", || {
+                format!("the watch of {} starts over with a list that is {:?} old", kind.as_str(), mishap.lasting)
+            });
+        }
+    }
+
+    /// Delivers a whole list, without what is younger than `lag`.
+    fn list(&mut self, kind: Kind, lag: Duration) {
+        let store = self.cluster.store();
+        let objects = store.all(kind).into_iter().filter(|fact| lag.is_zero() || is_older(&store, fact, lag));
+        self.ready.push_back(Fact::Relisting(kind));
+        self.ready.extend(objects);
+        self.ready.push_back(Fact::Relisted(kind));
+    }
+}
+
+fn is_older(store: &Store, fact: &Fact, lag: Duration) -> bool {
+    let created = match fact {
+        Fact::PodSeen(pod) => pod.created,
+        Fact::NodeSeen(node) => node.created,
+        Fact::ClaimSeen(claim) => claim.created,
+        _ => return true,
+    };
+    Duration::try_from(store.now().duration_since(created)).is_ok_and(|age| age > lag)
+}
+
+fn kind_of(fact: &Fact) -> Option<Kind> {
+    Some(match fact {
+        Fact::PodSeen(_) | Fact::PodGone(_) => Kind::Pod,
+        Fact::NodeSeen(_) | Fact::NodeGone(_) => Kind::Node,
+        Fact::ClaimSeen(_) | Fact::ClaimGone(_) => Kind::NodeClaim,
+        Fact::PoolSeen(_) | Fact::PoolGone(_) => Kind::NodePool,
+        _ => return None,
+    })
+}

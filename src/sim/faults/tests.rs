@@ -1,0 +1,79 @@
+//! The list of faults: drawn once, the same every time, over at a set moment, and struck only when there is an occasion.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::*;
+use crate::clouds::catalog::generated;
+use crate::sim::Seed;
+use crate::sim::invariants::Journal;
+
+fn mishap(at: u64, fault: Fault, lasting: u64, pass_over: u64) -> Mishap {
+    Mishap { at: Duration::from_secs(at), fault, lasting: Duration::from_secs(lasting), pass_over, pick: 0 }
+}
+
+#[test]
+fn a_seed_draws_one_plan_and_it_ends_when_it_should() {
+    let busy = [Duration::from_hours(3)];
+    let draw = |seed| Plan::draw(Seed(seed), Profile::Mixed, &busy, CALM);
+    assert_eq!(draw(7), draw(7));
+    assert_ne!(draw(7), draw(8));
+    for seed in 0..50 {
+        let Plan(plan) = draw(seed);
+        assert!(plan.is_sorted_by_key(|mishap| mishap.at));
+        assert!(plan.iter().all(|mishap| mishap.at + mishap.lasting <= CALM));
+    }
+    assert_eq!(Plan::draw(Seed(1), Profile::None, &busy, CALM), Plan::default());
+}
+
+#[test]
+fn profiles_are_named_and_an_unknown_one_says_which_there_are() {
+    assert_eq!(Profile::parse("mixed"), Ok(Profile::Mixed));
+    assert_eq!(Profile::parse("sold-out"), Ok(Profile::Only(Fault::SoldOut)));
+    let Plan(only) = Plan::draw(Seed(3), Profile::Only(Fault::MachineDies), &[], CALM);
+    assert!(!only.is_empty() && only.iter().all(|mishap| mishap.fault == Fault::MachineDies));
+    let message = Profile::parse("everything").unwrap_err().to_string();
+    assert!(message.contains("mixed") && message.contains("kubelet-silent"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_waits_for_its_time_and_its_occasion_and_strikes_once() {
+    let plan = Plan(vec![mishap(10, Fault::ApiError, 0, 1)]);
+    let (mishaps, _orders) = Mishaps::new(&plan, CALM, Journal::default());
+    assert_eq!(mishaps.strikes(Fault::ApiError), None);
+    sleep_until(Instant::now() + Duration::from_secs(10)).await;
+    assert_eq!(mishaps.strikes(Fault::ApiSlow), None);
+    assert_eq!(mishaps.strikes(Fault::ApiError), None, "the first occasion passes");
+    assert!(mishaps.strikes(Fault::ApiError).is_some());
+    assert_eq!(mishaps.strikes(Fault::ApiError), None);
+    assert_eq!(mishaps.counts(), [("api-error", 1)].into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_that_lasts_is_counted_once_and_ends() {
+    let plan = Plan(vec![mishap(10, Fault::ApiOutage, 20, 3)]);
+    let (mishaps, _orders) = Mishaps::new(&plan, CALM, Journal::default());
+    let start = Instant::now();
+    for (at, holds) in [(9, false), (10, true), (29, true), (30, false)] {
+        sleep_until(start + Duration::from_secs(at)).await;
+        assert_eq!(mishaps.holds(Fault::ApiOutage).is_some(), holds, "at {at} s");
+    }
+    assert_eq!(mishaps.counts(), [("api-outage", 1)].into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_strikes_any_more_when_faults_have_stopped() {
+    let plan = Plan(vec![mishap(10, Fault::ApiError, 0, 0)]);
+    let (mishaps, _orders) = Mishaps::new(&plan, Duration::from_mins(1), Journal::default());
+    sleep_until(Instant::now() + Duration::from_mins(1)).await;
+    assert_eq!(mishaps.strikes(Fault::ApiError), None);
+}
+
+#[test]
+fn days_differ_and_need_between_50_and_500_nodes() {
+    let peaks: Vec<u64> = (0..200).map(|seed| Day::draw(Seed(seed)).unwrap().peak).collect();
+    assert!(peaks.iter().all(|peak| (50..=500).contains(peak)));
+    assert!(peaks.iter().any(|peak| *peak < 80) && peaks.iter().any(|peak| *peak > 400));
+    assert_eq!(Day::catalogue(generated()).len(), 6);
+}

@@ -1,0 +1,99 @@
+//! What must hold when faults have stopped for a while, and when everything was deleted.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::violation::Invariant;
+use super::watch::Invariants;
+use crate::core::facts::PodPhase;
+
+/// How long a calm world may take to launch a machine, to drain it, or to run a pod: longer than the registration timeout and the longest
+/// protection of a pod, and half of the time that passes between the last fault and the look.
+const BOUND: SignedDuration = SignedDuration::from_mins(60);
+
+/// What is left in joiner's memory of a cluster that is empty: what, and how many.
+pub type Left = Vec<(String, usize)>;
+
+impl Invariants {
+    /// Faults have stopped long enough ago: every pod runs, every NodeClaim is whole, every machine has its NodeClaim. What has happened
+    /// since is given its time. `said` is what the actors of NodeClaims say that they wait for.
+    pub fn settled(&self, said: &BTreeMap<String, String>) {
+        let mut broken = Vec::new();
+        let store = self.cluster.store();
+        let late = |since: Timestamp| store.now().duration_since(since) > BOUND;
+        let machines = self.cloud.machines();
+        for record in store.pods.values() {
+            let pod = &record.pod;
+            if pod.phase != PodPhase::Running && !pod.is_terminal() && late(pod.created) {
+                let place = pod.node.as_ref().map_or_else(|| "no node".to_owned(), |node| format!("node {node}"));
+                let what = format!("pod {} is {:?}, has {place}, and was created {}", pod.key, pod.phase, pod.created);
+                broken.push((Invariant::PodsRun, vec![pod.key.to_string()], what));
+            }
+        }
+        for claim in store.claims.values() {
+            let id = claim.provider_id.as_ref();
+            let machine = machines.iter().find(|machine| Some(&machine.machine.id) == id && machine.gone_at.is_none());
+            let node = store.nodes.values().find(|node| node.provider_id.as_ref() == id && id.is_some());
+            if !late(claim.deleting.unwrap_or(claim.created)) {
+                continue;
+            }
+            let problem = if claim.deleting.is_some() {
+                "is still being deleted"
+            } else if machine.is_none() {
+                "has no machine"
+            } else if node.is_none() {
+                "has no Node"
+            } else if !claim.is("Ready") {
+                "is not ready"
+            } else {
+                continue;
+            };
+            let objects = std::iter::once(claim.name.to_string()).chain(id.map(ToString::to_string)).collect();
+            let waits = said.get(claim.name.as_str()).map_or("nobody looks after it", String::as_str);
+            broken.push((Invariant::Settles, objects, format!("NodeClaim {} {problem} ({waits})", claim.name)));
+        }
+        for machine in machines.iter().filter(|machine| machine.gone_at.is_none()) {
+            let id = &machine.machine.id;
+            let claim = machine.machine.claim.as_ref().and_then(|name| store.claims.get(name));
+            if machine.machine.created.is_some_and(late)
+                && claim.is_none_or(|claim| claim.provider_id.as_ref() != Some(id))
+            {
+                let what = format!("machine {id} runs and no NodeClaim claims it");
+                broken.push((Invariant::NoOrphan, self.objects_of(id), what));
+            }
+        }
+        drop(store);
+        for (invariant, objects, what) in broken {
+            self.broken(invariant, objects, what);
+        }
+    }
+
+    /// Everything was deleted long enough ago: nothing is left, in the world or in joiner's memory.
+    pub fn emptied(&self, memory: Left) {
+        let mut left = Vec::new();
+        {
+            let store = self.cluster.store();
+            left.extend(store.claims.keys().map(|name| (format!("NodeClaim {name}"), name.to_string())));
+            left.extend(store.nodes.keys().map(|name| (format!("Node {name}"), name.to_string())));
+            left.extend(
+                store.pods.values().map(|record| (format!("pod {}", record.pod.key), record.pod.key.to_string())),
+            );
+        }
+        let machines = self.cloud.machines();
+        left.extend(machines.iter().map(|m| (format!("machine {}", m.machine.id), m.machine.id.to_string())));
+        for (what, object) in left {
+            self.broken(Invariant::NothingLeft, vec![object], format!("{what} is left"));
+        }
+        for (what, number) in memory.into_iter().filter(|(_, number)| *number > 0) {
+            let sentence = format!("the cluster is empty, and joiner remembers {number} {what}");
+            self.broken(Invariant::MemoryReturns, vec![what], sentence);
+        }
+    }
+
+    /// Something waits without a reason.
+    pub fn waits_without_reason(&self, name: &str, state: &str) {
+        let what = format!("{name} is {state} and does not say what it waits for");
+        self.broken(Invariant::WaitsHaveReasons, vec![name.to_owned()], what);
+    }
+}

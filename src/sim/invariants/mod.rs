@@ -1,0 +1,15 @@
+//! What must never happen, whatever goes wrong, and the watch that is kept on it.
+//!
+//! [`Invariants`] sees every change of the store and of the cloud, and is asked before each request of joiner that could do harm. It knows
+//! the truth of the world and nothing of joiner's actors: what those say of themselves is handed in by whoever runs them.
+
+mod journal;
+mod violation;
+
+mod ends;
+mod watch;
+
+pub use ends::Left;
+pub use journal::{Entry, Journal};
+pub use violation::{Invariant, Violation};
+pub use watch::Invariants;

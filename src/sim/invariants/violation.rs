@@ -1,0 +1,64 @@
+//! The promises, by name, and what it looks like when one is broken.
+
+use std::time::Duration;
+
+/// Declares the invariants with the word that names each.
+macro_rules! invariants {
+    ($($(#[doc = $doc:literal])* $name:ident = $word:literal;)*) => {
+        /// Something that must hold in every history.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Invariant {
+            $($(#[doc = $doc])* $name,)*
+        }
+
+        impl Invariant {
+            /// Every invariant.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The word in summaries.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)*
+                }
+            }
+        }
+    };
+}
+
+invariants! {
+    /// No NodeClaim ever has two machines.
+    OneMachine = "one-machine-per-nodeclaim";
+    /// No machine runs without a NodeClaim for longer than the auditor needs.
+    NoOrphan = "no-machine-without-nodeclaim";
+    /// No machine is ordered down that is unmarked, or that a NodeClaim claims which nobody has deleted.
+    NoClaimedMachineDeleted = "no-claimed-machine-deleted";
+    /// joiner deletes no NodeClaim whose machine serves, unless a deadline or its Node's deletion says so.
+    NoServingClaimDeleted = "no-serving-nodeclaim-deleted";
+    /// No pod is taken past a PodDisruptionBudget before a deadline allows it.
+    BudgetsHold = "no-eviction-past-budget";
+    /// A NodeClaim's finalizer stays until its machine is gone.
+    FinalizerLast = "finalizer-outlives-machine";
+    /// Whatever waits says what for.
+    WaitsHaveReasons = "every-wait-has-a-reason";
+    /// Every pod runs within a bound once faults stop.
+    PodsRun = "pods-run-once-faults-stop";
+    /// Every NodeClaim has one ready Node and one machine within a bound once faults stop.
+    Settles = "nodeclaims-settle-once-faults-stop";
+    /// When everything is deleted, nothing is left.
+    NothingLeft = "nothing-left-when-emptied";
+    /// joiner's memory returns to its level when the cluster is empty.
+    MemoryReturns = "memory-returns-to-its-level";
+}
+
+/// A promise that was broken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// Which one.
+    pub invariant: Invariant,
+    /// When, from the start.
+    pub at: Duration,
+    /// Names of the objects concerned.
+    pub objects: Vec<String>,
+    /// One sentence.
+    pub what: String,
+}

@@ -1,0 +1,324 @@
+//! The watch that is kept while a history is played.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::{Instant, sleep};
+
+use super::journal::Journal;
+use super::violation::{Invariant, Violation};
+use crate::clouds::simulated::{Change, Simulated};
+use crate::core::facts::{Claim, Fact, Node, Pod};
+use crate::core::ids::{ClaimName, ClaimUid, PodUid, ProviderId};
+use crate::core::labels;
+use crate::sim::SimCluster;
+use crate::sim::store::Store;
+
+/// How long a machine may run without a NodeClaim while things go wrong all around: the auditor needs three looks that agree over five
+/// minutes, each of which a fault can spoil, and takes a share of all machines at a time.
+const ORPHANED_AT_MOST: Duration = Duration::from_hours(2);
+/// How often it is looked whether a bound has passed.
+const LOOK: Duration = Duration::from_mins(10);
+/// Most violations that are kept of one history: the first tell the story.
+const MOST: usize = 20;
+
+/// The watch on everything that must hold. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Invariants {
+    pub(super) cluster: SimCluster,
+    pub(super) cloud: Simulated,
+    pub(super) journal: Journal,
+    start: Instant,
+    book: Arc<Mutex<Book>>,
+}
+
+#[derive(Default)]
+struct Book {
+    machines: BTreeMap<ProviderId, Known>,
+    by_claim: BTreeMap<ClaimName, BTreeSet<ProviderId>>,
+    claims: BTreeMap<ClaimName, Arc<Claim>>,
+    /// NodeClaims whose finalizers somebody else took off.
+    stripped: BTreeSet<ClaimName>,
+    /// Machines without a NodeClaim, and since when.
+    unclaimed: BTreeMap<ProviderId, Instant>,
+    violations: Vec<Violation>,
+    peak: usize,
+}
+
+/// A machine that runs or is going.
+struct Known {
+    token: Option<ClaimUid>,
+    claim: Option<ClaimName>,
+    gone_at: Option<Instant>,
+}
+
+impl Known {
+    fn is_going(&self) -> bool {
+        self.gone_at.is_some()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone_at.is_some_and(|at| at <= Instant::now())
+    }
+}
+
+impl Invariants {
+    /// Begins to watch a world.
+    pub fn new(cluster: SimCluster, cloud: Simulated, journal: Journal) -> Self {
+        Self { cluster, cloud, journal, start: Instant::now(), book: Arc::default() }
+    }
+
+    /// What was broken so far.
+    pub fn violations(&self) -> Vec<Violation> {
+        self.book().violations.clone()
+    }
+
+    /// Most machines that ran at a time.
+    pub fn peak(&self) -> usize {
+        self.book().peak
+    }
+
+    /// Notes that a promise was broken; once for the same objects.
+    pub fn broken(&self, invariant: Invariant, objects: Vec<String>, what: String) {
+        let at = self.start.elapsed();
+        self.journal
+            .note(objects.first().map_or("", String::as_str), || format!("VIOLATION {}: {what}", invariant.as_str()));
+        let mut book = self.book();
+        let known = book.violations.iter().any(|known| known.invariant == invariant && known.objects == objects);
+        if !known && book.violations.len() < MOST {
+            book.violations.push(Violation { invariant, at, objects, what });
+        }
+    }
+
+    /// The cluster that is watched.
+    pub(in crate::sim) fn cluster(&self) -> &SimCluster {
+        &self.cluster
+    }
+
+    /// A user took the finalizers off a NodeClaim: what follows is not joiner's doing.
+    pub(in crate::sim) fn finalizers_stripped(&self, name: &ClaimName) {
+        self.book().stripped.insert(name.clone());
+    }
+
+    /// Watches for as long as it is polled.
+    pub async fn run(self) {
+        let mut facts = self.cluster.prompt_facts();
+        let mut news = self.cloud.changes();
+        let mut look = Box::pin(sleep(LOOK));
+        loop {
+            tokio::select! {
+                biased;
+                change = news.next() => match change {
+                    Some(change) => self.machine(change),
+                    None => return,
+                },
+                fact = facts.next() => match fact {
+                    Some(Fact::ClaimSeen(claim)) => self.claim_seen(claim),
+                    Some(Fact::ClaimGone(name)) => self.claim_gone(&name),
+                    Some(_) => {}
+                    None => return,
+                },
+                () = &mut look => {
+                    self.look();
+                    look = Box::pin(sleep(LOOK));
+                }
+            }
+        }
+    }
+
+    fn machine(&self, change: Change) {
+        match change {
+            Change::Launched(launched) => {
+                let machine = &launched.machine;
+                let object = machine.claim.as_ref().map_or("", ClaimName::as_str);
+                self.journal.note(object, || format!("machine {} is made", machine.id));
+                let mut twins = Vec::new();
+                {
+                    let mut book = self.book();
+                    let known =
+                        Known { token: machine.token.clone(), claim: machine.claim.clone(), gone_at: launched.gone_at };
+                    book.machines.retain(|_, known| !known.is_gone());
+                    book.machines.insert(machine.id.clone(), known);
+                    book.peak = book.peak.max(book.machines.len());
+                    if let Some(claim) = &machine.claim {
+                        let Book { by_claim, machines, .. } = &mut *book;
+                        let ids = by_claim.entry(claim.clone()).or_default();
+                        ids.retain(|id| machines.get(id).is_some_and(|known| !known.is_going()));
+                        twins = ids.iter().cloned().collect();
+                        ids.insert(machine.id.clone());
+                        if !book.claims.contains_key(claim) {
+                            book.unclaimed.insert(machine.id.clone(), Instant::now());
+                        }
+                    }
+                }
+                for twin in twins {
+                    let objects = vec![object.to_owned(), machine.id.to_string(), twin.to_string()];
+                    let what = format!("NodeClaim {object} has the machines {twin} and {}", machine.id);
+                    self.broken(Invariant::OneMachine, objects, what);
+                }
+            }
+            Change::Going(id, at) => {
+                self.journal.note(id.as_str(), || "is going".to_owned());
+                let mut book = self.book();
+                book.unclaimed.remove(&id);
+                if let Some(known) = book.machines.get_mut(&id) {
+                    known.gone_at = Some(at);
+                }
+            }
+            Change::Rebooting(..) => {}
+        }
+    }
+
+    fn claim_seen(&self, claim: Arc<Claim>) {
+        if self.journal.is_kept() {
+            let conditions = claim.conditions.iter().map(|c| format!("{}={}({})", c.kind, c.status.as_str(), c.reason));
+            let conditions: Vec<_> = conditions.collect();
+            let deleting = if claim.deleting.is_some() { ", deleting" } else { "" };
+            self.journal.note(claim.name.as_str(), || {
+                let id = claim.provider_id.as_ref().map_or("no machine", ProviderId::as_str);
+                format!("is {id}{deleting}, finalizers {:?}, {}", claim.finalizers, conditions.join(" "))
+            });
+        }
+        self.book().claims.insert(claim.name.clone(), claim);
+    }
+
+    fn claim_gone(&self, name: &ClaimName) {
+        self.journal.note(name.as_str(), || "is gone".to_owned());
+        let mut left = Vec::new();
+        {
+            let mut book = self.book();
+            let book = &mut *book;
+            book.claims.remove(name);
+            let stripped = book.stripped.remove(name);
+            for id in book.by_claim.remove(name).unwrap_or_default() {
+                let Some(known) = book.machines.get(&id).filter(|known| !known.is_gone()) else { continue };
+                if !known.is_going() {
+                    book.unclaimed.insert(id.clone(), Instant::now());
+                }
+                if !stripped {
+                    left.push(id);
+                }
+            }
+        }
+        for id in left {
+            let what = format!("NodeClaim {name} is gone, and its machine {id} still runs");
+            self.broken(Invariant::FinalizerLast, vec![name.to_string(), id.to_string()], what);
+        }
+    }
+
+    fn look(&self) {
+        let overdue: Vec<_> = {
+            let book = self.book();
+            let late = |since: &Instant| since.elapsed() > ORPHANED_AT_MOST;
+            book.unclaimed
+                .iter()
+                .filter(|(_, since)| late(since))
+                .map(|(id, since)| (id.clone(), since.elapsed()))
+                .collect()
+        };
+        for (id, time) in overdue {
+            let what = format!("machine {id} has had no NodeClaim for {} minutes", time.as_secs() / 60);
+            self.broken(Invariant::NoOrphan, self.objects_of(&id), what);
+        }
+    }
+
+    /// joiner is about to order a machine down.
+    pub(in crate::sim) fn machine_to_be_deleted(&self, id: &ProviderId) {
+        let (claim, token) = {
+            let book = self.book();
+            let Some(known) = book.machines.get(id).filter(|known| !known.is_going()) else { return };
+            (known.claim.clone(), known.token.clone())
+        };
+        let (Some(name), Some(token)) = (claim, token) else {
+            let what = format!("machine {id} carries no mark and is ordered down");
+            return self.broken(Invariant::NoClaimedMachineDeleted, self.objects_of(id), what);
+        };
+        let claimed = self.cluster.store().claims.get(&name).is_some_and(|claim| {
+            claim.uid == token
+                && claim.deleting.is_none()
+                && claim.provider_id.as_ref().is_none_or(|claimed| claimed == id)
+        });
+        if claimed {
+            let what =
+                format!("machine {id} is ordered down, and NodeClaim {name}, which nobody has deleted, claims it");
+            self.broken(Invariant::NoClaimedMachineDeleted, self.objects_of(id), what);
+        }
+    }
+
+    /// joiner is about to delete a NodeClaim.
+    pub(in crate::sim) fn nodeclaim_to_be_deleted(&self, name: &ClaimName) {
+        let serving = {
+            let store = self.cluster.store();
+            let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_none()) else { return };
+            claim.provider_id.clone().filter(|id| {
+                claim.is("Registered") && !is_expired(claim, store.now()) && self.runs(id) && is_wanted(&store, id)
+            })
+        };
+        if let Some(id) = serving {
+            let what =
+                format!("joiner deletes NodeClaim {name}, whose machine {id} runs and whose Node nobody has deleted");
+            self.broken(Invariant::NoServingClaimDeleted, vec![name.to_string(), id.to_string()], what);
+        }
+    }
+
+    /// joiner is about to delete a pod without asking its budget.
+    pub(in crate::sim) fn pod_to_be_deleted(&self, uid: &PodUid) {
+        let forbidden = {
+            let store = self.cluster.store();
+            let Some(record) = store.pods.get(uid) else { return };
+            let pod = &record.pod;
+            (store.forbids(pod) && !is_deadline_near(&store, pod)).then(|| pod.key.to_string())
+        };
+        if let Some(pod) = forbidden {
+            let what = format!("pod {pod} is deleted, which its budget forbids and no deadline allows");
+            self.broken(Invariant::BudgetsHold, vec![pod], what);
+        }
+    }
+
+    fn runs(&self, id: &ProviderId) -> bool {
+        self.book().machines.get(id).is_some_and(|known| !known.is_going())
+    }
+
+    /// The names under which the journal knows what concerns a machine.
+    pub(super) fn objects_of(&self, id: &ProviderId) -> Vec<String> {
+        let book = self.book();
+        let known = book.machines.get(id);
+        let mut objects = vec![id.to_string()];
+        objects.extend(known.and_then(|known| known.claim.as_ref()).map(ToString::to_string));
+        objects.extend(known.and_then(|known| known.token.as_ref()).map(ToString::to_string));
+        objects
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_expired(claim: &Claim, now: Timestamp) -> bool {
+    let age = claim.expire_after.and_then(|age| SignedDuration::try_from(age).ok());
+    age.is_some_and(|age| claim.created.saturating_add(age).is_ok_and(|end| end <= now))
+}
+
+/// Whether a machine has its Node, and nobody wants that to go: neither by deleting it nor by a disruption command's taint.
+fn is_wanted(store: &Store, id: &ProviderId) -> bool {
+    let mut nodes = store.nodes.values().filter(|node| node.provider_id.as_ref() == Some(id)).peekable();
+    let disrupted = |node: &Node| node.taints.iter().any(|taint| &*taint.key == labels::DISRUPTED_TAINT);
+    nodes.peek().is_some() && nodes.all(|node| node.deleting.is_none() && !disrupted(node))
+}
+
+/// Whether the deadline of a pod's node lets it be deleted now, so that it has its grace period before it.
+fn is_deadline_near(store: &Store, pod: &Pod) -> bool {
+    let Some(node) = pod.node.as_ref().and_then(|name| store.nodes.get(name)) else { return false };
+    // By provider ID: a user may have taken the owner off the Node.
+    let mut claims =
+        store.claims.values().filter(|claim| claim.provider_id.is_some() && claim.provider_id == node.provider_id);
+    claims.any(|claim| {
+        let deadline =
+            claim.annotations.get(labels::TERMINATION_TIMESTAMP).and_then(|text| text.parse::<Timestamp>().ok());
+        let grace = SignedDuration::from_secs(pod.shape.grace_seconds + 1);
+        deadline.is_some_and(|deadline| deadline.saturating_sub(grace).is_ok_and(|from| from <= store.now()))
+    })
+}

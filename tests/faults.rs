@@ -1,0 +1,119 @@
+//! Days of trouble: whatever goes wrong, joiner keeps what it promises; and when a protection is switched off, that is noticed.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use joiner::actors::{Protections, Settings};
+use joiner::command::{History, Trial, Verdict, shrink, trial};
+use joiner::sim::faults::{Fault, Plan, Profile};
+use joiner::sim::invariants::Invariant;
+
+/// Settings of production, but for protections.
+fn settings(protections: Protections) -> Settings {
+    Settings { protections, ..Settings::default() }
+}
+
+fn play(profile: Profile, seeds: RangeInclusive<u64>, protections: Protections) -> Verdict {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    trial(&Trial { profile, seeds, settings: settings(protections), threads }, &|_| {}).expect("days can be played")
+}
+
+#[test]
+fn days_of_mixed_trouble_break_no_promise() {
+    let verdict = play(Profile::Mixed, 1..=4, Protections::default());
+    println!("{}", verdict.text());
+    assert!(verdict.violations.is_empty(), "{}", verdict.text());
+    assert!(verdict.simulated >= Duration::from_hours(4 * 24), "each is a whole day");
+    assert!(verdict.faults.len() > 25, "most kinds of fault strike: {:?}", verdict.faults);
+    assert!(verdict.nodes_peak >= 50);
+}
+
+#[test]
+fn one_seed_is_one_history() {
+    let history = History::draw(3, Profile::Mixed).expect("a day is drawn");
+    let journal = || history.play(&settings(Protections::default()), true).expect("it is played").journal.lines();
+    let (one, other) = (journal(), journal());
+    assert!(one.len() > 1_000, "{} lines", one.len());
+    assert_eq!(one, other);
+}
+
+/// The first seeds whose days are small: what is shown here does not need many nodes.
+fn small_days() -> impl Iterator<Item = u64> {
+    (1..).filter(|seed| History::draw(*seed, Profile::None).expect("a day is drawn").day.peak < 75).take(6)
+}
+
+/// Without a protection, the invariant that it serves is broken within some seeds; with it, in the same histories, it is not.
+fn is_needed(without: Protections, invariant: Invariant, trouble: &'static [(Fault, f64)]) {
+    for seed in small_days() {
+        let bare = play(Profile::These(trouble), seed..=seed, without);
+        if bare.violations.iter().any(|broken| broken.invariant == invariant) {
+            let guarded = play(Profile::These(trouble), seed..=seed, Protections::default());
+            assert!(guarded.violations.is_empty(), "{}", guarded.text());
+            return;
+        }
+    }
+    assert_eq!(None, Some(invariant), "it is broken without a protection: {without:?}");
+}
+
+#[test]
+fn without_its_token_a_launch_makes_two_machines() {
+    let without = Protections { token: false, ..Protections::default() };
+    is_needed(without, Invariant::OneMachine, &[(Fault::LaunchLostAfter, 60.0)]);
+}
+
+#[test]
+fn without_evidence_a_stale_list_costs_machines() {
+    let without = Protections { evidence: false, ..Protections::default() };
+    is_needed(
+        without,
+        Invariant::NoClaimedMachineDeleted,
+        &[(Fault::ApiStaleList, 400.0), (Fault::UserDeletesClaim, 200.0)],
+    );
+}
+
+#[test]
+fn without_its_breaker_the_auditor_empties_a_cluster_whose_nodeclaims_are_not_shown() {
+    let without = Protections { breaker: false, ..Protections::default() };
+    is_needed(without, Invariant::NoClaimedMachineDeleted, &[(Fault::ApiAmnesia, 6.0)]);
+}
+
+#[test]
+fn without_a_fresh_list_a_stale_watch_costs_machines() {
+    let without = Protections { fresh_list: false, ..Protections::default() };
+    is_needed(
+        without,
+        Invariant::NoClaimedMachineDeleted,
+        &[(Fault::WatchStale, 150.0), (Fault::UserDeletesClaim, 200.0)],
+    );
+}
+
+#[test]
+fn without_asking_pods_are_taken_past_their_budgets() {
+    let without = Protections { budgets: false, ..Protections::default() };
+    is_needed(without, Invariant::BudgetsHold, &[(Fault::UserDeletesNode, 60.0), (Fault::BudgetBlocks, 20.0)]);
+}
+
+#[test]
+fn without_confirmation_finalizers_go_before_their_machines() {
+    let without = Protections { confirmation: false, ..Protections::default() };
+    is_needed(without, Invariant::FinalizerLast, &[]);
+}
+
+#[test]
+fn a_history_that_fails_is_cut_down_to_what_it_takes() {
+    let without = settings(Protections { token: false, ..Protections::default() });
+    let trouble =
+        Profile::These(&[(Fault::LaunchLostAfter, 60.0), (Fault::MachineDies, 30.0), (Fault::ApiError, 30.0)]);
+    let failing = small_days().find_map(|seed| {
+        let history = History::draw(seed, trouble).expect("a day is drawn");
+        let told = history.play(&without, false).expect("it is played");
+        told.violations.iter().any(|broken| broken.invariant == Invariant::OneMachine).then_some(history)
+    });
+    let failing = failing.expect("one of them fails");
+    let Plan(before) = &failing.plan;
+    let shortest = shrink(&failing, Invariant::OneMachine, &without).expect("it is played again");
+    let Plan(after) = &shortest.history.plan;
+    assert!(after.len() < before.len() && after.len() <= 3, "{} of {} faults are left", after.len(), before.len());
+    assert!(after.iter().any(|mishap| mishap.fault == Fault::LaunchLostAfter));
+    assert!(shortest.told.violations.iter().any(|broken| broken.invariant == Invariant::OneMachine));
+}
