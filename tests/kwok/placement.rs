@@ -104,9 +104,10 @@ fn pods_are_where_affinities_ports_and_taints_let_them_be_beside_the_daemons() {
     }
 
     // Had the daemons not been counted, some of them would find no room.
-    let daemons = eventually("a daemon runs on every node", LIMIT, || {
+    let daemons = eventually("every node has a daemon", LIMIT, || {
         let daemons = stage.api().pods("placement-system");
-        (daemons.len() == nodes.len() && daemons.iter().all(|pod| pod["status"]["phase"] == "Running"))
+        // kube-scheduler has found room for it: kwok may leave a pod alone that was bound before it knew the node.
+        (daemons.len() == nodes.len() && daemons.iter().all(|pod| pod["spec"]["nodeName"].is_string()))
             .then_some(daemons)
     });
     assert!(daemons.iter().all(|pod| text(pod, "/metadata/labels/app") == "agent"), "{daemons:?}");
