@@ -21,7 +21,7 @@ pub(super) struct Covering {
     wants: usize,
     demand: Vec<f64>,
     columns: Vec<Column>,
-    /// Which column stands in each row; what is left over of a row stands behind the columns of `columns`, see [`Covering::slack`].
+    /// Which column stands in each row; what is left over of a row stands there as a place of its own.
     basis: Vec<Place>,
     inverse: Vec<Vec<f64>>,
     level: Vec<f64>,
