@@ -124,8 +124,9 @@ impl Provisioner {
             problem.label_keys = &label_keys;
             metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&problem));
             // A solver that panicked has left nothing behind: it begins anew.
-            let plan = ground.lock().unwrap_or_else(PoisonError::into_inner).solve(&problem);
-            let plan = scheduling::improved(&problem, plan);
+            let mut ground = ground.lock().unwrap_or_else(PoisonError::into_inner);
+            let plan = ground.solve(&problem);
+            let plan = scheduling::improved(&mut ground, &problem, plan);
             let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
             (plan, violations)
         };

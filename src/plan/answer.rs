@@ -9,7 +9,7 @@ use crate::core::facts::InstanceType;
 use crate::core::ids::{ObjectKey, PodUid};
 use crate::core::labels;
 use crate::core::requirements::{Requirements, ValueSet};
-use crate::core::scheduling::{self, Plan, PlannedClaim, Problem, Settings};
+use crate::core::scheduling::{self, Ground, Plan, PlannedClaim, Problem, Settings};
 
 /// An input, and what came of it.
 #[derive(Clone, Debug)]
@@ -30,7 +30,9 @@ pub struct Answer {
 pub fn answer(input: Input, settings: &Settings, took: impl FnOnce() -> f64) -> Answer {
     let mut problem = Problem::new(&input.snapshot, &input.catalog, &input.pods, settings);
     problem.label_keys = &KWOK_LABEL_KEYS;
-    let plan = scheduling::improved(&problem, scheduling::solve(&problem));
+    let mut ground = Ground::default();
+    let plan = ground.solve(&problem);
+    let plan = scheduling::improved(&mut ground, &problem, plan);
     let seconds = took();
     let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
     let lower_bound = scheduling::lower_bound(&problem, &plan);

@@ -1,11 +1,7 @@
 //! A pod's way from pending to ready, by the clock.
 
-use std::sync::Arc;
-
 use super::*;
-use crate::core::facts::PodShape;
-use crate::core::ids::ObjectKey;
-use crate::core::resources::Resources;
+use crate::core::facts::samples::pod;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -17,23 +13,7 @@ fn secs(seconds: u64) -> Duration {
 
 /// Created at second 100, found unschedulable.
 fn pending() -> Pod {
-    Pod {
-        key: ObjectKey::new("shop", "web"),
-        uid: "web".into(),
-        created: at(100),
-        shape: Arc::new(PodShape::plain(Resources::new())),
-        phase: PodPhase::Pending,
-        node: None,
-        nominated: None,
-        unschedulable: true,
-        unjudged: false,
-        deleting: None,
-        started: None,
-        scheduled: None,
-        ready: None,
-        owned_by: None,
-        volume_claims: vec![],
-    }
+    Pod { created: at(100), phase: PodPhase::Pending, started: None, ..pod("web", None) }
 }
 
 fn bound() -> Pod {

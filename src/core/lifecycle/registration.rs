@@ -29,7 +29,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     if is_synced(situation, node) {
         return step::write_status(situation, phase);
     }
-    if situation.unnominated > 0 {
+    if situation.unnominated {
         return Some(Step::act(phase, Act::Nominate(node.name.clone())));
     }
     if situation.contested && !situation.memory.may_open {

@@ -24,11 +24,9 @@ pub struct Situation<'a> {
     pub pods: Vec<&'a Arc<Pod>>,
     /// While the NodeClaim is being deleted: names of the VolumeAttachments that must go first; nothing when joiner may not look at them.
     pub attachments: Option<Vec<Arc<str>>>,
-    /// Pods that were planned for this NodeClaim and are not bound yet.
-    pub planned: usize,
-    /// How many of these have neither been nominated to the node nor been tried to be.
-    pub unnominated: usize,
-    /// Whether the place of one of these depends on other pods.
+    /// Whether a pod that was planned for this NodeClaim and is not bound yet has neither been nominated to the node nor been tried to be.
+    pub unnominated: bool,
+    /// Whether the place of a planned pod depends on other pods.
     pub contested: bool,
     /// What the actor remembers.
     pub memory: &'a Memory,
@@ -46,13 +44,12 @@ impl<'a> Situation<'a> {
         let attachments = claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &pods, now));
         let planned = snapshot.planned_for.get(&claim.name);
         let unnominated = match nodes.as_slice() {
-            [node] => unnominated(snapshot, claim, &node.name, memory).count(),
-            _ => 0,
+            [node] => unnominated(snapshot, claim, &node.name, memory).next().is_some(),
+            _ => false,
         };
         let contested = planned
             .is_some_and(|pods| pods.iter().filter_map(|uid| snapshot.pods.get(uid)).any(|pod| depends_on_others(pod)));
-        let planned = planned.map_or(0, imbl::OrdSet::len);
-        Self { claim, nodes, pods, attachments, planned, unnominated, contested, memory, now }
+        Self { claim, nodes, pods, attachments, unnominated, contested, memory, now }
     }
 
     /// The node, when there is exactly one.

@@ -173,7 +173,7 @@ fn next(situation: &Situation<'_>) -> Step {
         return step;
     }
     // A plan changes while it is carried out: pods change places, and later plans use the room that is left.
-    if let (Some(node), 1..) = (situation.node(), situation.unnominated) {
+    if let Some(node) = situation.node().filter(|_| situation.unnominated) {
         return Step::act(phase, Act::Nominate(node.name.clone()));
     }
     if let Some(step) = initialization::next(situation) {

@@ -213,19 +213,33 @@ impl Run<'_> {
         if cursor.drafts.has(at) || self.cursors.broken[rule].drafts.has(at) {
             return false;
         }
-        match self.host_allows(class, variant, self.host_of_draft(at)) {
-            Ok(()) => match self.try_draft(at, class, variant, wants, false) {
-                Ok((profile, types)) => {
-                    self.put_on_draft(pod, at, class, profile, types);
-                    return true;
-                }
-                Err(Refused::Forever) => cursor.drafts.set(at),
-                Err(Refused::ForNow) => {}
-            },
-            Err(Refused::Forever) => self.cursors.broken[rule].drafts.set(at),
+        match self.put_where_allowed(pod, at, (class, variant, wants), rule, false) {
+            Ok(()) => return true,
+            Err(Refused::Forever) => cursor.drafts.set(at),
             Err(Refused::ForNow) => {}
         }
         false
+    }
+
+    /// Puts a pod on a planned node, within its aim or `beyond` it. What the node's neighbours forbid for good is remembered for all classes under
+    /// the same rule; the refusal is what the node itself says to this class.
+    fn put_where_allowed(
+        &mut self,
+        pod: usize,
+        at: usize,
+        (class, variant, wants): (&Class, &Variant, &Wants),
+        rule: usize,
+        beyond: bool,
+    ) -> Result<(), Refused> {
+        if let Err(refused) = self.host_allows(class, variant, self.host_of_draft(at)) {
+            if refused == Refused::Forever {
+                self.cursors.broken[rule].drafts.set(at);
+            }
+            return Err(Refused::ForNow);
+        }
+        let (profile, types) = self.try_draft(at, class, variant, wants, beyond)?;
+        self.put_on_draft(pod, at, class, profile, types);
+        Ok(())
     }
 
     /// Planned nodes may grow past their aim when nothing else is possible.
@@ -246,16 +260,9 @@ impl Run<'_> {
         loop {
             let gone = [&cursor.beyond, &self.cursors.broken[rule].drafts];
             let Some(at) = self.rooms.next(from, None, &kinds, gone) else { return false };
-            match self.host_allows(class, variant, self.host_of_draft(at)) {
-                Ok(()) => match self.try_draft(at, class, variant, wants, true) {
-                    Ok((profile, types)) => {
-                        self.put_on_draft(pod, at, class, profile, types);
-                        return true;
-                    }
-                    Err(Refused::Forever) => cursor.beyond.set(at),
-                    Err(Refused::ForNow) => {}
-                },
-                Err(Refused::Forever) => self.cursors.broken[rule].drafts.set(at),
+            match self.put_where_allowed(pod, at, (class, variant, wants), rule, true) {
+                Ok(()) => return true,
+                Err(Refused::Forever) => cursor.beyond.set(at),
                 Err(Refused::ForNow) => {}
             }
             from = at + 1;

@@ -65,16 +65,27 @@ impl std::fmt::Debug for Ground {
 impl Ground {
     /// Finds a place for every pod, or says why there is none, as [`solve()`] does.
     pub fn solve(&mut self, problem: &Problem<'_>) -> Plan {
+        self.with(problem, |world| {
+            let mut run = Run::new(world);
+            let left = run.place_all(run.in_order());
+            (run.finish(&left), run.world)
+        })
+    }
+
+    /// Lends the world of a question out, and keeps what is given back.
+    pub(super) fn with<'p, T>(
+        &mut self,
+        problem: &'p Problem<'p>,
+        work: impl FnOnce(World<'p>) -> (T, World<'p>),
+    ) -> T {
         let asked = Asked::new(problem);
         let (ready, unready) = usable_pools(problem);
         let kept = self.kept.take().and_then(|kept| kept.follow(problem, &ready, &asked));
         let kept = kept.unwrap_or_else(|| Kept::new(problem, &ready, &asked));
         let (world, stock) = kept.lend(problem, asked, unready);
-        let mut run = Run::new(world);
-        let left = run.place_all(run.in_order());
-        let plan = run.finish(&left);
-        self.kept = Some(stock.take_back(run.world));
-        plan
+        let (answer, world) = work(world);
+        self.kept = Some(stock.take_back(world));
+        answer
     }
 }
 

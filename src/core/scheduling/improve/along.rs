@@ -4,14 +4,13 @@ use rustc_hash::FxHashMap;
 
 use crate::core::ids::PodUid;
 use crate::core::scheduling::plan::Plan;
-use crate::core::scheduling::problem::Problem;
 use crate::core::scheduling::shelf::add;
 use crate::core::scheduling::solve::Run;
 use crate::core::scheduling::world::World;
 
 /// Solves with a new node for each group of pods; pods that may not go where their group goes are placed as all others are.
-pub(super) fn along(problem: &Problem<'_>, groups: &[Vec<PodUid>]) -> Plan {
-    let mut run = Run::new(World::new(problem));
+pub(super) fn along<'p>(world: World<'p>, groups: &[Vec<PodUid>]) -> (Plan, World<'p>) {
+    let mut run = Run::new(world);
     let numbers: FxHashMap<PodUid, usize> =
         run.world.pods.iter().enumerate().map(|(at, pod)| (pod.uid.clone(), at)).collect();
     let mut placed = vec![false; run.world.pods.len()];
@@ -24,7 +23,7 @@ pub(super) fn along(problem: &Problem<'_>, groups: &[Vec<PodUid>]) -> Plan {
     let mut waiting = run.in_order();
     waiting.retain(|pod| !placed[*pod]);
     let left = run.place_all(waiting);
-    run.finish(&left)
+    (run.finish(&left), run.world)
 }
 
 impl Run<'_> {

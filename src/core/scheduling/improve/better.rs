@@ -6,6 +6,7 @@ use super::along::along;
 use super::script::{Scope, script};
 use crate::core::ids::PodUid;
 use crate::core::scheduling::checks::check;
+use crate::core::scheduling::ground::Ground;
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::problem::Problem;
 
@@ -14,18 +15,19 @@ const CHEAPER: f64 = 1.0 - 1e-9;
 
 /// A plan that places the same pods, and perhaps more, at the same price or a lower one.
 ///
-/// What is tried depends on the problem and the plan alone, and ends by itself: no clock is asked.
-pub fn improved(problem: &Problem<'_>, plan: Plan) -> Plan {
+/// What is tried depends on the problem and the plan alone, and ends by itself: no clock is asked. The ground is the one that the plan was
+/// made on, or any other: it only saves time.
+pub fn improved(ground: &mut Ground, problem: &Problem<'_>, plan: Plan) -> Plan {
     let mut best = plan;
     if best.claims.is_empty() {
         return best;
     }
     for scope in [Scope::Free, Scope::All] {
-        let groups = script(problem, &best, scope);
+        let groups = ground.with(problem, |mut world| (script(&mut world, &best, scope), world));
         if groups.is_empty() {
             continue;
         }
-        let other = along(problem, &groups);
+        let other = ground.with(problem, |world| along(world, &groups));
         if is_better(&other, &best) && check(problem, &other).is_empty() {
             best = other;
         }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::improved;
 use crate::core::labels;
 use crate::core::scheduling::tests::build::*;
-use crate::core::scheduling::{check, lower_bound};
+use crate::core::scheduling::{Ground, check, lower_bound};
 
 #[test]
 fn pods_of_two_kinds_share_nodes_as_the_cheapest_mix_has_them() {
@@ -16,7 +16,7 @@ fn pods_of_two_kinds_share_nodes_as_the_cheapest_mix_has_them() {
     let scene = Scene::default().with_pool(pool("default"), types).with_pods(all.collect());
     let plan = scene.solve();
     let before = plan.price;
-    let better = improved(&scene.problem(), plan);
+    let better = improved(&mut Ground::default(), &scene.problem(), plan);
     let bound = lower_bound(&scene.problem(), &better);
     assert!(check(&scene.problem(), &better).is_empty() && better.refused.is_empty());
     assert!(better.price <= before && better.price <= bound * 1.03, "{before} became {}, bound {bound}", better.price);
@@ -52,7 +52,7 @@ proptest! {
         }
         let plan = scene.solve();
         let (price, refused) = (plan.price, plan.refused.len());
-        let better = improved(&scene.problem(), plan);
+        let better = improved(&mut Ground::default(), &scene.problem(), plan);
         prop_assert!(better.price <= price + 1e-12 && better.refused.len() <= refused);
         let violations = check(&scene.problem(), &better);
         prop_assert!(violations.is_empty(), "{violations:?}");

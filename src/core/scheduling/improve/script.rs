@@ -6,7 +6,6 @@ use crate::core::ids::PodUid;
 use crate::core::scheduling::bound::{Mix, mix};
 use crate::core::scheduling::classes::Class;
 use crate::core::scheduling::plan::Plan;
-use crate::core::scheduling::problem::Problem;
 use crate::core::scheduling::world::World;
 
 /// How often the covering problem of what is left is solved again.
@@ -26,8 +25,7 @@ pub(super) enum Scope {
 }
 
 /// Pods that are to share a node, by node.
-pub(super) fn script(problem: &Problem<'_>, plan: &Plan, scope: Scope) -> Vec<Vec<PodUid>> {
-    let mut world = World::new(problem);
+pub(super) fn script(world: &mut World<'_>, plan: &Plan, scope: Scope) -> Vec<Vec<PodUid>> {
     if scope == Scope::All && !world.classes.iter().any(is_tied) {
         return Vec::new();
     }
@@ -42,8 +40,8 @@ pub(super) fn script(problem: &Problem<'_>, plan: &Plan, scope: Scope) -> Vec<Ve
     let mut groups: Vec<Vec<PodUid>> = Vec::new();
     for round in 0..ROUNDS {
         let counts: Vec<u32> = waiting.iter().map(|pods| u32::try_from(pods.len()).unwrap_or(u32::MAX)).collect();
-        let Some(mix) = mix(&mut world, &counts) else { break };
-        let added = take(&world, &mix, &mut waiting, round > 0, &mut groups);
+        let Some(mix) = mix(world, &counts) else { break };
+        let added = take(world, &mix, &mut waiting, round > 0, &mut groups);
         if added == 0 {
             break;
         }

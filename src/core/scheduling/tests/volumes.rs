@@ -409,7 +409,7 @@ proptest! {
             scene.pods.push(mounting(&format!("p{at:02}"), &shape([100, 900][size], 100), &claims));
         }
         let plan = solve(&scene.problem());
-        let better = improved(&scene.problem(), plan.clone());
+        let better = improved(&mut crate::core::scheduling::Ground::default(), &scene.problem(), plan.clone());
         for one in [&plan, &better] {
             let violations = check(&scene.problem(), one);
             prop_assert!(violations.is_empty(), "{:#?}", violations);
