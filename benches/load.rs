@@ -55,6 +55,8 @@ struct Figures {
     price: f64,
     /// Percent of the pods that were bound where they, or pods that equal them, were planned.
     bound_as_planned: f64,
+    /// Percent that were bound in a place that was planned for a pod of another Deployment that requests the same.
+    bound_exchanged: f64,
     /// Percent of the pods that were bound to the very node that they were first nominated to.
     bound_as_nominated: f64,
     /// Percent of the pods that kube-scheduler placed before they were nominated.
@@ -73,7 +75,7 @@ fn main() {
     let sizes: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1000] } else { sizes };
     let mut table = String::from(
-        "| pods | seconds | rounds | NodeClaims | $/h | bound as planned | joiner's CPU s | control plane's CPU s | peak RSS MB | requests |\n|---|---|---|---|---|---|---|---|---|---|\n",
+        "| pods | seconds | rounds | NodeClaims | $/h | bound as planned | in the place of an alike pod | joiner's CPU s | control plane's CPU s | peak RSS MB | requests |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for pods in sizes {
         let figures = run(pods);
@@ -85,13 +87,14 @@ fn main() {
 
 fn row(figures: &Figures) -> String {
     format!(
-        "| {} | {:.0} | {} | {} | {:.2} | {:.1} % | {:.1} | {:.0} | {:.0} | {} |\n",
+        "| {} | {:.0} | {} | {} | {:.2} | {:.1} % | {:.1} % | {:.1} | {:.0} | {:.0} | {} |\n",
         figures.pods,
         figures.bound,
         figures.rounds,
         figures.node_claims,
         figures.price,
         figures.bound_as_planned,
+        figures.bound_exchanged,
         figures.cpu_seconds,
         figures.control_plane_cpu_seconds.values().sum::<f64>(),
         figures.peak_memory,
@@ -139,8 +142,14 @@ fn figures(
     let status = std::fs::read_to_string(proc.join("status")).unwrap_or_default();
     let peak =
         status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
-    let planned = |(labels, value)| (labels == "place=\"planned\"").then_some(value);
-    let landed: f64 = series(metrics, "joiner_pods_bound_total").filter_map(planned).sum();
+    let landed = |place: &str| -> f64 {
+        let label = format!("place=\"{place}\"");
+        let pods_there: f64 = series(metrics, "joiner_pods_bound_total")
+            .filter(|(labels, _)| *labels == label)
+            .map(|(_, value)| value)
+            .sum();
+        100.0 * pods_there / pods as f64
+    };
     let plans = joiner.said("computed plan");
     let mut control_plane_cpu_seconds = stage.plane().cpu_seconds();
     for (name, seconds) in &mut control_plane_cpu_seconds {
@@ -157,7 +166,8 @@ fn figures(
         plans,
         node_claims: seen.claims.len(),
         price: series(metrics, "karpenter_nodepools_cost_total").map(|(_, value)| value).sum(),
-        bound_as_planned: 100.0 * landed / pods as f64,
+        bound_as_planned: landed("planned"),
+        bound_exchanged: landed("exchanged"),
         bound_as_nominated: 100.0 * seen.as_nominated() as f64 / pods as f64,
         bound_without_nomination: 100.0 * seen.without_nomination() as f64 / pods as f64,
         cpu_seconds: cpu_seconds(&proc.join("stat")),

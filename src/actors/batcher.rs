@@ -26,6 +26,17 @@ struct Window {
     _timer: Timer,
 }
 
+impl Batcher {
+    /// The window stays open until nothing new has come for a while, or it has been open for long enough.
+    fn open_for(&mut self, opened: Instant, since: Timestamp, cx: &Cx<BatcherMsg>) {
+        let settings = &self.wiring.settings;
+        let left = settings.batch_max.saturating_sub(opened.elapsed());
+        self.number += 1;
+        let timer = cx.after(settings.batch_idle.min(left), BatcherMsg::WindowElapsed(self.number));
+        self.open = Some(Window { opened, since, _timer: timer });
+    }
+}
+
 impl Behaviour for Batcher {
     type Msg = BatcherMsg;
     type Args = Arc<Wiring>;
@@ -38,29 +49,20 @@ impl Behaviour for Batcher {
     }
 
     fn handle(&mut self, message: BatcherMsg, cx: &Cx<BatcherMsg>) {
-        let settings = &self.wiring.settings;
         match message {
             BatcherMsg::PodsPending => {
-                let (opened, since) = self
-                    .open
-                    .as_ref()
-                    .map_or_else(|| (Instant::now(), cx.now()), |window| (window.opened, window.since));
-                let left = settings.batch_max.saturating_sub(opened.elapsed());
-                self.number += 1;
-                let timer = cx.after(settings.batch_idle.min(left), BatcherMsg::WindowElapsed(self.number));
-                self.open = Some(Window { opened, since, _timer: timer });
+                // That kube-scheduler refuses pods that had come before does not make the burst longer.
+                if self.open.is_none() {
+                    self.open_for(Instant::now(), cx.now(), cx);
+                }
+            }
+            BatcherMsg::PodsCame => {
+                if let Some(Window { opened, since, .. }) = self.open {
+                    self.open_for(opened, since, cx);
+                }
             }
             BatcherMsg::WindowElapsed(number) => {
-                if number != self.number {
-                    return;
-                }
-                let Some(window) = &self.open else { return };
-                let undecided = self.wiring.boards.snapshot().undecided.len();
-                if undecided > 0 && window.opened.elapsed() < settings.batch_max {
-                    // The burst is not over: kube-scheduler has not looked at all of it.
-                    cx.cast(BatcherMsg::PodsPending);
-                } else {
-                    self.open = None;
+                if number == self.number && self.open.take().is_some() {
                     self.wiring.slots.provisioner.cast(ProvisionerMsg::BatchReady);
                 }
             }

@@ -74,6 +74,8 @@ pub enum CatalogMsg {
 pub enum BatcherMsg {
     /// *Nudge.* There are pods that need a place and are not planned for one.
     PodsPending,
+    /// *Nudge.* Pods have come that need a place, or may turn out to: a burst is not over.
+    PodsCame,
     /// *Nudge.* The window of that number has been quiet long enough, or open long enough.
     WindowElapsed(u64),
 }

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::cluster;
-use crate::core::facts::{Claim, Pod, find_condition};
+use crate::core::facts::{Claim, Pod, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::pools;
-use crate::core::scheduling::{self, Ground, Plan, PlannedClaim, Problem, Reason, Settings};
+use crate::core::scheduling::{self, Ground, PlacedOn, Plan, PlannedClaim, Problem, Reason, Settings};
 
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
@@ -50,8 +50,8 @@ pub(super) struct Provisioner {
     /// Created, and not yet in the snapshot.
     awaited: BTreeMap<ClaimName, Instant>,
     look: Option<Timer>,
-    /// Pods that waited at the last look though their node served.
-    at_open_doors: Option<usize>,
+    /// Pods that waited at the last look though their node served, and pods that waited at all.
+    at_open_doors: Option<(usize, usize)>,
     /// Makes names differ from plan to plan.
     plans: u64,
     refused: usize,
@@ -93,8 +93,11 @@ impl Provisioner {
             self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
             return;
         }
-        let pods: Vec<Arc<Pod>> = snapshot.pending.keys().filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
-        if pods.is_empty() {
+        // Who is there when others need nodes is planned along: kube-scheduler takes seconds to look at a burst, and what it has not looked at
+        // would be a second plan.
+        let waiting = snapshot.pending.keys().chain(snapshot.undecided.keys());
+        let pods: Vec<Arc<Pod>> = waiting.filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
+        if snapshot.pending.is_empty() {
             metrics::nothing_to_schedule(Kind::Provisioner.as_str());
             self.publish_refusals(&Plan::default(), snapshot.epoch);
             return;
@@ -133,6 +136,19 @@ impl Provisioner {
         cx.compute(work, move |result| ProvisionerMsg::Solved(op, result.map(Box::new)));
     }
 
+    /// Begins a plan if there is anybody whom the last one does not serve: what was asked for while it was being made may be in it.
+    fn begin_for_who_is_left(&mut self, cx: &Cx<ProvisionerMsg>) {
+        if self.is_anybody_left() {
+            self.begin(cx);
+            return;
+        }
+        self.again = false;
+        // Everybody has a place in a plan. Whether they also get it is seen later.
+        if self.look.is_none() && !self.wiring.boards.snapshot().pending.is_empty() {
+            self.look = Some(cx.after(AT_WORK, ProvisionerMsg::Look));
+        }
+    }
+
     /// Whether a NodePool has not been judged yet, or a NodeClass is there whose instance types the cloud has not yet told.
     fn is_supply_on_its_way(&self) -> bool {
         let (snapshot, catalog) = (self.wiring.boards.snapshot(), self.wiring.boards.catalog());
@@ -146,7 +162,7 @@ impl Provisioner {
     fn solved(&mut self, result: Result<Box<(Plan, Vec<String>)>, String>, cx: &Cx<ProvisionerMsg>) {
         let Doing::Solving(_, began, id) = std::mem::replace(&mut self.doing, Doing::Nothing) else { return };
         metrics::scheduled(Kind::Provisioner.as_str(), began.elapsed());
-        let (plan, violations) = match result {
+        let (mut plan, violations) = match result {
             Ok(solved) => *solved,
             Err(panic) => {
                 tracing::error!(error = panic, "the solver failed");
@@ -161,7 +177,9 @@ impl Provisioner {
             cx.slot().meter().failed(cx.now(), &text);
             return;
         }
-        let epoch = self.wiring.boards.snapshot().epoch;
+        let snapshot = self.wiring.boards.snapshot();
+        let epoch = snapshot.epoch;
+        leave_to_scheduler(&mut plan, &snapshot);
         self.publish_refusals(&plan, epoch);
         self.report(&plan, &id, cx);
         self.tell_state(&plan);
@@ -232,7 +250,7 @@ impl Provisioner {
         {
             self.doing = Doing::Nothing;
             if self.again {
-                self.begin(cx);
+                self.begin_for_who_is_left(cx);
             }
         }
     }
@@ -349,6 +367,19 @@ impl Provisioner {
     }
 }
 
+/// Takes out of a plan what kube-scheduler will decide by itself: pods that it has not looked at, and for which nothing is to be bought.
+fn leave_to_scheduler(plan: &mut Plan, snapshot: &Snapshot) {
+    let decided = |uid: &PodUid| !snapshot.undecided.contains_key(uid);
+    let is_open = |placed: &PlacedOn| {
+        placed.node.as_ref().and_then(|name| snapshot.nodes.get(name)).is_some_and(|node| node.is_registered())
+    };
+    for placed in plan.existing.iter_mut().filter(|placed| is_open(placed)) {
+        placed.pods.retain(|pod| decided(&pod.uid));
+    }
+    plan.existing.retain(|placed| !placed.pods.is_empty());
+    plan.refused.retain(|refusal| decided(&refusal.pod));
+}
+
 /// Prices in log lines have as many digits as people read.
 fn rounded(price: f64) -> f64 {
     (price * 1e4).round() / 1e4
@@ -385,13 +416,13 @@ impl Behaviour for Provisioner {
         match message {
             ProvisionerMsg::BatchReady => {
                 self.look = None;
-                self.begin(cx);
+                self.begin_for_who_is_left(cx);
             }
             ProvisionerMsg::Solved(op, result) => {
                 if matches!(self.doing, Doing::Solving(current, ..) if current == op) {
                     self.solved(result, cx);
                     if matches!(self.doing, Doing::Nothing) && self.again {
-                        self.begin(cx);
+                        self.begin_for_who_is_left(cx);
                     }
                 }
             }
@@ -404,9 +435,11 @@ impl Behaviour for Provisioner {
             }
             ProvisionerMsg::Look => {
                 self.look = None;
-                let waiting = Some(self.at_open_doors()).filter(|waiting| *waiting > 0);
+                let pending = self.wiring.boards.snapshot().pending.len();
+                let waiting = Some((self.at_open_doors(), pending)).filter(|(at_open_doors, _)| *at_open_doors > 0);
                 let before = std::mem::replace(&mut self.at_open_doors, waiting);
-                if self.again || self.is_anybody_left() || waiting.is_some() && before <= waiting && before.is_some() {
+                let at_rest = before.zip(waiting).is_some_and(|(before, now)| before.0 <= now.0 && before.1 <= now.1);
+                if at_rest || self.is_anybody_left() {
                     self.begin(cx);
                 } else if waiting.is_some() {
                     // The first look, or they become fewer: kube-scheduler is at work.

@@ -69,7 +69,7 @@ impl State {
     }
 
     fn nudge(&self, news: News) {
-        metrics::pods_landed(news.landed.planned, news.landed.elsewhere);
+        metrics::pods_landed(news.landed);
         let slots = &self.wiring.slots;
         if !news.claims.is_empty() {
             slots.claims.cast(ClaimsMsg::Look(news.claims.into_iter().collect()));
@@ -82,6 +82,9 @@ impl State {
         }
         if news.pending {
             slots.batcher.cast(BatcherMsg::PodsPending);
+        }
+        if news.arrivals {
+            slots.batcher.cast(BatcherMsg::PodsCame);
         }
         if news.supply {
             slots.provisioner.cast(ProvisionerMsg::SupplyChanged);

@@ -114,7 +114,11 @@ fn pods_are_where_affinities_ports_and_taints_let_them_be_beside_the_daemons() {
     assert_eq!(set(places_of_all(&daemons, &nodes, HOST)).len(), nodes.len());
     // 8 processors of general pods on nodes that have 2.9 for them, four at least because of those who want to be alone, and one dedicated.
     assert!((5..=8).contains(&nodes.len()), "{} nodes", nodes.len());
-    stage.ends_well(joiner);
+    // The plan has a node for those who avoid web. Where web has filled other nodes first, kube-scheduler may find them a place there.
+    let is_used = |node: &Value| pods.iter().any(|pod| text(pod, "/spec/nodeName") == name(node));
+    let empty: Vec<String> = nodes.iter().filter(|(_, node)| !is_used(node)).map(|(_, node)| name(node)).collect();
+    assert!(empty.len() <= 1, "there for nothing: {empty:?}");
+    stage.ends_well_but(joiner, &empty);
 }
 
 /// The value that the nodes of an app's pods have for a label.

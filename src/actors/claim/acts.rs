@@ -144,7 +144,7 @@ impl Claim {
     fn nominate(&mut self, claim: &facts::Claim, node: NodeName, snapshot: &Snapshot, cx: &Cx<ClaimMsg>) {
         let policy = self.args.wiring.settings.nominate;
         let room = snapshot.nodes.get(&node).map(|node| node.allocatable.clone()).unwrap_or_default();
-        let mut pods: Vec<Arc<Pod>> = unnominated(snapshot, claim, &node, &self.memory).cloned().collect();
+        let mut pods: Vec<Arc<Pod>> = unnominated(snapshot, claim, &node, &self.memory).into_iter().cloned().collect();
         let planned = snapshot.planned_for.get(&claim.name);
         self.memory.nominated.retain(|uid, _| planned.is_some_and(|planned| planned.contains(uid)));
         self.memory.nominated.extend(pods.iter().map(|pod| (pod.uid.clone(), lost_nominations(snapshot, pod))));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
 
-use super::{Claim, Fact, Kind, Node, Pod, Snapshot};
+use super::{Claim, Fact, Kind, Node, Pod, PodShape, Snapshot};
 
 /// What has changed since the last look, by whom it concerns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +21,8 @@ pub struct News {
     pub usage: bool,
     /// There are pods that need a place and are not planned for one.
     pub pending: bool,
+    /// Pods came that need a place, or may turn out to.
+    pub arrivals: bool,
     /// Something changed that could make room for a pod that was refused.
     pub supply: bool,
     /// Pods that were bound.
@@ -32,7 +34,9 @@ pub struct News {
 pub struct Landed {
     /// To the node that was planned for them, or for a pod that equals them.
     pub planned: usize,
-    /// To another node than the planned one.
+    /// To the node that was planned for a pod of another kind that requests the same.
+    pub exchanged: usize,
+    /// To room that was planned for nobody of their size.
     pub elsewhere: usize,
 }
 
@@ -159,9 +163,12 @@ impl Fold {
     pub fn planned(&mut self, claim: &ClaimName, pods: Vec<PodUid>) {
         self.snapshot.epoch += 1;
         for uid in pods {
-            if self.snapshot.pending.contains_key(&uid) {
+            if self.snapshot.arrival(&uid).is_some() {
                 self.unplan(&uid);
                 self.snapshot.planned_for.entry(claim.clone()).or_default().insert(uid.clone());
+                if self.snapshot.undecided.contains_key(&uid) {
+                    self.snapshot.unjudged.insert(uid.clone());
+                }
                 self.snapshot.planned.insert(uid, claim.clone());
             }
         }
@@ -173,6 +180,7 @@ impl Fold {
         self.snapshot.epoch += 1;
         for uid in self.snapshot.planned_for.remove(claim).unwrap_or_default() {
             self.snapshot.planned.remove(&uid);
+            self.judged(&uid);
             self.news.pending |= self.snapshot.pending.contains_key(&uid);
         }
     }
@@ -215,23 +223,47 @@ impl Fold {
                 *self.snapshot.denominated.entry(pod.uid.clone()).or_insert(0) += 1;
                 self.news.claims.extend(self.snapshot.planned.get(&pod.uid).cloned());
             }
-            let epoch = self.snapshot.epoch;
-            self.snapshot.pending.entry(pod.uid.clone()).or_insert(epoch);
-            self.news.pending |= !self.snapshot.planned.contains_key(&pod.uid);
-        } else {
-            self.snapshot.pending.remove(&pod.uid);
-            self.snapshot.denominated.remove(&pod.uid);
-            self.unplan(&pod.uid);
-        }
-        if pod.is_undecided() {
-            self.snapshot.undecided.insert(pod.uid.clone());
-        } else {
+            let came = self.came(&pod.uid);
             self.snapshot.undecided.remove(&pod.uid);
+            self.judged(&pod.uid);
+            self.snapshot.pending.insert(pod.uid.clone(), came);
+            self.news.pending |= !self.snapshot.planned.contains_key(&pod.uid);
+        } else if pod.is_undecided() {
+            let came = self.came(&pod.uid);
+            self.snapshot.pending.remove(&pod.uid);
+            self.snapshot.undecided.insert(pod.uid.clone(), came);
+        } else {
+            self.forget(&pod.uid);
         }
     }
 
-    /// A planned pod has been bound. Where it took the place that was planned for a pod that equals it, the two change places in the plan: pods
-    /// of one shape are interchangeable, and kube-scheduler takes them in an order of its own.
+    /// A pod waits no longer for a place.
+    fn forget(&mut self, uid: &PodUid) {
+        self.snapshot.undecided.remove(uid);
+        self.snapshot.pending.remove(uid);
+        self.snapshot.denominated.remove(uid);
+        // The next of its kind may be nominated to its node.
+        self.news.claims.extend(self.snapshot.planned.get(uid).cloned());
+        self.unplan(uid);
+    }
+
+    /// kube-scheduler has looked at a pod, or need not any more. With the last one of a plan its nominations may begin.
+    fn judged(&mut self, uid: &PodUid) {
+        if self.snapshot.unjudged.remove(uid).is_some() && self.snapshot.unjudged.is_empty() {
+            self.news.claims.extend(self.snapshot.planned_for.keys().cloned());
+        }
+    }
+
+    /// When a waiting pod came: now, if it was not there.
+    fn came(&mut self, uid: &PodUid) -> u64 {
+        self.snapshot.arrival(uid).unwrap_or_else(|| {
+            self.news.arrivals = true;
+            self.snapshot.epoch
+        })
+    }
+
+    /// A planned pod has been bound. Where it took the place that was planned for a pod that equals it, or at least requests the same, the two
+    /// change places in the plan: such pods are interchangeable, and kube-scheduler takes them in an order of its own.
     fn land(&mut self, pod: &Pod, node: &NodeName) {
         let Some(planned) = self.snapshot.planned.get(&pod.uid).cloned() else { return };
         let claim =
@@ -240,16 +272,22 @@ impl Fold {
             self.news.landed.planned += 1;
             return;
         }
-        let equal = claim.and_then(|claim| {
-            let mut there = self.snapshot.planned_for.get(&claim)?.iter();
-            there.find(|uid| self.snapshot.pods.get(*uid).is_some_and(|other| other.shape == pod.shape)).cloned()
-        });
-        let Some(equal) = equal else {
-            self.news.landed.elsewhere += 1;
-            return;
+        let there = claim.and_then(|claim| self.snapshot.planned_for.get(&claim));
+        let find = |is_like: fn(&PodShape, &PodShape) -> bool| {
+            let is_like =
+                |uid: &&PodUid| self.snapshot.pods.get(*uid).is_some_and(|other| is_like(&other.shape, &pod.shape));
+            there.and_then(|pods| pods.iter().find(is_like)).cloned()
         };
-        self.news.landed.planned += 1;
-        self.planned(&planned, vec![equal]);
+        let equal = find(|other, shape| other == shape);
+        let alike = if equal.is_none() { find(|other, shape| other.requests == shape.requests) } else { None };
+        match (&equal, &alike) {
+            (Some(_), _) => self.news.landed.planned += 1,
+            (None, Some(_)) => self.news.landed.exchanged += 1,
+            (None, None) => self.news.landed.elsewhere += 1,
+        }
+        if let Some(other) = equal.or(alike) {
+            self.planned(&planned, vec![other]);
+        }
     }
 
     fn node_seen(&mut self, node: &Arc<Node>) {
@@ -296,10 +334,7 @@ impl Fold {
                 {
                     self.unbind(node, uid);
                 }
-                self.snapshot.pending.remove(uid);
-                self.snapshot.undecided.remove(uid);
-                self.snapshot.denominated.remove(uid);
-                self.unplan(uid);
+                self.forget(uid);
             }
             Key::Node(name) => {
                 if let Some(id) = self.snapshot.nodes.remove(name).and_then(|node| node.provider_id.clone()) {
@@ -361,6 +396,7 @@ impl Fold {
     }
 
     fn unplan(&mut self, uid: &PodUid) {
+        self.judged(uid);
         if let Some(claim) = self.snapshot.planned.remove(uid)
             && let Some(pods) = self.snapshot.planned_for.get_mut(&claim)
         {

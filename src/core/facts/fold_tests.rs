@@ -45,7 +45,7 @@ fn a_pod_that_goes_where_it_was_planned_leaves_the_plan() {
     let mut fold = plan(&[("x", "a"), ("y", "b")]);
     see(&mut fold, "x", Some("node-a"));
     assert_eq!(planned(&fold), ["y>b"]);
-    assert_eq!(fold.take_news().landed, Landed { planned: 1, elsewhere: 0 });
+    assert_eq!(fold.take_news().landed, Landed { planned: 1, ..Landed::default() });
 }
 
 #[test]
@@ -54,8 +54,22 @@ fn equal_pods_change_places() {
     see(&mut fold, "x", Some("node-b"));
     assert_eq!(planned(&fold), ["y>a"], "y gets the place that x has left");
     let news = fold.take_news();
-    assert_eq!(news.landed, Landed { planned: 1, elsewhere: 0 });
+    assert_eq!(news.landed, Landed { planned: 1, ..Landed::default() });
     assert!(news.claims.contains(&ClaimName::from("a")), "a has somebody to nominate");
+}
+
+#[test]
+fn pods_of_two_kinds_that_request_the_same_change_places_too() {
+    let mut fold = plan(&[("x", "a")]);
+    let mut other = pod("y", None);
+    let mut shape = (*other.shape).clone();
+    shape.labels.insert("app".into(), "other".into());
+    other.shape = Arc::new(shape);
+    fold.fold(Fact::PodSeen(Arc::new(other)));
+    fold.planned(&"b".into(), vec!["y".into()]);
+    see(&mut fold, "x", Some("node-b"));
+    assert_eq!(planned(&fold), ["y>a"]);
+    assert_eq!(fold.take_news().landed, Landed { exchanged: 1, ..Landed::default() });
 }
 
 #[test]
@@ -77,16 +91,46 @@ fn a_pod_that_takes_room_that_was_left_is_elsewhere() {
     let mut fold = plan(&[("x", "a")]);
     see(&mut fold, "x", Some("node-b"));
     assert_eq!(planned(&fold), Vec::<String>::new());
-    assert_eq!(fold.take_news().landed, Landed { planned: 0, elsewhere: 1 });
+    assert_eq!(fold.take_news().landed, Landed { elsewhere: 1, ..Landed::default() });
+}
+
+/// A pod that kube-scheduler has not looked at.
+fn young(name: &str) -> Fact {
+    let mut young = pod(name, None);
+    (young.unjudged, young.unschedulable) = (true, false);
+    Fact::PodSeen(Arc::new(young))
 }
 
 #[test]
 fn a_pod_that_kube_scheduler_has_not_looked_at_is_undecided() {
     let mut fold = Fold::default();
-    let mut young = pod("x", None);
-    (young.unjudged, young.unschedulable) = (true, false);
-    fold.fold(Fact::PodSeen(Arc::new(young)));
+    fold.fold(young("x"));
     assert_eq!((fold.snapshot().undecided.len(), fold.snapshot().pending.len()), (1, 0));
+    let came = fold.snapshot().arrival(&"x".into());
+    assert!(came.is_some());
+    fold.fold(young("y"));
+    let news = fold.take_news();
+    assert!(news.arrivals && !news.pending, "a burst goes on, but nobody needs a node yet");
     see(&mut fold, "x", None);
-    assert_eq!((fold.snapshot().undecided.len(), fold.snapshot().pending.len()), (0, 1));
+    assert_eq!((fold.snapshot().undecided.len(), fold.snapshot().pending.len()), (1, 1));
+    assert_eq!(fold.snapshot().arrival(&"x".into()), came, "it keeps its place in the order of arrival");
+    let news = fold.take_news();
+    assert!(news.pending && !news.arrivals, "it needs a node, and was there before");
+}
+
+#[test]
+fn a_plan_is_judged_when_kube_scheduler_has_looked_at_all_its_pods() {
+    let mut fold = plan(&[]);
+    for name in ["x", "y", "z"] {
+        fold.fold(young(name));
+    }
+    fold.planned(&"a".into(), vec!["x".into()]);
+    fold.planned(&"b".into(), vec!["y".into()]);
+    assert_eq!(fold.snapshot().unjudged.len(), 2, "z is in no plan");
+    see(&mut fold, "x", None);
+    fold.take_news();
+    assert_eq!(fold.snapshot().unjudged.len(), 1);
+    fold.fold(Fact::PodGone("y".into()));
+    assert_eq!(fold.snapshot().unjudged.len(), 0);
+    assert!(fold.take_news().claims.contains(&ClaimName::from("a")), "a may nominate now");
 }

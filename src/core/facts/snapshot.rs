@@ -20,13 +20,15 @@ pub struct Snapshot {
     pub pods: OrdMap<PodUid, Arc<Pod>>,
     /// UIDs of the pods bound to each node.
     pub bound: OrdMap<NodeName, OrdSet<PodUid>>,
-    /// UIDs of the pods that a new node could help, and the epoch in which each was first seen so: kube-scheduler takes pods in the order in which
-    /// it refused them last, and creation times know whole seconds only.
+    /// UIDs of the pods that a new node could help, and the epoch in which each was first seen: kube-scheduler takes pods in the order in which they
+    /// came, and creation times know whole seconds only.
     pub pending: OrdMap<PodUid, u64>,
     /// How often the nomination of a pending pod was taken away: kube-scheduler does so when it tries a pod before its turn.
     pub denominated: OrdMap<PodUid, u32>,
-    /// UIDs of the pods that kube-scheduler has not looked at: any moment they may need a node too.
-    pub undecided: OrdSet<PodUid>,
+    /// UIDs of the pods that kube-scheduler has not looked at: any moment they may need a node too. The epoch is as in `pending`.
+    pub undecided: OrdMap<PodUid, u64>,
+    /// UIDs of the pods that are undecided and planned.
+    pub unjudged: OrdSet<PodUid>,
     /// Nodes by name.
     pub nodes: OrdMap<NodeName, Arc<Node>>,
     /// Names of the nodes that carry each provider ID: more than one is a fault that somebody must see.
@@ -69,6 +71,11 @@ impl Snapshot {
     pub fn is_complete(&self) -> bool {
         let known = |kind: &Kind| self.listed.contains(kind) || kind.is_dispensable() && self.withheld.contains(kind);
         Kind::ALL.iter().all(known)
+    }
+
+    /// When a waiting pod was first seen, as an epoch.
+    pub fn arrival(&self, uid: &PodUid) -> Option<u64> {
+        self.pending.get(uid).or_else(|| self.undecided.get(uid)).copied()
     }
 
     /// VolumeAttachments of a node.

@@ -5,7 +5,7 @@
 //! landed elsewhere, some found no place any more, and more nodes were bought. So a node that is ready to open waits for the others, for a
 //! short while, and only where a pod is concerned whose place depends on others.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,22 +15,33 @@ use crate::core::ids::ClaimName;
 /// Longest wait for nodes that have not appeared. Machines of real clouds take tens of seconds and do not come at one time; this is a small part
 /// of that, and more than nodes need to appear whose machines come at one time.
 const FOR_NODES: SignedDuration = SignedDuration::from_secs(5);
-/// Longest wait for nodes that are there, and whose pods are being nominated: 10,000 nominations take about 20 s.
-const FOR_NOMINATIONS: SignedDuration = SignedDuration::from_secs(30);
+/// Longest pause in which no other node gets ready, where nodes are there whose pods are being looked at by kube-scheduler, or nominated. Both go on
+/// at 50 to 300 pods a second on a small control plane, and a node has 100 at most as a rule.
+const FOR_NOMINATIONS: SignedDuration = SignedDuration::from_secs(10);
+/// Longest wait for kube-scheduler to look at the pods of a node: it looks at 100 a second on a small control plane, and bursts of 10,000 are not rare.
+/// A node that opens to pods that nobody could nominate is filled at random.
+pub(super) const JUDGED_WITHIN: SignedDuration = SignedDuration::from_mins(2);
 
 /// Longest wait of all, should the answer get lost.
-pub(super) const AT_MOST: SignedDuration = SignedDuration::from_secs(35);
+pub(super) const AT_MOST: SignedDuration = SignedDuration::from_mins(3);
 
 /// The NodeClaims whose nodes are ready to open, and wait for the others of their plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Opening {
-    waiting: BTreeMap<ClaimName, Timestamp>,
+    waiting: BTreeSet<ClaimName>,
+    /// When the first came.
+    since: Option<Timestamp>,
+    /// When the last came.
+    grew: Option<Timestamp>,
 }
 
 impl Opening {
     /// The node of this NodeClaim is ready to open.
     pub fn join(&mut self, claim: &ClaimName, now: Timestamp) {
-        self.waiting.entry(claim.clone()).or_insert(now);
+        if self.waiting.insert(claim.clone()) {
+            self.since.get_or_insert(now);
+            self.grew = Some(now);
+        }
     }
 
     /// Whether nobody waits.
@@ -38,18 +49,27 @@ impl Opening {
         self.waiting.is_empty()
     }
 
-    /// Takes out those that may open now: all, when nobody is missing who may be waited for.
+    /// Takes out those that may open now: all, when nobody is missing who may be waited for. The nodes of the pods that kube-scheduler takes first
+    /// come first.
     pub fn take(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<ClaimName> {
-        let Some(since) = self.waiting.values().min().copied() else { return Vec::new() };
-        let mut missing = snapshot.planned_for.keys().filter(|name| !self.waiting.contains_key(*name));
-        let waited = now.duration_since(since);
+        let (Some(since), Some(grew)) = (self.since, self.grew) else { return Vec::new() };
+        let mut missing = snapshot.planned_for.keys().filter(|name| !self.waiting.contains(*name));
+        let for_nodes = now.duration_since(since) < FOR_NODES;
+        let for_nominations = now.duration_since(grew) < FOR_NOMINATIONS;
         let held = missing.any(|name| match snapshot.claims.get(name) {
-            None => waited < FOR_NODES,
+            None => for_nodes,
             Some(claim) if !is_on_its_way(claim) => false,
-            Some(claim) if snapshot.node_of(claim).is_some() => waited < FOR_NOMINATIONS,
-            Some(_) => waited < FOR_NODES,
+            Some(claim) if snapshot.node_of(claim).is_some() => for_nominations,
+            Some(_) => for_nodes,
         });
-        if held { Vec::new() } else { std::mem::take(&mut self.waiting).into_keys().collect() }
+        if held {
+            return Vec::new();
+        }
+        let mut names: Vec<ClaimName> = std::mem::take(self).waiting.into_iter().collect();
+        let first_pod =
+            |name: &ClaimName| snapshot.planned_for.get(name)?.iter().filter_map(|uid| snapshot.arrival(uid)).min();
+        names.sort_by_cached_key(first_pod);
+        names
     }
 }
 

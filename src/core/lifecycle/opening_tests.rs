@@ -59,8 +59,11 @@ fn a_node_whose_pods_are_being_nominated_is_waited_for_longer() {
     fold.fold(Fact::NodeSeen(Arc::new(node())));
     let mut opening = Opening::default();
     opening.join(&"a".into(), at(0));
-    assert_eq!(opening.take(fold.snapshot(), at(29)), names(&[]));
-    assert_eq!(opening.take(fold.snapshot(), at(30)), names(&["a"]));
+    assert_eq!(opening.take(fold.snapshot(), at(9)), names(&[]));
+    assert_eq!(opening.clone().take(fold.snapshot(), at(10)), names(&["a"]));
+    opening.join(&"c".into(), at(9));
+    assert_eq!(opening.take(fold.snapshot(), at(18)), names(&[]), "as long as others get ready");
+    assert_eq!(opening.take(fold.snapshot(), at(19)), names(&["c", "a"]));
 }
 
 #[test]

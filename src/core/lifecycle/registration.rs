@@ -7,7 +7,7 @@ use crate::core::facts::{Effect, Node, Status, Taint};
 use crate::core::labels;
 use crate::core::writes::NodePatch;
 
-use super::opening::AT_MOST;
+use super::opening::{AT_MOST, JUDGED_WITHIN};
 use super::step::{self, Phase, Step};
 use super::{Act, Situation};
 
@@ -28,6 +28,11 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     };
     if is_synced(situation, node) {
         return step::write_status(situation, phase);
+    }
+    let judged_by = situation.since("Launched").saturating_add(JUDGED_WITHIN).unwrap_or(Timestamp::MAX);
+    // A pod loses its nomination when kube-scheduler first looks at it, and each look costs the more the more pods are nominated.
+    if situation.unjudged && situation.now < judged_by {
+        return Some(Step::wait(phase, "kube-scheduler to look at the pods of the plan").look_at(judged_by));
     }
     if situation.unnominated {
         return Some(Step::act(phase, Act::Nominate(node.name.clone())));

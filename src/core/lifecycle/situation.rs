@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::core::facts::{Claim, Machine, Node, Pod, Snapshot, Status, find_condition};
+use crate::core::facts::{Claim, Machine, Node, Pod, PodShape, Snapshot, Status, find_condition};
 use crate::core::ids::{NodeName, NodeUid, PodUid, ProviderId};
 
 use super::opening::depends_on_others;
@@ -26,6 +26,8 @@ pub struct Situation<'a> {
     pub attachments: Option<Vec<Arc<str>>>,
     /// Whether a pod that was planned for this NodeClaim and is not bound yet has neither been nominated to the node nor been tried to be.
     pub unnominated: bool,
+    /// Whether kube-scheduler has not looked yet at a pod that is planned, for whichever NodeClaim.
+    pub unjudged: bool,
     /// Whether the place of a planned pod depends on other pods.
     pub contested: bool,
     /// What the actor remembers.
@@ -44,12 +46,13 @@ impl<'a> Situation<'a> {
         let attachments = claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &pods, now));
         let planned = snapshot.planned_for.get(&claim.name);
         let unnominated = match nodes.as_slice() {
-            [node] => unnominated(snapshot, claim, &node.name, memory).next().is_some(),
+            [node] => !unnominated(snapshot, claim, &node.name, memory).is_empty(),
             _ => false,
         };
-        let contested = planned
-            .is_some_and(|pods| pods.iter().filter_map(|uid| snapshot.pods.get(uid)).any(|pod| depends_on_others(pod)));
-        Self { claim, nodes, pods, attachments, unnominated, contested, memory, now }
+        let mut planned = planned.into_iter().flatten().filter_map(|uid| snapshot.pods.get(uid));
+        let contested = planned.any(|pod| depends_on_others(pod));
+        let unjudged = !snapshot.unjudged.is_empty();
+        Self { claim, nodes, pods, attachments, unnominated, unjudged, contested, memory, now }
     }
 
     /// The node, when there is exactly one.
@@ -114,20 +117,36 @@ pub struct Memory {
     pub failures: u32,
 }
 
-/// Pods that are planned for a NodeClaim and not yet nominated to its node.
-pub fn unnominated<'a>(
-    snapshot: &'a Snapshot,
-    claim: &Claim,
-    node: &'a NodeName,
-    memory: &'a Memory,
-) -> impl Iterator<Item = &'a Arc<Pod>> {
+/// Pods that are planned for a NodeClaim and are to be nominated to its node now, in the order in which they came.
+///
+/// Of pods that spread, only so many are nominated at a time as the spread allows: when kube-scheduler weighs a node, it counts the pods that are
+/// nominated to it as if they were there, and of two pods with `maxSkew: 1` neither would be let in.
+pub fn unnominated<'a>(snapshot: &'a Snapshot, claim: &Claim, node: &NodeName, memory: &Memory) -> Vec<&'a Arc<Pod>> {
     let planned = snapshot.planned_for.get(&claim.name).into_iter().flatten();
-    let pods = planned.filter_map(|uid| snapshot.pods.get(uid));
-    pods.filter(move |pod| {
+    let mut pods: Vec<&Arc<Pod>> =
+        planned.filter_map(|uid| snapshot.pods.get(uid)).filter(|pod| pod.node.is_none()).collect();
+    pods.sort_by_cached_key(|pod| (pod.created, snapshot.arrival(&pod.uid)));
+    let mut nominated: BTreeMap<&PodShape, usize> = BTreeMap::new();
+    let (there, mut open): (Vec<_>, Vec<_>) = pods.into_iter().partition(|pod| pod.nominated.as_ref() == Some(node));
+    for pod in there {
+        *nominated.entry(&pod.shape).or_default() += 1;
+    }
+    open.retain(|pod| {
         let lost = lost_nominations(snapshot, pod);
         let tried = memory.nominated.get(&pod.uid).is_some_and(|then| *then >= lost);
-        pod.node.is_none() && pod.nominated.as_ref() != Some(node) && !tried && lost <= RENOMINATIONS
-    })
+        let before = nominated.entry(&pod.shape).or_default();
+        let wanted = !tried && lost <= RENOMINATIONS && *before < at_a_time(&pod.shape);
+        // One that was tried shows its nomination soon.
+        *before += usize::from(wanted || tried);
+        wanted
+    });
+    open
+}
+
+/// How many pods of this shape may be nominated to one node at a time.
+fn at_a_time(shape: &PodShape) -> usize {
+    let skews = shape.spreads.iter().filter(|spread| spread.required).map(|spread| spread.max_skew);
+    skews.min().map_or(usize::MAX, |skew| usize::try_from(skew).unwrap_or(usize::MAX).max(1))
 }
 
 /// How often a pod's nomination was taken away.
@@ -171,3 +190,7 @@ pub struct LaunchFailure {
     /// When to try again.
     pub retry_at: Timestamp,
 }
+
+#[cfg(test)]
+#[path = "situation_tests.rs"]
+mod tests;

@@ -293,7 +293,7 @@ fn a_node_for_spread_pods_opens_with_the_others_of_its_plan() {
     toy.trace.clear();
     assert_eq!(toy.run(), "Registering: the other nodes of its plan, to open with them");
     assert_eq!(toy.trace(), "nominate to node-1\nready to open");
-    assert_eq!(toy.look().look_at, Some(start() + SignedDuration::from_secs(35)), "should the answer get lost");
+    assert_eq!(toy.look().look_at, Some(start() + SignedDuration::from_mins(3)), "should the answer get lost");
     toy.memory.may_open = true;
     assert_eq!(toy.run(), "Initializing: the Node to become Ready");
 }

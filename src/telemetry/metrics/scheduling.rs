@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::core::facts::Landed;
+
 use super::families as f;
 use super::labels::NominationResult;
 use super::registry::{clear, count, set, start, took};
@@ -56,9 +58,10 @@ pub fn plan_made(price: f64, claims: usize, pods: [usize; 3]) {
     }
 }
 
-/// So many pods were bound where they were planned, and elsewhere.
-pub fn pods_landed(planned: usize, elsewhere: usize) {
-    for (place, pods) in [("planned", planned), ("elsewhere", elsewhere)].into_iter().filter(|(_, pods)| *pods > 0) {
+/// So many planned pods were bound, by where.
+pub fn pods_landed(landed: Landed) {
+    let places = [("planned", landed.planned), ("exchanged", landed.exchanged), ("elsewhere", landed.elsewhere)];
+    for (place, pods) in places.into_iter().filter(|(_, pods)| *pods > 0) {
         count(&f::PODS_LANDED, &[place], pods as u64);
     }
 }
