@@ -93,9 +93,10 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     if nodes.is_empty() {
         return None;
     }
-    // The kubelet of a node that is not Ready may never confirm a pod's end: ask the cloud whether there is a machine at all.
+    // The kubelet of a node that is not Ready may never confirm a pod's end: ask the cloud whether there is a machine at all, now and again.
+    // A cloud that does not answer holds nothing up: the pods are asked to leave meanwhile.
     if nodes.iter().all(|node| !node.is_ready())
-        && situation.memory.sight == Sight::Unasked
+        && situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN))
         && let Some(id) = situation.provider_id()
     {
         return Some(Step::act(Phase::Draining, Act::Get(id.clone())));
