@@ -52,6 +52,14 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
     Step::act(Phase::Terminating, Act::PatchClaim(ClaimPatch { version, finalizers, ..ClaimPatch::default() }))
 }
 
+/// How many pods have still to leave the nodes of a NodeClaim that is being deleted; none before the drain has begun.
+pub fn waiting(situation: &Situation<'_>) -> usize {
+    if situation.memory.sight == Sight::Gone || !situation.has("Drained", Status::Unknown) {
+        return 0;
+    }
+    drain(&situation.pods, deadline(situation.claim), situation.now).waiting
+}
+
 /// When the drain must be over, if there is a deadline that can be read. Without one the drain goes on politely: nothing is deleted
 /// by mistake, and nothing stands still.
 pub(super) fn deadline(claim: &Claim) -> Option<Timestamp> {
