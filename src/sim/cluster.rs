@@ -179,7 +179,9 @@ impl Cluster for SimCluster {
     }
 
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
-        Box::pin(self.request("list", "nodeclaims", |store| Ok(store.claims.values().filter(|claim| is_ours(claim)).cloned().collect())))
+        Box::pin(self.request("list", "nodeclaims", |store| {
+            Ok(store.claims.values().filter(|claim| is_ours(claim)).cloned().collect())
+        }))
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

@@ -18,6 +18,9 @@ use crate::core::labels::Labels;
 use crate::core::quantity::Quantity;
 use crate::core::resources::Resources;
 
+/// Kinds that can be edited.
+const KINDS: [&str; 4] = ["Node", "NodeClaim", "NodePool", "Pod"];
+
 /// Keys and their new values; nothing takes the key away.
 type Changes<T> = BTreeMap<String, Option<T>>;
 
@@ -104,6 +107,13 @@ impl Edit {
 
     /// Which of its fields the object's kind does not have, if any.
     pub(super) fn misplaced(&self) -> Option<String> {
+        if !KINDS.contains(&&*self.kind) {
+            return Some(format!(
+                "kind: {} cannot be edited; apply it anew, or edit a {}",
+                self.kind,
+                KINDS.join(", a ")
+            ));
+        }
         let fields = [
             ("labels", !self.labels.is_empty(), &["Node", "NodeClaim"][..]),
             ("annotations", !self.annotations.is_empty(), &["Node", "NodeClaim", "NodePool"]),
@@ -116,7 +126,8 @@ impl Edit {
             ("stuckSeconds", self.stuck_seconds.is_some(), &["Pod"]),
         ];
         let misplaced = fields.iter().find(|(_, given, kinds)| *given && !kinds.contains(&&*self.kind));
-        misplaced.map(|(field, _, kinds)| format!("{field}: can be edited of {}, not of {}", kinds.join(", "), self.kind))
+        misplaced
+            .map(|(field, _, kinds)| format!("{field}: can be edited of {}, not of {}", kinds.join(", "), self.kind))
     }
 
     /// Changes the object; false when it is not there.
@@ -148,7 +159,8 @@ impl Edit {
                 judge(&mut claim.conditions, &self.conditions, claim.generation, now);
             }),
             "NodePool" => {
-                let set = |(key, value): (&String, &Option<String>)| Some((key.as_str().into(), value.as_deref()?.into()));
+                let set =
+                    |(key, value): (&String, &Option<String>)| Some((key.as_str().into(), value.as_deref()?.into()));
                 let patch = PoolPatch { annotations: self.annotations.iter().filter_map(set).collect() };
                 store.patch_pool(&PoolName::from(self.name.as_str()), &patch).is_ok()
             }

@@ -1,6 +1,10 @@
 //! Scenario files: what to apply, scale and delete, when, and how the cloud behaves meanwhile.
 //!
 //! A file has any number of YAML documents. One of them may be a scenario; all others are ordinary manifests, applied at the start.
+//!
+//! A step of its `timeline` has a time and one verb: `apply`, `scale` and `delete` are what users do; `edit` changes labels, taints, conditions and
+//! the like of an object that is there, whoever may do that; `cloud` says how its next calls fail; `machine` lets one vanish. A Node that is
+//! applied has no machine, and a pod that is applied with the name of a Node that is there is on it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -138,7 +138,9 @@ impl World {
                 answers.perform(&self.cloud);
                 Ok(())
             }
-            Act::Befall(fate) => found("machine of NodeClaim", &ObjectKey::new("", fate.of.as_str()), fate.perform(&self.cloud)),
+            Act::Befall(fate) => {
+                found("machine of NodeClaim", &ObjectKey::new("", fate.of.as_str()), fate.perform(&self.cloud))
+            }
         }
     }
 
@@ -147,7 +149,9 @@ impl World {
         let mut store = self.cluster.store();
         // A pod that is written for a node that is there is on it; every other one is kept, and placed by the scheduler.
         let object = match object {
-            Object::Pod { pod, runs_for, volumes } if pod.node.as_ref().is_some_and(|on| store.nodes.contains_key(on)) => {
+            Object::Pod { pod, runs_for, volumes }
+                if pod.node.as_ref().is_some_and(|on| store.nodes.contains_key(on)) =>
+            {
                 let Pod { key, shape, node, .. } = *pod;
                 // A pod of that name may be there already; then nothing changes.
                 store.create_pod(NewPod { key, shape, runs_for, workload: None, node, volumes }).ok();

@@ -262,6 +262,10 @@ fn of_pod(before: Option<&Pod>, now: &Pod) -> Vec<String> {
     if before.is_none() && now.node.is_none() {
         said.push("created".to_owned());
     }
+    let nominated = before.and_then(|before| before.nominated.as_ref());
+    if let Some(node) = now.nominated.as_ref().filter(|node| nominated != Some(*node)) {
+        said.push(format!("nominated to {node}"));
+    }
     if let Some(node) = now.node.as_ref().filter(|_| before.is_none_or(|before| before.node.is_none())) {
         said.push(format!("on {node}"));
     }
@@ -290,7 +294,10 @@ fn of_pool(before: Option<&Pool>, now: &Pool) -> Vec<String> {
     }
     if before.status_resources != now.status_resources {
         let all = written(&now.status_resources);
-        said.push(format!("status.resources {}", all.iter().map(|(n, a)| format!("{n} {a}")).collect::<Vec<_>>().join(", ")));
+        said.push(format!(
+            "status.resources {}",
+            all.iter().map(|(n, a)| format!("{n} {a}")).collect::<Vec<_>>().join(", ")
+        ));
     }
     if before.class_generation != now.class_generation {
         said.push(format!("nodeClassObservedGeneration {}", now.class_generation.unwrap_or_default()));

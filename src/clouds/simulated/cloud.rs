@@ -151,8 +151,7 @@ impl Simulated {
     ) -> Result<SimMachine, Error> {
         let conduct = &self.shared.conduct;
         let delay = registration_delay(&spec.class)?;
-        let name =
-            if conduct.named_after_claims { machines.id_after(&spec.claim.name) } else { machines.next_id() };
+        let name = if conduct.named_after_claims { machines.id_after(&spec.claim.name) } else { machines.next_id() };
         let zone = offering.zone().map_or("any", |zone| &**zone);
         let launched = Instant::now();
         let quirk = machines.quirks.pop_front();
