@@ -47,6 +47,10 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
         }
         return Step::act(Phase::Terminating, Act::PatchNode(node.name.clone(), without_finalizer(node)));
     }
+    // Somebody else's finalizer may keep a Node; the NodeClaim goes last, so that whoever looks after the Node finds it.
+    if let Some(node) = situation.nodes.iter().find(|node| is_ours(node)) {
+        return Step::wait(Phase::Terminating, format!("Node {} to vanish", node.name));
+    }
     let version = Some(Arc::clone(&claim.version));
     let finalizers = Some(without(&claim.finalizers));
     Step::act(Phase::Terminating, Act::PatchClaim(ClaimPatch { version, finalizers, ..ClaimPatch::default() }))
