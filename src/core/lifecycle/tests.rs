@@ -350,6 +350,39 @@ fn the_machine_of_a_node_that_is_not_ready_is_asked_for_now_and_again() {
 }
 
 #[test]
+fn a_node_that_comes_back_after_it_was_removed_by_force_is_opened_again() {
+    let mut toy = Toy::serving();
+    toy.nodes.clear();
+    assert_eq!(toy.run(), "Ready: nothing");
+    toy.pass(60);
+    toy.nodes.push(Node { created: toy.now, ..node() });
+    assert_eq!(toy.run(), "Initializing: the Node to become Ready");
+    toy.ready();
+    assert_eq!(toy.run(), "Initializing: startup taint cilium:NoExecute to be removed");
+    toy.node("node-1").taints.retain(|taint| &*taint.key != "cilium");
+    assert_eq!(toy.run(), "Ready: nothing");
+    let node = toy.node("node-1");
+    assert!(node.is_registered() && node.is_initialized());
+    assert!(!node.taints.iter().any(|taint| &*taint.key == labels::UNREGISTERED_TAINT));
+}
+
+#[test]
+fn a_nodeclaim_goes_after_its_nodes() {
+    let mut toy = Toy::serving();
+    toy.node("node-1").finalizers.push("example.com/inventory".into());
+    toy.pods.clear();
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Terminating: Node node-1 to vanish");
+    assert_eq!(toy.node("node-1").finalizers.len(), 1, "ours is off");
+    toy.nodes.clear();
+    assert_eq!(toy.run(), "gone");
+}
+
+#[test]
 fn finalizers_stay_as_long_as_the_machine_may_live() {
     let mut toy = Toy::serving();
     toy.deletion = vec![false; 20];
