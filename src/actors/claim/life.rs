@@ -84,7 +84,7 @@ impl Claim {
         let situation = Situation::of(&claim, &snapshot, &self.memory, cx.now());
         let mut next = step(&situation);
         if claim.deleting.is_some() {
-            let nodes: Vec<_> = situation.nodes.iter().map(|node| Arc::clone(node)).collect();
+            let nodes: Vec<_> = situation.nodes.iter().copied().cloned().collect();
             let waiting = waiting(&situation);
             self.warn_of_drain(&claim, &nodes, waiting, cx);
         }
