@@ -14,11 +14,11 @@ use crate::core::ids::ClaimName;
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Answers {
-    create: Option<Answer>,
-    get: Option<Answer>,
-    find: Option<Answer>,
-    list: Option<Answer>,
-    delete: Option<Answer>,
+    create: Option<Reply>,
+    get: Option<Reply>,
+    find: Option<Reply>,
+    list: Option<Reply>,
+    delete: Option<Reply>,
     /// How many calls of each kind; one, when it is not said.
     times: Option<u32>,
     /// What the cloud says with it.
@@ -27,7 +27,7 @@ pub struct Answers {
 
 /// A bad answer of the cloud.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-enum Answer {
+enum Reply {
     InsufficientCapacity,
     NodeClassNotReady,
     Quota,
@@ -39,7 +39,7 @@ enum Answer {
 
 impl Answers {
     /// The calls that are answered, and how.
-    fn named(&self) -> impl Iterator<Item = (Call, Answer)> {
+    fn named(&self) -> impl Iterator<Item = (Call, Reply)> {
         let all = [
             (Call::Create, self.create),
             (Call::Get, self.get),
@@ -52,7 +52,7 @@ impl Answers {
 
     /// What is wrong with it, if anything.
     pub(super) fn problem(&self) -> Option<String> {
-        let of_launches = [Answer::InsufficientCapacity, Answer::NodeClassNotReady, Answer::Quota];
+        let of_launches = [Reply::InsufficientCapacity, Reply::NodeClassNotReady, Reply::Quota];
         if self.named().next().is_none() {
             return Some("needs at least one of create, get, find, list and delete".to_owned());
         }
@@ -64,13 +64,13 @@ impl Answers {
     pub(super) fn perform(&self, cloud: &Simulated) {
         for (call, answer) in self.named() {
             let (refusal, message) = match answer {
-                Answer::InsufficientCapacity => (Refusal::InsufficientCapacity, "all requested offerings are sold out"),
-                Answer::NodeClassNotReady => (Refusal::NodeClassNotReady, "its image is not found"),
-                Answer::Quota => (Refusal::Quota, "the account may have no more machines"),
-                Answer::Throttled => (Refusal::Throttled, ""),
-                Answer::Error => (Refusal::Error, "internal error of the cloud"),
-                Answer::Lost => (Refusal::Lost, "no answer"),
-                Answer::AnswerLost => (Refusal::AnswerLost, "connection lost before the answer"),
+                Reply::InsufficientCapacity => (Refusal::InsufficientCapacity, "all requested offerings are sold out"),
+                Reply::NodeClassNotReady => (Refusal::NodeClassNotReady, "its image is not found"),
+                Reply::Quota => (Refusal::Quota, "the account may have no more machines"),
+                Reply::Throttled => (Refusal::Throttled, ""),
+                Reply::Error => (Refusal::Error, "internal error of the cloud"),
+                Reply::Lost => (Refusal::Lost, "no answer"),
+                Reply::AnswerLost => (Refusal::AnswerLost, "connection lost before the answer"),
             };
             cloud.refuse(call, refusal, self.message.as_deref().unwrap_or(message), self.times.unwrap_or(1));
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use joiner::cluster::convert::written;
 use joiner::core::facts::{Claim, Condition, Fact, Node, Pod, PodPhase, Pool, Taint, VolumeAttachment};
-use joiner::core::ids::{ClaimName, NodeName, PodUid, PoolName};
+use joiner::core::ids::{ClaimName, NodeName, PodUid, PoolName, ProviderId};
 use joiner::core::labels::Labels;
 use joiner::core::writes::{Announcement, Regarding};
 use joiner::sim::{Narration, Topic};
@@ -210,10 +210,10 @@ fn of_claim(before: Option<&Claim>, now: &Claim) -> Vec<String> {
     said.extend(of_labels("label", &before.labels, &now.labels));
     said.extend(of_labels("annotation", &before.annotations, &now.annotations));
     if before.provider_id != now.provider_id {
-        said.push(format!("providerID {}", now.provider_id.as_ref().map_or("none", |id| id.as_str())));
+        said.push(format!("providerID {}", now.provider_id.as_ref().map_or("none", ProviderId::as_str)));
     }
     if before.node != now.node {
-        said.push(format!("nodeName {}", now.node.as_ref().map_or("none", |name| name.as_str())));
+        said.push(format!("nodeName {}", now.node.as_ref().map_or("none", NodeName::as_str)));
     }
     if before.image != now.image {
         said.push(format!("imageID {}", now.image.as_deref().unwrap_or("none")));
