@@ -147,7 +147,8 @@ impl Narrator {
                 tale.changed(Topic::NodePool, &format!("NodePool {}", pool.name), &changes);
             }
             Fact::AttachmentSeen(one) => {
-                if tale.attachments.insert(Arc::clone(&one.name), Arc::clone(one)).is_none() {
+                let known = tale.attachments.insert(Arc::clone(&one.name), Arc::clone(one)).is_some();
+                if !known {
                     let volume = one.volume.as_deref().unwrap_or("no volume");
                     let text = format!("attaches {volume} to {}", one.node);
                     tale.changed(Topic::VolumeAttachment, &format!("VolumeAttachment {}", one.name), &[text]);
