@@ -27,16 +27,25 @@ const JOB_RUNS_FOR: Duration = Duration::from_mins(1);
 /// Kinds that make pods, and that are not simulated.
 const NOT_SIMULATED: [&str; 2] = ["CronJob", "ReplicationController"];
 
-/// Reads one manifest strictly: whatever is wrong with it is an error. A `List` gives all of its items, a lone pod something that keeps it.
+/// Reads one manifest strictly: whatever is wrong with it is an error. A `List` gives all of its items, a lone pod
+/// something that keeps it unless it is on a node.
 pub fn read_object(value: &Value, shapes: &ShapeStore, priorities: &Priorities) -> Result<Vec<Object>, Invalid> {
     let strict = |found: Result<Found, Invalid>| {
         let found = found?;
         match found.problems.into_iter().next() {
             Some(problem) => Err(problem),
-            None => Ok(found.object.kept()),
+            None => Ok(match found.object {
+                // What is on a node already is nobody's to place.
+                bound @ Object::Pod { .. } if is_bound(&bound) => bound,
+                other => other.kept(),
+            }),
         }
     };
     examine(value, shapes, priorities).into_iter().map(strict).collect()
+}
+
+fn is_bound(object: &Object) -> bool {
+    matches!(object, Object::Pod { pod, .. } if pod.node.is_some())
 }
 
 /// Reads one manifest as far as possible: an object of which some part is wrong comes with its problems. A `List` gives all of its items.

@@ -125,6 +125,39 @@ pub fn awaiting_volume_detachment(node: About, what: &str) -> Event {
     Event::normal(node, "AwaitingVolumeDetachment", what)
 }
 
+/// A node is not empty yet, and why.
+pub fn failed_draining(node: About, why: &str) -> Event {
+    Event::warning(node, "FailedDraining", format!("Failed to drain node, {why}"))
+}
+
+/// A pod was evicted, and why its node goes.
+pub fn evicted(pod: About, reason: &str) -> Event {
+    Event::normal(pod, "Evicted", format!("Evicted pod: {reason}"))
+}
+
+/// A pod is deleted, whatever protects it, because its node must be gone soon.
+pub fn deleted_for_deadline(pod: About, grace_seconds: i64) -> Event {
+    let message = format!(
+        "Deleting the pod with {grace_seconds} s of grace, past PodDisruptionBudgets and karpenter.sh/do-not-disrupt: the \
+         terminationGracePeriod of its node ends"
+    );
+    Event::normal(pod, "Disrupted", message)
+}
+
+/// The pods of a node are deleted at this time, whatever protects them.
+pub fn grace_period_expiring(about: About, deadline: &str) -> Event {
+    Event::warning(about, "TerminationGracePeriodExpiring", format!("All pods will be deleted by {deadline}"))
+}
+
+/// A Node came without the taint that keeps pods away until it is registered.
+pub fn unregistered_taint_missing(claim: About, node: &NodeName) -> Event {
+    let message = format!(
+        "Node {node} came without the taint karpenter.sh/unregistered: pods may be on it that do not belong there; let its kubelet \
+         register with the taint"
+    );
+    Event::warning(claim, "UnregisteredTaintMissing", message)
+}
+
 /// joiner's finalizer was taken off.
 pub fn finalized(about: About) -> Event {
     let mut event = Event::normal(about, "Finalized", "Finalized karpenter.sh/termination");

@@ -44,7 +44,9 @@ impl Claim {
             Act::PatchNode(node, patch) => {
                 let op = self.begin("the Node");
                 self.memory.patched_node.clone_from(&patch.version);
-                tell_of_node(claim, snapshot.nodes.get(&node).map(|node| &**node), &patch, cx.now());
+                let there = snapshot.nodes.get(&node).map(|node| &**node);
+                tell_of_node(claim, there, &patch, cx.now());
+                self.warn_of_missing_taint(claim, there, cx);
                 let call = async move { cluster.patch_node(&node, &patch).await };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
             }

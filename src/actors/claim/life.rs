@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts;
 use crate::core::ids::ClaimName;
-use crate::core::lifecycle::{Memory, Situation, Step, step};
+use crate::core::lifecycle::{Memory, Situation, Step, step, waiting};
 
 use crate::actors::protocol::ClaimMsg;
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View, backoff};
@@ -81,7 +81,13 @@ impl Claim {
         };
         self.known = Some(Arc::clone(&claim));
         let snapshot = self.args.wiring.boards.snapshot();
-        let mut next = step(&Situation::of(&claim, &snapshot, &self.memory, cx.now()));
+        let situation = Situation::of(&claim, &snapshot, &self.memory, cx.now());
+        let mut next = step(&situation);
+        if claim.deleting.is_some() {
+            let nodes: Vec<_> = situation.nodes.iter().copied().cloned().collect();
+            let waiting = waiting(&situation);
+            self.warn_of_drain(&claim, &nodes, waiting, cx);
+        }
         if self.last.as_ref().is_none_or(|last| last.phase != next.phase) {
             self.note(cx.now(), next.phase.as_str());
         }

@@ -26,6 +26,7 @@ pub use launch::{Candidates, candidates};
 pub use opening::Opening;
 pub use situation::{LaunchFailure, Memory, Sight, Situation, lost_nominations, unnominated};
 pub use step::{Phase, Step, step};
+pub use termination::waiting;
 
 #[cfg(test)]
 mod tests;

@@ -47,9 +47,21 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
         }
         return Step::act(Phase::Terminating, Act::PatchNode(node.name.clone(), without_finalizer(node)));
     }
+    // Somebody else's finalizer may keep a Node; the NodeClaim goes last, so that whoever looks after the Node finds it.
+    if let Some(node) = situation.nodes.iter().find(|node| is_ours(node)) {
+        return Step::wait(Phase::Terminating, format!("Node {} to vanish", node.name));
+    }
     let version = Some(Arc::clone(&claim.version));
     let finalizers = Some(without(&claim.finalizers));
     Step::act(Phase::Terminating, Act::PatchClaim(ClaimPatch { version, finalizers, ..ClaimPatch::default() }))
+}
+
+/// How many pods have still to leave the nodes of a NodeClaim that is being deleted; none before the drain has begun.
+pub fn waiting(situation: &Situation<'_>) -> usize {
+    if situation.memory.sight == Sight::Gone || !situation.has("Drained", Status::Unknown) {
+        return 0;
+    }
+    drain(&situation.pods, deadline(situation.claim), situation.now).waiting
 }
 
 /// When the drain must be over, if there is a deadline that can be read. Without one the drain goes on politely: nothing is deleted
@@ -93,9 +105,10 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     if nodes.is_empty() {
         return None;
     }
-    // The kubelet of a node that is not Ready may never confirm a pod's end: ask the cloud whether there is a machine at all.
+    // The kubelet of a node that is not Ready may never confirm a pod's end: ask the cloud whether there is a machine at all, now and again.
+    // A cloud that does not answer holds nothing up: the pods are asked to leave meanwhile.
     if nodes.iter().all(|node| !node.is_ready())
-        && situation.memory.sight == Sight::Unasked
+        && situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN))
         && let Some(id) = situation.provider_id()
     {
         return Some(Step::act(Phase::Draining, Act::Get(id.clone())));
