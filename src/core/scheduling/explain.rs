@@ -10,17 +10,11 @@ use super::reason::Reason;
 use super::solve::Run;
 use super::topology::Topo;
 
-/// Why pods with dynamic resource claims are not placed.
-const DEVICES: &str = "spec.resourceClaims asks for devices, which joiner does not allocate; ask for them as an extended resource (resources.limits), or make nodes for the pod by other means";
-
 impl Run<'_> {
     /// All reasons, most helpful first.
     pub(super) fn explain(&mut self, class: &Class) -> Vec<Reason> {
         if let Some(what) = &class.shape.broken {
             return vec![Reason::Invalid(Arc::clone(what))];
-        }
-        if class.shape.dynamic_resources {
-            return vec![Reason::Invalid(DEVICES.into())];
         }
         if let Some(key) = class.contradiction {
             return vec![Reason::Contradiction { key: Arc::clone(&self.world.algebra.universe.key(key).name) }];

@@ -173,12 +173,3 @@ fn pods_and_pools_choose_together() {
         assert_eq!(plan.types().len(), if integer { 2 } else { 5 });
     }
 }
-
-#[test]
-fn a_pod_that_asks_for_devices_by_claim_is_refused_and_holds_up_nobody() {
-    let claiming = crate::core::facts::PodShape { dynamic_resources: true, ..web() };
-    let scene = Scene::new().with_node(node("old", 4, 4, &[]));
-    let plan = scene.with_pods(pods("gpu", 2, &claiming)).with_pods(pods("web", 1, &web())).solve();
-    assert_eq!((plan.placed(), plan.left(), plan.claims.len()), (1, 2, 0));
-    assert!(plan.why().contains("spec.resourceClaims"), "{}", plan.why());
-}
