@@ -6,6 +6,7 @@ mod basics;
 mod checklist;
 mod kept;
 mod laws;
+mod likeness;
 mod price;
 mod topology;
 mod volumes;

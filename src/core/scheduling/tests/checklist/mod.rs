@@ -6,7 +6,7 @@
 //! | Karpenter's suite | here | elsewhere |
 //! |---|---|---|
 //! | requirements | | `core/requirements/tests.rs`, `core/requirements/table_tests.rs`, `core/labels_tests.rs` |
-//! | taints, ports, pods, resources | [`taints`], [`packing`] | `cluster/convert/tests.rs`, `core/facts/catalog_tests.rs` |
+//! | taints, ports, pods, resources | [`taints`], [`packing`] | `cluster/convert/tests.rs`, `core/facts/catalog_tests.rs`, `core/resources_tests.rs` |
 //! | constraints | [`constraints`], [`custom`] | |
 //! | preference fallback | [`fallback`] | |
 //! | instance type compatibility | [`kinds`] | |
