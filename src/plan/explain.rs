@@ -95,7 +95,7 @@ impl fmt::Display for Explanation {
             writeln!(f, "  waits for {what}")?;
         }
         if let Some(at) = &self.decided {
-            writeln!(f, "  decided at {at}")?;
+            writeln!(f, "  decided at {}", at.strftime("%FT%TZ"))?;
         }
         if self.choices.is_empty() {
             return Ok(());
@@ -186,7 +186,7 @@ fn pools_for(case: &Case<'_>, pod: &Arc<Pod>) -> Vec<Choice> {
         snapshot.pools = std::iter::once((pool.name.clone(), Arc::clone(pool))).collect();
         snapshot.nodes.clear();
         snapshot.claims.clear();
-        let mut problem = Problem::new(&snapshot, &case.catalog, &only, &settings);
+        let mut problem = Problem::new(&snapshot, case.catalog, &only, &settings);
         problem.label_keys = case.label_keys;
         let plan = scheduling::solve(&problem);
         let (price, outcome) = match (plan.claims.first(), plan.refused.first()) {

@@ -252,13 +252,13 @@ fn the_corpus_is_understood_and_planned() {
 fn changed_objects_make_nothing_panic() {
     let all = everything();
     let changes = prop::collection::vec((any::<Index>(), any_change()), 1..12);
-    try_all(200, &changes, |changes| changed(all.clone(), changes).to_string());
+    try_all(60, &changes, |changes| changed(all.clone(), changes).to_string());
 }
 
 #[test]
 fn changed_text_makes_nothing_panic() {
     let edits = prop::collection::vec(any_edit(), 1..12);
-    try_all(100, &edits, |edits| edited(EVERYTHING, edits));
+    try_all(40, &edits, |edits| edited(EVERYTHING, edits));
 }
 
 #[test]
