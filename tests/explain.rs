@@ -89,7 +89,7 @@ async fn running(joiner: &Joiner) {
     assert!(said.verdict.starts_with("runs on node ") && said.verdict.contains("NodeClaim"), "{said}");
     assert_eq!(said.waits_for, None);
     let unknown = ask(joiner, Why::Pod { namespace: Some("other".into()), name: one.key.name.to_string() }).await;
-    assert_eq!(unknown.unwrap_err(), format!("there is no pod other/{}", one.key.name));
+    assert_eq!(unknown.expect_err("it is not there"), format!("there is no pod other/{}", one.key.name));
 }
 
 /// Each NodeClaim says why it is of its pool, size and types, in the words of `joiner plan`.
@@ -114,6 +114,6 @@ async fn claims(joiner: &Joiner) {
         );
         assert_eq!(said.decided, Some(decision.question.at));
     }
-    let unknown = ask(joiner, Why::NodeClaim("nobody".into())).await.unwrap_err();
+    let unknown = ask(joiner, Why::NodeClaim("nobody".into())).await.expect_err("it is not there");
     assert!(unknown.contains("there is no NodeClaim nobody"), "{unknown}");
 }

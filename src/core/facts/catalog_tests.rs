@@ -6,7 +6,9 @@ use super::*;
 
 fn allocatable(memory: i64, huge: &[(&str, i64)], overhead: i64) -> Resources {
     let mut capacity = Resources::new().with("cpu", 4000).with("memory", memory);
-    huge.iter().for_each(|(name, milli)| capacity.set((*name).into(), *milli));
+    for (name, milli) in huge {
+        capacity.set((*name).into(), *milli);
+    }
     let overhead = Resources::new().with("cpu", 100).with("memory", overhead);
     let none = BTreeMap::new();
     let kind = InstanceType {

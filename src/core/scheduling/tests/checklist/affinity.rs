@@ -9,7 +9,7 @@ use crate::core::labels::{ARCH, HOSTNAME, ZONE};
 
 #[test]
 fn empty_affinity_is_no_affinity() {
-    let plan = Scene::new().with_pods(pods("web", 2, &web())).solve().is_whole();
+    let plan = Scene::new().with_pods(pods("web", 2, &web())).solve().whole();
     assert_eq!(plan.per_node(), [2]);
 }
 
@@ -21,7 +21,7 @@ fn affinity_to_a_host_finds_its_target_among_many_nodes() {
         .with_pods(pods("web", 10, &web().of(100, 100).spreading(even(HOSTNAME, 1))))
         .with_pods(pods("lone", 1, &lone))
         .with_pods(pods("near", 1, &near));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     let scene = scene.after(&plan);
     assert_eq!(scene.whereabouts("near-00000", HOSTNAME), scene.whereabouts("lone-00000", HOSTNAME));
 }
@@ -49,16 +49,16 @@ fn pods_that_want_one_host_get_one_and_no_more_than_it_holds() {
 fn pods_that_want_the_host_of_one_that_runs_get_no_other() {
     let together = web().of(100, 100).near(those_of("web", HOSTNAME));
     let scene = Scene::new().with_node(node("old", 4, 4, &[(ZONE, "zone-a")])).running("first", "old", &together);
-    let plan = scene.asking_for(pods("web", 3, &together.clone().selecting(ZONE, "zone-b"))).solve();
+    let plan = scene.asking_for(pods("web", 3, &together.selecting(ZONE, "zone-b"))).solve();
     assert_eq!((plan.placed(), plan.left()), (0, 3));
 }
 
 #[test]
 fn pods_that_want_one_zone_get_the_one_that_is_required() {
     let together = web().of(100, 100).near(those_of("web", ZONE));
-    let plan = Scene::new().with_pods(pods("web", 3, &together)).solve().is_whole();
+    let plan = Scene::new().with_pods(pods("web", 3, &together)).solve().whole();
     assert_eq!(plan.per_node(), [3]);
-    let plan = Scene::new().with_pods(pods("web", 3, &together.wanting(within(ZONE, &["zone-c"])))).solve().is_whole();
+    let plan = Scene::new().with_pods(pods("web", 3, &together.wanting(within(ZONE, &["zone-c"])))).solve().whole();
     assert_eq!(plan.only(ZONE), "zone-c");
 }
 
@@ -73,17 +73,17 @@ fn pods_that_want_one_zone_and_name_different_ones_are_not_all_placed() {
 
 #[test]
 fn preferred_affinity_may_be_missed() {
-    Scene::new().place(&web().rather_near(those_of("nobody", ZONE)).rather_far(those_of("web", ZONE))).is_whole();
+    Scene::new().place(&web().rather_near(those_of("nobody", ZONE)).rather_far(those_of("web", ZONE))).whole();
     let away = node("old", 1, 1, &[(ZONE, "zone-a")]).with_room(1);
     let scene = Scene::new().with_node(away).running("db", "old", &app("db").of(10, 10));
-    let plan = scene.place(&web().rather_near(those_of("db", HOSTNAME))).is_whole();
+    let plan = scene.place(&web().rather_near(those_of("db", HOSTNAME))).whole();
     assert_eq!(plan.claims.len(), 1);
 }
 
 #[test]
 fn preferred_affinity_gives_way_to_a_hard_spread() {
     let torn = web().of(100, 100).rather_near(those_of("web", HOSTNAME)).spreading(even(HOSTNAME, 1));
-    assert_eq!(Scene::new().with_pods(pods("web", 3, &torn)).solve().is_whole().per_node(), [1, 1, 1]);
+    assert_eq!(Scene::new().with_pods(pods("web", 3, &torn)).solve().whole().per_node(), [1, 1, 1]);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn affinity_to_an_unconstrained_target_is_met_in_the_same_round() {
     // Karpenter needs a second round, because the target's zone is open; here its zone is settled when others depend on it.
     let near = app("near").of(100, 100).near(those_of("web", ZONE));
     let scene = Scene::new().with_pods(pods("web", 1, &web())).with_pods(pods("near", 10, &near));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     let scene = scene.after(&plan);
     assert_eq!(
         (scene.skew(ZONE, "near").len(), scene.whereabouts("web-00000", ZONE)),
@@ -110,7 +110,10 @@ fn affinity_to_an_unconstrained_target_is_met_in_the_same_round() {
 fn a_chain_of_affinities_is_met_in_one_round_whatever_the_order() {
     let link = |name: &str, to: Option<&str>| {
         let one = app(name).of(100, 100);
-        to.map_or(one.clone(), |to| one.near(those_of(to, HOSTNAME)))
+        match to {
+            Some(to) => one.near(those_of(to, HOSTNAME)),
+            None => one,
+        }
     };
     let chain = [link("db", None), link("web", Some("db")), link("cache", Some("web")), link("ui", Some("cache"))];
     for turn in 0..24_usize {
@@ -125,7 +128,7 @@ fn a_chain_of_affinities_is_met_in_one_round_whatever_the_order() {
         for (second, at) in order.iter().enumerate() {
             scene = scene.with_pods(vec![pod(&format!("p{at}"), i64::try_from(second).unwrap(), &chain[*at])]);
         }
-        assert_eq!(scene.solve().is_whole().per_node(), [4], "{order:?}");
+        assert_eq!(scene.solve().whole().per_node(), [4], "{order:?}");
     }
 }
 

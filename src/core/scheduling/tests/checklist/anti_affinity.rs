@@ -12,7 +12,7 @@ fn hosts_are_kept_apart_whatever_the_order() {
     for turn in 0..10 {
         let scene = Scene::new()
             .with_pods(vec![pod("a", turn % 2, &shy), pod("b", (turn + 1) % 2, &web().of(100 + turn * 30 % 70, 100))]);
-        assert_eq!(scene.solve().is_whole().per_node(), [1, 1]);
+        assert_eq!(scene.solve().whole().per_node(), [1, 1]);
     }
 }
 
@@ -32,7 +32,7 @@ fn the_zone_of_an_unconstrained_pod_is_settled_so_that_others_can_avoid_it() {
     // Karpenter leaves the zone of the first node open, and the other pod waits for the next round.
     let shy = app("shy").of(10, 10).far(those_of("web", ZONE));
     let scene = Scene::new().with_pods(pods("web", 1, &web())).with_pods(pods("shy", 1, &shy));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     let scene = scene.after(&plan);
     assert_ne!(scene.whereabouts("web-00000", ZONE), scene.whereabouts("shy-00000", ZONE));
 }
@@ -43,7 +43,7 @@ fn another_architecture_is_as_far_as_another_zone() {
     let scene = from(pool("default"))
         .with_pods(pods("web", 1, &web().selecting(ARCH, "arm64")))
         .with_pods(pods("shy", 1, &shy));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     let scene = scene.after(&plan);
     assert_eq!(scene.whereabouts("shy-00000", ARCH), Some("amd64"));
 }
@@ -73,7 +73,7 @@ fn a_pod_is_kept_out_of_zones_where_pods_run_that_avoid_it() {
 fn the_zone_of_a_pod_that_avoids_others_is_settled_so_that_they_can_go_elsewhere() {
     let shy = app("shy").of(2000, 100).far(those_of("web", ZONE));
     let scene = Scene::new().with_pods(pods("shy", 1, &shy)).with_pods(pods("web", 1, &web()));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     let scene = scene.after(&plan);
     assert_ne!(scene.whereabouts("web-00000", ZONE), scene.whereabouts("shy-00000", ZONE));
 }
@@ -86,14 +86,14 @@ fn what_others_merely_prefer_keeps_nobody_out() {
         scene = scene.with_node(node(zone, 1, 1, &[(ZONE, zone)])).running(zone, zone, &shy);
         scene = scene.with_pods(pods(&format!("more-{zone}"), 1, &shy.clone().selecting(ZONE, zone)));
     }
-    scene.with_pods(pods("web", 1, &web())).solve().is_whole();
+    scene.with_pods(pods("web", 1, &web())).solve().whole();
 }
 
 #[test]
 fn each_zone_takes_one_pod_and_then_there_are_no_more() {
     let lonely = web().far(those_of("web", ZONE));
     let scene = Scene::new().asking_for(pods("web", 2, &lonely));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     let scene = scene.after(&plan).asking_for(pods("more", 3, &lonely));
     let plan = scene.solve();
     assert_eq!((plan.left(), scene.after(&plan).skew(ZONE, "web")), (2, vec![1, 1, 1]));

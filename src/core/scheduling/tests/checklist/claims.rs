@@ -11,7 +11,7 @@ const KEY: &str = "example.com/team";
 
 /// The label that a requirement of the pool puts on its nodes.
 fn label(operator: crate::core::requirements::Operator, values: &[&str]) -> Option<String> {
-    let plan = from(pool("default").requiring(says(KEY, operator, values))).place(&web()).is_whole();
+    let plan = from(pool("default").requiring(says(KEY, operator, values))).place(&web()).whole();
     plan.claims[0].draft.labels.get(KEY).map(ToString::to_string)
 }
 
@@ -45,8 +45,8 @@ fn annotations_of_the_template_are_on_the_nodeclaim() {
 #[test]
 fn what_the_template_says_of_a_nodes_life_is_on_the_nodeclaim() {
     let mut fleeting = pool("default");
-    fleeting.template.termination_grace = Some(std::time::Duration::from_secs(300));
-    fleeting.template.expire_after = Some(std::time::Duration::from_secs(3600));
+    fleeting.template.termination_grace = Some(std::time::Duration::from_mins(5));
+    fleeting.template.expire_after = Some(std::time::Duration::from_hours(1));
     let plan = from(fleeting.clone()).place(&web());
     let draft = &plan.claims[0].draft;
     assert_eq!(
@@ -80,7 +80,7 @@ fn the_types_of_the_nodeclaim_are_those_that_the_pod_can_use() {
 fn the_requests_of_the_nodeclaim_are_those_of_its_pods() {
     let scene =
         Scene::new().with_pods(pods("a", 1, &web().of(1000, 1024))).with_pods(pods("b", 1, &web().of(500, 512)));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     assert_eq!(plan.claims.len(), 1);
     assert_eq!(plan.claims[0].draft.requests, amounts(1500, 1536).with("pods", 2000));
 }

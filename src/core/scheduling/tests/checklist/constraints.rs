@@ -27,7 +27,7 @@ fn a_selector_on_a_key_that_nobody_defines_is_refused() {
 #[test]
 fn required_affinity_that_the_pool_meets_is_placed_and_the_other_is_not() {
     let scene = || from(pool("default").labelled("example.com/team", "red"));
-    let plan = scene().place(&web().wanting(within("example.com/team", &["red", "blue"]))).is_whole();
+    let plan = scene().place(&web().wanting(within("example.com/team", &["red", "blue"]))).whole();
     assert_eq!(plan.only("example.com/team"), "red");
     assert_eq!(scene().place(&web().wanting(within("example.com/team", &["blue"]))).left(), 1);
 }
@@ -130,7 +130,7 @@ fn labels_in_karpenters_own_domain_cannot_be_asked_for() {
 #[test]
 fn labels_in_kubernetes_domains_reach_the_node_from_the_pool() {
     for key in ["kubernetes.io/team", "k8s.io/team", "sub.kubernetes.io/team", "node-restriction.kubernetes.io/team"] {
-        let plan = from(pool("default").labelled(key, "red")).place(&web().selecting(key, "red")).is_whole();
+        let plan = from(pool("default").labelled(key, "red")).place(&web().selecting(key, "red")).whole();
         assert_eq!(plan.only(key), "red");
     }
 }
@@ -145,7 +145,7 @@ fn each_label_that_everybody_knows_can_be_asked_for() {
         (OS, "linux"),
         (CAPACITY_TYPE, SPOT),
     ] {
-        let plan = from(pool("default")).place(&web().wanting(within(key, &[value]))).is_whole();
+        let plan = from(pool("default")).place(&web().wanting(within(key, &[value]))).whole();
         assert_eq!(plan.only(key), value);
         assert_eq!(from(pool("default")).place(&web().wanting(within(key, &["unknown"]))).left(), 1, "{key}");
     }

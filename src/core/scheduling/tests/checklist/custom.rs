@@ -64,7 +64,7 @@ fn pods_that_agree_on_a_value_share_a_node() {
     let open = pool("default").requiring(says(KEY, Exists, &[]));
     let pair = [web().wanting(says(KEY, NotIn, &["red"])), web().wanting(within(KEY, &["red", "blue"]))];
     let scene = from(open).with_pods(pods("a", 1, &pair[0])).with_pods(pods("b", 1, &pair[1]));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     assert_eq!(plan.claims[0].draft.labels.get(KEY).map(|value| &**value), Some("blue"));
     assert_eq!(plan.claims.len(), 1);
 }
@@ -77,7 +77,7 @@ fn pods_that_do_not_agree_get_nodes_of_their_own() {
         1,
         &web().wanting(within(KEY, &["blue"])),
     ));
-    assert_eq!(scene.solve().is_whole().claims.len(), 2);
+    assert_eq!(scene.solve().whole().claims.len(), 2);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::core::requirements::Operator::NotIn;
 /// The cheapest type for a pod of one core beside a daemon.
 #[track_caller]
 fn beside(daemon: PodShape) -> String {
-    buying(ladder(8)).with_daemon("d", daemon).place(&web().of(1000, 512)).is_whole().cheapest()[0].to_owned()
+    buying(ladder(8)).with_daemon("d", daemon).place(&web().of(1000, 512)).whole().cheapest()[0].to_owned()
 }
 
 fn heavy() -> PodShape {

@@ -14,7 +14,7 @@ fn large(name: &str, pairs: &[(&str, &str)]) -> Node {
 #[test]
 fn a_node_of_somebody_else_takes_what_it_can_hold() {
     for count in [1, 100] {
-        let plan = Scene::new().with_node(large("old", &[])).with_pods(pods("web", count, &web())).solve().is_whole();
+        let plan = Scene::new().with_node(large("old", &[])).with_pods(pods("web", count, &web())).solve().whole();
         assert_eq!((plan.existing[0].pods.len(), plan.claims.len()), (count, 0));
     }
 }
@@ -72,7 +72,7 @@ fn pods_that_nobody_has_bound_yet_keep_their_room() {
     let nodes = plan.claims.len();
     let mut all = scene.pods.clone();
     all.extend(pods("second", 1, &web().of(50, 50)));
-    let again = scene.written(&plan).asking_for(all).solve().is_whole();
+    let again = scene.written(&plan).asking_for(all).solve().whole();
     assert_eq!((again.existing.len(), again.claims.len()), (nodes, 0));
 }
 
@@ -83,7 +83,7 @@ fn pods_that_want_to_be_together_and_are_not_bound_go_to_the_same_node_again() {
     let plan = scene.solve();
     let mut all = scene.pods.clone();
     all.extend(pods("second", 1, &together));
-    let again = scene.written(&plan).asking_for(all).solve().is_whole();
+    let again = scene.written(&plan).asking_for(all).solve().whole();
     assert_eq!((again.existing.len(), again.claims.len()), (1, 0));
 }
 

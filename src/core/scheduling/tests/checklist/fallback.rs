@@ -24,7 +24,7 @@ fn required_alternatives_are_tried_in_order_and_later_ones_are_not_reached() {
 #[test]
 fn all_impossible_preferences_are_dropped() {
     let dreamer = web().preferring(1, within(ZONE, &["nowhere"])).preferring(2, within(INSTANCE_TYPE, &["unknown"]));
-    Scene::new().place(&dreamer).is_whole();
+    Scene::new().place(&dreamer).whole();
 }
 
 #[test]
@@ -47,13 +47,13 @@ fn a_preference_that_contradicts_itself_blocks_nothing() {
     let mut torn = web();
     let both = vec![within(ZONE, &["zone-a"]), says(ZONE, DoesNotExist, &[])];
     torn.node_affinity.preferred.push(crate::core::facts::Weighted { weight: 1, term: both });
-    Scene::new().place(&torn).is_whole();
+    Scene::new().place(&torn).whole();
 }
 
 #[test]
 fn a_soft_taint_is_put_up_with_last_and_stays_on_the_node() {
     let soft = pool("default").tainted(Taint::new("slow", Effect::PreferNoSchedule));
-    let plan = from(soft).place(&web().preferring(1, within(ZONE, &["nowhere"]))).is_whole();
+    let plan = from(soft).place(&web().preferring(1, within(ZONE, &["nowhere"]))).whole();
     assert_eq!(plan.claims[0].draft.taints.len(), 1);
 }
 
@@ -85,6 +85,6 @@ fn preferences_are_not_looked_at_when_the_policy_says_so() {
         .rather_far(those_of("web", ZONE))
         .rather_near(those_of("db", ZONE))
         .spreading(rather_even(HOSTNAME, 1));
-    let plan = scene.with_pods(pods("web", 4, &wishful)).solve().is_whole();
+    let plan = scene.with_pods(pods("web", 4, &wishful)).solve().whole();
     assert_eq!((plan.claims.len(), pinned(&plan, 0, ZONE)), (1, None));
 }

@@ -19,7 +19,7 @@ fn leaving(shape: &crate::core::facts::PodShape) -> Scene {
 
 #[test]
 fn pods_of_a_leaving_node_get_a_node_of_the_same_size() {
-    let plan = leaving(&web()).solve().is_whole();
+    let plan = leaving(&web()).solve().whole();
     assert_eq!((plan.per_node(), plan.cheapest()), (vec![2], vec!["small"]));
 }
 
@@ -27,16 +27,16 @@ fn pods_of_a_leaving_node_get_a_node_of_the_same_size() {
 fn pods_of_a_leaving_node_and_new_ones_share_a_node() {
     let mut scene = leaving(&web().of(100, 100));
     scene.pods.extend(pods("new", 2, &web().of(100, 100)));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     assert_eq!((plan.per_node(), plan.existing.len()), (vec![4], 0));
 }
 
 #[test]
 fn pods_that_leave_do_not_count_where_they_were() {
     // Had they stayed, zone-a would be two ahead, and the anti-affinity would keep them from each other.
-    let plan = leaving(&web().spreading(even(ZONE, 1))).solve().is_whole();
+    let plan = leaving(&web().spreading(even(ZONE, 1))).solve().whole();
     assert_eq!(plan.claims.len(), 2);
-    let plan = leaving(&web().far(those_of("web", HOSTNAME))).solve().is_whole();
+    let plan = leaving(&web().far(those_of("web", HOSTNAME))).solve().whole();
     assert_eq!(plan.per_node(), [1, 1]);
 }
 

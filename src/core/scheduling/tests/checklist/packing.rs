@@ -23,15 +23,15 @@ fn tiny_pods_share_one_small_node() {
 
 #[test]
 fn the_number_of_pods_is_a_resource_too() {
-    let plan = from(pool("default")).with_pods(pods("web", 25, &web().of(10, 10))).solve().is_whole();
+    let plan = from(pool("default")).with_pods(pods("web", 25, &web().of(10, 10))).solve().whole();
     assert_eq!((plan.per_node(), plan.cheapest()), (vec![5; 5], vec!["small"; 5]));
 }
 
 #[test]
 fn small_pods_fill_what_large_ones_leave() {
     let large = from(pool("default")).with_pods(pods("large", 40, &web().of(10, 1800)));
-    let price = large.solve().is_whole().price;
-    let both = large.with_pods(pods("small", 20, &web().of(10, 100))).solve().is_whole();
+    let price = large.solve().whole().price;
+    let both = large.with_pods(pods("small", 20, &web().of(10, 100))).solve().whole();
     assert!((both.price - price).abs() < 1e-9, "{} instead of {price}", both.price);
 }
 
@@ -39,13 +39,13 @@ fn small_pods_fill_what_large_ones_leave() {
 fn a_large_and_a_small_pod_cost_what_they_need() {
     let scene =
         buying(ladder(5)).with_pods(pods("a", 1, &web().of(4500, 512))).with_pods(pods("b", 1, &web().of(1000, 512)));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     assert_eq!(plan.cheapest(), ["fake-2", "fake-5"]);
 }
 
 #[test]
 fn a_request_for_nothing_of_an_unknown_resource_is_no_request() {
-    from(pool("default")).place(&web().asking("example.com/unknown", 0)).is_whole();
+    from(pool("default")).place(&web().asking("example.com/unknown", 0)).whole();
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn no_more_types_are_listed_than_a_nodeclaim_may_have() {
 fn every_type_that_is_listed_really_holds_all_pods() {
     for (cpu, memory) in [100, 1500, 4000].into_iter().flat_map(|cpu| [100, 1500, 4000].map(|memory| (cpu, memory))) {
         let scene = buying(ladder(24)).with_pods(pods("web", 3, &web().of(cpu, memory)));
-        let plan = scene.solve().is_whole();
+        let plan = scene.solve().whole();
         for claim in &plan.claims {
             let types = scene.catalog.pools.values().next().expect("the pool is there");
             for kind in types.iter().filter(|kind| claim.instance_types.contains(&kind.name)) {
@@ -111,6 +111,6 @@ fn host_ports_differ_by_protocol_and_by_address_unless_one_means_all() {
         (at("", "TCP"), at("10.0.0.1", "TCP"), 2),
     ] {
         let scene = Scene::new().with_pods(pods("a", 1, &a)).with_pods(pods("b", 1, &b));
-        assert_eq!(scene.solve().is_whole().claims.len(), nodes, "{:?} {:?}", a.host_ports, b.host_ports);
+        assert_eq!(scene.solve().whole().claims.len(), nodes, "{:?} {:?}", a.host_ports, b.host_ports);
     }
 }

@@ -9,7 +9,7 @@ use crate::core::labels::{INSTANCE_TYPE, NODEPOOL};
 
 #[track_caller]
 fn chosen(scene: Scene, shape: &crate::core::facts::PodShape) -> String {
-    let plan = scene.place(shape).is_whole();
+    let plan = scene.place(shape).whole();
     plan.claims[0].draft.pool.to_string()
 }
 
@@ -20,7 +20,7 @@ fn three() -> Scene {
 #[test]
 fn the_heaviest_pool_is_taken_every_time() {
     let scene = three().with_pods(pods("web", 5, &web().on_port(80)));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     assert!(plan.claims.iter().all(|claim| claim.draft.pool.as_str() == "heavy"));
 }
 
@@ -54,7 +54,7 @@ fn a_pool_with_a_soft_taint_is_avoided_whatever_its_weight() {
 #[test]
 fn the_next_pool_is_taken_when_the_heaviest_has_no_room_left() {
     let scene = Scene::new().with_pool(pool("heavy").weighing(10).limited("nodes", 1), types());
-    let plan = scene.with_pods(pods("web", 2, &web().on_port(80))).solve().is_whole();
+    let plan = scene.with_pods(pods("web", 2, &web().on_port(80))).solve().whole();
     let mut pools: Vec<_> = plan.claims.iter().map(|claim| claim.draft.pool.as_str()).collect();
     pools.sort_unstable();
     assert_eq!(pools, ["default", "heavy"]);
@@ -137,7 +137,7 @@ fn limits_on_nodes_hold_from_round_to_round() {
 fn machines_that_are_on_their_way_count_for_limits() {
     let one = web().on_port(80);
     let scene = from(pool("default").limited("nodes", 1)).asking_for(pods("a", 1, &one));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     let mut both = scene.pods.clone();
     both.extend(pods("b", 1, &one));
     let later = scene.written(&plan).asking_for(both).solve();
@@ -149,7 +149,7 @@ fn machines_that_are_going_do_not_count_for_limits() {
     let (node, claim) = owned("old", 4, 1, &[]);
     let going = Claim { deleting: Some(jiff::Timestamp::UNIX_EPOCH), ..claim };
     let scene = Scene::default().with_pool(pool("default").limited("cpu", 4), ladder(4)).with_both((node, going));
-    scene.place(&web()).is_whole();
+    scene.place(&web()).whole();
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn full(counts: [usize; 3]) -> Scene {
 fn a_constraint_without_a_selector_counts_nobody() {
     let mut open = web();
     open.spreads.push(crate::core::facts::TopologySpread { selector: None, ..even(ZONE, 1) });
-    let plan = Scene::new().with_pods(pods("web", 2, &open)).solve().is_whole();
+    let plan = Scene::new().with_pods(pods("web", 2, &open)).solve().whole();
     assert_eq!(plan.per_node(), [2]);
 }
 
@@ -99,7 +99,7 @@ fn only_pods_that_run_in_the_namespace_and_match_are_counted() {
     let ended = scene.snapshot.pods.values().find(|pod| &*pod.key.name == "ended").map(|pod| (**pod).clone()).unwrap();
     let ended = crate::core::facts::Pod { phase: PodPhase::Failed, ..ended };
     scene.snapshot.pods.insert(ended.uid.clone(), ended.into());
-    let plan = scene.asking_for(pods("web", 2, &web().spreading(even(ZONE, 1)))).solve().is_whole();
+    let plan = scene.asking_for(pods("web", 2, &web().spreading(even(ZONE, 1)))).solve().whole();
     let zones: Vec<_> = (0..plan.claims.len()).filter_map(|at| pinned(&plan, at, ZONE)).collect();
     assert!(zones.contains(&"zone-c"), "nothing of what stands in zone-c counts: {zones:?}");
 }
@@ -123,13 +123,13 @@ fn enough_domains_make_min_domains_no_constraint() {
 fn deployments_that_spread_over_hosts_share_them() {
     let of = |name: &str| app(name).of(100, 100).spreading(spread(HOSTNAME, 1, &[("app", name)]));
     let scene = Scene::new().with_pods(pods("a", 2, &of("a"))).with_pods(pods("b", 2, &of("b")));
-    assert_eq!(scene.solve().is_whole().per_node(), [2, 2]);
+    assert_eq!(scene.solve().whole().per_node(), [2, 2]);
     let scene = from(pool("default")).with_pods(pods("a", 2, &of("a").selecting(ARCH, "amd64"))).with_pods(pods(
         "b",
         2,
         &of("b").selecting(ARCH, "arm64"),
     ));
-    assert_eq!(scene.solve().is_whole().per_node(), [1, 1, 1, 1]);
+    assert_eq!(scene.solve().whole().per_node(), [1, 1, 1, 1]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn three_constraints_hold_for_any_number_of_pods() {
         web().of(100, 100).spreading(even(ZONE, 2)).spreading(even(CAPACITY_TYPE, 1)).spreading(even(HOSTNAME, 3));
     for count in 1..15 {
         let scene = buying(ladder(20)).asking_for(pods("web", count, &all));
-        let plan = scene.solve().is_whole();
+        let plan = scene.solve().whole();
         let scene = scene.after(&plan);
         for (key, domains, skew) in [(ZONE, 3, 2), (CAPACITY_TYPE, 2, 1)] {
             let counts = scene.skew(key, "web");
@@ -78,7 +78,7 @@ fn a_custom_key_over_two_pools_splits_pods_by_its_values() {
 fn selectors_pin_a_spread_to_a_zone() {
     let in_zone = |zone| web().of(100, 100).spreading(even(ZONE, 1)).selecting(ZONE, zone);
     let scene = Scene::new().with_pods(pods("a", 5, &in_zone("zone-a"))).with_pods(pods("b", 10, &in_zone("zone-b")));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     assert_eq!(scene.after(&plan).skew(ZONE, "web"), [5, 10]);
 }
 

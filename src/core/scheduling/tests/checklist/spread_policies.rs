@@ -92,7 +92,7 @@ fn affinity_to_another_key_leaves_out_nodes_that_do_not_meet_it() {
     // The pod on spot stands in a zone that the new pods may not use: it does not count for them.
     let bound = web().spreading(even(CAPACITY_TYPE, 1)).wanting(within(ZONE, &["zone-b"]));
     let scene = one_runs_on_spot().asking_for(pods("web", 4, &bound));
-    let plan = scene.solve().is_whole();
+    let plan = scene.solve().whole();
     let spot: usize = (0..plan.claims.len())
         .filter(|at| pinned(&plan, *at, CAPACITY_TYPE) == Some(SPOT))
         .map(|at| plan.claims[at].pods.len())
@@ -109,5 +109,5 @@ fn revisions_that_differ_in_a_label_spread_for_themselves() {
         one.spreading(spread(crate::core::labels::HOSTNAME, 1, &[("app", "web"), ("revision", revision)]))
     };
     let scene = Scene::new().with_pods(pods("a", 2, &of("1"))).with_pods(pods("b", 2, &of("2")));
-    assert_eq!(scene.solve().is_whole().per_node(), [2, 2]);
+    assert_eq!(scene.solve().whole().per_node(), [2, 2]);
 }

@@ -14,7 +14,7 @@ fn red() -> Taint {
 
 #[test]
 fn taints_of_the_pool_are_on_its_nodes() {
-    let plan = from(pool("default").tainted(red())).place(&web().tolerating("team")).is_whole();
+    let plan = from(pool("default").tainted(red())).place(&web().tolerating("team")).whole();
     assert_eq!(plan.claims[0].draft.taints, [red()]);
 }
 
@@ -52,13 +52,13 @@ fn tolerations_that_do_not_are_refused_with_the_taint() {
 
 #[test]
 fn a_startup_taint_needs_no_toleration() {
-    let plan = from(pool("default").starting_with(red())).place(&web()).is_whole();
+    let plan = from(pool("default").starting_with(red())).place(&web()).whole();
     assert_eq!((plan.claims[0].draft.taints.len(), &plan.claims[0].draft.startup_taints[..]), (0, &[red()][..]));
 }
 
 #[test]
 fn a_toleration_makes_no_taint() {
-    let plan = from(pool("default")).place(&web().tolerating("team")).is_whole();
+    let plan = from(pool("default")).place(&web().tolerating("team")).whole();
     assert!(plan.claims[0].draft.taints.is_empty() && plan.claims[0].draft.startup_taints.is_empty());
 }
 

@@ -29,7 +29,7 @@ fn classes_of_several_zones_and_zonal_anti_affinity_take_two_zones() {
 #[test]
 fn two_volumes_of_one_pod_meet_in_the_zone_that_both_reach() {
     let scene = Scene::new().bound_in("a", &["zone-a", "zone-b"]).bound_in("b", &["zone-b", "zone-c"]);
-    let plan = scene.with_pods(vec![mounting("db", &web(), &["a", "b"])]).solve().is_whole();
+    let plan = scene.with_pods(vec![mounting("db", &web(), &["a", "b"])]).solve().whole();
     assert_eq!(plan.only(ZONE), "zone-b");
 }
 
@@ -44,7 +44,7 @@ fn a_volume_outlives_the_alternatives_of_the_pod() {
     // The first alternative cannot be met; the second can, and the volume's zone still counts.
     let scene = Scene::new().bound_in("data", &["zone-b"]);
     let torn = web().wanting(within(ZONE, &["nowhere"])).or_wanting(within(ZONE, &["zone-a", "zone-b"]));
-    let plan = scene.with_pods(vec![mounting("db", &torn, &["data"])]).solve().is_whole();
+    let plan = scene.with_pods(vec![mounting("db", &torn, &["data"])]).solve().whole();
     assert_eq!(plan.only(ZONE), "zone-b");
 }
 
@@ -61,7 +61,7 @@ fn volumes_fill_a_second_node_before_the_limit_is_exceeded() {
             &[&format!("data-{}", 2 * at), &format!("data-{}", 2 * at + 1)],
         )
     });
-    let plan = scene.with_pods(six.collect()).solve().is_whole();
+    let plan = scene.with_pods(six.collect()).solve().whole();
     assert_eq!((plan.existing[0].pods.len(), plan.claims.len()), (5, 1));
 }
 
@@ -69,6 +69,6 @@ fn volumes_fill_a_second_node_before_the_limit_is_exceeded() {
 fn a_claim_that_all_share_takes_one_slot() {
     let scene = Scene::new().with_node(node("old", 64, 256, &[(ZONE, "zone-a")])).with_limit("old", Some(1));
     let hundred = (0..100).map(|at| mounting(&format!("web-{at}"), &web().of(10, 10), &["shared"]));
-    let plan = scene.bound_in("shared", &["zone-a"]).with_pods(hundred.collect()).solve().is_whole();
+    let plan = scene.bound_in("shared", &["zone-a"]).with_pods(hundred.collect()).solve().whole();
     assert_eq!((plan.existing[0].pods.len(), plan.claims.len()), (100, 0));
 }

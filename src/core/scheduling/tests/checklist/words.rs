@@ -381,9 +381,9 @@ impl Plan {
         self.refused.len()
     }
 
-    /// Whether all pods have a place.
+    /// The plan, in which all pods have a place.
     #[track_caller]
-    pub(super) fn is_whole(self) -> Self {
+    pub(super) fn whole(self) -> Self {
         assert!(self.refused.is_empty(), "{:#?}", self.refused);
         self
     }
@@ -408,7 +408,7 @@ impl Plan {
     #[track_caller]
     pub(super) fn types(&self) -> Vec<&str> {
         assert_eq!(self.claims.len(), 1, "{:#?} {:#?}", self.claims, self.refused);
-        self.claims[0].instance_types.iter().map(|name| name.as_str()).collect()
+        self.claims[0].instance_types.iter().map(crate::core::ids::InstanceTypeName::as_str).collect()
     }
 
     /// The cheapest type of each planned node, sorted.
