@@ -12,7 +12,7 @@ use crate::core::facts::{AffinityTerm, Effect, Pod, PodShape, Selector, Taint};
 use crate::core::labels::Labels;
 
 /// Which pods share which kind of place, and which have none: without names that a plan makes up.
-type Outcome = (BTreeMap<(String, Vec<String>), usize>, BTreeSet<String>, i64);
+type Outcome = (BTreeMap<(String, Vec<String>), usize>, BTreeSet<String>, String);
 
 fn outcome(plan: &Plan) -> Outcome {
     let names = |pods: &[Arc<Pod>]| {
@@ -29,7 +29,7 @@ fn outcome(plan: &Plan) -> Outcome {
         *places.entry((format!("{:?} {:?}", placed.node, placed.claim), names(&placed.pods))).or_default() += 1;
     }
     let refused = plan.refused.iter().map(|refusal| refusal.pod.to_string()).collect();
-    (places, refused, (plan.price * 1e6).round() as i64)
+    (places, refused, format!("{:.6}", plan.price))
 }
 
 /// The same pods with other words for what they are: `app` becomes `zoo`, and each value its mirror image.
@@ -50,7 +50,9 @@ fn renamed(shape: &PodShape) -> PodShape {
     shape.spreads.iter_mut().for_each(|spread| selector(&mut spread.selector));
     let soft = shape.preferred_affinity.iter_mut().chain(&mut shape.preferred_anti_affinity).map(|wish| &mut wish.term);
     let terms: Vec<&mut AffinityTerm> = shape.affinity.iter_mut().chain(&mut shape.anti_affinity).chain(soft).collect();
-    terms.into_iter().for_each(|term| selector(&mut term.selector));
+    for term in terms {
+        selector(&mut term.selector);
+    }
     shape
 }
 
