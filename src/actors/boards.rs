@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::core::facts::{Catalog, Snapshot, Waits};
 
+use super::decisions::Decisions;
 use super::protocol::Refusals;
 
 /// The latest values. They outlive the actors that publish them: while one is being restarted, others read what it last said.
@@ -22,6 +23,8 @@ pub struct Boards {
     pub leader_until: watch::Sender<Option<Instant>>,
     /// Which pods the last solve refused, and why, by `provisioner`.
     pub refusals: watch::Sender<Arc<Refusals>>,
+    /// What was planned and from what, by `provisioner`.
+    pub decisions: watch::Sender<Arc<Decisions>>,
 }
 
 impl Boards {
@@ -33,6 +36,7 @@ impl Boards {
             catalog: watch::Sender::new(Arc::default()),
             leader_until: watch::Sender::new(None),
             refusals: watch::Sender::new(Arc::default()),
+            decisions: watch::Sender::new(Arc::default()),
         }
     }
 
@@ -44,6 +48,11 @@ impl Boards {
     /// How long pods have waited, as last published.
     pub fn waits(&self) -> Arc<Waits> {
         Arc::clone(&self.waits.borrow())
+    }
+
+    /// What was planned and from what, as last published.
+    pub fn decisions(&self) -> Arc<Decisions> {
+        Arc::clone(&self.decisions.borrow())
     }
 
     /// What can be bought, as last published.
