@@ -64,6 +64,8 @@ pub struct Fold {
     claim_of: BTreeMap<ProviderId, ClaimName>,
     /// While a kind is being listed again: what was known of it and has not been seen since.
     unseen: BTreeMap<Kind, BTreeSet<Key>>,
+    /// While a plan is being judged: when kube-scheduler first weighed nodes for its pods, as an epoch.
+    weighed: BTreeMap<PodUid, u64>,
     pub(super) news: News,
 }
 
@@ -225,10 +227,10 @@ impl Fold {
             }
             let came = self.came(&pod.uid);
             self.snapshot.undecided.remove(&pod.uid);
+            self.snapshot.pending.insert(pod.uid.clone(), came);
             if !pod.unjudged {
                 self.judged(&pod.uid);
             }
-            self.snapshot.pending.insert(pod.uid.clone(), came);
             self.news.pending |= !self.snapshot.planned.contains_key(&pod.uid);
         } else if pod.is_undecided() {
             let came = self.came(&pod.uid);
@@ -251,8 +253,37 @@ impl Fold {
 
     /// kube-scheduler has looked at a pod, or need not any more. With the last one of a plan its nominations may begin.
     fn judged(&mut self, uid: &PodUid) {
-        if self.snapshot.unjudged.remove(uid).is_some() && self.snapshot.unjudged.is_empty() {
+        if self.snapshot.unjudged.remove(uid).is_none() {
+            return;
+        }
+        self.weighed.insert(uid.clone(), self.snapshot.epoch);
+        if self.snapshot.unjudged.is_empty() {
+            self.follow_order();
             self.news.claims.extend(self.snapshot.planned_for.keys().cloned());
+        }
+    }
+
+    /// A plan has places for spread pods in the order in which kube-scheduler was thought to take them. It takes them in the order in which it
+    /// weighed nodes for them last: of equal pods, the first one now gets the place of the one that was thought to be first.
+    fn follow_order(&mut self) {
+        let mut equal: BTreeMap<Arc<PodShape>, Vec<(u64, PodUid)>> = BTreeMap::new();
+        for (uid, when) in std::mem::take(&mut self.weighed) {
+            let (Some(pod), Some(came)) = (self.snapshot.pods.get(&uid), self.snapshot.pending.get_mut(&uid)) else {
+                continue;
+            };
+            if self.snapshot.planned.contains_key(&uid) && pod.shape.spreads.iter().any(|spread| spread.required) {
+                equal.entry(Arc::clone(&pod.shape)).or_default().push((*came, uid));
+            }
+            *came = when;
+        }
+        for mut pods in equal.into_values() {
+            pods.sort_unstable();
+            let places: Vec<ClaimName> =
+                pods.iter().filter_map(|(_, uid)| self.snapshot.planned.get(uid).cloned()).collect();
+            pods.sort_by_cached_key(|(_, uid)| self.snapshot.pending.get(uid).copied());
+            for ((_, uid), place) in pods.into_iter().zip(places) {
+                self.planned(&place, vec![uid]);
+            }
         }
     }
 

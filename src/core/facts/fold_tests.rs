@@ -147,3 +147,35 @@ fn a_pod_that_was_refused_for_want_of_any_node_is_yet_to_be_judged() {
     see(&mut fold, "x", None);
     assert_eq!(fold.snapshot().unjudged.len(), 0);
 }
+
+#[test]
+fn spread_pods_get_their_places_in_the_order_in_which_nodes_were_weighed_for_them() {
+    let spread = |name: &str, unjudged: bool| {
+        let mut pod = pod(name, None);
+        pod.unjudged = unjudged;
+        let mut shape = (*pod.shape).clone();
+        shape.spreads.push(crate::core::facts::TopologySpread {
+            key: "topology.kubernetes.io/zone".into(),
+            max_skew: 1,
+            min_domains: None,
+            required: true,
+            selector: None,
+            node_affinity_policy: crate::core::facts::PolicyHonor::Honor,
+            node_taints_policy: crate::core::facts::PolicyHonor::Ignore,
+        });
+        pod.shape = Arc::new(shape);
+        Fact::PodSeen(Arc::new(pod))
+    };
+    let mut fold = plan(&[]);
+    for (name, claim) in [("x", "a"), ("y", "b"), ("z", "a")] {
+        fold.fold(spread(name, true));
+        fold.planned(&claim.into(), vec![name.into()]);
+    }
+    for name in ["z", "x", "y"] {
+        assert_eq!(planned(&fold), ["x>a", "y>b", "z>a"], "as long as the order is not known");
+        fold.fold(spread(name, false));
+    }
+    assert_eq!(planned(&fold), ["x>b", "y>a", "z>a"], "first a, then b, then a");
+    let order = |name: &str| fold.snapshot().arrival(&name.into());
+    assert!(order("z") < order("x") && order("x") < order("y"));
+}

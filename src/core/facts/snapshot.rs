@@ -20,8 +20,8 @@ pub struct Snapshot {
     pub pods: OrdMap<PodUid, Arc<Pod>>,
     /// UIDs of the pods bound to each node.
     pub bound: OrdMap<NodeName, OrdSet<PodUid>>,
-    /// UIDs of the pods that a new node could help, and the epoch in which each was first seen: kube-scheduler takes pods in the order in which they
-    /// came, and creation times know whole seconds only.
+    /// UIDs of the pods that a new node could help, and the epoch in which each was first seen, or in which kube-scheduler first weighed nodes for it:
+    /// it takes pods in that order, and creation times know whole seconds only.
     pub pending: OrdMap<PodUid, u64>,
     /// How often the nomination of a pending pod was taken away: kube-scheduler does so when it tries a pod before its turn.
     pub denominated: OrdMap<PodUid, u32>,

@@ -127,7 +127,7 @@ pub fn unnominated<'a>(snapshot: &'a Snapshot, claim: &Claim, node: &NodeName, m
     let planned = snapshot.planned_for.get(&claim.name).into_iter().flatten();
     let mut pods: Vec<&Arc<Pod>> =
         planned.filter_map(|uid| snapshot.pods.get(uid)).filter(|pod| pod.node.is_none()).collect();
-    pods.sort_by_cached_key(|pod| (pod.created, snapshot.arrival(&pod.uid)));
+    pods.sort_by_cached_key(|pod| snapshot.arrival(&pod.uid));
     let mut nominated: BTreeMap<&PodShape, usize> = BTreeMap::new();
     let (there, mut open): (Vec<_>, Vec<_>) = pods.into_iter().partition(|pod| pod.nominated.as_ref() == Some(node));
     for pod in there {
