@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::clouds::{self, Deletion, Listing, SoldOut};
 use crate::cluster::{self, Lease};
 use crate::core::facts::{Claim, Fact, InstanceType, Machine};
-use crate::core::ids::{ClaimName, ClassRef, PodUid, PoolName, ProviderId};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, PodUid, PoolName, ProviderId};
 use crate::core::lifecycle::PodRef;
 use crate::core::scheduling::Plan;
 
@@ -48,6 +48,8 @@ pub enum StateMsg {
         /// Those that it has none for.
         refused: Vec<PodUid>,
     },
+    /// *Fact.* The API server knows no NodeClaim of that name and UID.
+    NoClaim(ClaimName, ClaimUid),
     /// *Fact.* That NodeClaim was not created: its pods are free again.
     Unplanned(ClaimName),
     /// *Nudge.* The mailbox was worked off: publish what has changed.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::actors::protocol::{CatalogMsg, ClaimMsg, Written};
+use crate::actors::protocol::{CatalogMsg, ClaimMsg, StateMsg, Written};
 use crate::actors::runtime::{Cx, Outcome, Permits};
 use crate::clouds::{self, Deletion, LaunchRefused};
 use crate::cluster;
@@ -19,6 +19,12 @@ impl Claim {
             ClaimMsg::Look => {}
             ClaimMsg::Opening => self.memory.may_open = true,
             ClaimMsg::Written(op, outcome) if self.ends(op) => {
+                let known =
+                    self.known.as_ref().filter(|_| matches!(outcome, Outcome::Failed(cluster::Error::NotFound(_))));
+                if let Some(known) = known {
+                    let gone = StateMsg::NoClaim(known.name.clone(), known.uid.clone());
+                    self.args.wiring.slots.state.cast(gone);
+                }
                 match self.written("the NodeClaim", outcome, cx) {
                     Some(Some(claim)) => {
                         // Nobody launches before the finalizer is there: whoever put it there knows that nobody has.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
 
 use super::{Claim, Fact, Kind, Node, Pod, PodShape, Snapshot};
 
@@ -184,6 +184,15 @@ impl Fold {
             self.snapshot.planned.remove(&uid);
             self.judged(&uid);
             self.news.pending |= self.snapshot.pending.contains_key(&uid);
+        }
+    }
+
+    /// The API server says that there is no such NodeClaim. It may have been brought back by the answer to its creation that came late, when the watch
+    /// had told of its end already.
+    pub fn no_claim(&mut self, name: &ClaimName, uid: &ClaimUid) {
+        if self.snapshot.claims.get(name).is_some_and(|claim| claim.uid == *uid) {
+            self.snapshot.epoch += 1;
+            self.gone(&Key::Claim(name.clone()));
         }
     }
 

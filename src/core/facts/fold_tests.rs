@@ -179,3 +179,17 @@ fn spread_pods_get_their_places_in_the_order_in_which_nodes_were_weighed_for_the
     let order = |name: &str| fold.snapshot().arrival(&name.into());
     assert!(order("z") < order("x") && order("x") < order("y"));
 }
+
+#[test]
+fn a_nodeclaim_that_came_back_with_a_late_answer_goes_when_the_api_server_knows_none() {
+    let mut fold = plan(&[("x", "a")]);
+    let late = Arc::clone(&fold.snapshot().claims[&ClaimName::from("a")]);
+    fold.fold(Fact::ClaimGone("a".into()));
+    fold.fold(Fact::ClaimSeen(late));
+    fold.take_news();
+    fold.no_claim(&"a".into(), &"another".into());
+    assert!(fold.snapshot().claims.contains_key(&ClaimName::from("a")), "a namesake is not meant");
+    fold.no_claim(&"a".into(), &"uid-a".into());
+    assert!(!fold.snapshot().claims.contains_key(&ClaimName::from("a")));
+    assert!(fold.take_news().claims.contains(&ClaimName::from("a")), "its actor hears of it");
+}
