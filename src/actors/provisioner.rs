@@ -94,15 +94,15 @@ impl Provisioner {
             self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
             return;
         }
-        // Who is there when others need nodes is planned along: kube-scheduler takes seconds to look at a burst, and what it has not looked at
-        // would be a second plan.
-        let waiting = snapshot.pending.keys().chain(snapshot.undecided.keys());
-        let pods: Vec<Arc<Pod>> = waiting.filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
         if snapshot.pending.is_empty() {
             metrics::nothing_to_schedule(Kind::Provisioner.as_str());
             self.publish_refusals(&Plan::default(), snapshot.epoch);
             return;
         }
+        // Who is there when others need nodes is planned along: kube-scheduler takes seconds to look at a burst, and what it has not looked at
+        // would be a second plan.
+        let waiting = snapshot.pending.keys().chain(snapshot.undecided.keys());
+        let pods: Vec<Arc<Pod>> = waiting.filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
         self.again = false;
         self.last_op += 1;
         let op = self.last_op;

@@ -14,32 +14,20 @@ use crate::core::ids::ClaimName;
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Answers {
-    create: Option<Reply>,
-    get: Option<Reply>,
-    find: Option<Reply>,
-    list: Option<Reply>,
-    delete: Option<Reply>,
+    create: Option<Refusal>,
+    get: Option<Refusal>,
+    find: Option<Refusal>,
+    list: Option<Refusal>,
+    delete: Option<Refusal>,
     /// How many calls of each kind; one, when it is not said.
     times: Option<u32>,
     /// What the cloud says with it.
     message: Option<String>,
 }
 
-/// A bad answer of the cloud.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-enum Reply {
-    InsufficientCapacity,
-    NodeClassNotReady,
-    Quota,
-    Throttled,
-    Error,
-    Lost,
-    AnswerLost,
-}
-
 impl Answers {
     /// The calls that are answered, and how.
-    fn named(&self) -> impl Iterator<Item = (Call, Reply)> {
+    fn named(&self) -> impl Iterator<Item = (Call, Refusal)> {
         let all = [
             (Call::Create, self.create),
             (Call::Get, self.get),
@@ -52,7 +40,7 @@ impl Answers {
 
     /// What is wrong with it, if anything.
     pub(super) fn problem(&self) -> Option<String> {
-        let of_launches = [Reply::InsufficientCapacity, Reply::NodeClassNotReady, Reply::Quota];
+        let of_launches = [Refusal::InsufficientCapacity, Refusal::NodeClassNotReady, Refusal::Quota];
         if self.named().next().is_none() {
             return Some("needs at least one of create, get, find, list and delete".to_owned());
         }
@@ -63,16 +51,16 @@ impl Answers {
     /// Lays the answers down.
     pub(super) fn perform(&self, cloud: &Simulated) {
         for (call, answer) in self.named() {
-            let (refusal, message) = match answer {
-                Reply::InsufficientCapacity => (Refusal::InsufficientCapacity, "all requested offerings are sold out"),
-                Reply::NodeClassNotReady => (Refusal::NodeClassNotReady, "its image is not found"),
-                Reply::Quota => (Refusal::Quota, "the account may have no more machines"),
-                Reply::Throttled => (Refusal::Throttled, ""),
-                Reply::Error => (Refusal::Error, "internal error of the cloud"),
-                Reply::Lost => (Refusal::Lost, "no answer"),
-                Reply::AnswerLost => (Refusal::AnswerLost, "connection lost before the answer"),
+            let message = match answer {
+                Refusal::InsufficientCapacity => "all requested offerings are sold out",
+                Refusal::NodeClassNotReady => "its image is not found",
+                Refusal::Quota => "the account may have no more machines",
+                Refusal::Throttled => "",
+                Refusal::Error => "internal error of the cloud",
+                Refusal::Lost => "no answer",
+                Refusal::AnswerLost => "connection lost before the answer",
             };
-            cloud.refuse(call, refusal, self.message.as_deref().unwrap_or(message), self.times.unwrap_or(1));
+            cloud.refuse(call, answer, self.message.as_deref().unwrap_or(message), self.times.unwrap_or(1));
         }
     }
 }

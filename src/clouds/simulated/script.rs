@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 use crate::clouds::{Error, LaunchRefused, SoldOut};
 
 /// A call that can be answered by the script.
@@ -19,8 +21,8 @@ pub enum Call {
     Delete,
 }
 
-/// How a call fails.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How a call fails. Timelines write it as it is named here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 pub enum Refusal {
     /// None of the offerings can be had (of a launch).
     InsufficientCapacity,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::core::facts::samples::{claim, node, pod};
+use crate::core::facts::samples::{claim, node, pod, zone_spread};
 
 /// NodeClaims `a` and `b` with a Node each, and pods: names, and the NodeClaims that they are planned for.
 fn plan(pods: &[(&str, &str)]) -> Fold {
@@ -154,15 +154,7 @@ fn spread_pods_get_their_places_in_the_order_in_which_nodes_were_weighed_for_the
         let mut pod = pod(name, None);
         pod.unjudged = unjudged;
         let mut shape = (*pod.shape).clone();
-        shape.spreads.push(crate::core::facts::TopologySpread {
-            key: "topology.kubernetes.io/zone".into(),
-            max_skew: 1,
-            min_domains: None,
-            required: true,
-            selector: None,
-            node_affinity_policy: crate::core::facts::PolicyHonor::Honor,
-            node_taints_policy: crate::core::facts::PolicyHonor::Ignore,
-        });
+        shape.spreads.push(zone_spread(1));
         pod.shape = Arc::new(shape);
         Fact::PodSeen(Arc::new(pod))
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Claim, Effect, Machine, Node, Pod, PodPhase, PodShape, Taint};
+use super::{Claim, Effect, Machine, Node, Pod, PodPhase, PodShape, PolicyHonor, Taint, TopologySpread};
 use crate::core::ids::{ClassRef, ObjectKey};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
@@ -104,5 +104,18 @@ pub(crate) fn pod(name: &str, node: Option<&str>) -> Pod {
         ready: None,
         owned_by: None,
         volume_claims: vec![],
+    }
+}
+
+/// A required spread over zones of all pods.
+pub(crate) fn zone_spread(max_skew: i32) -> TopologySpread {
+    TopologySpread {
+        key: labels::ZONE.into(),
+        max_skew,
+        min_domains: None,
+        required: true,
+        selector: None,
+        node_affinity_policy: PolicyHonor::Honor,
+        node_taints_policy: PolicyHonor::Ignore,
     }
 }

@@ -1,8 +1,8 @@
 //! Who is nominated, and when.
 
 use super::*;
-use crate::core::facts::samples::{claim, node, pod};
-use crate::core::facts::{Fact, Fold, PolicyHonor, TopologySpread};
+use crate::core::facts::samples::{claim, node, pod, zone_spread};
+use crate::core::facts::{Fact, Fold};
 
 /// A NodeClaim with its Node and three pods of one Deployment that are planned for it. They came in the order c, b, a.
 fn three(spread: Option<i32>) -> Fold {
@@ -23,15 +23,7 @@ fn see(fold: &mut Fold, uid: &str, spread: Option<i32>, nominated: Option<&str>,
     let mut pod = pod(uid, bound);
     pod.nominated = nominated.map(Into::into);
     let mut shape = (*pod.shape).clone();
-    shape.spreads.extend(spread.map(|max_skew| TopologySpread {
-        key: "topology.kubernetes.io/zone".into(),
-        max_skew,
-        min_domains: None,
-        required: true,
-        selector: None,
-        node_affinity_policy: PolicyHonor::Honor,
-        node_taints_policy: PolicyHonor::Ignore,
-    }));
+    shape.spreads.extend(spread.map(zone_spread));
     pod.shape = Arc::new(shape);
     fold.fold(Fact::PodSeen(Arc::new(pod)));
 }

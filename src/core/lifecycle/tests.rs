@@ -6,10 +6,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::core::facts::samples::{claim, machine, node, pod, start};
+use crate::core::facts::samples::{claim, machine, node, pod, start, zone_spread};
 use crate::core::facts::{
-    Broken, Claim, Condition, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape, PolicyHonor, Status,
-    TopologySpread, VolumeAttachment, VolumeClaim, find_condition,
+    Broken, Claim, Condition, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape, Status, VolumeAttachment,
+    VolumeClaim, find_condition,
 };
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
@@ -280,15 +280,7 @@ fn a_node_for_spread_pods_opens_with_the_others_of_its_plan() {
     let mut toy = Toy::new(claim());
     let mut spread = pod("x", None);
     let mut shape = (*spread.shape).clone();
-    shape.spreads.push(TopologySpread {
-        key: labels::ZONE.into(),
-        max_skew: 1,
-        min_domains: None,
-        required: true,
-        selector: None,
-        node_affinity_policy: PolicyHonor::Honor,
-        node_taints_policy: PolicyHonor::Ignore,
-    });
+    shape.spreads.push(zone_spread(1));
     spread.shape = Arc::new(shape);
     toy.planned = vec!["x"];
     toy.pods = vec![spread];
