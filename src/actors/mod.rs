@@ -34,5 +34,5 @@ mod tree;
 mod witness;
 
 pub use boards::Boards;
-pub use settings::{Nominate, Protections, Settings};
+pub use settings::{NodeRepair, Nominate, Protections, Settings};
 pub use tree::{Joiner, Parts};

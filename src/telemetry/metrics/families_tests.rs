@@ -11,6 +11,7 @@ const KARPENTERS: &str = "
   karpenter_nodeclaims_created_total counter: reason nodepool min_values_relaxed
   karpenter_nodeclaims_terminated_total counter: nodepool capacity_type zone
   karpenter_nodeclaims_disrupted_total counter: reason nodepool capacity_type consolidation_policy termination_mode
+  karpenter_nodeclaims_unhealthy_disrupted_total counter: condition nodepool capacity_type image_id termination_mode
   karpenter_pods_disruption_initiated_total counter: reason nodepool capacity_type consolidation_policy termination_mode
   karpenter_nodes_created_total counter: nodepool zone
   karpenter_nodes_terminated_total counter: nodepool zone
