@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::core::ids::{ClaimName, NodeName};
 pub use crate::core::writes::Regarding as About;
 
@@ -165,6 +167,26 @@ pub fn audit_breaker_open(lease: About, reason: &str, remedy: &str) -> Event {
 /// A person has decided about the auditor's findings.
 pub fn audit_decided(lease: About, decision: &str, findings: usize) -> Event {
     Event::normal(lease, "AuditDecided", format!("A person said {decision} about {findings} findings of the auditor"))
+}
+
+/// A Node registers that never kept pods away: they may have come before its labels and taints.
+pub fn unregistered_taint_missing(claim: About, node: &NodeName) -> Event {
+    Event::warning(
+        claim,
+        "UnregisteredTaintMissing",
+        format!("Node {node} is missing the taint karpenter.sh/unregistered"),
+    )
+}
+
+/// Pods of a node are deleted without asking once this moment has come.
+pub fn termination_grace_period_expiring(about: About, deadline: Timestamp) -> Event {
+    let message = format!("All pods will be deleted by {}", deadline.strftime("%Y-%m-%dT%H:%M:%SZ"));
+    Event::warning(about, "TerminationGracePeriodExpiring", message)
+}
+
+/// A node that is to be emptied is not empty yet.
+pub fn failed_draining(node: About, pods: usize) -> Event {
+    Event::warning(node, "FailedDraining", format!("Failed to drain node, {pods} pods are waiting to be evicted"))
 }
 
 /// A broken node is not repaired, because too many are.

@@ -48,7 +48,10 @@ impl Claim {
             Act::PatchNode(node, patch) => {
                 let op = self.begin("the Node");
                 self.memory.patched_node.clone_from(&patch.version);
-                tell_of_node(claim, snapshot.nodes.get(&node).map(|node| &**node), &patch, cx.now());
+                if let Some(node) = snapshot.nodes.get(&node) {
+                    tell_of_node(claim, node, &patch, cx.now());
+                    self.tell_of_open_node(claim, node, &patch, cx);
+                }
                 let call = async move { cluster.patch_node(&node, &patch).await };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
             }

@@ -103,6 +103,9 @@ impl Claim {
         }
         self.tell_of_quarantine(&claim, cx);
         self.tell_of_mistakes(&claim, &next.mistakes, cx);
+        if claim.deleting.is_some() {
+            self.tell_of_drain(&claim, &snapshot, next.leaving, cx);
+        }
         if let Some(why) = &next.blocked {
             self.tell_of_blocked_repair(&claim, &snapshot, why, cx);
         }

@@ -69,6 +69,8 @@ pub struct Step {
     pub mistakes: Vec<String>,
     /// Why a repair that is due does not happen.
     pub blocked: Option<String>,
+    /// Pods that must leave before its nodes may go.
+    pub leaving: usize,
 }
 
 impl Step {
@@ -92,6 +94,7 @@ impl Step {
             deadlines: Vec::new(),
             mistakes: Vec::new(),
             blocked: None,
+            leaving: 0,
         }
     }
 
@@ -187,20 +190,19 @@ fn next(situation: &Situation<'_>) -> Step {
 /// What is done while nothing else is: labels written back, the cloud asked about drift, conditions that change with time.
 fn aside(situation: &Situation<'_>, step: &mut Step) {
     let claim = situation.claim;
-    if step.act.is_some() || claim.broken.is_some() || claim.deleting.is_some() {
+    if claim.broken.is_some() || claim.deleting.is_some() {
         return;
     }
     let ask = drift::ask_at(situation);
-    if ask.is_some_and(|at| situation.now >= at) {
-        step.act = Some(Act::AskDrift);
-    } else {
-        step.act = hydration::next(situation);
+    if step.act.is_none() {
+        let asks = ask.is_some_and(|at| situation.now >= at);
+        step.act = if asks { Some(Act::AskDrift) } else { hydration::next(situation) };
     }
-    let consolidation = consolidation::from(situation).filter(|at| *at > situation.now);
-    step.deadlines.extend(consolidation.map(|at| ("may be consolidated", at)));
     step.blocked = repair::blocked(situation);
     let diagnosis = repair::diagnosis(situation);
     step.deadlines.extend(diagnosis.map(|diagnosis| ("repair is due", diagnosis.due)));
+    let consolidation = consolidation::from(situation).filter(|at| *at > situation.now);
+    step.deadlines.extend(consolidation.map(|at| ("may be consolidated", at)));
     let moments = [repair::look_at(situation), ask, consolidation::write_at(situation), drift::catalog_at(situation)];
     if let Some(at) = moments.into_iter().flatten().filter(|at| *at > situation.now).min() {
         step.look_at = Some(step.look_at.map_or(at, |earlier| earlier.min(at)));

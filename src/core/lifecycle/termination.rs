@@ -56,7 +56,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
 
 /// When the drain must be over, if there is a deadline. One that cannot be read is the one that would have been written; where there is none
 /// either, the drain goes on politely: nothing is deleted by mistake, and nothing stands still.
-pub(super) fn deadline(claim: &Claim) -> Option<Timestamp> {
+pub fn deadline(claim: &Claim) -> Option<Timestamp> {
     let text = claim.annotations.get(labels::TERMINATION_TIMESTAMP)?;
     text.parse().ok().or_else(|| granted(claim))
 }
@@ -131,13 +131,16 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
         let wait = format!("{} pods to leave", drain.waiting);
         let mut step = Step::act(Phase::Draining, Act::Drain { evict: drain.evict, force: drain.force });
         step.waits_for = Some(wait);
+        step.leaving = drain.waiting;
         return Some(step.look_at(look));
     }
     let mut wait = format!("{} pods to leave", drain.waiting);
     if !drain.protected.is_empty() {
         wait = format!("{wait}; {} must not be disrupted (karpenter.sh/do-not-disrupt)", drain.protected.join(", "));
     }
-    Some(Step::wait(Phase::Draining, wait).look_at(look))
+    let mut step = Step::wait(Phase::Draining, wait);
+    step.leaving = drain.waiting;
+    Some(step.look_at(look))
 }
 
 fn end_of_shortest_drain(situation: &Situation<'_>) -> Timestamp {
