@@ -7,8 +7,12 @@ use crate::core::health::Failure;
 
 fn snapshot(claims: Vec<Claim>, node: Option<Node>) -> Snapshot {
     let mut fold = Fold::default();
-    claims.into_iter().for_each(|claim| fold.fold(Fact::ClaimSeen(Arc::new(claim))));
-    node.into_iter().for_each(|node| fold.fold(Fact::NodeSeen(Arc::new(node))));
+    for claim in claims {
+        fold.fold(Fact::ClaimSeen(Arc::new(claim)));
+    }
+    if let Some(node) = node {
+        fold.fold(Fact::NodeSeen(Arc::new(node)));
+    }
     fold.snapshot().clone()
 }
 

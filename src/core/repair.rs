@@ -72,7 +72,7 @@ impl Policies {
             [one] if one.action == RepairAction::Replace => {}
             [one] => problems.push(format!("policy of {}: the fallback must replace", one.condition)),
             several => {
-                problems.push(format!("{} policies without a reason; exactly one is the fallback", several.len()))
+                problems.push(format!("{} policies without a reason; exactly one is the fallback", several.len()));
             }
         }
         for policy in list {

@@ -20,7 +20,9 @@ impl World {
     fn new() -> Self {
         let mut fold = Fold::default();
         fold.fold(Fact::NodeSeen(Arc::new(serving_node())));
-        Kind::ALL.into_iter().for_each(|kind| fold.fold(Fact::Relisted(kind)));
+        for kind in Kind::ALL {
+            fold.fold(Fact::Relisted(kind));
+        }
         Self { claim: serving(), pool: Some(pool()), fold, now: start() }
     }
 
@@ -84,14 +86,13 @@ fn never_not_initialized_and_static_are_never() {
 #[test]
 fn pods_that_come_end_and_leave_are_events() {
     let mut world = World::new();
-    let pending = pod("a", None);
-    world.see(pending.clone());
+    world.see(pod("a", None));
     assert_eq!(world.look(|s| s.pod_event), None);
     let bound = pod("a", Some("node-1"));
     for (at, pod) in [
         (10, bound.clone()),
         (20, Pod { phase: PodPhase::Succeeded, ..bound.clone() }),
-        (30, Pod { deleting: Some(seconds(60)), phase: PodPhase::Succeeded, ..bound.clone() }),
+        (30, Pod { deleting: Some(seconds(60)), phase: PodPhase::Succeeded, ..bound }),
     ] {
         world.now = seconds(at);
         world.see(pod.clone());

@@ -99,7 +99,7 @@ fn somebody_elses_machine_and_node_are_left_alone() {
         Act::Get(theirs.id.clone()),
         "their Node is not touched, and the machine is looked at first"
     );
-    world.memory.sight = Sight::Present(Arc::new(theirs.clone()));
+    world.memory.sight = Sight::Present(Arc::new(theirs));
     assert!(world.look().mistakes[0].contains("carries the mark of another NodeClaim and is left alone"));
     assert_eq!(world.act(), Act::Find("uid-1".into()), "where is its own?");
     let mut found =
