@@ -15,7 +15,7 @@ use crate::core::writes::{NodePatch, Regarding};
 
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events;
-use crate::telemetry::metrics::{self, OrphanKind};
+use crate::telemetry::metrics::{self, DisruptedFor, OrphanKind, TerminationMode};
 
 use super::protocol::{AuditorMsg, Called, Written};
 use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timer, View};
@@ -211,6 +211,18 @@ impl Auditor {
         cx.start(Permits::WriteCluster, call, move |outcome| AuditorMsg::ClaimDeleted(finished, outcome));
     }
 
+    /// A NodeClaim is deleted whose machine is gone.
+    fn count(&self, name: &ClaimName) {
+        let snapshot = self.wiring.boards.snapshot();
+        let Some(claim) = snapshot.claims.get(name) else { return };
+        let pool = claim.pool().unwrap_or_else(|| "".into());
+        let capacity_type = claim.labels.get(labels::CAPACITY_TYPE).map_or("", |value| value);
+        let pods = claim.node.as_ref().map_or(0, |node| snapshot.pods_on(node).count());
+        let pods = u64::try_from(pods).unwrap_or(u64::MAX);
+        let mode = TerminationMode::of(claim.termination_grace);
+        metrics::claim_disrupted(DisruptedFor::GarbageCollected, &pool, capacity_type, None, mode, pods);
+    }
+
     /// Takes joiner's finalizer off a Node whose NodeClaim and machine are both gone. It is tried again at the next look.
     fn release(&mut self, name: NodeName, cx: &Cx<AuditorMsg>) {
         let Some(node) = self.wiring.boards.snapshot().nodes.get(&name).cloned() else { return };
@@ -279,11 +291,11 @@ impl Behaviour for Auditor {
                 Outcome::Lost | Outcome::NotLeader => {}
             },
             AuditorMsg::MachineAsked(name, outcome) => self.machine_asked(name, outcome, cx),
-            AuditorMsg::ClaimDeleted(name, outcome) => {
-                if let Outcome::Failed(error) = outcome {
-                    cx.slot().meter().failed(cx.now(), &format!("{name}: {error}"));
-                }
-            }
+            AuditorMsg::ClaimDeleted(name, outcome) => match outcome {
+                Outcome::Done(()) => self.count(&name),
+                Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{name}: {error}")),
+                Outcome::Lost | Outcome::NotLeader => {}
+            },
         }
     }
 

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use crate::core::facts::{Catalog, Snapshot, Waits};
 use crate::core::writes::Regarding;
 
+use super::decisions::Decisions;
 use super::protocol::Refusals;
 
 /// The latest values. They outlive the actors that publish them: while one is being restarted, others read what it last said.
@@ -25,6 +26,8 @@ pub struct Boards {
     pub refusals: watch::Sender<Arc<Refusals>>,
     /// The lease as last seen: what it is, and what a person has written into it for the auditor; by `leader`.
     pub lease: watch::Sender<Option<(Regarding, Option<Arc<str>>)>>,
+    /// What was planned and from what, by `provisioner`.
+    pub decisions: watch::Sender<Arc<Decisions>>,
 }
 
 impl Boards {
@@ -37,6 +40,7 @@ impl Boards {
             leader_until: watch::Sender::new(None),
             refusals: watch::Sender::new(Arc::default()),
             lease: watch::Sender::new(None),
+            decisions: watch::Sender::new(Arc::default()),
         }
     }
 
@@ -48,6 +52,11 @@ impl Boards {
     /// How long pods have waited, as last published.
     pub fn waits(&self) -> Arc<Waits> {
         Arc::clone(&self.waits.borrow())
+    }
+
+    /// What was planned and from what, as last published.
+    pub fn decisions(&self) -> Arc<Decisions> {
+        Arc::clone(&self.decisions.borrow())
     }
 
     /// What can be bought, as last published.

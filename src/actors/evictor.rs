@@ -8,10 +8,12 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::cluster;
-use crate::core::ids::PodUid;
+use crate::core::facts::{Node, Snapshot, Status, find_condition};
+use crate::core::ids::{ClaimName, PodUid};
 use crate::core::lifecycle::PodRef;
-
-use crate::telemetry::metrics;
+use crate::core::writes::Regarding;
+use crate::telemetry::dedupe::Dedupe;
+use crate::telemetry::{events, metrics};
 
 use super::protocol::{EvictorMsg, Written};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View, backoff};
@@ -21,6 +23,8 @@ use super::tree::Wiring;
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);
 /// Longest wait before a refused eviction is asked for again (Karpenter's value).
 const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
+/// How long a pod that was granted to leave may take to show it, before it is asked again.
+const GRANTED: Duration = Duration::from_secs(5);
 
 /// Asks pods to leave.
 #[derive(Debug)]
@@ -28,6 +32,7 @@ pub(super) struct Evictor {
     wiring: Arc<Wiring>,
     pods: BTreeMap<PodUid, Leaving>,
     retry: Option<Timer>,
+    said: Dedupe,
 }
 
 /// A pod that is to leave.
@@ -72,6 +77,10 @@ impl Evictor {
         let impolite = (!self.wiring.settings.protections.budgets).then_some(1);
         let (cluster, pod, force) = (Arc::clone(&self.wiring.cluster), leaving.pod.clone(), leaving.force.or(impolite));
         let asked = pod.clone();
+        if let Some(grace) = force {
+            let about = Regarding::Pod(pod.key.clone(), pod.uid.clone());
+            self.wiring.announce(&cx.house, &mut self.said, events::deleted_for_deadline(about, grace));
+        }
         let call = async move {
             match force {
                 Some(grace) => cluster.delete_pod(&asked.key, &asked.uid, grace).await,
@@ -87,11 +96,37 @@ impl Evictor {
         if leaving.force.is_none() {
             metrics::eviction_requested(code(&outcome));
         }
-        if let Outcome::Done(()) = outcome {
-            metrics::pod_drained(if leaving.force.is_some() { "Forceful Termination" } else { "" });
+        let snapshot = self.wiring.boards.snapshot();
+        let node = snapshot.pods.get(&pod.uid).and_then(|pod| snapshot.nodes.get(pod.node.as_ref()?));
+        let about = || Regarding::Pod(pod.key.clone(), pod.uid.clone());
+        let event = match (&outcome, leaving.force) {
+            (Outcome::Done(()), Some(_)) => {
+                metrics::pod_drained(FORCEFUL);
+                None
+            }
+            (Outcome::Done(()), None) => {
+                let reason = reason(&snapshot, node.map(|node| &**node));
+                metrics::pod_drained(&reason);
+                Some(events::evicted(about(), &reason))
+            }
+            // Budgets that refuse; the API server's own trouble is nobody's business.
+            (Outcome::Failed(error), None) if error.is_of_budgets() => node.map(|node| {
+                let node = Regarding::Node(node.name.clone(), node.uid.clone());
+                events::failed_draining(node, &format!("{error} (Pod={})", pod.key))
+            }),
+            _ => None,
+        };
+        if let Some(event) = event {
+            self.wiring.announce(&cx.house, &mut self.said, event);
         }
         let (answer, wait) = match outcome {
-            Outcome::Done(()) | Outcome::Failed(cluster::Error::NotFound(_) | cluster::Error::Conflict(_)) => {
+            Outcome::Done(()) => {
+                // Until the watch shows that it leaves, it is named again and again, and need not be asked again.
+                leaving.again = Some(Instant::now() + GRANTED);
+                leaving.answer = None;
+                return self.arm(cx);
+            }
+            Outcome::Failed(cluster::Error::NotFound(_) | cluster::Error::Conflict(_)) => {
                 self.pods.remove(&pod.uid);
                 return;
             }
@@ -131,6 +166,20 @@ impl Evictor {
     }
 }
 
+/// Why pods leave a node that nobody gave a reason for (Karpenter's word).
+const FORCEFUL: &str = "Forceful Termination";
+
+/// Why pods leave a node: the reason of its NodeClaim's condition `DisruptionReason`; nothing when there is no NodeClaim.
+fn reason(snapshot: &Snapshot, node: Option<&Node>) -> String {
+    let claim = node.and_then(|node| {
+        node.owner_claims.iter().find_map(|name| snapshot.claims.get(&ClaimName::from(Arc::clone(name))))
+    });
+    let Some(claim) = claim else { return String::new() };
+    let disrupted = find_condition(&claim.conditions, "DisruptionReason");
+    let disrupted = disrupted.filter(|condition| condition.status == Status::True);
+    disrupted.map_or_else(|| FORCEFUL.to_owned(), |condition| condition.reason.to_string())
+}
+
 /// The status code behind an answer; 0 when there was none.
 fn code(outcome: &Written<()>) -> u16 {
     match outcome {
@@ -155,7 +204,7 @@ impl Behaviour for Evictor {
 
     fn born(wiring: &Self::Args, _: &Cx<EvictorMsg>) -> Self {
         // Claim actors look at their drains every few seconds, and name their pods again.
-        Self { wiring: Arc::clone(wiring), pods: BTreeMap::new(), retry: None }
+        Self { wiring: Arc::clone(wiring), pods: BTreeMap::new(), retry: None, said: Dedupe::new() }
     }
 
     fn handle(&mut self, message: EvictorMsg, cx: &Cx<EvictorMsg>) {

@@ -24,6 +24,7 @@ mod boards;
 mod catalog;
 mod claim;
 mod claims;
+mod decisions;
 mod evictor;
 mod leader;
 mod pools;
@@ -34,5 +35,6 @@ mod tree;
 mod witness;
 
 pub use boards::Boards;
+pub use decisions::{Decision, Decisions, Question};
 pub use settings::{NodeRepair, Nominate, Protections, Settings};
 pub use tree::{Joiner, Parts};

@@ -11,13 +11,14 @@ use crate::cluster;
 use crate::core::facts::{Claim, Pod, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::pools;
-use crate::core::scheduling::{self, Ground, PlacedOn, Plan, PlannedClaim, Problem, Reason, Settings};
+use crate::core::scheduling::{self, Ground, PlacedOn, Plan, PlannedClaim, Reason, Settings};
 
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events;
 use crate::telemetry::metrics::{self, CreatedFor};
 
+use super::decisions::{Decision, Question};
 use super::protocol::{ProvisionerMsg, Refusals, StateMsg, Written};
 use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
@@ -66,7 +67,7 @@ pub(super) struct Provisioner {
 #[derive(Debug)]
 enum Doing {
     Nothing,
-    Solving(OpId, Instant, String),
+    Solving(OpId, Instant, String, Arc<Question>),
     /// NodeClaims under way, and how often each was tried.
     Creating(BTreeMap<ClaimName, (PlannedClaim, u32)>),
 }
@@ -117,14 +118,14 @@ impl Provisioner {
         // Unlike the number of the plan, the salt differs from life to life.
         let id = format!("{salt:016x}");
         metrics::scheduling(Kind::Provisioner.as_str(), &id, pods.len());
-        self.doing = Doing::Solving(op, Instant::now(), id);
         let respect_preferences = self.wiring.settings.respect_preferences;
         let settings = Settings { name_salt: salt, respect_preferences, ..Settings::default() };
         let label_keys = self.wiring.cloud.label_keys();
+        let question = Arc::new(Question { at: cx.now(), snapshot, catalog, pods, settings, label_keys });
+        self.doing = Doing::Solving(op, Instant::now(), id, Arc::clone(&question));
         let ground = Arc::clone(&self.ground);
         let work = move || {
-            let mut problem = Problem::new(&snapshot, &catalog, &pods, &settings);
-            problem.label_keys = &label_keys;
+            let problem = question.problem();
             metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&problem));
             // A solver that panicked has left nothing behind: it begins anew.
             let mut ground = ground.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,7 +161,7 @@ impl Provisioner {
     }
 
     fn solved(&mut self, result: Result<Box<(Plan, Vec<String>)>, String>, cx: &Cx<ProvisionerMsg>) {
-        let Doing::Solving(_, began, id) = std::mem::replace(&mut self.doing, Doing::Nothing) else { return };
+        let Doing::Solving(_, began, id, question) = std::mem::replace(&mut self.doing, Doing::Nothing) else { return };
         metrics::scheduled(Kind::Provisioner.as_str(), began.elapsed());
         let (mut plan, violations) = match result {
             Ok(solved) => *solved,
@@ -179,6 +180,9 @@ impl Provisioner {
         }
         let snapshot = self.wiring.boards.snapshot();
         let epoch = snapshot.epoch;
+        // What is remembered is what the solver said, all of it.
+        let decision = Decision { question, plan: Arc::new(plan.clone()) };
+        self.wiring.boards.decisions.send_modify(|known| *known = Arc::new(known.and(decision)));
         leave_to_scheduler(&mut plan, &snapshot);
         self.publish_refusals(&plan, epoch);
         self.report(&plan, &id, cx);

@@ -13,7 +13,7 @@ use crate::telemetry::metrics::Samples;
 
 use super::actors::{self, Wanted};
 use super::probes::{self, Check};
-use super::serve::Sources;
+use super::serve::{Sources, Why};
 
 /// The content type of Prometheus' text format.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -41,7 +41,28 @@ pub(super) fn metrics(sources: Arc<Sources>) -> Router {
         .route("/metrics", get(exposition))
         .route("/actors", get(actors_page))
         .route("/actors.json", get(async |State(s): Shared, Query(q): Words| actors_json(&s, &q).await))
+        .route(
+            "/explain/pod/{name}",
+            get(async |State(s): Shared, Path(name): Path<String>| why(&s, Why::Pod { namespace: None, name }).await),
+        )
+        .route(
+            "/explain/pod/{namespace}/{name}",
+            get(async |State(s): Shared, Path((namespace, name)): Path<(String, String)>| {
+                why(&s, Why::Pod { namespace: Some(namespace), name }).await
+            }),
+        )
+        .route(
+            "/explain/nodeclaim/{name}",
+            get(async |State(s): Shared, Path(name): Path<String>| why(&s, Why::NodeClaim(name)).await),
+        )
         .with_state(sources)
+}
+
+async fn why(sources: &Sources, question: Why) -> Response {
+    match (sources.explainer)(question).await {
+        Ok(answer) => axum::Json(answer).into_response(),
+        Err(unknown) => (StatusCode::NOT_FOUND, format!("{unknown}\n")).into_response(),
+    }
 }
 
 fn probe(checks: &[Check], query: &BTreeMap<String, String>) -> Response {

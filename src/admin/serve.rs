@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -31,6 +32,23 @@ pub struct Config {
 /// Adds samples when `/metrics` is read. Runs on a blocking thread.
 pub type Sampler = Arc<dyn Fn(&mut Samples) + Send + Sync>;
 
+/// What somebody wants to know the reasons of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// Where a pod is or will be, or why nowhere.
+    Pod {
+        /// Its namespace; nothing means the only one that has a pod of this name.
+        namespace: Option<String>,
+        /// Its name.
+        name: String,
+    },
+    /// Why a NodeClaim is of its pool, size and types.
+    NodeClaim(String),
+}
+
+/// Answers why: with what is shown as JSON, or with a sentence that says why there is no answer.
+pub type Explainer = Arc<dyn Fn(Why) -> BoxFuture<'static, Result<serde_json::Value, String>> + Send + Sync>;
+
 /// What is shown.
 #[derive(Clone)]
 pub struct Sources {
@@ -40,6 +58,8 @@ pub struct Sources {
     pub exporter: Exporter,
     /// What is sampled besides actors and calls: the process, the cluster, the catalog.
     pub samplers: Vec<Sampler>,
+    /// Who knows why.
+    pub explainer: Explainer,
     /// What must hold for joiner to be alive; the kubelet restarts it otherwise.
     pub alive: Vec<Check>,
     /// What must hold for joiner to be ready.

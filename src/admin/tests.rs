@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -16,7 +17,7 @@ use crate::actors::runtime::{
 };
 use crate::telemetry::metrics::{Exporter, sample_process};
 
-use super::{Check, Config, Error, Handle, Sources, serve};
+use super::{Check, Config, Error, Explainer, Handle, Sources, Why, serve};
 
 /// The parent of so many claims.
 struct Parent {
@@ -129,11 +130,23 @@ async fn tree(claims: usize) -> (House, Slot<usize>) {
 
 const LOOPBACK: Config = Config { host: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)), health_port: 0, metrics_port: 0 };
 
+/// Knows a NodeClaim and all pods, and says what it was asked.
+fn echo() -> Explainer {
+    Arc::new(|why| {
+        let known = match &why {
+            Why::NodeClaim(name) if name != "default-1" => Err(format!("there is no NodeClaim {name}")),
+            known => Ok(serde_json::json!({ "asked": format!("{known:?}") })),
+        };
+        std::future::ready(known).boxed()
+    })
+}
+
 async fn served(house: House, ready: Vec<Check>) -> Handle {
     let sources = Sources {
         house,
         exporter: Exporter::aside().unwrap().1,
         samplers: vec![Arc::new(|samples| sample_process(samples, 12_345))],
+        explainer: echo(),
         alive: Vec::new(),
         ready,
     };
@@ -205,6 +218,7 @@ async fn a_port_in_use_is_said_with_its_remedy() {
         house,
         exporter: Exporter::aside().unwrap().1,
         samplers: Vec::new(),
+        explainer: echo(),
         alive: Vec::new(),
         ready: Vec::new(),
     };
@@ -345,4 +359,22 @@ async fn ten_thousand_claims_are_shown_in_pages() {
     let (_, body) = get(handle.metrics, "/metrics", "").await;
     println!("/metrics: {} bytes in {:?}", body.len(), began.elapsed());
     assert!(body.contains(r#"joiner_actors{actor="claim"} 10000"#));
+}
+
+#[tokio::test]
+async fn explanations_have_an_address() {
+    let handle = served(house(), Vec::new()).await;
+    for (path, asked) in [
+        ("/explain/nodeclaim/default-1", r#"NodeClaim("default-1")"#),
+        ("/explain/pod/web-1", r#"Pod { namespace: None, name: "web-1" }"#),
+        ("/explain/pod/shop/web-1", r#"Pod { namespace: Some("shop"), name: "web-1" }"#),
+    ] {
+        let (head, body) = get(handle.metrics, path, "").await;
+        assert!(head.contains("200 OK") && head.contains("application/json"), "{path}: {head}");
+        let answer: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(answer["asked"], asked);
+    }
+    let (head, body) = get(handle.metrics, "/explain/nodeclaim/nobody", "").await;
+    assert!(head.contains("404"), "{head}");
+    assert_eq!(body, "there is no NodeClaim nobody\n");
 }

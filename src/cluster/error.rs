@@ -49,3 +49,17 @@ pub enum Error {
     #[error("outcome unknown: {0}")]
     Unknown(String),
 }
+
+/// What the API server says when two budgets protect one pod, with status 500 and no reason that a program could read.
+const TWO_BUDGETS: &str = "more than one PodDisruptionBudget";
+
+impl Error {
+    /// Whether an eviction failed because PodDisruptionBudgets forbid it.
+    pub fn is_of_budgets(&self) -> bool {
+        match self {
+            Self::TooManyRequests { .. } => true,
+            Self::Temporary(message) => message.contains(TWO_BUDGETS),
+            _ => false,
+        }
+    }
+}

@@ -11,6 +11,7 @@ mod speech;
 mod stopwatch;
 mod trial;
 mod trouble;
+mod why;
 
 pub use load::mixed;
 pub use plan::{explain, plan};
@@ -19,3 +20,4 @@ pub use run::run;
 pub use simulate::{rehearse, simulate};
 pub use stopwatch::peak_memory;
 pub use trial::{Broken, History, Shortest, Told, Trial, Verdict, shrink, trial};
+pub use why::explainer;

@@ -36,12 +36,17 @@ pub fn plan(plan: &config::Plan) -> Result<bool> {
     Ok(understood)
 }
 
-/// Says why.
+/// Says why: of a plan that is made for it, or of what a running joiner has decided.
 pub fn explain(explain: &config::Explain) -> Result<()> {
-    let (answer, _) = answer(&explain.plan)?;
-    let explanation = match explain.subject {
-        Subject::Pod => plan::pod(&answer, explain.namespace.as_deref(), &explain.name)?,
-        Subject::NodeClaim => plan::nodeclaim(&answer, &explain.name)?,
+    let input = &explain.plan;
+    let explanation = if input.files.is_empty() && input.trace.is_none() && input.pods.is_none() {
+        super::why::ask(explain)?
+    } else {
+        let (answer, _) = answer(input)?;
+        match explain.subject {
+            Subject::Pod => plan::pod(&answer.case(), explain.namespace.as_deref(), &explain.name)?,
+            Subject::NodeClaim => plan::nodeclaim(&answer.case(), &explain.name)?,
+        }
     };
     print(&match explain.plan.output {
         Output::Table => explanation.to_string(),

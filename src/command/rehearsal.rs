@@ -127,6 +127,7 @@ pub fn scenario_of(name: &str, manifests: &[Value]) -> Result<Scenario> {
         cloud: crate::sim::Behaviour::default(),
         steps,
         end: crate::sim::End::Settled,
+        narration: crate::sim::Narration::default(),
     };
     give_pool(&mut scenario)?;
     Ok(scenario)

@@ -96,5 +96,6 @@ pub(super) fn sources(
     let listed = Check::new("state", move || {
         if boards.snapshot().is_complete() { Ok(()) } else { Err("the cluster has not been listed yet".to_owned()) }
     });
-    Sources { house: joiner.house().clone(), exporter, samplers, alive: Vec::new(), ready: vec![listed] }
+    let explainer = super::why::explainer(joiner);
+    Sources { house: joiner.house().clone(), exporter, samplers, alive: Vec::new(), ready: vec![listed], explainer }
 }

@@ -168,6 +168,10 @@ pub(super) struct ExplainFlags {
     #[arg(short, long, value_name = "NAMESPACE", help_heading = EXPLAIN)]
     pub(super) namespace: Option<String>,
 
+    /// The running joiner to ask, unless files, a trace or a number of pods say what to plan for: where its metrics are
+    #[arg(long, env = "JOINER_URL", value_name = "URL", default_value = "http://127.0.0.1:8080", help_heading = EXPLAIN)]
+    pub(super) url: String,
+
     #[command(flatten)]
     pub(super) input: Input,
 }

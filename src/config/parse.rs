@@ -73,9 +73,9 @@ pub fn parse(args: impl IntoIterator<Item = String>, env: impl Fn(&str) -> Optio
             Ok(Command::Plan(Box::new(plan(input, report, warnings)?)))
         }
         Sub::Explain(flags) => {
-            let ExplainFlags { subject, name, namespace, input } = *flags;
+            let ExplainFlags { subject, name, namespace, url, input } = *flags;
             let plan = plan(input, None, warnings)?;
-            Ok(Command::Explain(Box::new(Explain { plan, subject, name, namespace })))
+            Ok(Command::Explain(Box::new(Explain { plan, subject, name, namespace, url })))
         }
         Sub::Crds => Ok(Command::Crds),
         Sub::Version => Ok(Command::Version),

@@ -129,6 +129,8 @@ pub struct Explain {
     pub name: String,
     /// Namespace of the pod, if told.
     pub namespace: Option<String>,
+    /// Where a running joiner shows its metrics: asked when there is nothing to plan anew with.
+    pub url: String,
 }
 
 /// What can be explained.

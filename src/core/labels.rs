@@ -69,6 +69,17 @@ pub fn is_well_known(key: &str) -> bool {
     WELL_KNOWN.contains(&key)
 }
 
+/// The well-known key that was probably meant by a key that nobody defines: one of which it is a part, or that has the same name in another
+/// domain.
+pub fn meant_by(key: &str) -> Option<&'static str> {
+    // Less than this is part of anything.
+    const PART: usize = 4;
+    let name = key.rsplit('/').next().filter(|name| !name.is_empty())?;
+    let same_name = |known: &str| known.rsplit('/').next() == Some(name);
+    let part = |known: &str| key.len() >= PART && known.contains(key);
+    WELL_KNOWN.into_iter().find(|known| *known != key && (part(known) || same_name(known)))
+}
+
 /// The stable form of a deprecated key, or the key itself.
 pub fn normalized(key: &str) -> &str {
     match key {
@@ -98,3 +109,7 @@ pub fn is_restricted(key: &str, provider_domains: &[&str], provider_keys: &[&str
             domain == *restricted || domain.strip_suffix(restricted).is_some_and(|d| d.ends_with('.'))
         })
 }
+
+#[cfg(test)]
+#[path = "labels_tests.rs"]
+mod tests;

@@ -151,7 +151,7 @@ fn judge(pool: &Pool, class: Option<&NodeClass>, conditions: &mut Conditions<'_>
                 conditions.set("NodeClassReady", Status::False, &ready.reason, &ready.message);
                 return;
             }
-            _ => (Status::Unknown, "NodeClassReadinessUnknown", "Node Class Readiness Unknown".to_owned()),
+            _ => (Status::False, "NodeClassReadinessUnknown", "Node Class Readiness Unknown".to_owned()),
         },
     };
     conditions.set("NodeClassReady", status, reason, &message);

@@ -150,3 +150,7 @@ impl fmt::Debug for Resources {
         f.debug_map().entries(self.0.iter().map(|(name, milli)| (name.as_str(), *milli))).finish()
     }
 }
+
+#[cfg(test)]
+#[path = "resources_tests.rs"]
+mod tests;

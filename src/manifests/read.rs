@@ -20,6 +20,10 @@ use crate::cluster::convert::{
 use crate::core::facts::{Condition, PodShape, Status};
 use crate::core::ids::ObjectKey;
 
+/// Most pods that Kubernetes supports in one cluster (kubernetes.io, "Considerations for large clusters"): a workload of more is a slip of the pen,
+/// and would only fill the memory.
+const MOST_PODS: u64 = 150_000;
+
 /// Annotation on pods and templates: after how long the containers end by themselves, in Go's notation.
 const RUN_FOR: &str = "sim.joiner.dev/run-for";
 /// How long the pods of a Job run that does not say it.
@@ -27,16 +31,25 @@ const JOB_RUNS_FOR: Duration = Duration::from_mins(1);
 /// Kinds that make pods, and that are not simulated.
 const NOT_SIMULATED: [&str; 2] = ["CronJob", "ReplicationController"];
 
-/// Reads one manifest strictly: whatever is wrong with it is an error. A `List` gives all of its items, a lone pod something that keeps it.
+/// Reads one manifest strictly: whatever is wrong with it is an error. A `List` gives all of its items, a lone pod
+/// something that keeps it unless it is on a node.
 pub fn read_object(value: &Value, shapes: &ShapeStore, priorities: &Priorities) -> Result<Vec<Object>, Invalid> {
     let strict = |found: Result<Found, Invalid>| {
         let found = found?;
         match found.problems.into_iter().next() {
             Some(problem) => Err(problem),
-            None => Ok(found.object.kept()),
+            None => Ok(match found.object {
+                // What is on a node already is nobody's to place.
+                bound @ Object::Pod { .. } if is_bound(&bound) => bound,
+                other => other.kept(),
+            }),
         }
     };
     examine(value, shapes, priorities).into_iter().map(strict).collect()
+}
+
+fn is_bound(object: &Object) -> bool {
+    matches!(object, Object::Pod { pod, .. } if pod.node.is_some())
 }
 
 /// Reads one manifest as far as possible: an object of which some part is wrong comes with its problems. A `List` gives all of its items.
@@ -189,7 +202,7 @@ impl Reader<'_> {
     }
 
     fn workload(&mut self, kind: WorkloadKind, field: &str) -> Result<Object, Invalid> {
-        let replicas = self.whole(field)?.unwrap_or(1);
+        let replicas = self.at_once(field)?.unwrap_or(1);
         let (shape, runs_for) = self.template(kind.pod_owner())?;
         // Containers of these kinds are started again when they end.
         let runs_for = runs_for.filter(|_| matches!(kind, WorkloadKind::Job { .. }));
@@ -198,7 +211,7 @@ impl Reader<'_> {
     }
 
     fn job(&mut self) -> Result<Object, Invalid> {
-        let parallelism = self.whole("parallelism")?.unwrap_or(1);
+        let parallelism = self.at_once("parallelism")?.unwrap_or(1);
         let completions = self.whole("completions")?.unwrap_or(parallelism);
         let parallelism = if self.is_over() { 0 } else { parallelism };
         let (shape, runs_for) = self.template(Some(("batch/v1", "Job")))?;
@@ -312,6 +325,16 @@ impl Reader<'_> {
             value => value.as_u64().map(Some).ok_or_else(|| {
                 self.invalid(format!("spec.{field}: {value} is no number of pods; write a whole number from 0"))
             }),
+        }
+    }
+
+    /// How many pods there are to be at once, if it is said.
+    fn at_once(&self, field: &str) -> Result<Option<u64>, Invalid> {
+        match self.whole(field)? {
+            Some(pods) if pods > MOST_PODS => Err(self.invalid(format!(
+                "spec.{field}: {pods} are more pods than a cluster can hold; write a whole number up to {MOST_PODS}"
+            ))),
+            pods => Ok(pods),
         }
     }
 

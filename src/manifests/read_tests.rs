@@ -104,6 +104,10 @@ fn what_is_wrong_is_said_with_object_field_and_remedy() {
             "Deployment web: spec.replicas: \"three\" is no number of pods; write a whole number from 0",
         ),
         (
+            format!("{{kind: Deployment, metadata: {{name: web}}, spec: {{replicas: 4294967296, {template}}}}}"),
+            "Deployment web: spec.replicas: 4294967296 are more pods than a cluster can hold; write a whole number up to 150000",
+        ),
+        (
             format!("{{kind: Deployment, metadata: {{namespace: a}}, spec: {{{template}}}}}"),
             "Deployment a/without a name: metadata.name: is missing",
         ),

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::explain::Case;
 use super::input::Input;
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
-use crate::core::facts::InstanceType;
+use crate::core::facts::{Catalog, InstanceType};
 use crate::core::ids::{ObjectKey, PodUid};
 use crate::core::labels;
 use crate::core::requirements::{Requirements, ValueSet};
@@ -64,12 +65,21 @@ impl Answer {
         (zones, capacity_types)
     }
 
+    /// The same, to ask single questions about.
+    pub fn case(&self) -> Case<'_> {
+        Case {
+            snapshot: &self.input.snapshot,
+            catalog: &self.input.catalog,
+            pods: &self.input.pods,
+            set_aside: &self.input.set_aside,
+            label_keys: &KWOK_LABEL_KEYS,
+            plan: &self.plan,
+        }
+    }
+
     /// The instance types of a NodeClaim.
     pub(super) fn types<'a>(&'a self, claim: &'a PlannedClaim) -> impl Iterator<Item = &'a Arc<InstanceType>> {
-        let list = self.input.catalog.pools.get(&claim.draft.pool);
-        let by_name: BTreeMap<_, _> =
-            list.into_iter().flat_map(|list| list.iter()).map(|kind| (&kind.name, kind)).collect();
-        claim.instance_types.iter().filter_map(move |name| by_name.get(name).copied())
+        types_of(&self.input.catalog, claim)
     }
 
     /// Labels that the plan chose where the NodePool leaves them open.
@@ -115,4 +125,15 @@ impl Answer {
     pub(super) fn over_bound(&self) -> Option<f64> {
         (self.lower_bound > 0.0).then(|| (100.0 * (self.plan.price / self.lower_bound - 1.0)).max(0.0))
     }
+}
+
+/// The instance types of a NodeClaim, cheapest first.
+pub(super) fn types_of<'a>(
+    catalog: &'a Catalog,
+    claim: &'a PlannedClaim,
+) -> impl Iterator<Item = &'a Arc<InstanceType>> {
+    let list = catalog.pools.get(&claim.draft.pool);
+    let by_name: BTreeMap<_, _> =
+        list.into_iter().flat_map(|list| list.iter()).map(|kind| (&kind.name, kind)).collect();
+    claim.instance_types.iter().filter_map(move |name| by_name.get(name).copied())
 }

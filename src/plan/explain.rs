@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::answer::Answer;
-use crate::clouds::catalog::KWOK_LABEL_KEYS;
-use crate::core::facts::{InstanceType, Pod};
+use super::answer::types_of;
+use crate::core::facts::{Catalog, InstanceType, Pod, Snapshot};
+use crate::core::ids::ObjectKey;
 use crate::core::requirements::Requirements;
 use crate::core::resources::{ResourceName, Resources};
-use crate::core::scheduling::{self, PlannedClaim, Problem, Settings};
+use crate::core::scheduling::{self, Plan, PlannedClaim, Problem, Settings};
 
 /// Most instance types that are shown.
 const SHOWN: usize = 8;
@@ -20,10 +20,27 @@ const SHOWN: usize = 8;
 /// Nothing of that name was planned.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Unknown(String);
+pub struct Unknown(pub String);
+
+/// What was asked of the solver and what it said: an answer of `joiner plan`, or a decision of a running joiner.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// The cluster.
+    pub snapshot: &'a Snapshot,
+    /// What could be bought.
+    pub catalog: &'a Catalog,
+    /// The pods that needed a place.
+    pub pods: &'a [Arc<Pod>],
+    /// Pods that wait for something else, and for what.
+    pub set_aside: &'a [(ObjectKey, String)],
+    /// Keys of the cloud that count as well-known.
+    pub label_keys: &'a [&'static str],
+    /// What the solver said.
+    pub plan: &'a Plan,
+}
 
 /// An answer to a single question.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// What was asked about: kind and name.
@@ -36,14 +53,20 @@ pub struct Explanation {
     pub facts: Vec<Ground>,
     /// What there was to choose from, and what each choice would have meant.
     pub choices: Vec<Choice>,
+    /// What it waits for now; a running joiner knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
+    /// When this was decided; a running joiner knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<jiff::Timestamp>,
 }
 
 /// A fact that kept a pod from being placed.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ground {
     /// Its kind, such as `Taint` or `Limit`.
-    pub kind: &'static str,
+    pub kind: std::borrow::Cow<'static, str>,
     /// The NodePool that it is about.
     pub node_pool: Option<String>,
     /// The sentence.
@@ -51,7 +74,7 @@ pub struct Ground {
 }
 
 /// Something that could have been chosen.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Choice {
     /// NodePool or instance type.
@@ -68,6 +91,12 @@ impl fmt::Display for Explanation {
         for reason in &self.reasons {
             writeln!(f, "  - {reason}")?;
         }
+        if let Some(what) = &self.waits_for {
+            writeln!(f, "  waits for {what}")?;
+        }
+        if let Some(at) = &self.decided {
+            writeln!(f, "  decided at {}", at.strftime("%FT%TZ"))?;
+        }
         if self.choices.is_empty() {
             return Ok(());
         }
@@ -82,25 +111,18 @@ impl fmt::Display for Explanation {
 }
 
 /// Why a pod is placed where it is, or nowhere. `name` may be `NAMESPACE/NAME`.
-pub fn pod(answer: &Answer, namespace: Option<&str>, name: &str) -> Result<Explanation, Unknown> {
+pub fn pod(case: &Case<'_>, namespace: Option<&str>, name: &str) -> Result<Explanation, Unknown> {
     let (namespace, name) = name.split_once('/').map_or((namespace, name), |(namespace, name)| (Some(namespace), name));
-    let is_meant = |key: &crate::core::ids::ObjectKey| {
-        &*key.name == name && namespace.is_none_or(|namespace| &*key.namespace == namespace)
-    };
-    if let Some((key, why)) = answer.input.set_aside.iter().find(|(key, _)| is_meant(key)) {
+    let is_meant =
+        |key: &ObjectKey| &*key.name == name && namespace.is_none_or(|namespace| &*key.namespace == namespace);
+    if let Some((key, why)) = case.set_aside.iter().find(|(key, _)| is_meant(key)) {
         let (subject, verdict) = (format!("pod {key}"), "is not planned".to_owned());
-        return Ok(Explanation {
-            subject,
-            verdict,
-            reasons: vec![why.clone()],
-            facts: Vec::new(),
-            choices: Vec::new(),
-        });
+        return Ok(Explanation { subject, verdict, reasons: vec![why.clone()], ..Explanation::default() });
     }
-    let found: Vec<&Arc<Pod>> = answer.input.pods.iter().filter(|pod| is_meant(&pod.key)).collect();
+    let found: Vec<&Arc<Pod>> = case.pods.iter().filter(|pod| is_meant(&pod.key)).collect();
     let pod = match &found[..] {
         [pod] => *pod,
-        [] => return Err(unknown_pod(answer, name, &is_meant)),
+        [] => return Err(unknown_pod(case, name, &is_meant)),
         [one, ..] => {
             let (count, namespace) = (found.len(), &one.key.namespace);
             return Err(Unknown(format!(
@@ -108,63 +130,64 @@ pub fn pod(answer: &Answer, namespace: Option<&str>, name: &str) -> Result<Expla
             )));
         }
     };
-    let (verdict, reasons) = verdict(answer, pod);
-    let refusal = answer.plan.refused.iter().find(|refusal| refusal.pod == pod.uid);
+    let (verdict, reasons) = verdict(case, pod);
+    let refusal = case.plan.refused.iter().find(|refusal| refusal.pod == pod.uid);
     let facts = refusal.into_iter().flat_map(|refusal| &refusal.reasons).map(|reason| Ground {
-        kind: reason.kind(),
+        kind: reason.kind().into(),
         node_pool: reason.pool().map(ToString::to_string),
         says: reason.to_string(),
     });
-    let (facts, choices) = (facts.collect(), pools_for(answer, pod));
-    Ok(Explanation { subject: format!("pod {}", pod.key), verdict, reasons, facts, choices })
+    let (facts, choices) = (facts.collect(), pools_for(case, pod));
+    let subject = format!("pod {}", pod.key);
+    Ok(Explanation { subject, verdict, reasons, facts, choices, ..Explanation::default() })
 }
 
-fn unknown_pod(answer: &Answer, name: &str, is_meant: &dyn Fn(&crate::core::ids::ObjectKey) -> bool) -> Unknown {
-    let bound = answer.input.snapshot.pods.values().find(|pod| is_meant(&pod.key));
+fn unknown_pod(case: &Case<'_>, name: &str, is_meant: &dyn Fn(&ObjectKey) -> bool) -> Unknown {
+    let bound = case.snapshot.pods.values().find(|pod| is_meant(&pod.key));
     Unknown(match bound.and_then(|pod| Some((&pod.key, pod.node.as_ref()?))) {
         Some((key, node)) => format!("pod {key} is bound to node {node}; only pods that wait are planned"),
         None => format!("no pod that waits is named {name}; see `joiner plan -o json` for those that are"),
     })
 }
 
-fn verdict(answer: &Answer, pod: &Arc<Pod>) -> (String, Vec<String>) {
+fn verdict(case: &Case<'_>, pod: &Arc<Pod>) -> (String, Vec<String>) {
     let holds = |pods: &[Arc<Pod>]| pods.iter().any(|other| other.uid == pod.uid);
-    if let Some(claim) = answer.plan.claims.iter().find(|claim| holds(&claim.pods)) {
+    if let Some(claim) = case.plan.claims.iter().find(|claim| holds(&claim.pods)) {
         let kind = claim.instance_types.first().map(ToString::to_string).unwrap_or_default();
         let (name, pool, others) = (&claim.draft.name, &claim.draft.pool, claim.pods.len() - 1);
         let verdict = format!(
             "goes to a new node of NodePool {pool}: NodeClaim {name}, {kind} or larger, with {others} other pods"
         );
-        let existing = answer.input.snapshot.nodes.len() + answer.input.snapshot.claims.len();
+        let existing = case.snapshot.nodes.len() + case.snapshot.claims.len();
         let reason = match existing {
             0 => "there is no node that it could use instead".to_owned(),
             _ => "no existing node had room for it, or its constraints exclude those that had".to_owned(),
         };
         return (verdict, vec![reason]);
     }
-    if let Some(placed) = answer.plan.existing.iter().find(|placed| holds(&placed.pods)) {
+    if let Some(placed) = case.plan.existing.iter().find(|placed| holds(&placed.pods)) {
         let node = placed.node.as_ref().map(|node| format!("node {node}"));
         let claim = placed.claim.as_ref().map(|claim| format!("the node of NodeClaim {claim}, which is on its way"));
         let place = node.or(claim).unwrap_or_default();
         return (format!("goes to {place}"), vec!["what exists is used before anything is bought".to_owned()]);
     }
-    let reasons = answer.plan.refused.iter().find(|refusal| refusal.pod == pod.uid);
+    let reasons = case.plan.refused.iter().find(|refusal| refusal.pod == pod.uid);
     let reasons = reasons.into_iter().flat_map(|refusal| &refusal.reasons).map(ToString::to_string).collect();
     ("has no place".to_owned(), reasons)
 }
 
 /// What each NodePool alone would do for the pod alone.
-fn pools_for(answer: &Answer, pod: &Arc<Pod>) -> Vec<Choice> {
+fn pools_for(case: &Case<'_>, pod: &Arc<Pod>) -> Vec<Choice> {
     let settings = Settings::default();
     let only = [Arc::clone(pod)];
     let mut choices = Vec::new();
-    for pool in answer.input.snapshot.pools.values() {
-        let mut snapshot = answer.input.snapshot.clone();
+    for pool in case.snapshot.pools.values() {
+        let mut snapshot = case.snapshot.clone();
         snapshot.pools = std::iter::once((pool.name.clone(), Arc::clone(pool))).collect();
         snapshot.nodes.clear();
         snapshot.claims.clear();
-        let mut problem = Problem::new(&snapshot, &answer.input.catalog, &only, &settings);
-        problem.label_keys = &KWOK_LABEL_KEYS;
+        let mut problem = Problem::new(&snapshot, case.catalog, &only, &settings);
+        problem.label_keys = case.label_keys;
         let plan = scheduling::solve(&problem);
         let (price, outcome) = match (plan.claims.first(), plan.refused.first()) {
             (Some(claim), _) => {
@@ -184,19 +207,19 @@ fn pools_for(answer: &Answer, pod: &Arc<Pod>) -> Vec<Choice> {
 }
 
 /// Why a planned NodeClaim is of this pool, this size and these types.
-pub fn nodeclaim(answer: &Answer, name: &str) -> Result<Explanation, Unknown> {
-    let claim = answer.plan.claims.iter().find(|claim| claim.draft.name.as_str() == name);
+pub fn nodeclaim(case: &Case<'_>, name: &str) -> Result<Explanation, Unknown> {
+    let claim = case.plan.claims.iter().find(|claim| claim.draft.name.as_str() == name);
     let claim = claim.ok_or_else(|| {
-        let known: Vec<&str> = answer.plan.claims.iter().take(5).map(|claim| claim.draft.name.as_str()).collect();
+        let known: Vec<&str> = case.plan.claims.iter().take(5).map(|claim| claim.draft.name.as_str()).collect();
         let known =
             if known.is_empty() { "none is".to_owned() } else { format!("planned are {}, …", known.join(", ")) };
         Unknown(format!("no NodeClaim named {name} is planned; {known}"))
     })?;
-    let (draft, types) = (&claim.draft, answer.types(claim).cloned().collect::<Vec<_>>());
+    let (draft, types) = (&claim.draft, types_of(case.catalog, claim).cloned().collect::<Vec<_>>());
     let first = claim.instance_types.first().map(ToString::to_string).unwrap_or_default();
     let verdict =
         format!("{first} at {:.4} $/h for {} pods, from NodePool {}", claim.price, claim.pods.len(), draft.pool);
-    let mut reasons = vec![why_pool(answer, claim)];
+    let mut reasons = vec![why_pool(case, claim)];
     reasons.push(format!("its pods and the daemons of its node need {}", amounts(&draft.requests)));
     if let Some(kind) = types.first() {
         reasons.push(format!(
@@ -204,19 +227,20 @@ pub fn nodeclaim(answer: &Answer, name: &str) -> Result<Explanation, Unknown> {
             amounts(&only(&kind.allocatable(), &draft.requests))
         ));
     }
-    let all = answer.input.catalog.pools.get(&draft.pool).map_or(0, |list| list.len());
+    let all = case.catalog.pools.get(&draft.pool).map_or(0, |list| list.len());
     reasons.push(format!("{} of the pool's {all} instance types hold them and can be had; the cloud may choose any of them, cheapest first", types.len()));
-    let mut choices: Vec<Choice> = cheaper(answer, claim);
+    let mut choices: Vec<Choice> = cheaper(case, claim);
     choices.extend(types.iter().take(SHOWN).map(|kind| Choice {
         name: kind.name.to_string(),
         price: price(kind, claim),
         outcome: format!("holds them; {} full", fullest(&draft.requests, &kind.allocatable())),
     }));
-    Ok(Explanation { subject: format!("NodeClaim {name}"), verdict, reasons, facts: Vec::new(), choices })
+    let subject = format!("NodeClaim {name}");
+    Ok(Explanation { subject, verdict, reasons, choices, ..Explanation::default() })
 }
 
-fn why_pool(answer: &Answer, claim: &PlannedClaim) -> String {
-    let pools = &answer.input.snapshot.pools;
+fn why_pool(case: &Case<'_>, claim: &PlannedClaim) -> String {
+    let pools = &case.snapshot.pools;
     let own = pools.get(&claim.draft.pool).map_or(0, |pool| pool.weight);
     let rivals: Vec<String> = pools
         .values()
@@ -235,8 +259,8 @@ fn why_pool(answer: &Answer, claim: &PlannedClaim) -> String {
 }
 
 /// The types that cost less than the cheapest of the NodeClaim, and why they are not listed.
-fn cheaper(answer: &Answer, claim: &PlannedClaim) -> Vec<Choice> {
-    let list = answer.input.catalog.pools.get(&claim.draft.pool);
+fn cheaper(case: &Case<'_>, claim: &PlannedClaim) -> Vec<Choice> {
+    let list = case.catalog.pools.get(&claim.draft.pool);
     let mut all: Vec<(f64, &Arc<InstanceType>)> = list
         .into_iter()
         .flat_map(|list| list.iter())

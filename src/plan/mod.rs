@@ -14,7 +14,7 @@ mod explain;
 mod report;
 
 pub use answer::{Answer, answer};
-pub use explain::{Explanation, Unknown, nodeclaim, pod};
+pub use explain::{Case, Choice, Explanation, Ground, Unknown, nodeclaim, pod};
 pub use input::{Input, from_manifests, from_snapshot};
 pub use json::json;
 pub use report::{render, write};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
 use futures::stream::{self, BoxStream, StreamExt};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -142,9 +142,16 @@ impl SimCluster {
     }
 }
 
+/// Whether a NodeClaim's NodeClass is of the kind that the simulated cloud looks after.
+fn is_ours(claim: &Claim) -> bool {
+    (&*claim.class.group, &*claim.class.kind) == ("karpenter.kwok.sh", "KWOKNodeClass")
+}
+
 impl Cluster for SimCluster {
     fn facts(&self) -> BoxStream<'static, Fact> {
-        self.watch(self.shared.latency.watch)
+        // The bargain of the trait: NodeClaims of another autoscaler are not told.
+        let foreign = |fact: &Fact| matches!(fact, Fact::ClaimSeen(claim) if !is_ours(claim));
+        self.watch(self.shared.latency.watch).filter(move |fact| ready(!foreign(fact))).boxed()
     }
 
     fn create_claim<'a>(&'a self, draft: &'a ClaimDraft) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
@@ -172,7 +179,9 @@ impl Cluster for SimCluster {
     }
 
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
-        Box::pin(self.request("list", "nodeclaims", |store| Ok(store.claims.values().cloned().collect())))
+        Box::pin(self.request("list", "nodeclaims", |store| {
+            Ok(store.claims.values().filter(|claim| is_ours(claim)).cloned().collect())
+        }))
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

@@ -32,6 +32,9 @@ mod scheduler;
 
 mod workload;
 
+mod edit;
+mod verbs;
+
 mod scenario;
 mod trace;
 
@@ -57,6 +60,7 @@ pub use admission::{Gate, Open, Requests, Verdict};
 pub use cluster::{Latency, SimCluster};
 pub use containers::Containers;
 pub use daemons::Daemons;
+pub use edit::Edit;
 pub use kubelet::{Kubelet, Pace};
 pub use ledger::{Ledger, Reasons};
 pub use scenario::{Act, Behaviour, End, Scenario, ScenarioError, Step, read_scenario};
@@ -64,6 +68,7 @@ pub use scheduler::{Rhythm, Scheduler};
 pub use seed::Seed;
 pub use store::{NewPod, PodRecord, Store, Written};
 pub use trace::read_openb;
+pub use verbs::{Answers, Fate, Narration, Topic};
 pub use workload::Workloads;
 pub use world::{World, WorldConfig};
 

@@ -1,6 +1,10 @@
 //! Scenario files: what to apply, scale and delete, when, and how the cloud behaves meanwhile.
 //!
 //! A file has any number of YAML documents. One of them may be a scenario; all others are ordinary manifests, applied at the start.
+//!
+//! A step of its `timeline` has a time and one verb: `apply`, `scale` and `delete` are what users do; `edit` changes labels, taints, conditions and
+//! the like of an object that is there, whoever may do that; `cloud` says how its next calls fail; `machine` lets one vanish. A Node that is
+//! applied has no machine, and a pod that is applied with the name of a Node that is there is on it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +13,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::edit::Edit;
+use super::verbs::{Answers, Fate, Narration};
 use crate::clouds::simulated::{Conduct, SoldOutWindow};
 use crate::cluster::convert::{ShapeStore, go_duration};
 use crate::core::ids::ObjectKey;
@@ -27,6 +33,8 @@ pub struct Scenario {
     pub steps: Vec<Step>,
     /// When it is over.
     pub end: End,
+    /// What a narration of it tells.
+    pub narration: Narration,
 }
 
 /// Something that happens at a time.
@@ -38,7 +46,7 @@ pub struct Step {
     pub act: Act,
 }
 
-/// Something that a user does.
+/// Something that happens to joiner: a user, a controller, the cloud or a machine does it.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// Puts objects.
@@ -59,6 +67,12 @@ pub enum Act {
         /// Namespace and name; the namespace does not count for objects that have none.
         key: ObjectKey,
     },
+    /// Changes an object that is there.
+    Edit(Box<Edit>),
+    /// Decides how the next calls to the cloud are answered.
+    Answer(Box<Answers>),
+    /// Lets something become of a machine.
+    Befall(Fate),
 }
 
 /// When a scenario is over.
@@ -96,6 +110,8 @@ struct Written {
     #[serde(default)]
     timeline: Vec<WrittenStep>,
     until: Option<Until>,
+    #[serde(default)]
+    narrate: Narration,
 }
 
 #[derive(Deserialize)]
@@ -105,7 +121,13 @@ struct WrittenStep {
     apply: Option<OneOrMany>,
     scale: Option<Scale>,
     delete: Option<Delete>,
+    edit: Option<Box<Edit>>,
+    cloud: Option<Box<Answers>>,
+    machine: Option<Fate>,
 }
+
+/// What a step can do.
+const VERBS: &str = "needs exactly one of apply, scale, delete, edit, cloud and machine";
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -146,6 +168,7 @@ pub struct Behaviour {
     never_register: Option<Share>,
     lost_answers: Option<Share>,
     broken_listings: Option<Share>,
+    name_after_claims: Option<bool>,
 }
 
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -167,7 +190,7 @@ struct Quota {
 
 /// A duration as `90s`, `5m` or `1h30m`.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-struct Span(Duration);
+pub(super) struct Span(pub(super) Duration);
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -233,6 +256,7 @@ impl Behaviour {
             never_register: share(self.never_register, usual.never_register),
             lost_answers: share(self.lost_answers, usual.lost_answers),
             broken_listings: share(self.broken_listings, usual.broken_listings),
+            named_after_claims: self.name_after_claims.unwrap_or(usual.named_after_claims),
             ..usual.clone()
         }
     }
@@ -258,7 +282,14 @@ pub fn read_scenario(
         }
     }
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let mut scenario = Scenario { name, seed: None, cloud: Behaviour::default(), steps: Vec::new(), end: End::Settled };
+    let mut scenario = Scenario {
+        name,
+        seed: None,
+        cloud: Behaviour::default(),
+        steps: Vec::new(),
+        end: End::Settled,
+        narration: Narration::default(),
+    };
     if let Some((written, place)) = written {
         for (at, manifest) in written.manifests.iter().enumerate() {
             first.extend(reader.objects(file, &format!("{place}, manifests[{at}]"), manifest)?);
@@ -276,6 +307,7 @@ pub fn read_scenario(
         scenario.seed = written.seed;
         scenario.cloud = written.cloud;
         scenario.end = written.until.map_or(End::Settled, |until| until.0);
+        scenario.narration = written.narrate;
     }
     scenario.steps.insert(0, Step { at: Duration::ZERO, act: Act::Apply(first) });
     scenario.steps.sort_by_key(|step| step.at);
@@ -309,24 +341,40 @@ impl Reader<'_> {
     }
 
     fn step(&mut self, file: &Path, place: &str, step: WrittenStep) -> Result<Step, ScenarioError> {
-        let act = match (step.apply, step.scale, step.delete) {
-            (Some(apply), None, None) => {
-                let manifests = match apply {
-                    OneOrMany::Many(all) => all,
-                    OneOrMany::One(one) => vec![one],
-                };
-                let mut objects = Vec::new();
-                for manifest in &manifests {
-                    objects.extend(self.objects(file, &format!("{place}.apply"), manifest)?);
-                }
-                Act::Apply(objects)
+        let mut acts = Vec::new();
+        if let Some(apply) = step.apply {
+            let manifests = match apply {
+                OneOrMany::Many(all) => all,
+                OneOrMany::One(one) => vec![one],
+            };
+            let mut objects = Vec::new();
+            for manifest in &manifests {
+                objects.extend(self.objects(file, &format!("{place}.apply"), manifest)?);
             }
-            (None, Some(scale), None) => scale_act(file, &format!("{place}.scale"), scale)?,
-            (None, None, Some(delete)) => {
-                let namespace = delete.namespace.as_deref().unwrap_or("default");
-                Act::Delete { kind: delete.kind, key: ObjectKey::new(namespace, delete.name.as_str()) }
+            acts.push(Act::Apply(objects));
+        }
+        if let Some(scale) = step.scale {
+            acts.push(scale_act(file, &format!("{place}.scale"), scale)?);
+        }
+        if let Some(delete) = step.delete {
+            let namespace = delete.namespace.as_deref().unwrap_or("default");
+            acts.push(Act::Delete { kind: delete.kind, key: ObjectKey::new(namespace, delete.name.as_str()) });
+        }
+        if let Some(edit) = step.edit {
+            if let Some(problem) = edit.misplaced() {
+                return Err(error(file, format!("{place}.edit"), problem));
             }
-            _ => return Err(error(file, place.to_owned(), "needs exactly one of apply, scale and delete")),
+            acts.push(Act::Edit(edit));
+        }
+        if let Some(answers) = step.cloud {
+            if let Some(problem) = answers.problem() {
+                return Err(error(file, format!("{place}.cloud"), problem));
+            }
+            acts.push(Act::Answer(answers));
+        }
+        acts.extend(step.machine.map(Act::Befall));
+        let (Some(act), true) = (acts.pop(), acts.is_empty()) else {
+            return Err(error(file, place.to_owned(), VERBS));
         };
         Ok(Step { at: step.at.0, act })
     }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use super::{Act, End, Scenario, read_scenario};
 use crate::clouds::simulated::Conduct;
 use crate::cluster::convert::ShapeStore;
+use crate::core::ids::ObjectKey;
 use crate::manifests::Object;
+use crate::sim::verbs::Topic;
 
 const BURST: &str = r#"
 scenario: burst
@@ -76,7 +78,7 @@ fn a_file_of_manifests_is_a_scenario_that_settles() {
 
 #[test]
 fn what_is_wrong_is_said_with_file_path_field_and_what_is_allowed() {
-    let cases: [(&str, &[&str]); 11] = [
+    let cases: [(&str, &[&str]); 18] = [
         (
             "scenario: x\ntimelime: []",
             &["dir/burst.yaml: document 1", "unknown field `timelime`", "`timeline`", "`until`"],
@@ -86,7 +88,7 @@ fn what_is_wrong_is_said_with_file_path_field_and_what_is_allowed() {
             &["timeline[0].scale", "unknown field `replica`", "`replicas`"],
         ),
         ("timeline: [{at: soon, apply: []}]", &["timeline[0].at", "\"soon\" is no duration; write for instance 90s"]),
-        ("timeline: [{at: 5m}]", &["document 1, timeline[0]", "needs exactly one of apply, scale and delete"]),
+        ("timeline: [{at: 5m}]", &["document 1, timeline[0]", "needs exactly one of apply, scale, delete, edit"]),
         ("timeline: [{at: 5m, scale: {replicas: 3}}]", &["timeline[0].scale", "needs exactly one of deployment"]),
         ("cloud: {neverRegister: often}", &["cloud.neverRegister", "is no share; write for instance 1%"]),
         ("cloud: {quota: {cores: 5}}", &["cloud.quota", "unknown field `cores`", "`machines`"]),
@@ -96,6 +98,28 @@ fn what_is_wrong_is_said_with_file_path_field_and_what_is_allowed() {
             "manifests: [{kind: Deployment, metadata: {name: web}, spec: {replicas: -1, template: {spec: {}}}}]",
             &["document 1, manifests[0]", "Deployment web: spec.replicas: -1 is no number of pods"],
         ),
+        (
+            "timeline: [{at: 5m, edit: {kind: Node, name: one, taint: {}}}]",
+            &["timeline[0].edit", "unknown field `taint`", "`taints`"],
+        ),
+        (
+            "timeline: [{at: 5m, edit: {kind: Node, name: one, taints: {a: Never}}}]",
+            &["timeline[0].edit", "\"Never\" is no effect; write NoSchedule"],
+        ),
+        (
+            "timeline: [{at: 5m, edit: {kind: Pod, name: web, taints: {a: NoSchedule}}}]",
+            &["timeline[0].edit", "taints: can be edited of Node, not of Pod"],
+        ),
+        (
+            "timeline: [{at: 5m, edit: {kind: Deployment, name: web}}]",
+            &["timeline[0].edit", "kind: Deployment cannot be edited; apply it anew, or edit a Node"],
+        ),
+        ("timeline: [{at: 5m, cloud: {create: Nonsense}}]", &["timeline[0].cloud", "unknown variant `Nonsense`"]),
+        (
+            "timeline: [{at: 5m, cloud: {delete: Quota}}]",
+            &["timeline[0].cloud", "Quota is an answer to create only; write Throttled"],
+        ),
+        ("timeline: [{at: 5m, machine: {of: one, does: sing}}]", &["timeline[0].machine", "unknown variant `sing`"]),
         ("scenario: a\n---\nscenario: b", &["document 2", "second scenario"]),
     ];
     for (text, expected) in cases {
@@ -105,4 +129,23 @@ fn what_is_wrong_is_said_with_file_path_field_and_what_is_allowed() {
         }
     }
     assert!(read("scenario: [").unwrap_err().starts_with("dir/burst.yaml: YAML: "));
+}
+
+#[test]
+fn edits_answers_and_misfortunes_are_read() {
+    let text = "timeline:
+      - {at: 1s, edit: {kind: Node, name: one, labels: {a: b, c: null}, conditions: {Ready: \"False\"}, capacity: {cpu: 500m}}}
+      - {at: 2s, cloud: {create: InsufficientCapacity, get: Lost, times: 3}}
+      - {at: 3s, machine: {of: one, does: vanish}}
+narrate: {from: 1m, about: [Node], metrics: [m]}";
+    let scenario = read(text).unwrap();
+    let Act::Edit(edit) = &scenario.steps[1].act else { panic!() };
+    assert_eq!((edit.kind.as_str(), edit.key()), ("Node", ObjectKey::new("default", "one")));
+    let Act::Answer(answers) = &scenario.steps[2].act else { panic!() };
+    let told = "the cloud will answer Create with InsufficientCapacity Get with Lost, 3 times";
+    assert_eq!(answers.to_string(), told);
+    assert!(matches!(&scenario.steps[3].act, Act::Befall(fate) if fate.of == "one"));
+    let narration = &scenario.narration;
+    assert_eq!(narration.from(), Duration::from_mins(1));
+    assert!(narration.is_about(Topic::Node) && !narration.is_about(Topic::Pod));
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use csv::StringRecord;
 
 use super::scenario::{Act, Behaviour, End, Scenario, ScenarioError, Step};
+use super::verbs::Narration;
 use crate::cluster::convert::ShapeStore;
 use crate::core::facts::{Owner, PodShape};
 use crate::core::ids::ObjectKey;
@@ -64,7 +65,8 @@ pub fn read_openb(file: &Path, text: &str, shapes: &ShapeStore) -> Result<Scenar
     }
     steps.sort_by_key(|step| step.at);
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Scenario { name, seed: None, cloud: Behaviour::default(), steps, end: End::Settled })
+    let (cloud, narration) = (Behaviour::default(), Narration::default());
+    Ok(Scenario { name, seed: None, cloud, steps, end: End::Settled, narration })
 }
 
 fn read_row(

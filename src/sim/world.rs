@@ -14,10 +14,11 @@ use super::kubelet::{Kubelet, Pace};
 use super::ledger::Ledger;
 use super::scenario::{Act, End, Step};
 use super::scheduler::{Rhythm, Scheduler};
+use super::store::NewPod;
 use super::workload::Workloads;
 use super::{Clock, Seed};
 use crate::clouds::simulated::{Conduct, Simulated};
-use crate::core::facts::InstanceType;
+use crate::core::facts::{InstanceType, Pod};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PoolName};
 use crate::manifests::{Invalid, Object};
 
@@ -121,7 +122,7 @@ impl World {
         }
     }
 
-    /// Does what a user does, at once.
+    /// Does what a step says, at once.
     pub fn perform(&self, act: &Act) -> Result<(), Invalid> {
         match act {
             Act::Apply(objects) => {
@@ -132,13 +133,33 @@ impl World {
             }
             Act::Scale { kind, key, replicas } => found(kind, key, self.workloads.scale(kind, key, *replicas)),
             Act::Delete { kind, key } => found(kind, key, self.delete(kind, key)),
+            Act::Edit(edit) => found(&edit.kind, &edit.key(), edit.perform(&mut self.cluster.store())),
+            Act::Answer(answers) => {
+                answers.perform(&self.cloud);
+                Ok(())
+            }
+            Act::Befall(fate) => {
+                found("machine of NodeClaim", &ObjectKey::new("", fate.of.as_str()), fate.perform(&self.cloud))
+            }
         }
     }
 
     /// Puts an object.
     pub fn apply(&self, object: Object) {
         let mut store = self.cluster.store();
-        match object.kept() {
+        // A pod that is written for a node that is there is on it; every other one is kept, and placed by the scheduler.
+        let object = match object {
+            Object::Pod { pod, runs_for, volumes }
+                if pod.node.as_ref().is_some_and(|on| store.nodes.contains_key(on)) =>
+            {
+                let Pod { key, shape, node, .. } = *pod;
+                // A pod of that name may be there already; then nothing changes.
+                store.create_pod(NewPod { key, shape, runs_for, workload: None, node, volumes }).ok();
+                return;
+            }
+            other => other.kept(),
+        };
+        match object {
             Object::Pool(pool) => {
                 store.apply_pool(*pool);
             }
@@ -153,12 +174,13 @@ impl World {
             Object::Volume(volume) => store.apply_volume(volume),
             Object::StorageClass(class) => store.apply_storage_class(class),
             Object::CsiNode(node) => store.apply_csi_node(node),
-            // Nodes come of machines here, and attachments of pods; a pod has become something that keeps it.
-            Object::Priority(..)
-            | Object::Irrelevant(_)
-            | Object::Node(_)
-            | Object::Attachment(_)
-            | Object::Pod { .. } => {}
+            Object::Attachment(attachment) => store.apply_attachment(attachment),
+            Object::Node(node) => {
+                // A Node without a machine: it stays as it was written, and a second one of its name changes nothing.
+                store.create_node(*node).ok();
+            }
+            // A pod has become something that keeps it.
+            Object::Priority(..) | Object::Irrelevant(_) | Object::Pod { .. } => {}
             Object::Workload(workload) => {
                 // The workloads take the store themselves.
                 drop(store);
@@ -176,6 +198,7 @@ impl World {
             "DaemonSet" => store.delete_daemon(key).is_ok(),
             "PodDisruptionBudget" => store.delete_budget(key),
             "PersistentVolumeClaim" => store.delete_volume_claim(key),
+            "VolumeAttachment" => store.detach(&key.name),
             "KWOKNodeClass" => {
                 let reference =
                     ClassRef { group: "karpenter.kwok.sh".into(), kind: kind.into(), name: key.name.clone() };

@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 
 use crate::core::ids::{ClaimName, NodeName};
 pub use crate::core::writes::Regarding as About;
@@ -134,6 +133,39 @@ pub fn failed_consistency_check(claim: About, problem: &str) -> Event {
     event
 }
 
+/// A node is not empty yet, and why.
+pub fn failed_draining(node: About, why: &str) -> Event {
+    Event::warning(node, "FailedDraining", format!("Failed to drain node, {why}"))
+}
+
+/// A pod was evicted, and why its node goes.
+pub fn evicted(pod: About, reason: &str) -> Event {
+    Event::normal(pod, "Evicted", format!("Evicted pod: {reason}"))
+}
+
+/// A pod is deleted, whatever protects it, because its node must be gone soon.
+pub fn deleted_for_deadline(pod: About, grace_seconds: i64) -> Event {
+    let message = format!(
+        "Deleting the pod with {grace_seconds} s of grace, past PodDisruptionBudgets and karpenter.sh/do-not-disrupt: the \
+         terminationGracePeriod of its node ends"
+    );
+    Event::normal(pod, "Disrupted", message)
+}
+
+/// The pods of a node are deleted at this time, whatever protects them.
+pub fn grace_period_expiring(about: About, deadline: &str) -> Event {
+    Event::warning(about, "TerminationGracePeriodExpiring", format!("All pods will be deleted by {deadline}"))
+}
+
+/// A Node came without the taint that keeps pods away until it is registered.
+pub fn unregistered_taint_missing(claim: About, node: &NodeName) -> Event {
+    let message = format!(
+        "Node {node} came without the taint karpenter.sh/unregistered: pods may be on it that do not belong there; let its kubelet \
+         register with the taint"
+    );
+    Event::warning(claim, "UnregisteredTaintMissing", message)
+}
+
 /// joiner's finalizer was taken off.
 pub fn finalized(about: About) -> Event {
     let mut event = Event::normal(about, "Finalized", "Finalized karpenter.sh/termination");
@@ -167,26 +199,6 @@ pub fn audit_breaker_open(lease: About, reason: &str, remedy: &str) -> Event {
 /// A person has decided about the auditor's findings.
 pub fn audit_decided(lease: About, decision: &str, findings: usize) -> Event {
     Event::normal(lease, "AuditDecided", format!("A person said {decision} about {findings} findings of the auditor"))
-}
-
-/// A Node registers that never kept pods away: they may have come before its labels and taints.
-pub fn unregistered_taint_missing(claim: About, node: &NodeName) -> Event {
-    Event::warning(
-        claim,
-        "UnregisteredTaintMissing",
-        format!("Node {node} is missing the taint karpenter.sh/unregistered"),
-    )
-}
-
-/// Pods of a node are deleted without asking once this moment has come.
-pub fn termination_grace_period_expiring(about: About, deadline: Timestamp) -> Event {
-    let message = format!("All pods will be deleted by {}", deadline.strftime("%Y-%m-%dT%H:%M:%SZ"));
-    Event::warning(about, "TerminationGracePeriodExpiring", message)
-}
-
-/// A node that is to be emptied is not empty yet.
-pub fn failed_draining(node: About, pods: usize) -> Event {
-    Event::warning(node, "FailedDraining", format!("Failed to drain node, {pods} pods are waiting to be evicted"))
 }
 
 /// A broken node is not repaired, because too many are.

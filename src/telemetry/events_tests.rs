@@ -58,3 +58,27 @@ fn long_messages_are_cut_at_characters() {
     assert_eq!(event.message.chars().count(), 1024);
     assert!(event.message.starts_with("NodeClaim default-x event: é") && event.message.ends_with('…'));
 }
+
+#[test]
+fn what_is_said_of_a_drain_has_karpenters_reasons() {
+    let node = About::Node("node-7".into(), "u3".into());
+    let said = [
+        failed_draining(node.clone(), "2 pods are waiting to be evicted"),
+        evicted(pod(), "Forceful Termination"),
+        deleted_for_deadline(pod(), 30),
+        grace_period_expiring(node, "2026-01-02T03:04:05Z"),
+        unregistered_taint_missing(claim(), &"node-7".into()),
+    ];
+    let reasons = said.each_ref().map(|event| (event.reason, event.warning));
+    let expected = [
+        ("FailedDraining", true),
+        ("Evicted", false),
+        ("Disrupted", false),
+        ("TerminationGracePeriodExpiring", true),
+        ("UnregisteredTaintMissing", true),
+    ];
+    assert_eq!(reasons, expected);
+    assert_eq!(said[0].message, "Failed to drain node, 2 pods are waiting to be evicted");
+    assert!(said[2].message.starts_with("Deleting the pod with 30 s of grace"), "{}", said[2].message);
+    assert_eq!(said[3].message, "All pods will be deleted by 2026-01-02T03:04:05Z");
+}

@@ -50,7 +50,7 @@ impl Claim {
                 self.memory.patched_node.clone_from(&patch.version);
                 if let Some(node) = snapshot.nodes.get(&node) {
                     tell_of_node(claim, node, &patch, cx.now());
-                    self.tell_of_open_node(claim, node, &patch, cx);
+                    self.warn_of_missing_taint(claim, node, cx);
                 }
                 let call = async move { cluster.patch_node(&node, &patch).await };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));

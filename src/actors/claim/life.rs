@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts;
 use crate::core::ids::ClaimName;
-use crate::core::lifecycle::{DeleteReason, Memory, Situation, Step, step};
+use crate::core::lifecycle::{DeleteReason, Memory, Situation, Step, step, waiting};
 
 use crate::actors::protocol::ClaimMsg;
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View, backoff};
@@ -98,14 +98,16 @@ impl Claim {
             .with_repair(self.args.wiring.repair.as_ref())
             .with_drift_every(self.args.wiring.cloud.drift_every());
         let mut next = step(&situation);
+        if claim.deleting.is_some() {
+            let nodes: Vec<_> = situation.nodes.iter().copied().cloned().collect();
+            let waiting = waiting(&situation);
+            self.warn_of_drain(&claim, &nodes, waiting, cx);
+        }
         if self.last.as_ref().is_none_or(|last| last.phase != next.phase) {
             self.note(cx.now(), next.phase.as_str());
         }
         self.tell_of_quarantine(&claim, cx);
         self.tell_of_mistakes(&claim, &next.mistakes, cx);
-        if claim.deleting.is_some() {
-            self.tell_of_drain(&claim, &snapshot, next.leaving, cx);
-        }
         if let Some(why) = &next.blocked {
             self.tell_of_blocked_repair(&claim, &snapshot, why, cx);
         }

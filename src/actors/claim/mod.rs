@@ -8,5 +8,6 @@ mod life;
 mod acts;
 mod outcomes;
 mod tell;
+mod warnings;
 
 pub(super) use life::{Claim, ClaimArgs};

@@ -52,6 +52,7 @@ impl Claim {
             ClaimMsg::Launched(op, outcome) if self.ends(op) => self.launched(outcome, cx),
             ClaimMsg::Found(op, outcome) if self.ends(op) => self.found(outcome, cx),
             ClaimMsg::Got(op, outcome) if self.ends(op) => {
+                self.memory.asked = Some(cx.now());
                 if let Some(machine) = self.called("the cloud", outcome, cx) {
                     self.memory.sight = machine.map_or(Sight::Missing, |machine| Sight::Present(Arc::new(machine)));
                 }

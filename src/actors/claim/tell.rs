@@ -10,7 +10,7 @@ use crate::core::facts::{self, Node, Snapshot, Status, find_condition};
 use crate::core::health::Failure;
 use crate::core::ids::PoolName;
 use crate::core::labels;
-use crate::core::lifecycle::{DeleteReason, Sight, deadline, inconsistencies};
+use crate::core::lifecycle::{DeleteReason, Sight, inconsistencies};
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::conditions::transitions;
 use crate::telemetry::events;
@@ -89,34 +89,6 @@ impl Claim {
         for mistake in mistakes.iter().filter(|mistake| claim.broken.is_none() && !known.contains(mistake)) {
             tracing::error!(nodeclaim = %claim.name, mistake, "nodeclaim needs to be mended");
             self.announce(events::mistaken(about(claim), mistake), cx);
-        }
-    }
-
-    /// A node is being emptied: by when, and what is still there.
-    pub(super) fn tell_of_drain(&mut self, claim: &facts::Claim, snapshot: &Snapshot, pods: usize, cx: &Cx<ClaimMsg>) {
-        let node = snapshot.node_of(claim).map(|node| Regarding::Node(node.name.clone(), node.uid.clone()));
-        if let Some(deadline) = deadline(claim) {
-            for about in node.clone().into_iter().chain([about(claim)]) {
-                self.announce(events::termination_grace_period_expiring(about, deadline), cx);
-            }
-        }
-        if let Some(node) = node.filter(|_| pods > 0) {
-            self.announce(events::failed_draining(node, pods), cx);
-        }
-    }
-
-    /// A Node is about to be registered that pods could come to all along.
-    pub(super) fn tell_of_open_node(
-        &mut self,
-        claim: &facts::Claim,
-        node: &Node,
-        patch: &NodePatch,
-        cx: &Cx<ClaimMsg>,
-    ) {
-        let closed = node.taints.iter().any(|taint| &*taint.key == labels::UNREGISTERED_TAINT);
-        if patch.labels.contains_key(labels::REGISTERED) && !node.is_registered() && !claim.is("Registered") && !closed
-        {
-            self.announce(events::unregistered_taint_missing(about(claim), &node.name), cx);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The trait [`Cloud`] over simulated machines.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::conduct::Conduct;
 use super::machines::{Change, Machines, Quirk, SimMachine};
+use super::script::{self, Call, Refusal};
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, SoldOut};
 use crate::core::facts::{Claim, Effect, InstanceType, Machine, NodeClass, Offering, Status, Taint, find_condition};
@@ -76,6 +78,17 @@ impl Simulated {
         self.settled().quirks.push_back(quirk);
     }
 
+    /// Lays down how the next so many calls of a kind fail, and what is said then.
+    pub fn refuse(&self, call: Call, refusal: Refusal, message: &str, times: u32) {
+        self.settled().script.insert(call, (refusal, message.to_owned(), times));
+    }
+
+    /// The answer that was laid down for a call: the error, and whether the call takes effect all the same.
+    fn scripted(&self, call: Call, sold_out: impl FnOnce() -> Vec<SoldOut>) -> Option<(Error, bool)> {
+        let (refusal, message) = script::next(&mut self.settled().script, call)?;
+        Some((refusal.error(&message, sold_out()), refusal.has_effect()))
+    }
+
     fn settled(&self) -> MutexGuard<'_, Machines> {
         // A panic of one caller leaves the machines as they are between two calls.
         let mut machines = self.shared.machines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,16 +137,7 @@ impl Simulated {
         if let Some(found) = offered.iter().find(|offer| !sold_out(offer)) {
             return Ok(*found);
         }
-        let mut missing: Vec<_> = offered
-            .iter()
-            .map(|(kind, offering)| SoldOut {
-                instance_type: kind.name.clone(),
-                zone: offering.zone().cloned(),
-                capacity_type: offering.capacity_type().cloned().unwrap_or_else(|| labels::ON_DEMAND.into()),
-            })
-            .collect();
-        missing.sort();
-        missing.dedup();
+        let missing = offerings(spec);
         let message = format!("all {} requested offerings are sold out", missing.len());
         Err(Error::Launch(LaunchRefused::InsufficientCapacity { sold_out: missing, message }))
     }
@@ -147,7 +151,7 @@ impl Simulated {
     ) -> Result<SimMachine, Error> {
         let conduct = &self.shared.conduct;
         let delay = registration_delay(&spec.class)?;
-        let name = machines.next_id();
+        let name = if conduct.named_after_claims { machines.id_after(&spec.claim.name) } else { machines.next_id() };
         let zone = offering.zone().map_or("any", |zone| &**zone);
         let launched = Instant::now();
         let quirk = machines.quirks.pop_front();
@@ -212,8 +216,16 @@ impl Cloud for Simulated {
         Box::pin(async move {
             let way = self.draw(self.shared.conduct.launch) / 2;
             sleep(way).await;
+            let scripted = self.scripted(Call::Create, || offerings(spec));
+            if let Some((error, false)) = scripted {
+                sleep(way).await;
+                return Err(error);
+            }
             let launched = check_class(&spec.class).and_then(|()| self.launch(spec));
             sleep(way).await;
+            if let Some((error, _)) = scripted {
+                return Err(error);
+            }
             match launched? {
                 (_, true) => Err(Error::Unknown("connection lost while the machine was launched".to_owned())),
                 (machine, false) => Ok(machine),
@@ -224,6 +236,9 @@ impl Cloud for Simulated {
     fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
         Box::pin(async move {
             self.wait().await;
+            if let Some((error, _)) = self.scripted(Call::Get, Vec::new) {
+                return Err(error);
+            }
             Ok(self.settled().get(id).map(|machine| machine.machine.clone()))
         })
     }
@@ -231,6 +246,9 @@ impl Cloud for Simulated {
     fn find<'a>(&'a self, token: &'a ClaimUid) -> BoxFuture<'a, Result<Vec<Machine>, Error>> {
         Box::pin(async move {
             self.wait().await;
+            if let Some((error, _)) = self.scripted(Call::Find, Vec::new) {
+                return Err(error);
+            }
             Ok(self.settled().with_token(token))
         })
     }
@@ -238,6 +256,9 @@ impl Cloud for Simulated {
     fn list(&self) -> BoxFuture<'_, Result<Listing, Error>> {
         Box::pin(async move {
             self.wait().await;
+            if let Some((error, _)) = self.scripted(Call::List, Vec::new) {
+                return Err(error);
+            }
             let now = Instant::now();
             let mut machines = self.settled();
             let mut listed: Vec<Machine> = machines
@@ -257,8 +278,15 @@ impl Cloud for Simulated {
     fn delete<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Deletion, Error>> {
         Box::pin(async move {
             self.wait().await;
+            let scripted = self.scripted(Call::Delete, Vec::new);
+            if let Some((error, false)) = scripted {
+                return Err(error);
+            }
             let at = Instant::now() + self.draw(self.shared.conduct.shutdown);
             let there = self.settled().end(id, at);
+            if let Some((error, _)) = scripted {
+                return Err(error);
+            }
             Ok(if there { Deletion::InProgress } else { Deletion::Gone })
         })
     }
@@ -302,6 +330,17 @@ impl Cloud for Simulated {
         };
         vec![policy(Status::False, None), policy(Status::Unknown, Some(".*"))]
     }
+}
+
+/// Everything that a launch could have been, as what is not to be had.
+fn offerings(spec: &LaunchSpec) -> Vec<SoldOut> {
+    let of = |kind: &InstanceType, offering: &Offering| SoldOut {
+        instance_type: kind.name.clone(),
+        zone: offering.zone().cloned(),
+        capacity_type: offering.capacity_type().cloned().unwrap_or_else(|| labels::ON_DEMAND.into()),
+    };
+    let all = spec.candidates.iter().flat_map(|kind| kind.offerings.iter().map(move |offering| of(kind, offering)));
+    all.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn check_class(class: &NodeClass) -> Result<(), Error> {

@@ -28,6 +28,8 @@ pub struct Conduct {
     pub lost_answers: f64,
     /// Share of the listings that break off after some pages.
     pub broken_listings: f64,
+    /// Machines, and so their Nodes, are named after their NodeClaims: for stories that people read.
+    pub named_after_claims: bool,
 }
 
 impl Default for Conduct {
@@ -45,6 +47,7 @@ impl Default for Conduct {
             never_register: 0.0,
             lost_answers: 0.0,
             broken_listings: 0.0,
+            named_after_claims: false,
         }
     }
 }

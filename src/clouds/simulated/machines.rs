@@ -7,8 +7,9 @@ use fastrand::Rng;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use tokio::time::Instant;
 
+use super::script::Script;
 use crate::core::facts::{Machine, Taint};
-use crate::core::ids::{ClaimUid, ProviderId};
+use crate::core::ids::{ClaimName, ClaimUid, ProviderId};
 
 /// A machine, with what only the cloud and its kubelet know.
 #[derive(Clone, PartialEq, Debug)]
@@ -62,8 +63,12 @@ pub(super) struct Machines {
     /// Reboots that were asked for, so that a repeat is harmless.
     reboots: BTreeSet<(ProviderId, Arc<str>)>,
     made: u64,
+    /// How many machines were named after each NodeClaim.
+    named: BTreeMap<ClaimName, u32>,
     /// What will be wrong with the next machines, one each.
     pub(super) quirks: VecDeque<Quirk>,
+    /// Answers that were laid down beforehand.
+    pub(super) script: Script,
 }
 
 impl Machines {
@@ -75,7 +80,9 @@ impl Machines {
             readers: Vec::new(),
             reboots: BTreeSet::new(),
             made: 0,
+            named: BTreeMap::new(),
             quirks: VecDeque::new(),
+            script: Script::new(),
         }
     }
 
@@ -99,6 +106,13 @@ impl Machines {
     pub(super) fn next_id(&mut self) -> String {
         self.made += 1;
         format!("m-{:05}-{:08x}", self.made, self.rng.u32(..))
+    }
+
+    /// A new name for the machine of a NodeClaim: that of the NodeClaim, with a number if there was one of that name.
+    pub(super) fn id_after(&mut self, claim: &ClaimName) -> String {
+        let number = self.named.entry(claim.clone()).or_default();
+        *number += 1;
+        if *number == 1 { claim.to_string() } else { format!("{claim}-{number}") }
     }
 
     pub(super) fn add(&mut self, machine: SimMachine) -> Machine {

@@ -6,12 +6,14 @@
 
 mod conduct;
 mod machines;
+mod script;
 
 mod cloud;
 
 pub use cloud::{LABEL_KEYS, Simulated};
 pub use conduct::{Conduct, SoldOutWindow};
 pub use machines::{Change, Quirk, SimMachine};
+pub use script::{Call, Refusal};
 
 #[cfg(test)]
 mod tests;

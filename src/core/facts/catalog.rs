@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::core::ids::{ClassRef, InstanceTypeName, PoolName};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
-use crate::core::resources::Resources;
+use crate::core::resources::{ResourceName, Resources};
 
 /// Where and how an instance type can be had, and at what price.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,12 +60,16 @@ pub struct InstanceType {
 }
 
 impl InstanceType {
-    /// What pods may use of it: capacity less overhead, never below zero.
+    /// What pods may use of it: capacity less overhead, never below zero. Huge pages are set aside at boot: they are not memory any more.
     pub fn allocatable(&self) -> Resources {
-        self.capacity
-            .iter()
-            .map(|(name, milli)| (name.clone(), milli.saturating_sub(self.overhead.get(name)).max(0)))
-            .collect()
+        let huge = |name: &ResourceName| name.as_str().starts_with("hugepages-");
+        let set_aside = self.capacity.iter().filter(|(name, _)| huge(name)).map(|(_, milli)| milli);
+        let set_aside = set_aside.fold(0, i64::saturating_add);
+        let kept = |name: &ResourceName| {
+            let pages = if *name == ResourceName::Memory { set_aside } else { 0 };
+            self.overhead.get(name).saturating_add(pages)
+        };
+        self.capacity.iter().map(|(name, milli)| (name.clone(), milli.saturating_sub(kept(name)).max(0))).collect()
     }
 }
 
@@ -79,3 +83,7 @@ pub struct Catalog {
     /// Instance types in the cloud's order; sold-out offerings are there with `available` false.
     pub pools: BTreeMap<PoolName, Arc<Vec<Arc<InstanceType>>>>,
 }
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;

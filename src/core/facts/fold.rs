@@ -185,7 +185,7 @@ impl Fold {
             if self.snapshot.arrival(&uid).is_some() {
                 self.unplan(&uid);
                 self.snapshot.planned_for.entry(claim.clone()).or_default().insert(uid.clone());
-                if self.snapshot.undecided.contains_key(&uid) {
+                if self.snapshot.pods.get(&uid).is_some_and(|pod| pod.unjudged) {
                     self.snapshot.unjudged.insert(uid.clone());
                 }
                 self.snapshot.planned.insert(uid, claim.clone());
@@ -251,7 +251,9 @@ impl Fold {
             }
             let came = self.came(&pod.uid);
             self.snapshot.undecided.remove(&pod.uid);
-            self.judged(&pod.uid);
+            if !pod.unjudged {
+                self.judged(&pod.uid);
+            }
             self.snapshot.pending.insert(pod.uid.clone(), came);
             self.news.pending |= !self.snapshot.planned.contains_key(&pod.uid);
         } else if pod.is_undecided() {

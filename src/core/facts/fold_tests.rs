@@ -134,3 +134,16 @@ fn a_plan_is_judged_when_kube_scheduler_has_looked_at_all_its_pods() {
     assert_eq!(fold.snapshot().unjudged.len(), 0);
     assert!(fold.take_news().claims.contains(&ClaimName::from("a")), "a may nominate now");
 }
+
+#[test]
+fn a_pod_that_was_refused_for_want_of_any_node_is_yet_to_be_judged() {
+    let mut fold = plan(&[]);
+    let mut early = pod("x", None);
+    early.unjudged = true;
+    fold.fold(Fact::PodSeen(Arc::new(early)));
+    assert_eq!((fold.snapshot().undecided.len(), fold.snapshot().pending.len()), (0, 1), "it needs a node");
+    fold.planned(&"a".into(), vec!["x".into()]);
+    assert_eq!(fold.snapshot().unjudged.len(), 1);
+    see(&mut fold, "x", None);
+    assert_eq!(fold.snapshot().unjudged.len(), 0);
+}

@@ -39,3 +39,6 @@ pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Toleration, TolerationOperator};
 pub use volume::{CsiNode, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim};
 pub use waits::{Reached, Took, Wait, Waits};
+
+#[cfg(test)]
+mod order_tests;

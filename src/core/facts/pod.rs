@@ -62,7 +62,8 @@ pub struct Pod {
     pub nominated: Option<NodeName>,
     /// Whether kube-scheduler said that it fits nowhere (condition PodScheduled with reason Unschedulable).
     pub unschedulable: bool,
-    /// Whether kube-scheduler has said nothing of it yet (no condition PodScheduled).
+    /// kube-scheduler has weighed no node for it: it has not looked at it, or there was none when it did. In the second case the pod is
+    /// `unschedulable` too, and kube-scheduler tries it again by itself.
     pub unjudged: bool,
     /// `metadata.deletionTimestamp`: when its grace period ends.
     pub deleting: Option<Timestamp>,
@@ -99,6 +100,7 @@ impl Pod {
     /// Whether it may turn out to need a node any moment: kube-scheduler has not looked at it.
     pub fn is_undecided(&self) -> bool {
         self.unjudged
+            && !self.unschedulable
             && self.shape.scheduler.is_none()
             && self.node.is_none()
             && self.deleting.is_none()

@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub denominated: OrdMap<PodUid, u32>,
     /// UIDs of the pods that kube-scheduler has not looked at: any moment they may need a node too. The epoch is as in `pending`.
     pub undecided: OrdMap<PodUid, u64>,
-    /// UIDs of the pods that are undecided and planned.
+    /// UIDs of the planned pods for which kube-scheduler has weighed no node.
     pub unjudged: OrdSet<PodUid>,
     /// Nodes by name.
     pub nodes: OrdMap<NodeName, Arc<Node>>,

@@ -9,7 +9,9 @@ use super::{Act, Situation};
 
 /// What is next until the Node is initialized and the object says so; nothing after that.
 pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
-    if situation.has("Initialized", Status::True) {
+    // A Node that came back after it was removed by force has to be initialized anew; the NodeClaim goes on saying that it was.
+    let back = |node: &Node| !node.is_initialized() && node.created > situation.since("Initialized");
+    if situation.has("Initialized", Status::True) && !situation.node().is_some_and(back) {
         return None;
     }
     let phase = Phase::Initializing;

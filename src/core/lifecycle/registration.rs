@@ -14,7 +14,7 @@ use super::{Act, Situation};
 /// What is next until the Node is registered and the object says so; nothing after that.
 pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     if situation.has("Registered", Status::True) {
-        return None;
+        return again(situation);
     }
     let phase = Phase::Registering;
     let node = match situation.nodes.as_slice() {
@@ -46,6 +46,17 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     }
     if situation.memory.patched_node.as_ref() == Some(&node.version) {
         return Some(Step::wait(phase, "the Node to show its registration"));
+    }
+    Some(Step::act(phase, Act::PatchNode(node.name.clone(), patch(situation, node))))
+}
+
+/// A Node that was removed by force and has come back is another one: it gets everything anew, or it would stay closed for ever.
+fn again(situation: &Situation<'_>) -> Option<Step> {
+    let registered = situation.since("Registered");
+    let node = situation.node().filter(|node| !node.is_registered() && node.created > registered)?;
+    let phase = Phase::Initializing;
+    if situation.memory.patched_node.as_ref() == Some(&node.version) {
+        return Some(Step::wait(phase, "the Node that came back to show its registration"));
     }
     Some(Step::act(phase, Act::PatchNode(node.name.clone(), patch(situation, node))))
 }

@@ -161,6 +161,8 @@ pub struct Memory {
     pub sight: Sight,
     /// Until when a launch that nobody here heard the end of (a lost answer, an earlier life) may still make a machine.
     pub doubt_until: Option<Timestamp>,
+    /// When the cloud was last asked whether the machine exists, whatever became of the question.
+    pub asked: Option<Timestamp>,
     /// When the cloud last said which machines were launched with the token.
     pub looked: Option<Timestamp>,
     /// The last failed launch.

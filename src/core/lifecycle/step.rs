@@ -69,8 +69,6 @@ pub struct Step {
     pub mistakes: Vec<String>,
     /// Why a repair that is due does not happen.
     pub blocked: Option<String>,
-    /// Pods that must leave before its nodes may go.
-    pub leaving: usize,
 }
 
 impl Step {
@@ -94,7 +92,6 @@ impl Step {
             deadlines: Vec::new(),
             mistakes: Vec::new(),
             blocked: None,
-            leaving: 0,
         }
     }
 

@@ -49,14 +49,26 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
         }
         return Step::act(Phase::Terminating, Act::PatchNode(node.name.clone(), without_finalizer(node)));
     }
+    // Somebody else's finalizer may keep a Node; the NodeClaim goes last, so that whoever looks after the Node finds it.
+    if let Some(node) = situation.nodes.iter().find(|node| is_ours(situation, node)) {
+        return Step::wait(Phase::Terminating, format!("Node {} to vanish", node.name));
+    }
     let version = Some(Arc::clone(&claim.version));
     let finalizers = Some(without(&claim.finalizers));
     Step::act(Phase::Terminating, Act::PatchClaim(ClaimPatch { version, finalizers, ..ClaimPatch::default() }))
 }
 
+/// How many pods have still to leave the nodes of a NodeClaim that is being deleted; none before the drain has begun.
+pub fn waiting(situation: &Situation<'_>) -> usize {
+    if situation.memory.sight == Sight::Gone || !situation.has("Drained", Status::Unknown) {
+        return 0;
+    }
+    drain(&situation.pods, deadline(situation.claim), situation.now).waiting
+}
+
 /// When the drain must be over, if there is a deadline. One that cannot be read is the one that would have been written; where there is none
 /// either, the drain goes on politely: nothing is deleted by mistake, and nothing stands still.
-pub fn deadline(claim: &Claim) -> Option<Timestamp> {
+pub(super) fn deadline(claim: &Claim) -> Option<Timestamp> {
     let text = claim.annotations.get(labels::TERMINATION_TIMESTAMP)?;
     text.parse().ok().or_else(|| granted(claim))
 }
@@ -102,9 +114,10 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     if nodes.is_empty() {
         return None;
     }
-    // The kubelet of a node that is not Ready may never confirm a pod's end: ask the cloud whether there is a machine at all.
+    // The kubelet of a node that is not Ready may never confirm a pod's end: ask the cloud whether there is a machine at all, now and again.
+    // A cloud that does not answer holds nothing up: the pods are asked to leave meanwhile.
     if nodes.iter().all(|node| !node.is_ready())
-        && situation.memory.sight == Sight::Unasked
+        && situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN))
         && let Some(id) = situation.provider_id()
     {
         return Some(Step::act(Phase::Draining, Act::Get(id.clone())));
@@ -131,15 +144,13 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
         let wait = format!("{} pods to leave", drain.waiting);
         let mut step = Step::act(Phase::Draining, Act::Drain { evict: drain.evict, force: drain.force });
         step.waits_for = Some(wait);
-        step.leaving = drain.waiting;
         return Some(step.look_at(look));
     }
     let mut wait = format!("{} pods to leave", drain.waiting);
     if !drain.protected.is_empty() {
         wait = format!("{wait}; {} must not be disrupted (karpenter.sh/do-not-disrupt)", drain.protected.join(", "));
     }
-    let mut step = Step::wait(Phase::Draining, wait);
-    step.leaving = drain.waiting;
+    let step = Step::wait(Phase::Draining, wait);
     Some(step.look_at(look))
 }
 

@@ -25,6 +25,8 @@ struct Toy {
     now: Timestamp,
     /// What the cloud answers to a deletion.
     deletion: Vec<bool>,
+    /// Whether the cloud says that there is no machine, when it is asked.
+    lost: bool,
     trace: Vec<String>,
     planned: Vec<&'static str>,
     volumes: Vec<Fact>,
@@ -39,6 +41,7 @@ impl Toy {
             memory: Memory::default(),
             now: start(),
             deletion: vec![false, true],
+            lost: false,
             trace: vec![],
             planned: vec![],
             volumes: vec![],
@@ -94,8 +97,9 @@ impl Toy {
                 self.memory.sight = Sight::Absent;
             }
             Act::Get(_) => {
-                self.say("get: there");
-                self.memory.sight = Sight::Present(Arc::new(machine()));
+                self.say(if self.lost { "get: gone" } else { "get: there" });
+                self.memory.asked = Some(self.now);
+                self.memory.sight = if self.lost { Sight::Gone } else { Sight::Present(Arc::new(machine())) };
             }
             Act::DeleteClaim(reason) => {
                 self.say(format!("delete NodeClaim: {}", reason.as_str()));
@@ -325,6 +329,62 @@ fn a_life_from_deletion_to_gone() {
     Node: finalizers []
     NodeClaim: finalizers []
     "#);
+}
+
+#[test]
+fn the_machine_of_a_node_that_is_not_ready_is_asked_for_now_and_again() {
+    let mut toy = Toy::serving();
+    toy.node("node-1").conditions.clear();
+    toy.delete();
+    assert_eq!(toy.run(), "Draining: the shortest time of a drain to pass");
+    let told = toy.trace();
+    assert!(told.starts_with("delete Node node-1\nget: there\nNode: "), "{told}");
+    toy.pods = vec![pod("stuck", Some("node-1"))];
+    toy.pods[0].deleting = Some(start());
+    assert_eq!(toy.run(), "Draining: 1 pods to leave");
+    toy.lost = true;
+    toy.pass(9);
+    assert_eq!(
+        (toy.run(), toy.trace()),
+        ("Draining: 1 pods to leave".to_owned(), String::new()),
+        "asked ten seconds ago"
+    );
+    toy.pass(1);
+    assert_eq!(toy.run(), "gone", "nobody waits for a pod whose machine is gone");
+    assert!(toy.trace().starts_with("get: gone\n"));
+}
+
+#[test]
+fn a_node_that_comes_back_after_it_was_removed_by_force_is_opened_again() {
+    let mut toy = Toy::serving();
+    toy.nodes.clear();
+    assert_eq!(toy.run(), "Ready: nothing");
+    toy.pass(60);
+    toy.nodes.push(Node { created: toy.now, ..node() });
+    assert_eq!(toy.run(), "Initializing: the Node to become Ready");
+    toy.ready();
+    assert_eq!(toy.run(), "Initializing: startup taint cilium:NoExecute to be removed");
+    toy.node("node-1").taints.retain(|taint| &*taint.key != "cilium");
+    assert_eq!(toy.run(), "Ready: nothing");
+    let node = toy.node("node-1");
+    assert!(node.is_registered() && node.is_initialized());
+    assert!(!node.taints.iter().any(|taint| &*taint.key == labels::UNREGISTERED_TAINT));
+}
+
+#[test]
+fn a_nodeclaim_goes_after_its_nodes() {
+    let mut toy = Toy::serving();
+    toy.node("node-1").finalizers.push("example.com/inventory".into());
+    toy.pods.clear();
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Terminating: Node node-1 to vanish");
+    assert_eq!(toy.node("node-1").finalizers.len(), 1, "ours is off");
+    toy.nodes.clear();
+    assert_eq!(toy.run(), "gone");
 }
 
 #[test]

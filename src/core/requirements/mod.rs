@@ -12,3 +12,6 @@ pub use written::{Operator, Requirement};
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod table_tests;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use crate::core::facts::Taint;
 use crate::core::ids::PoolName;
+use crate::core::labels;
+use crate::core::requirements::Operator;
 use crate::core::resources::ResourceName;
 
 use super::fault::VolumeFault;
@@ -315,7 +317,11 @@ impl fmt::Display for Reason {
                 write!(
                     f,
                     "NodePool {pool} offers {key} {offered}, but the pod wants {wanted}; would fit if they agreed"
-                )
+                )?;
+                match labels::meant_by(key).filter(|_| **offered == *Operator::DoesNotExist.as_str()) {
+                    Some(meant) => write!(f, " (is {meant} meant?)"),
+                    None => Ok(()),
+                }
             }
             Self::Taint { pool, taint } => write!(
                 f,

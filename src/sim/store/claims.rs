@@ -98,6 +98,17 @@ impl Store {
         Ok(if claim == *there { there } else { self.save_claim(claim) })
     }
 
+    /// Lets somebody else change a NodeClaim; false when there is none.
+    pub(in crate::sim) fn update_claim(&mut self, name: &ClaimName, change: impl FnOnce(&mut Claim)) -> bool {
+        let Some(there) = self.claims.get(name) else { return false };
+        let mut claim = (**there).clone();
+        change(&mut claim);
+        if claim != **there {
+            self.save_claim(claim);
+        }
+        true
+    }
+
     /// Asks for the deletion of a NodeClaim.
     pub fn delete_claim(&mut self, name: &ClaimName) -> Result<(), Error> {
         let there = self.claim(name)?;

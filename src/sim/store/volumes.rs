@@ -75,17 +75,23 @@ impl Store {
         if self.volumes.attachments.contains_key(&name) {
             return;
         }
-        let one = VolumeAttachment { name: Arc::clone(&name), node: node.clone(), volume: Some(Arc::clone(volume)) };
+        self.apply_attachment(VolumeAttachment { name, node: node.clone(), volume: Some(Arc::clone(volume)) });
+    }
+
+    /// Puts a VolumeAttachment.
+    pub fn apply_attachment(&mut self, one: VolumeAttachment) {
         let one = Arc::new(one);
-        self.volumes.attachments.insert(name, Arc::clone(&one));
+        self.volumes.attachments.insert(Arc::clone(&one.name), Arc::clone(&one));
         self.emit(&Fact::AttachmentSeen(one));
     }
 
-    /// Says that a VolumeAttachment is gone.
-    pub fn detach(&mut self, name: &Arc<str>) {
-        if self.volumes.attachments.remove(name).is_some() {
+    /// Says that a VolumeAttachment is gone; false when there was none.
+    pub fn detach(&mut self, name: &Arc<str>) -> bool {
+        let there = self.volumes.attachments.remove(name).is_some();
+        if there {
             self.emit(&Fact::AttachmentGone(Arc::clone(name)));
         }
+        there
     }
 
     /// Deletes a PersistentVolumeClaim, whoever uses it; false when there is none.

@@ -56,7 +56,7 @@ fn convert(wire: &wire::Pod, error: Option<String>, shapes: &ShapeStore) -> Resu
         node: spec.node_name.as_ref().and_then(node),
         nominated: status.and_then(|s| s.nominated_node_name.as_ref()).and_then(node),
         unschedulable: status.is_some_and(is_unschedulable),
-        unjudged: !status.is_some_and(|s| s.conditions.iter().flatten().any(|c| c.kind == "PodScheduled")),
+        unjudged: !status.is_some_and(was_weighed),
         deleting: common::time(meta.deletion_timestamp.as_ref()),
         started: common::time(status.and_then(|s| s.start_time.as_ref())),
         scheduled: status.and_then(|s| since(s, "PodScheduled")),
@@ -64,6 +64,16 @@ fn convert(wire: &wire::Pod, error: Option<String>, shapes: &ShapeStore) -> Resu
         owned_by,
         volume_claims,
     })
+}
+
+/// What kube-scheduler says of a pod when the cluster has no node at all (`ErrNoNodesAvailable`). It takes that for an error of its own and not for
+/// a verdict on the pod.
+const NO_NODES: &str = "no nodes available to schedule pods";
+
+/// Whether kube-scheduler has held the pod against nodes.
+fn was_weighed(status: &PodStatus) -> bool {
+    let condition = status.conditions.iter().flatten().find(|condition| condition.kind == "PodScheduled");
+    condition.is_some_and(|condition| condition.message.as_deref() != Some(NO_NODES))
 }
 
 /// Names of the claims that a pod mounts; that of an ephemeral volume is made of the pod's name and its own.

@@ -1,0 +1,56 @@
+//! What a claim actor warns of while a node comes or goes.
+
+use std::sync::Arc;
+
+use crate::actors::protocol::ClaimMsg;
+use crate::actors::runtime::Cx;
+use crate::core::facts::{self, Effect, Node, Taint};
+use crate::core::labels;
+use crate::core::writes::Regarding;
+use crate::telemetry::events;
+
+use super::Claim;
+
+impl Claim {
+    /// A node is being emptied, and `waiting` pods are still to leave it.
+    pub(super) fn warn_of_drain(
+        &mut self,
+        claim: &facts::Claim,
+        nodes: &[Arc<Node>],
+        waiting: usize,
+        cx: &Cx<ClaimMsg>,
+    ) {
+        if claim.deleting.is_none() || claim.is("Drained") || claim.is("InstanceTerminating") {
+            return;
+        }
+        let deadline = claim.annotations.get(labels::TERMINATION_TIMESTAMP);
+        if let Some(deadline) = deadline {
+            let about = Regarding::Claim(claim.name.clone(), claim.uid.clone());
+            self.say(events::grace_period_expiring(about, deadline), cx);
+        }
+        for node in nodes {
+            let about = || Regarding::Node(node.name.clone(), node.uid.clone());
+            if let Some(deadline) = deadline {
+                self.say(events::grace_period_expiring(about(), deadline), cx);
+            }
+            if waiting > 0 {
+                self.say(events::failed_draining(about(), &format!("{waiting} pods are waiting to be evicted")), cx);
+            }
+        }
+    }
+
+    /// A Node is about to be registered, and may have come without the taint that keeps pods away until then.
+    pub(super) fn warn_of_missing_taint(&mut self, claim: &facts::Claim, node: &Node, cx: &Cx<ClaimMsg>) {
+        let unregistered = Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute);
+        let comes = claim.deleting.is_none() && !claim.is("Registered") && !node.is_registered();
+        if comes && !node.taints.iter().any(|taint| taint.matches(&unregistered)) {
+            tracing::error!(nodeclaim = %claim.name, node = %node.name, "node came without the unregistered taint");
+            let about = Regarding::Claim(claim.name.clone(), claim.uid.clone());
+            self.say(events::unregistered_taint_missing(about, &node.name), cx);
+        }
+    }
+
+    fn say(&mut self, event: events::Event, cx: &Cx<ClaimMsg>) {
+        self.args.wiring.announce(&cx.house, &mut self.said, event);
+    }
+}

@@ -1,0 +1,160 @@
+//! Karpenter's suite of pod affinity: pods that want to be near others.
+//!
+//! Self affinity, targets in the same pass whatever the order, several terms: `topology.rs`.
+
+use super::super::build::*;
+use super::words::*;
+use crate::core::facts::{AffinityTerm, Selector};
+use crate::core::labels::{ARCH, HOSTNAME, ZONE};
+
+#[test]
+fn empty_affinity_is_no_affinity() {
+    let plan = Scene::new().with_pods(pods("web", 2, &web())).solve().whole();
+    assert_eq!(plan.per_node(), [2]);
+}
+
+#[test]
+fn affinity_to_a_host_finds_its_target_among_many_nodes() {
+    let lone = app("lone").of(100, 100);
+    let near = app("near").of(100, 100).near(those_of("lone", HOSTNAME));
+    let scene = Scene::new()
+        .with_pods(pods("web", 10, &web().of(100, 100).spreading(even(HOSTNAME, 1))))
+        .with_pods(pods("lone", 1, &lone))
+        .with_pods(pods("near", 1, &near));
+    let plan = scene.solve().whole();
+    let scene = scene.after(&plan);
+    assert_eq!(scene.whereabouts("near-00000", HOSTNAME), scene.whereabouts("lone-00000", HOSTNAME));
+}
+
+#[test]
+fn affinity_to_an_architecture_may_be_met_on_another_host() {
+    let shape = web().of(100, 100).near(those_of("web", ARCH)).spreading(even(HOSTNAME, 1));
+    let scene = from(pool("default")).round(pods("web", 2, &shape));
+    assert_eq!((scene.skew(HOSTNAME, "web"), scene.skew(ARCH, "web")), (vec![1, 1], vec![2]));
+}
+
+#[test]
+fn pods_that_want_one_host_get_one_and_no_more_than_it_holds() {
+    let together = web().of(100, 100).near(those_of("web", HOSTNAME));
+    assert_eq!(Scene::new().with_pods(pods("web", 3, &together)).solve().per_node(), [3]);
+    // Every type takes five pods.
+    let scene = from(pool("default")).asking_for(pods("web", 10, &together));
+    let plan = scene.solve();
+    assert_eq!((plan.per_node(), plan.left()), (vec![5], 5));
+    let later = scene.after(&plan).asking_for(pods("more", 5, &together)).solve();
+    assert_eq!((later.placed(), later.left()), (0, 5));
+}
+
+#[test]
+fn pods_that_want_the_host_of_one_that_runs_get_no_other() {
+    let together = web().of(100, 100).near(those_of("web", HOSTNAME));
+    let scene = Scene::new().with_node(node("old", 4, 4, &[(ZONE, "zone-a")])).running("first", "old", &together);
+    let plan = scene.asking_for(pods("web", 3, &together.selecting(ZONE, "zone-b"))).solve();
+    assert_eq!((plan.placed(), plan.left()), (0, 3));
+}
+
+#[test]
+fn pods_that_want_one_zone_get_the_one_that_is_required() {
+    let together = web().of(100, 100).near(those_of("web", ZONE));
+    let plan = Scene::new().with_pods(pods("web", 3, &together)).solve().whole();
+    assert_eq!(plan.per_node(), [3]);
+    let plan = Scene::new().with_pods(pods("web", 3, &together.wanting(within(ZONE, &["zone-c"])))).solve().whole();
+    assert_eq!(plan.only(ZONE), "zone-c");
+}
+
+#[test]
+fn pods_that_want_one_zone_and_name_different_ones_are_not_all_placed() {
+    // Karpenter makes two nodes within one batch; kube-scheduler would then bind only one of the pods.
+    let together = |zone| web().of(100, 100).near(those_of("web", ZONE)).selecting(ZONE, zone);
+    let scene = Scene::new().with_pods(pods("a", 1, &together("zone-a"))).with_pods(pods("b", 1, &together("zone-b")));
+    let plan = scene.solve();
+    assert_eq!((plan.placed(), plan.left()), (1, 1));
+}
+
+#[test]
+fn preferred_affinity_may_be_missed() {
+    Scene::new().place(&web().rather_near(those_of("nobody", ZONE)).rather_far(those_of("web", ZONE))).whole();
+    let away = node("old", 1, 1, &[(ZONE, "zone-a")]).with_room(1);
+    let scene = Scene::new().with_node(away).running("db", "old", &app("db").of(10, 10));
+    let plan = scene.place(&web().rather_near(those_of("db", HOSTNAME))).whole();
+    assert_eq!(plan.claims.len(), 1);
+}
+
+#[test]
+fn preferred_affinity_gives_way_to_a_hard_spread() {
+    let torn = web().of(100, 100).rather_near(those_of("web", HOSTNAME)).spreading(even(HOSTNAME, 1));
+    assert_eq!(Scene::new().with_pods(pods("web", 3, &torn)).solve().whole().per_node(), [1, 1, 1]);
+}
+
+#[test]
+fn affinity_to_pods_that_are_not_there_is_refused() {
+    let plan = Scene::new().with_pods(pods("web", 10, &web().near(those_of("nobody", ZONE)))).solve();
+    assert_eq!(plan.left(), 10);
+    assert!(plan.why().contains(ZONE), "{}", plan.why());
+}
+
+#[test]
+fn affinity_to_an_unconstrained_target_is_met_in_the_same_round() {
+    // Karpenter needs a second round, because the target's zone is open; here its zone is settled when others depend on it.
+    let near = app("near").of(100, 100).near(those_of("web", ZONE));
+    let scene = Scene::new().with_pods(pods("web", 1, &web())).with_pods(pods("near", 10, &near));
+    let plan = scene.solve().whole();
+    let scene = scene.after(&plan);
+    assert_eq!(
+        (scene.skew(ZONE, "near").len(), scene.whereabouts("web-00000", ZONE)),
+        (1, scene.whereabouts("near-00003", ZONE))
+    );
+}
+
+#[test]
+fn a_chain_of_affinities_is_met_in_one_round_whatever_the_order() {
+    let link = |name: &str, to: Option<&str>| {
+        let one = app(name).of(100, 100);
+        match to {
+            Some(to) => one.near(those_of(to, HOSTNAME)),
+            None => one,
+        }
+    };
+    let chain = [link("db", None), link("web", Some("db")), link("cache", Some("web")), link("ui", Some("cache"))];
+    for turn in 0..24_usize {
+        let mut left: Vec<usize> = (0..4).collect();
+        let mut order = Vec::new();
+        let mut rest = turn;
+        while !left.is_empty() {
+            order.push(left.remove(rest % left.len()));
+            rest /= left.len().max(1) + 1;
+        }
+        let mut scene = Scene::new();
+        for (second, at) in order.iter().enumerate() {
+            scene = scene.with_pods(vec![pod(&format!("p{at}"), i64::try_from(second).unwrap(), &chain[*at])]);
+        }
+        assert_eq!(scene.solve().whole().per_node(), [4], "{order:?}");
+    }
+}
+
+#[test]
+fn a_circle_of_affinities_is_refused_and_holds_up_nobody() {
+    let scene = Scene::new()
+        .with_pods(pods("a", 1, &app("a").near(those_of("b", ZONE))))
+        .with_pods(pods("b", 1, &app("b").near(those_of("a", ZONE))))
+        .with_pods(pods("web", 3, &web()));
+    let plan = scene.solve();
+    assert_eq!((plan.placed(), plan.left()), (3, 2));
+}
+
+#[test]
+fn terms_look_into_the_namespaces_that_they_name() {
+    let there = app("db").in_namespace("other");
+    let with = |term: AffinityTerm| {
+        let mut scene = Scene::new().with_node(node("old", 4, 4, &[(ZONE, "zone-b")])).running("db", "old", &there);
+        scene.snapshot.namespaces.insert("other".into(), std::sync::Arc::new(labels(&[("team", "red")])));
+        scene.place(&web().near(term)).left() == 0
+    };
+    let own = those_of("db", ZONE);
+    assert!(!with(own.clone()), "the pod's own namespace is meant when none is named");
+    assert!(with(AffinityTerm { namespaces: vec!["default".into(), "other".into()], ..own.clone() }));
+    let chosen = |pairs: &[(&str, &str)]| Some(Selector { labels: labels(pairs), expressions: vec![] });
+    assert!(with(AffinityTerm { namespaces: vec![], namespace_selector: chosen(&[]), ..own.clone() }), "all");
+    assert!(with(AffinityTerm { namespaces: vec![], namespace_selector: chosen(&[("team", "red")]), ..own.clone() }));
+    assert!(!with(AffinityTerm { namespaces: vec![], namespace_selector: chosen(&[("team", "blue")]), ..own }));
+}

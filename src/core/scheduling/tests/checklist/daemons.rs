@@ -1,0 +1,136 @@
+//! Karpenter's provisioner suite: what DaemonSets take of a node, and of which nodes.
+//!
+//! Requests of a template (limits as requests, init containers): `cluster/convert/tests.rs`. Ports of daemons: `topology.rs`.
+
+use super::super::build::*;
+use super::words::*;
+use crate::core::facts::{Effect, PodShape, Taint};
+use crate::core::labels::{HOSTNAME, INSTANCE_TYPE, ZONE};
+use crate::core::requirements::Operator::NotIn;
+
+/// The cheapest type for a pod of one core beside a daemon.
+#[track_caller]
+fn beside(daemon: PodShape) -> String {
+    buying(ladder(8)).with_daemon("d", daemon).place(&web().of(1000, 512)).whole().cheapest()[0].to_owned()
+}
+
+fn heavy() -> PodShape {
+    shape(1000, 512)
+}
+
+#[test]
+fn a_daemon_makes_the_node_larger() {
+    assert_eq!(buying(ladder(8)).place(&web().of(1000, 512)).cheapest(), ["fake-2"]);
+    assert_eq!(beside(heavy()), "fake-3");
+}
+
+#[test]
+fn daemons_add_up() {
+    let scene = buying(ladder(8)).with_daemon("a", heavy()).with_daemon("b", heavy());
+    assert_eq!(scene.place(&web().of(1000, 512)).cheapest(), ["fake-4"]);
+}
+
+#[test]
+fn a_daemon_too_large_for_every_type_leaves_no_node() {
+    let scene = || buying(ladder(4)).with_daemon("d", shape(10_000, 512));
+    assert!(scene().place(&web()).why().contains("cpu"));
+    let both = buying(ladder(4)).with_daemon("a", shape(2000, 512)).with_daemon("b", shape(2000, 512));
+    assert_eq!(both.place(&web()).left(), 1, "together they are too large");
+}
+
+#[test]
+fn a_daemon_that_asks_for_nothing_takes_a_pods_place_only() {
+    assert_eq!(beside(shape(0, 0)), "fake-2");
+    let plan = buying(ladder(2)).with_daemon("d", shape(0, 0)).place(&web());
+    assert_eq!(plan.claims[0].draft.requests.get(&"pods".into()), 2000);
+}
+
+#[test]
+fn a_daemon_that_does_not_tolerate_the_pools_taint_is_not_counted() {
+    let tainted = |daemon: PodShape| {
+        let scene = Scene::default().with_pool(pool("default").tainted(taint("team")), ladder(8));
+        scene.with_daemon("d", daemon).place(&web().of(1000, 512).tolerating("team")).cheapest()[0].to_owned()
+    };
+    assert_eq!(tainted(heavy()), "fake-2");
+    assert_eq!(tainted(heavy().tolerating("team")), "fake-3");
+}
+
+#[test]
+fn a_startup_taint_and_a_soft_one_keep_no_daemon_away() {
+    let soft = Taint::new("slow", Effect::PreferNoSchedule);
+    for pool in [pool("default").starting_with(taint("agent")), pool("default").tainted(soft)] {
+        let scene = Scene::default().with_pool(pool, ladder(8)).with_daemon("d", heavy());
+        assert_eq!(scene.place(&web().of(1000, 512)).cheapest(), ["fake-3"]);
+    }
+}
+
+#[test]
+fn a_daemon_that_no_node_of_the_pool_suits_is_not_counted() {
+    for elsewhere in [
+        heavy().selecting("example.com/team", "red"),
+        heavy().selecting(INSTANCE_TYPE, "unknown"),
+        heavy().wanting(within(ZONE, &["nowhere"])),
+    ] {
+        assert_eq!(beside(elsewhere), "fake-2");
+    }
+}
+
+#[test]
+fn a_daemon_that_names_the_pools_label_is_counted() {
+    let scene = Scene::default().with_pool(pool("default").labelled("example.com/team", "red"), ladder(8));
+    let scene = scene.with_daemon("d", heavy().selecting("example.com/team", "red"));
+    assert_eq!(scene.place(&web().of(1000, 512)).cheapest(), ["fake-3"]);
+}
+
+#[test]
+fn a_daemon_without_a_key_that_nobody_has_is_counted() {
+    assert_eq!(beside(heavy().wanting(says("example.com/virtual", NotIn, &["yes"]))), "fake-3");
+}
+
+#[test]
+fn a_daemon_for_some_types_is_counted_on_those() {
+    // Two cores suffice on the type that the daemon avoids; the others need its core too.
+    assert_eq!(beside(heavy().wanting(says("integer", NotIn, &["2"]))), "fake-2");
+    assert_eq!(beside(heavy().wanting(within("integer", &["2"]))), "fake-3");
+}
+
+#[test]
+fn each_size_may_have_a_daemon_of_its_own() {
+    let mut scene = buying(ladder(4));
+    for cores in ["2", "3", "4"] {
+        scene = scene
+            .with_daemon(cores, shape(cores.parse::<i64>().unwrap() * 400, 100).wanting(within("integer", &[cores])));
+    }
+    // Of two, three and four cores 1.1, 1.7 and 2.3 are left.
+    assert_eq!(scene.place(&web().of(1500, 512)).types(), ["fake-3", "fake-4"]);
+}
+
+#[test]
+fn one_of_a_daemons_alternatives_is_enough() {
+    assert_eq!(beside(heavy().wanting(within(ZONE, &["nowhere"])).or_wanting(within(ZONE, &["zone-a"]))), "fake-3");
+}
+
+#[test]
+fn what_a_daemon_prefers_does_not_matter() {
+    assert_eq!(beside(heavy().preferring(1, within(ZONE, &["nowhere"]))), "fake-3");
+}
+
+#[test]
+fn a_daemon_for_one_host_by_name_is_for_no_new_node() {
+    // A DaemonSet's template names no host; the affinity that its pods carry is dropped where they are read.
+    assert_eq!(beside(heavy().wanting(within(HOSTNAME, &["old"]))), "fake-2");
+}
+
+#[test]
+fn a_daemons_port_closes_only_the_types_that_it_runs_on() {
+    let daemon = shape(100, 100).on_port(80).wanting(within("integer", &["1", "2", "3"]));
+    let scene = || buying(ladder(4)).with_daemon("d", daemon.clone());
+    assert_eq!(scene().place(&web().on_port(80)).types(), ["fake-4"]);
+    assert_eq!(scene().place(&web().on_port(81)).types().len(), 4);
+}
+
+#[test]
+fn the_nodeclaim_asks_for_each_daemon_once() {
+    let plan = buying(ladder(8)).with_daemon("d", heavy()).with_pods(pods("web", 3, &web())).solve();
+    assert_eq!(plan.claims[0].draft.requests, amounts(2500, 2048).with("pods", 4000));
+}

@@ -1,0 +1,160 @@
+//! Karpenter's provisioner suite: which pool, by weight, selection, limits and readiness.
+//!
+//! Weight before taints, soft taints, limits within a pass, pools that are not ready: `basics.rs`.
+
+use super::super::build::*;
+use super::words::*;
+use crate::core::facts::{Claim, Effect, Pool, Taint};
+use crate::core::labels::{INSTANCE_TYPE, NODEPOOL};
+
+#[track_caller]
+fn chosen(scene: Scene, shape: &crate::core::facts::PodShape) -> String {
+    let plan = scene.place(shape).whole();
+    plan.claims[0].draft.pool.to_string()
+}
+
+fn three() -> Scene {
+    Scene::new().with_pool(pool("light").weighing(20), types()).with_pool(pool("heavy").weighing(100), types())
+}
+
+#[test]
+fn the_heaviest_pool_is_taken_every_time() {
+    let scene = three().with_pods(pods("web", 5, &web().on_port(80)));
+    let plan = scene.solve().whole();
+    assert!(plan.claims.iter().all(|claim| claim.draft.pool.as_str() == "heavy"));
+}
+
+#[test]
+fn a_pod_that_names_a_pool_gets_it_whatever_its_weight() {
+    assert_eq!(chosen(three(), &web().selecting(NODEPOOL, "light")), "light");
+    assert_eq!(three().place(&web().selecting(NODEPOOL, "absent")).left(), 1);
+}
+
+#[test]
+fn a_pod_that_names_a_label_of_a_pool_gets_it_whatever_its_weight() {
+    let scene = three().with_pool(pool("blue").labelled("example.com/team", "blue"), types());
+    assert_eq!(chosen(scene, &web().selecting("example.com/team", "blue")), "blue");
+}
+
+#[test]
+fn pools_of_one_weight_are_taken_in_one_order() {
+    // Karpenter: by name, descending.
+    let scene = || Scene::default().with_pool(pool("a"), types()).with_pool(pool("b"), types());
+    let first = chosen(scene(), &web());
+    assert!((0..3).all(|_| chosen(scene(), &web()) == first));
+    assert_eq!(first, "b");
+}
+
+#[test]
+fn a_pool_with_a_soft_taint_is_avoided_whatever_its_weight() {
+    let soft = pool("soft").weighing(100).tainted(Taint::new("slow", Effect::PreferNoSchedule));
+    assert_eq!(chosen(Scene::new().with_pool(soft, types()), &web()), "default");
+}
+
+#[test]
+fn the_next_pool_is_taken_when_the_heaviest_has_no_room_left() {
+    let scene = Scene::new().with_pool(pool("heavy").weighing(10).limited("nodes", 1), types());
+    let plan = scene.with_pods(pods("web", 2, &web().on_port(80))).solve().whole();
+    let mut pools: Vec<_> = plan.claims.iter().map(|claim| claim.draft.pool.as_str()).collect();
+    pools.sort_unstable();
+    assert_eq!(pools, ["default", "heavy"]);
+}
+
+#[test]
+fn a_pool_that_is_being_deleted_is_not_used() {
+    let going = Pool { deleting: Some(jiff::Timestamp::UNIX_EPOCH), ..pool("default") };
+    assert_eq!(from(going).place(&web()).left(), 1);
+}
+
+#[test]
+fn a_static_pool_is_never_used() {
+    let fixed = Pool { replicas: Some(3), ..pool("static") };
+    assert_eq!(Scene::default().with_pool(fixed.clone(), types()).place(&web()).left(), 1);
+    assert_eq!(chosen(Scene::new().with_pool(fixed.weighing(100), types()), &web()), "default");
+}
+
+/// A pool of which a machine with four cores is there.
+fn used(limit: i64) -> Scene {
+    Scene::default().with_pool(pool("default").limited("cpu", limit), ladder(4)).with_both(owned("old", 4, 1, &[]))
+}
+
+#[test]
+fn limits_that_nodes_have_used_up_stop_a_pool() {
+    let big = web().of(500, 2000);
+    for limit in [3, 4] {
+        let plan = used(limit).place(&big);
+        assert!(plan.why().contains("limit"), "{}", plan.why());
+    }
+    assert_eq!(used(8).place(&big).left(), 0);
+}
+
+#[test]
+fn types_that_would_exceed_the_limit_are_left_out() {
+    assert_eq!(used(6).place(&web().of(500, 2000)).types(), ["fake-2"]);
+    assert_eq!(used(6).place(&web().of(2500, 2000)).left(), 1);
+}
+
+#[test]
+fn a_limit_places_as_many_pods_as_it_can() {
+    let scene = Scene::default().with_pool(pool("default").limited("cpu", 3), ladder(4));
+    let plan = scene.with_pods(pods("web", 2, &web().of(2500, 512))).solve();
+    assert_eq!((plan.placed(), plan.left()), (1, 1));
+}
+
+#[test]
+fn any_resource_can_be_limited() {
+    let gpus = from(pool("default").limited("example.com/gpu-a", 2)).with_pods(pods(
+        "web",
+        4,
+        &web().asking("example.com/gpu-a", 1),
+    ));
+    let plan = gpus.solve();
+    assert_eq!((plan.placed(), plan.left()), (2, 2));
+}
+
+#[test]
+fn a_limit_of_nothing_stops_a_pool() {
+    assert_eq!(from(pool("default").limited("cpu", 0)).place(&web()).left(), 1);
+    assert_eq!(from(pool("default").limited("nodes", 0)).place(&web()).left(), 1);
+}
+
+#[test]
+fn a_limit_on_what_a_type_does_not_have_does_not_concern_it() {
+    // Karpenter closes the whole pool once any limited resource is overdrawn.
+    let scene = from(pool("default").limited("example.com/gpu-a", 0));
+    assert!(!scene.place(&web()).types().contains(&"gpu-a"));
+}
+
+#[test]
+fn limits_on_nodes_hold_from_round_to_round() {
+    let one = web().on_port(80);
+    let scene = from(pool("default").limited("nodes", 2)).round(pods("a", 1, &one)).round(pods("b", 1, &one));
+    assert_eq!(scene.size(), 2);
+    assert_eq!(scene.asking_for(pods("c", 1, &one)).solve().left(), 1);
+}
+
+#[test]
+fn machines_that_are_on_their_way_count_for_limits() {
+    let one = web().on_port(80);
+    let scene = from(pool("default").limited("nodes", 1)).asking_for(pods("a", 1, &one));
+    let plan = scene.solve().whole();
+    let mut both = scene.pods.clone();
+    both.extend(pods("b", 1, &one));
+    let later = scene.written(&plan).asking_for(both).solve();
+    assert_eq!((later.placed(), later.left()), (1, 1));
+}
+
+#[test]
+fn machines_that_are_going_do_not_count_for_limits() {
+    let (node, claim) = owned("old", 4, 1, &[]);
+    let going = Claim { deleting: Some(jiff::Timestamp::UNIX_EPOCH), ..claim };
+    let scene = Scene::default().with_pool(pool("default").limited("cpu", 4), ladder(4)).with_both((node, going));
+    scene.place(&web()).whole();
+}
+
+#[test]
+fn a_pool_that_has_no_compatible_type_leaves_the_pod_to_the_next() {
+    let gpu = pool("gpu").weighing(10).requiring(within(INSTANCE_TYPE, &["gpu-a"]));
+    let scene = from(pool("default")).with_pool(gpu, fake());
+    assert_eq!(chosen(scene, &web().selecting(INSTANCE_TYPE, "small")), "default");
+}

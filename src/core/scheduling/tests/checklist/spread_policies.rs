@@ -1,0 +1,113 @@
+//! Karpenter's suite of spread constraints: which nodes a constraint looks at (`nodeAffinityPolicy`, `nodeTaintsPolicy`), and
+//! `matchLabelKeys`, which whoever reads the pod folds into the selector (`cluster/convert/tests.rs`).
+
+use super::super::build::*;
+use super::words::*;
+use crate::core::facts::{PodShape, PolicyHonor, TopologySpread};
+use crate::core::labels::{CAPACITY_TYPE, ON_DEMAND, SPOT, ZONE};
+
+const RACK: &str = "example.com/rack";
+
+fn by_rack(affinity: PolicyHonor, taints: PolicyHonor) -> PodShape {
+    let spread = TopologySpread { node_affinity_policy: affinity, node_taints_policy: taints, ..even(RACK, 1) };
+    web().spreading(spread)
+}
+
+/// Two racks on nodes that are full, and a pool of a third rack.
+fn racks(change: impl Fn(crate::core::facts::Node) -> crate::core::facts::Node) -> Scene {
+    let scene = Scene::default().with_pool(pool("default").labelled(RACK, "three"), types());
+    let full = |rack: &str| change(node(rack, 1, 1, &[(RACK, rack)]).with_room(0));
+    scene.with_node(full("one")).with_node(full("two"))
+}
+
+#[test]
+fn tainted_nodes_are_domains_unless_taints_are_honoured() {
+    let tainted = || racks(|node| node.tainted(taint("team")));
+    let plan = tainted().with_pods(pods("web", 5, &by_rack(PolicyHonor::Honor, PolicyHonor::Ignore))).solve();
+    assert_eq!((plan.placed(), plan.left()), (1, 4));
+    let plan = tainted().with_pods(pods("web", 5, &by_rack(PolicyHonor::Honor, PolicyHonor::Honor))).solve();
+    assert_eq!((plan.placed(), plan.left()), (5, 0));
+}
+
+#[test]
+fn tainted_pools_are_domains_unless_taints_are_honoured() {
+    let scene = || {
+        let tainted = pool("tainted").labelled(RACK, "two").tainted(taint("team"));
+        Scene::default().with_pool(pool("open").labelled(RACK, "one"), types()).with_pool(tainted, types())
+    };
+    let plan = scene().with_pods(pods("web", 2, &by_rack(PolicyHonor::Honor, PolicyHonor::Ignore))).solve();
+    assert_eq!((plan.placed(), plan.left()), (1, 1));
+    let plan = scene().with_pods(pods("web", 2, &by_rack(PolicyHonor::Honor, PolicyHonor::Honor))).solve();
+    assert_eq!((plan.placed(), plan.left()), (2, 0));
+}
+
+#[test]
+fn pools_that_share_a_domain_count_once() {
+    let tainted = |name: &str, racks: &[&str], key: &str| pool(name).requiring(within(RACK, racks)).tainted(taint(key));
+    let scene = Scene::default()
+        .with_pool(tainted("a", &["one", "two"], "team-a"), types())
+        .with_pool(tainted("b", &["two", "three"], "team-b"), types());
+    let honest = by_rack(PolicyHonor::Honor, PolicyHonor::Honor).tolerating("team-a");
+    assert_eq!(scene.round(pods("web", 4, &honest)).skew(RACK, "web"), [2, 2]);
+}
+
+#[test]
+fn nodes_that_the_pod_may_not_use_are_domains_when_affinity_is_ignored() {
+    let scene = || {
+        racks(|mut node| {
+            node.labels.insert("example.com/old".into(), "yes".into());
+            node
+        })
+    };
+    let want = |policy| by_rack(policy, PolicyHonor::Ignore).wanting(within(RACK, &["three"]));
+    let plan = scene().with_pods(pods("web", 5, &want(PolicyHonor::Ignore))).solve();
+    assert_eq!((plan.placed(), plan.left()), (1, 4));
+    let plan = scene().with_pods(pods("web", 5, &want(PolicyHonor::Honor))).solve();
+    assert_eq!((plan.placed(), plan.left()), (5, 0));
+}
+
+/// One pod runs on spot in zone-a.
+fn one_runs_on_spot() -> Scene {
+    let old = node("old", 1, 1, &[(CAPACITY_TYPE, SPOT), (ZONE, "zone-a")]).with_room(1);
+    Scene::new().with_node(old).running("first", "old", &web().of(10, 10))
+}
+
+#[test]
+fn pods_of_other_kinds_do_not_count_for_capacity_types() {
+    let old = node("old", 1, 1, &[(CAPACITY_TYPE, SPOT)]).with_room(1);
+    let scene = Scene::new().with_node(old).running("other", "old", &app("db").of(10, 10));
+    let scene = scene.round(pods("web", 5, &web().spreading(even(CAPACITY_TYPE, 1))));
+    assert_eq!(scene.skew(CAPACITY_TYPE, "web"), [2, 3]);
+}
+
+#[test]
+fn affinity_that_leaves_one_domain_leaves_one_domain() {
+    let bound = web().spreading(even(CAPACITY_TYPE, 1)).wanting(within(CAPACITY_TYPE, &[ON_DEMAND]));
+    let scene = one_runs_on_spot().round(pods("web", 5, &bound));
+    assert_eq!(scene.skew(CAPACITY_TYPE, "web"), [1, 5]);
+}
+
+#[test]
+fn affinity_to_another_key_leaves_out_nodes_that_do_not_meet_it() {
+    // The pod on spot stands in a zone that the new pods may not use: it does not count for them.
+    let bound = web().spreading(even(CAPACITY_TYPE, 1)).wanting(within(ZONE, &["zone-b"]));
+    let scene = one_runs_on_spot().asking_for(pods("web", 4, &bound));
+    let plan = scene.solve().whole();
+    let spot: usize = (0..plan.claims.len())
+        .filter(|at| pinned(&plan, *at, CAPACITY_TYPE) == Some(SPOT))
+        .map(|at| plan.claims[at].pods.len())
+        .sum();
+    assert_eq!(spot, 2);
+}
+
+#[test]
+fn revisions_that_differ_in_a_label_spread_for_themselves() {
+    // What `matchLabelKeys: [revision]` comes to.
+    let of = |revision: &str| {
+        let mut one = web().of(100, 100);
+        one.labels.insert("revision".into(), revision.into());
+        one.spreading(spread(crate::core::labels::HOSTNAME, 1, &[("app", "web"), ("revision", revision)]))
+    };
+    let scene = Scene::new().with_pods(pods("a", 2, &of("1"))).with_pods(pods("b", 2, &of("2")));
+    assert_eq!(scene.solve().whole().per_node(), [2, 2]);
+}

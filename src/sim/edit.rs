@@ -1,0 +1,227 @@
+//! Edits: what a user, a kubelet or another controller changes of an object that is there.
+//!
+//! A field is a map of what changes: a value sets, `null` takes away, what is not named stays.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use super::store::Store;
+use crate::cluster::PoolPatch;
+use crate::core::facts::{Condition, Effect, PodPhase, Status, Taint};
+use crate::core::ids::{ClaimName, NodeName, ObjectKey, PoolName};
+use crate::core::labels::Labels;
+use crate::core::quantity::Quantity;
+use crate::core::resources::Resources;
+
+/// Kinds that can be edited.
+const KINDS: [&str; 4] = ["Node", "NodeClaim", "NodePool", "Pod"];
+
+/// Keys and their new values; nothing takes the key away.
+type Changes<T> = BTreeMap<String, Option<T>>;
+
+/// A change of one object.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Edit {
+    /// Kind of the object: Node, NodeClaim, NodePool or Pod.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its namespace, of a Pod.
+    pub namespace: Option<String>,
+    #[serde(default)]
+    labels: Changes<String>,
+    #[serde(default)]
+    annotations: Changes<String>,
+    #[serde(default)]
+    finalizers: Changes<bool>,
+    /// Taints of a Node: key and effect.
+    #[serde(default)]
+    taints: Changes<OfEffect>,
+    /// Conditions of a Node or NodeClaim: type and status.
+    #[serde(default)]
+    conditions: Changes<OfStatus>,
+    /// Capacity of a Node, of which the kubelet offers as much.
+    #[serde(default)]
+    capacity: Changes<Milli>,
+    /// Generation of a NodeClaim, as if somebody had changed what is wanted.
+    generation: Option<i64>,
+    /// How the containers of a Pod end: Succeeded or Failed.
+    ended: Option<Ended>,
+    /// For how long the containers of a Pod do not end although they should, in seconds.
+    stuck_seconds: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct OfEffect(Effect);
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct OfStatus(Status);
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Milli(i64);
+
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+enum Ended {
+    Succeeded,
+    Failed,
+}
+
+impl<'de> Deserialize<'de> for OfEffect {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        let wrong =
+            || D::Error::custom(format!("{word:?} is no effect; write NoSchedule, PreferNoSchedule or NoExecute"));
+        Effect::parse(&word).map(Self).ok_or_else(wrong)
+    }
+}
+
+impl<'de> Deserialize<'de> for OfStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        if ["True", "False", "Unknown"].contains(&&*word) {
+            return Ok(Self(Status::parse(&word)));
+        }
+        Err(D::Error::custom(format!("{word:?} is no status; write \"True\", \"False\" or Unknown")))
+    }
+}
+
+impl<'de> Deserialize<'de> for Milli {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let quantity = Quantity::parse(&text).map_err(|error| D::Error::custom(format!("{text:?}: {error}")))?;
+        Ok(Self(quantity.milli_down()))
+    }
+}
+
+impl Edit {
+    /// The object's namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::new(self.namespace.as_deref().unwrap_or("default"), self.name.as_str())
+    }
+
+    /// Which of its fields the object's kind does not have, if any.
+    pub(super) fn misplaced(&self) -> Option<String> {
+        if !KINDS.contains(&&*self.kind) {
+            return Some(format!(
+                "kind: {} cannot be edited; apply it anew, or edit a {}",
+                self.kind,
+                KINDS.join(", a ")
+            ));
+        }
+        let fields = [
+            ("labels", !self.labels.is_empty(), &["Node", "NodeClaim"][..]),
+            ("annotations", !self.annotations.is_empty(), &["Node", "NodeClaim", "NodePool"]),
+            ("finalizers", !self.finalizers.is_empty(), &["Node", "NodeClaim"]),
+            ("taints", !self.taints.is_empty(), &["Node"]),
+            ("conditions", !self.conditions.is_empty(), &["Node", "NodeClaim"]),
+            ("capacity", !self.capacity.is_empty(), &["Node"]),
+            ("generation", self.generation.is_some(), &["NodeClaim"]),
+            ("ended", self.ended.is_some(), &["Pod"]),
+            ("stuckSeconds", self.stuck_seconds.is_some(), &["Pod"]),
+        ];
+        let misplaced = fields.iter().find(|(_, given, kinds)| *given && !kinds.contains(&&*self.kind));
+        misplaced
+            .map(|(field, _, kinds)| format!("{field}: can be edited of {}, not of {}", kinds.join(", "), self.kind))
+    }
+
+    /// Changes the object; false when it is not there.
+    pub(super) fn perform(&self, store: &mut Store) -> bool {
+        let now = store.now();
+        match &*self.kind {
+            "Node" => {
+                let name = NodeName::from(self.name.as_str());
+                let there = store.nodes.contains_key(&name);
+                store.update_node(&name, |node| {
+                    apply(&mut node.labels, &self.labels);
+                    apply(&mut node.annotations, &self.annotations);
+                    list(&mut node.finalizers, &self.finalizers);
+                    for (key, effect) in &self.taints {
+                        node.taints.retain(|taint| *taint.key != **key);
+                        node.taints.extend(effect.map(|effect| Taint::new(key.as_str(), effect.0)));
+                    }
+                    judge(&mut node.conditions, &self.conditions, 0, now);
+                    amounts(&mut node.capacity, &self.capacity);
+                    amounts(&mut node.allocatable, &self.capacity);
+                });
+                there
+            }
+            "NodeClaim" => store.update_claim(&ClaimName::from(self.name.as_str()), |claim| {
+                apply(&mut claim.labels, &self.labels);
+                apply(&mut claim.annotations, &self.annotations);
+                list(&mut claim.finalizers, &self.finalizers);
+                claim.generation = self.generation.unwrap_or(claim.generation);
+                judge(&mut claim.conditions, &self.conditions, claim.generation, now);
+            }),
+            "NodePool" => {
+                let set =
+                    |(key, value): (&String, &Option<String>)| Some((key.as_str().into(), value.as_deref()?.into()));
+                let patch = PoolPatch { annotations: self.annotations.iter().filter_map(set).collect() };
+                store.patch_pool(&PoolName::from(self.name.as_str()), &patch).is_ok()
+            }
+            "Pod" => {
+                let Some(uid) = store.pod_names.get(&self.key()).cloned() else { return false };
+                if let Some(ended) = self.ended {
+                    let failed = matches!(ended, Ended::Failed);
+                    store.end_pod(&uid, if failed { PodPhase::Failed } else { PodPhase::Succeeded });
+                }
+                if let Some(seconds) = self.stuck_seconds {
+                    store.stuck.insert(uid, tokio::time::Instant::now() + Duration::from_secs(seconds));
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+fn apply(labels: &mut Labels, changes: &Changes<String>) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => labels.insert(key.as_str().into(), value.as_str().into()),
+            None => labels.remove(key.as_str()),
+        };
+    }
+}
+
+fn list(names: &mut Vec<Arc<str>>, changes: &Changes<bool>) {
+    for (name, wanted) in changes {
+        names.retain(|there| **there != **name);
+        if *wanted == Some(true) {
+            names.push(name.as_str().into());
+        }
+    }
+}
+
+fn amounts(resources: &mut Resources, changes: &Changes<Milli>) {
+    for (name, milli) in changes {
+        resources.set(name.as_str().into(), milli.map_or(0, |milli| milli.0));
+    }
+}
+
+fn judge(conditions: &mut Vec<Condition>, changes: &Changes<OfStatus>, generation: i64, now: Timestamp) {
+    for (kind, status) in changes {
+        let Some(OfStatus(status)) = *status else {
+            conditions.retain(|condition| *condition.kind != **kind);
+            continue;
+        };
+        let reason: Arc<str> = "Edited".into();
+        match conditions.iter_mut().find(|condition| *condition.kind == **kind) {
+            Some(there) if there.status == status => {}
+            Some(there) => (there.status, there.reason, there.since) = (status, reason, now),
+            None => conditions.push(Condition {
+                kind: kind.as_str().into(),
+                status,
+                reason,
+                message: "".into(),
+                since: now,
+                generation,
+            }),
+        }
+    }
+}

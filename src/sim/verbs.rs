@@ -1,0 +1,161 @@
+//! What a timeline can say of the cloud and its machines, and what a narration is to tell.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::scenario::Span;
+use crate::clouds::simulated::{Call, Refusal, Simulated};
+use crate::core::ids::ClaimName;
+
+/// How the next calls to the cloud are answered.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Answers {
+    create: Option<Reply>,
+    get: Option<Reply>,
+    find: Option<Reply>,
+    list: Option<Reply>,
+    delete: Option<Reply>,
+    /// How many calls of each kind; one, when it is not said.
+    times: Option<u32>,
+    /// What the cloud says with it.
+    message: Option<String>,
+}
+
+/// A bad answer of the cloud.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+enum Reply {
+    InsufficientCapacity,
+    NodeClassNotReady,
+    Quota,
+    Throttled,
+    Error,
+    Lost,
+    AnswerLost,
+}
+
+impl Answers {
+    /// The calls that are answered, and how.
+    fn named(&self) -> impl Iterator<Item = (Call, Reply)> {
+        let all = [
+            (Call::Create, self.create),
+            (Call::Get, self.get),
+            (Call::Find, self.find),
+            (Call::List, self.list),
+            (Call::Delete, self.delete),
+        ];
+        all.into_iter().filter_map(|(call, answer)| Some((call, answer?)))
+    }
+
+    /// What is wrong with it, if anything.
+    pub(super) fn problem(&self) -> Option<String> {
+        let of_launches = [Reply::InsufficientCapacity, Reply::NodeClassNotReady, Reply::Quota];
+        if self.named().next().is_none() {
+            return Some("needs at least one of create, get, find, list and delete".to_owned());
+        }
+        let wrong = self.named().find(|(call, answer)| *call != Call::Create && of_launches.contains(answer))?;
+        Some(format!("{:?} is an answer to create only; write Throttled, Error, Lost or AnswerLost", wrong.1))
+    }
+
+    /// Lays the answers down.
+    pub(super) fn perform(&self, cloud: &Simulated) {
+        for (call, answer) in self.named() {
+            let (refusal, message) = match answer {
+                Reply::InsufficientCapacity => (Refusal::InsufficientCapacity, "all requested offerings are sold out"),
+                Reply::NodeClassNotReady => (Refusal::NodeClassNotReady, "its image is not found"),
+                Reply::Quota => (Refusal::Quota, "the account may have no more machines"),
+                Reply::Throttled => (Refusal::Throttled, ""),
+                Reply::Error => (Refusal::Error, "internal error of the cloud"),
+                Reply::Lost => (Refusal::Lost, "no answer"),
+                Reply::AnswerLost => (Refusal::AnswerLost, "connection lost before the answer"),
+            };
+            cloud.refuse(call, refusal, self.message.as_deref().unwrap_or(message), self.times.unwrap_or(1));
+        }
+    }
+}
+
+impl fmt::Display for Answers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the cloud will answer")?;
+        for (call, answer) in self.named() {
+            write!(f, " {call:?} with {answer:?}")?;
+        }
+        match self.times {
+            Some(times) if times > 1 => write!(f, ", {times} times"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What becomes of a machine.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fate {
+    /// The NodeClaim that it was launched for.
+    pub of: String,
+    does: Doing,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Doing {
+    /// The cloud takes it back at once.
+    Vanish,
+}
+
+impl Fate {
+    /// Lets it happen; false when there is no such machine.
+    pub(super) fn perform(&self, cloud: &Simulated) -> bool {
+        let Doing::Vanish = self.does;
+        let claim = ClaimName::from(self.of.as_str());
+        let all = cloud.machines();
+        let mut of_claim = all.iter().filter(|machine| machine.machine.claim.as_ref() == Some(&claim));
+        of_claim.next().is_some_and(|machine| cloud.vanish(&machine.machine.id))
+    }
+}
+
+/// What a narration of a scenario tells.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Narration {
+    #[serde(default)]
+    from: Span,
+    about: Option<BTreeSet<Topic>>,
+    /// Metrics that are told at the end, by name.
+    #[serde(default)]
+    pub metrics: Vec<String>,
+}
+
+/// A subject of a narration.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+pub enum Topic {
+    /// NodePools.
+    NodePool,
+    /// NodeClaims.
+    NodeClaim,
+    /// Nodes.
+    Node,
+    /// Pods, and what is asked of them.
+    Pod,
+    /// VolumeAttachments.
+    VolumeAttachment,
+    /// Calls to the cloud.
+    Cloud,
+    /// Events.
+    Event,
+}
+
+impl Narration {
+    /// From when on it tells.
+    pub fn from(&self) -> Duration {
+        self.from.0
+    }
+
+    /// Whether it tells of something; when nothing is said, of all but NodePools.
+    pub fn is_about(&self, topic: Topic) -> bool {
+        self.about.as_ref().map_or(topic != Topic::NodePool, |about| about.contains(&topic))
+    }
+}

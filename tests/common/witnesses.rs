@@ -1,0 +1,224 @@
+//! Stand between joiner and the simulated cluster and cloud, and tell a [`Narrator`] what is asked of them.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use joiner::clouds::simulated::Simulated;
+use joiner::clouds::{self, Cloud, Deletion, LaunchSpec, Listing, RepairPolicy};
+use joiner::cluster::{Cluster, Error};
+use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, NodeClass};
+use joiner::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
+use joiner::core::writes::{Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch};
+use joiner::sim::{SimCluster, Topic};
+
+use super::narrator::Narrator;
+
+/// The simulated cluster, witnessed: what is asked of pods, and which Events are written. What happens to objects is told as facts.
+pub(crate) struct SeenCluster {
+    pub(crate) inner: SimCluster,
+    pub(crate) narrator: Narrator,
+}
+
+/// The simulated cloud, witnessed: all calls but those that only read its catalogue and a whole listing that worked.
+pub(crate) struct SeenCloud {
+    pub(crate) inner: Simulated,
+    pub(crate) narrator: Narrator,
+}
+
+fn said<T, E: std::fmt::Display>(answer: &Result<T, E>, done: &str) -> String {
+    match answer {
+        Ok(_) => done.to_owned(),
+        Err(error) => format!("refused: {error}"),
+    }
+}
+
+impl Cluster for SeenCluster {
+    fn facts(&self) -> BoxStream<'static, Fact> {
+        self.inner.facts()
+    }
+
+    fn create_claim<'a>(&'a self, draft: &'a ClaimDraft) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
+        self.inner.create_claim(draft)
+    }
+
+    fn patch_claim<'a>(
+        &'a self,
+        name: &'a ClaimName,
+        patch: &'a ClaimPatch,
+    ) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
+        self.inner.patch_claim(name, patch)
+    }
+
+    fn patch_claim_status<'a>(
+        &'a self,
+        name: &'a ClaimName,
+        patch: &'a ClaimStatusPatch,
+    ) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
+        self.inner.patch_claim_status(name, patch)
+    }
+
+    fn delete_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.delete_claim(name)
+    }
+
+    fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
+        self.inner.list_claims()
+    }
+
+    fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.patch_node(name, patch)
+    }
+
+    fn delete_node<'a>(&'a self, name: &'a NodeName, uid: &'a NodeUid) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.delete_node(name, uid)
+    }
+
+    fn patch_pool<'a>(&'a self, name: &'a PoolName, patch: &'a PoolPatch) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.patch_pool(name, patch)
+    }
+
+    fn patch_pool_status<'a>(
+        &'a self,
+        name: &'a PoolName,
+        patch: &'a PoolStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.patch_pool_status(name, patch)
+    }
+
+    fn nominate<'a>(
+        &'a self,
+        pod: &'a ObjectKey,
+        uid: &'a PodUid,
+        node: Option<&'a NodeName>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.nominate(pod, uid, node)
+    }
+
+    fn evict<'a>(&'a self, pod: &'a ObjectKey, uid: &'a PodUid) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let answer = self.inner.evict(pod, uid).await;
+            self.narrator.asked(Topic::Pod, &format!("joiner evicts {}", pod.name), &said(&answer, "granted"));
+            answer
+        })
+    }
+
+    fn delete_pod<'a>(
+        &'a self,
+        pod: &'a ObjectKey,
+        uid: &'a PodUid,
+        grace_seconds: i64,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let answer = self.inner.delete_pod(pod, uid, grace_seconds).await;
+            let question = format!("joiner deletes {} with {grace_seconds} s of grace", pod.name);
+            self.narrator.asked(Topic::Pod, &question, &said(&answer, "granted"));
+            answer
+        })
+    }
+
+    fn announce<'a>(&'a self, announcement: &'a Announcement) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let answer = self.inner.announce(announcement).await;
+            self.narrator.event(announcement);
+            answer
+        })
+    }
+
+    fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {
+        self.inner.renew_lease(holder)
+    }
+
+    fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.release_lease(holder)
+    }
+}
+
+impl Cloud for SeenCloud {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn class_kinds(&self) -> Vec<(&'static str, &'static str)> {
+        self.inner.class_kinds()
+    }
+
+    fn label_keys(&self) -> Vec<&'static str> {
+        self.inner.label_keys()
+    }
+
+    fn catalog<'a>(
+        &'a self,
+        class: &'a NodeClass,
+    ) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, clouds::Error>> {
+        self.inner.catalog(class)
+    }
+
+    fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, clouds::Error>> {
+        Box::pin(async move {
+            let answer = self.inner.create(spec).await;
+            let done = answer.as_ref().map(|machine| machine.id.to_string()).unwrap_or_default();
+            let question = format!("cloud, launch a machine for {}", spec.claim.name);
+            self.narrator.asked(Topic::Cloud, &question, &said(&answer, &done));
+            answer
+        })
+    }
+
+    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, clouds::Error>> {
+        Box::pin(async move {
+            let answer = self.inner.get(id).await;
+            let done = if matches!(answer, Ok(None)) { "no" } else { "yes" };
+            self.narrator.asked(Topic::Cloud, &format!("cloud, is there {id}"), &said(&answer, done));
+            answer
+        })
+    }
+
+    fn find<'a>(&'a self, token: &'a ClaimUid) -> BoxFuture<'a, Result<Vec<Machine>, clouds::Error>> {
+        Box::pin(async move {
+            let answer = self.inner.find(token).await;
+            let found = answer.iter().flatten().map(|machine| machine.id.to_string()).collect::<Vec<_>>().join(", ");
+            let found = if found.is_empty() { "nothing" } else { &found };
+            self.narrator.asked(Topic::Cloud, "cloud, what was launched with this token", &said(&answer, found));
+            answer
+        })
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Listing, clouds::Error>> {
+        Box::pin(async move {
+            let answer = self.inner.list().await;
+            if answer.is_err() {
+                self.narrator.asked(Topic::Cloud, "cloud, list all machines", &said(&answer, ""));
+            }
+            answer
+        })
+    }
+
+    fn delete<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Deletion, clouds::Error>> {
+        Box::pin(async move {
+            let answer = self.inner.delete(id).await;
+            let done = if matches!(answer, Ok(Deletion::Gone)) { "it is gone" } else { "it is going" };
+            self.narrator.asked(Topic::Cloud, &format!("cloud, take down {id}"), &said(&answer, done));
+            answer
+        })
+    }
+
+    fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), clouds::Error>> {
+        Box::pin(async move {
+            let answer = self.inner.reboot(id, operation).await;
+            self.narrator.asked(Topic::Cloud, &format!("cloud, restart {id}"), &said(&answer, "granted"));
+            answer
+        })
+    }
+
+    fn drift<'a>(
+        &'a self,
+        claim: &'a Claim,
+        class: &'a NodeClass,
+    ) -> BoxFuture<'a, Result<Option<String>, clouds::Error>> {
+        self.inner.drift(claim, class)
+    }
+
+    fn repair_policies(&self) -> Vec<RepairPolicy> {
+        self.inner.repair_policies()
+    }
+}
