@@ -6,6 +6,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::core::facts::{Catalog, Snapshot, Waits};
+use crate::core::writes::Regarding;
 
 use super::decisions::Decisions;
 use super::protocol::Refusals;
@@ -23,6 +24,8 @@ pub struct Boards {
     pub leader_until: watch::Sender<Option<Instant>>,
     /// Which pods the last solve refused, and why, by `provisioner`.
     pub refusals: watch::Sender<Arc<Refusals>>,
+    /// The lease as last seen: what it is, and what a person has written into it for the auditor; by `leader`.
+    pub lease: watch::Sender<Option<(Regarding, Option<Arc<str>>)>>,
     /// What was planned and from what, by `provisioner`.
     pub decisions: watch::Sender<Arc<Decisions>>,
 }
@@ -36,6 +39,7 @@ impl Boards {
             catalog: watch::Sender::new(Arc::default()),
             leader_until: watch::Sender::new(None),
             refusals: watch::Sender::new(Arc::default()),
+            lease: watch::Sender::new(None),
             decisions: watch::Sender::new(Arc::default()),
         }
     }

@@ -75,8 +75,14 @@ impl Catalog {
         let failure = match outcome {
             Outcome::Done(types) => {
                 class.failure = None;
-                class.types = Some(types);
+                let before = class.types.replace(Arc::clone(&types));
                 self.publish();
+                // What a machine was launched as may no longer be sold: its NodeClaim has drifted.
+                if before.is_some_and(|before| !Arc::ptr_eq(&before, &types) && before != types) {
+                    let snapshot = self.wiring.boards.snapshot();
+                    let claims = snapshot.claims.values().filter(|claim| claim.class == *reference);
+                    self.wiring.slots.claims.cast(ClaimsMsg::Look(claims.map(|claim| claim.name.clone()).collect()));
+                }
                 return;
             }
             Outcome::Failed(error) => error.to_string(),

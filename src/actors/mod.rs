@@ -36,5 +36,5 @@ mod witness;
 
 pub use boards::Boards;
 pub use decisions::{Decision, Decisions, Question};
-pub use settings::{Nominate, Protections, Settings};
+pub use settings::{NodeRepair, Nominate, Protections, Settings};
 pub use tree::{Joiner, Parts};

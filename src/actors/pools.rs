@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use crate::cluster;
 use crate::core::facts::Pool;
-use crate::core::ids::PoolName;
+use crate::core::health::{self, Health};
+use crate::core::ids::{PoolName, PoolUid};
 use crate::core::pools::{self, Wanted};
 
 use super::protocol::{PoolsMsg, Written};
@@ -30,6 +31,8 @@ pub(super) struct Pools {
     written: Option<Instant>,
     under_way: BTreeSet<PoolName>,
     failures: BTreeMap<PoolName, String>,
+    /// How the last launches came out.
+    health: BTreeMap<PoolUid, Health>,
 }
 
 impl Pools {
@@ -40,6 +43,7 @@ impl Pools {
             return;
         }
         let snapshot = self.wiring.boards.snapshot();
+        self.health.retain(|uid, _| snapshot.pools.values().any(|pool| pool.uid == *uid));
         let usage = pools::usage(&snapshot);
         let kinds = self.wiring.cloud.class_kinds();
         for pool in snapshot.pools.values() {
@@ -50,9 +54,13 @@ impl Pools {
                 continue;
             }
             let used = usage.get(&pool.name).cloned().unwrap_or_default();
-            if let Some(wanted) =
-                pools::wanted(pool, &used, snapshot.classes.get(class).map(|class| &**class), cx.now())
-            {
+            let class = snapshot.classes.get(class).map(|class| &**class);
+            let health = self.health.entry(pool.uid.clone()).or_insert_with(|| Health::of(pool));
+            if class.is_some_and(|class| health::is_outdated(pool, class)) {
+                *health = Health::default();
+            }
+            let rehashed = || pools::is_rehashed(pool, &snapshot);
+            if let Some(wanted) = pools::wanted(pool, &used, class, health, rehashed, cx.now()) {
                 self.send(pool, wanted, cx);
             }
         }
@@ -112,6 +120,7 @@ impl Behaviour for Pools {
             written: None,
             under_way: BTreeSet::new(),
             failures: BTreeMap::new(),
+            health: BTreeMap::new(),
         }
     }
 
@@ -125,6 +134,14 @@ impl Behaviour for Pools {
                 }
             }
             PoolsMsg::Write => self.write(cx),
+            PoolsMsg::Launched(uid, outcome) => {
+                let snapshot = self.wiring.boards.snapshot();
+                // Of a NodePool that is gone nobody wants to know.
+                if let Some(pool) = snapshot.pools.values().find(|pool| pool.uid == uid) {
+                    self.health.entry(uid).or_insert_with(|| Health::of(pool)).heard(outcome);
+                    cx.cast(PoolsMsg::Look);
+                }
+            }
             PoolsMsg::Written(pool, outcome) => self.written(pool, outcome, cx),
         }
     }
@@ -139,7 +156,8 @@ impl Behaviour for Pools {
             } else {
                 pools::why_not_ready(pool)
             };
-            (pool.name.to_string(), text)
+            let health = self.health.get(&pool.uid).map(|health| format!("; {}", health.describe()));
+            (pool.name.to_string(), format!("{text}{}", health.unwrap_or_default()))
         });
         View {
             state: if self.under_way.is_empty() { "up to date" } else { "writing" }.to_owned(),

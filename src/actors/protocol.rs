@@ -14,7 +14,8 @@ use std::sync::Arc;
 use crate::clouds::{self, Deletion, Listing, SoldOut};
 use crate::cluster::{self, Lease};
 use crate::core::facts::{Claim, Fact, InstanceType, Machine};
-use crate::core::ids::{ClaimName, ClaimUid, ClassRef, PodUid, PoolName, ProviderId};
+use crate::core::health::Failure;
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, PodUid, PoolName, PoolUid, ProviderId};
 use crate::core::lifecycle::PodRef;
 use crate::core::scheduling::Plan;
 
@@ -129,6 +130,8 @@ pub enum ClaimMsg {
     Got(OpId, Called<Option<Machine>>),
     /// *Outcome.* The cloud was asked to take the machine down.
     Deleted(OpId, Called<Deletion>),
+    /// *Outcome.* The cloud was asked whether the machine has drifted, and why.
+    DriftTold(OpId, Called<Option<String>>),
     /// *Outcome.* The planned pods were nominated; how many were, and how many could not be.
     Nominated(OpId, Written<(usize, usize)>),
 }
@@ -153,6 +156,8 @@ pub enum PoolsMsg {
     Look,
     /// *Nudge.* Time to write what has changed.
     Write,
+    /// *Fact.* A machine of the NodePool with this UID has become a Node, or was given up.
+    Launched(PoolUid, Result<(), Failure>),
     /// *Outcome.* A NodePool was written.
     Written(PoolName, Written<()>),
 }

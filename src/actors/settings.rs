@@ -14,6 +14,18 @@ pub enum Nominate {
     None,
 }
 
+/// Whether broken nodes are repaired, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NodeRepair {
+    /// They are not (the default, as Karpenter's gate).
+    #[default]
+    Off,
+    /// As a disruption: under budgets, replacements first.
+    Disruption,
+    /// At once, as Karpenter did before 1.15.
+    Legacy,
+}
+
 /// What keeps joiner from doing harm. Production has all of it on; tests switch one off to see that its absence does harm and is noticed.
 /// No flag and no variable leads here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +73,8 @@ pub struct Settings {
     pub catalog_refresh: Duration,
     /// How long a sold-out offering is not tried again (AWS' provider: 3 minutes).
     pub sold_out_for: Duration,
+    /// Whether broken nodes are repaired, and how.
+    pub repair: NodeRepair,
     /// How often machines, NodeClaims and Nodes are compared (Karpenter: 2 minutes).
     pub audit_every: Duration,
     /// Salt for the names of NodeClaims.
@@ -81,6 +95,7 @@ impl Default for Settings {
             respect_preferences: true,
             catalog_refresh: Duration::from_hours(1),
             sold_out_for: Duration::from_mins(3),
+            repair: NodeRepair::default(),
             audit_every: Duration::from_mins(2),
             name_salt: 0,
             protections: Protections::default(),

@@ -121,6 +121,7 @@ impl Behaviour for State {
                 self.facts += 1;
                 self.witness.see(&fact, self.fold.snapshot(), cx.house.operations.may_write(), cx.now());
                 let relisted = if let Fact::Relisted(kind) = &fact { Some(*kind) } else { None };
+                self.fold.at(cx.now());
                 self.fold.fold(fact);
                 if let Some(kind) = relisted {
                     self.witness.relisted(kind, self.fold.snapshot());

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::clouds::{Cloud, Metered};
 use crate::cluster::{Announcement, Cluster};
+use crate::core::lifecycle::Repair;
+use crate::core::repair::Policies;
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events::Event;
 
@@ -21,7 +23,7 @@ use super::protocol::{
 };
 use super::provisioner::Provisioner;
 use super::runtime::{Clock, House, Observations, Operations, Permits, Post, RootMsg, Saboteur, Slot, Supervisor};
-use super::settings::Settings;
+use super::settings::{NodeRepair, Settings};
 use super::state::State;
 
 /// What a joiner is made of.
@@ -57,6 +59,8 @@ pub(super) struct Wiring {
     pub settings: Settings,
     pub boards: Boards,
     pub slots: Slots,
+    /// Whether and how nodes are repaired; nothing when they are not.
+    pub repair: Option<Repair>,
 }
 
 impl Wiring {
@@ -76,6 +80,21 @@ impl Wiring {
 impl std::fmt::Debug for Wiring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Wiring").field("settings", &self.settings).field("slots", &self.slots).finish_non_exhaustive()
+    }
+}
+
+/// The cloud's policies, where nodes are to be repaired. Those of a cloud are a part of joiner: wrong ones are found by its tests, and here repair
+/// nothing.
+fn repair(cloud: &dyn Cloud, how: NodeRepair) -> Option<Repair> {
+    if how == NodeRepair::Off {
+        return None;
+    }
+    match Policies::new(cloud.repair_policies()) {
+        Ok(policies) => Some(Repair { policies, legacy: how == NodeRepair::Legacy }),
+        Err(problems) => {
+            tracing::error!(cloud = cloud.name(), problems = problems.join("; "), "nodes are not repaired");
+            None
+        }
     }
 }
 
@@ -108,7 +127,9 @@ impl Joiner {
             pools: Slot::empty(),
             auditor: Slot::empty(),
         };
+        let repair = repair(&*parts.cloud, parts.settings.repair);
         let wiring = Arc::new(Wiring {
+            repair,
             cluster: parts.cluster,
             cloud: Arc::new(Metered::new(parts.cloud)),
             settings: parts.settings,

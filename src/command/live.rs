@@ -88,6 +88,11 @@ pub(super) fn actors_settings(settings: &Settings) -> actors::Settings {
         batch_max: settings.batch_max,
         leader_election: settings.leader_election.is_some(),
         respect_preferences: settings.preference_policy == config::PreferencePolicy::Respect,
+        repair: match (settings.gates.node_repair, settings.legacy_node_repair) {
+            (false, _) => actors::NodeRepair::Off,
+            (true, false) => actors::NodeRepair::Disruption,
+            (true, true) => actors::NodeRepair::Legacy,
+        },
         nominate: match settings.nominate {
             config::Nominate::All => actors::Nominate::All,
             config::Nominate::Contested => actors::Nominate::Contested,

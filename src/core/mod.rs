@@ -6,10 +6,13 @@
 
 pub mod audit;
 pub mod conditions;
+pub mod consent;
+pub mod health;
 pub mod ids;
 pub mod labels;
 pub mod pools;
 pub mod quantity;
+pub mod repair;
 pub mod resources;
 pub mod writes;
 

@@ -94,6 +94,8 @@ pub enum Regarding {
     Claim(ClaimName, ClaimUid),
     /// A NodePool.
     Pool(PoolName, PoolUid),
+    /// joiner's lease, with its UID.
+    Lease(ObjectKey, Arc<str>),
 }
 
 /// An Event to write.
@@ -116,4 +118,8 @@ pub struct Lease {
     pub holder: String,
     /// For how long from now, if it is not renewed.
     pub remaining: Duration,
+    /// The object itself, for Events about it.
+    pub object: Regarding,
+    /// What a person has written into its annotation for the auditor.
+    pub audit: Option<Arc<str>>,
 }

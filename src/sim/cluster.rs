@@ -13,7 +13,7 @@ use super::admission::{Gate, Open, Requests, Verdict};
 use super::seed::{self, Seed};
 use super::store::{Store, Written};
 use crate::cluster::{
-    Announcement, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch, PoolStatusPatch,
+    Announcement, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
@@ -237,7 +237,9 @@ impl Cluster for SimCluster {
     fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {
         Box::pin(self.request("update", "leases", |store| {
             let (holder, remaining) = store.renew_lease(holder, LEASE);
-            Ok(Lease { holder, remaining })
+            let key = ObjectKey::new("kube-system", "karpenter-leader-election");
+            let (object, audit) = (Regarding::Lease(key, "".into()), store.audit.clone());
+            Ok(Lease { holder, remaining, object, audit })
         }))
     }
 

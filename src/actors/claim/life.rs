@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts;
 use crate::core::ids::ClaimName;
-use crate::core::lifecycle::{Memory, Situation, Step, step, waiting};
+use crate::core::lifecycle::{DeleteReason, Memory, Situation, Step, step, waiting};
 
 use crate::actors::protocol::ClaimMsg;
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View, backoff};
@@ -45,8 +45,12 @@ pub(in crate::actors) struct Claim {
     pub(super) broken: Option<facts::Broken>,
     /// The object as it was last looked at: when it is gone, this is what is said of it.
     pub(super) known: Option<Arc<facts::Claim>>,
+    /// Why its deletion was asked for, and how many pods its node had then; counted when it is granted.
+    pub(super) doomed: Option<(DeleteReason, usize)>,
     under_way: Option<(OpId, &'static str)>,
     last_op: OpId,
+    /// A question under way that nothing waits for.
+    pub(super) aside: Option<OpId>,
     /// Something was heard while an act was under way.
     look_again: bool,
     last: Option<Step>,
@@ -79,9 +83,20 @@ impl Claim {
             cx.stop();
             return;
         };
+        if self.known.as_ref().is_some_and(|known| known.uid != claim.uid) {
+            // A namesake took its place between two looks: what is remembered is about another machine.
+            self.tell_of_end(cx);
+            self.memory = Memory { doubt_until: cx.now().saturating_add(DOUBT).ok(), ..Memory::default() };
+            (self.written, self.doomed, self.aside) = (None, None, None);
+            self.note(cx.now(), "another NodeClaim of the same name");
+        }
         self.known = Some(Arc::clone(&claim));
         let snapshot = self.args.wiring.boards.snapshot();
-        let situation = Situation::of(&claim, &snapshot, &self.memory, cx.now());
+        let catalog = self.args.wiring.boards.catalog();
+        let situation = Situation::of(&claim, &snapshot, &self.memory, cx.now())
+            .with_types(catalog.classes.get(&claim.class).map(|types| types.as_slice()))
+            .with_repair(self.args.wiring.repair.as_ref())
+            .with_drift_every(self.args.wiring.cloud.drift_every());
         let mut next = step(&situation);
         if claim.deleting.is_some() {
             let nodes: Vec<_> = situation.nodes.iter().copied().cloned().collect();
@@ -92,6 +107,10 @@ impl Claim {
             self.note(cx.now(), next.phase.as_str());
         }
         self.tell_of_quarantine(&claim, cx);
+        self.tell_of_mistakes(&claim, &next.mistakes, cx);
+        if let Some(why) = &next.blocked {
+            self.tell_of_blocked_repair(&claim, &snapshot, why, cx);
+        }
         self.alarm = next.look_at.map(|at| {
             // A moment that has just passed must not make it spin.
             cx.after(cx.house.clock.until(at).max(Duration::from_millis(10)), ClaimMsg::Look)
@@ -107,6 +126,13 @@ impl Claim {
     pub(super) fn begin(&mut self, what: &'static str) -> OpId {
         self.last_op += 1;
         self.under_way = Some((self.last_op, what));
+        self.last_op
+    }
+
+    /// Begins a question that nothing waits for; the answer to an earlier one no longer counts.
+    pub(super) fn begin_aside(&mut self) -> OpId {
+        self.last_op += 1;
+        self.aside = Some(self.last_op);
         self.last_op
     }
 
@@ -148,6 +174,11 @@ impl Claim {
         self.memory.hold_until = Some(cx.now().saturating_add(OVERTAKEN).unwrap_or(Timestamp::MAX));
     }
 
+    /// What was to be mended at the last look.
+    pub(super) fn last_mistakes(&self) -> &[String] {
+        self.last.as_ref().map_or(&[], |step| &step.mistakes)
+    }
+
     pub(super) fn note(&mut self, at: Timestamp, what: &str) {
         if self.timeline.len() == TIMELINE {
             self.timeline.remove(0);
@@ -176,8 +207,10 @@ impl Behaviour for Claim {
             written: None,
             broken: None,
             known: None,
+            doomed: None,
             under_way: None,
             last_op: 0,
+            aside: None,
             look_again: false,
             last: None,
             alarm: None,
@@ -198,6 +231,9 @@ impl Behaviour for Claim {
         let mut details = Vec::new();
         if let Some(claim) = self.object() {
             details.extend(claim.broken.as_ref().map(|b| ("cannot be understood".to_owned(), b.problem.to_string())));
+            let mistakes = last.iter().flat_map(|step| &step.mistakes);
+            details.extend(mistakes.map(|mistake| ("to be mended".to_owned(), mistake.clone())));
+            details.extend(last.and_then(|step| step.blocked.clone()).map(|why| ("not repaired".to_owned(), why)));
             details.extend(claim.pool().map(|pool| ("NodePool".to_owned(), pool.to_string())));
             details.extend(claim.node.as_ref().map(|node| ("Node".to_owned(), node.to_string())));
             details.extend(claim.provider_id.as_ref().map(|id| ("machine".to_owned(), id.to_string())));
@@ -205,6 +241,15 @@ impl Behaviour for Claim {
                 [crate::core::labels::INSTANCE_TYPE, crate::core::labels::ZONE, crate::core::labels::CAPACITY_TYPE]
             {
                 details.extend(claim.labels.get(key).map(|value| (key.to_owned(), value.to_string())));
+            }
+            let shown = |kind: &str| claim.conditions.iter().find(|condition| &*condition.kind == kind).cloned();
+            for condition in ["Drifted", "Consolidatable", "ConsistentStateFound"].into_iter().filter_map(shown) {
+                let text = if condition.message.is_empty() { &condition.reason } else { &condition.message };
+                let since = condition.since;
+                details.push((
+                    condition.kind.to_string(),
+                    format!("{} since {since:.0}: {text}", condition.status.as_str()),
+                ));
             }
         }
         let doing = self.under_way.map(|(_, what)| format!("{what} to end"));

@@ -3,15 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
 
-use super::{Claim, Fact, Kind, Node, Pod, PodShape, Snapshot};
+use super::{Claim, Fact, Kind, Node, Owner, Pod, PodShape, Snapshot};
 
 /// What has changed since the last look, by whom it concerns.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent bits of news, not a state machine")]
 pub struct News {
-    /// NodeClaims of which something changed: themselves, their Nodes, or (while they are being deleted) the pods there.
+    /// NodeClaims of which something changed: themselves, their Nodes, what they were made from, pods that came or went there, or (while they
+    /// are being deleted) any pod there.
     pub claims: BTreeSet<ClaimName>,
     /// NodePools changed.
     pub pools: bool,
@@ -66,16 +69,19 @@ pub struct Fold {
     unseen: BTreeMap<Kind, BTreeSet<Key>>,
     /// While a plan is being judged: when kube-scheduler first weighed nodes for its pods, as an epoch.
     weighed: BTreeMap<PodUid, u64>,
+    /// When the facts arrive that are folded next; nothing when nobody has said.
+    now: Option<Timestamp>,
     pub(super) news: News,
 }
 
 impl Fold {
-    /// Knows nothing yet but the plans of an earlier snapshot.
+    /// Knows nothing yet but what no list brings back of an earlier snapshot: plans, and when pods came and went.
     pub fn with_plans_of(earlier: &Snapshot) -> Self {
         let snapshot = Snapshot {
             epoch: earlier.epoch,
             planned: earlier.planned.clone(),
             planned_for: earlier.planned_for.clone(),
+            pod_events: earlier.pod_events.clone(),
             ..Snapshot::default()
         };
         Self { snapshot, ..Self::default() }
@@ -97,6 +103,11 @@ impl Fold {
         std::mem::take(&mut self.news)
     }
 
+    /// Facts that are folded from now on arrive at this time.
+    pub fn at(&mut self, now: Timestamp) {
+        self.now = Some(now);
+    }
+
     /// Takes in a fact.
     pub fn fold(&mut self, fact: Fact) {
         self.snapshot.epoch += 1;
@@ -116,12 +127,20 @@ impl Fold {
                 self.news.pending |= supply && pool.is_ready() && !self.snapshot.pending.is_empty();
                 self.news.supply |= supply;
                 self.news.pools = true;
+                let known = self.snapshot.pools.get(&pool.name);
+                if known.is_none_or(|old| old.generation != pool.generation || old.annotations != pool.annotations) {
+                    self.claims_changed(|claim| claim.pool().as_ref() == Some(&pool.name));
+                }
                 self.snapshot.pools.insert(pool.name.clone(), pool);
             }
             Fact::ClassSeen(class) => {
                 self.seen(Kind::NodeClass, &Key::Class(class.reference.clone()));
                 self.news.classes = true;
                 self.news.supply = true;
+                let known = self.snapshot.classes.get(&class.reference);
+                if known.is_none_or(|old| old.generation != class.generation || old.conditions != class.conditions) {
+                    self.claims_changed(|claim| claim.class == class.reference);
+                }
                 self.snapshot.classes.insert(class.reference.clone(), class);
             }
             Fact::DaemonSeen(daemon) => {
@@ -206,6 +225,12 @@ impl Fold {
         self.news.pending |= self.somebody_waits();
     }
 
+    /// What these NodeClaims are made from has changed.
+    fn claims_changed(&mut self, concerns: impl Fn(&Claim) -> bool) {
+        let claims = self.snapshot.claims.values().filter(|claim| concerns(claim));
+        self.news.claims.extend(claims.map(|claim| claim.name.clone()));
+    }
+
     /// Whether a pod needs a place and is not planned for one.
     pub(super) fn somebody_waits(&self) -> bool {
         self.snapshot.pending.keys().any(|uid| !self.snapshot.planned.contains_key(uid))
@@ -216,6 +241,7 @@ impl Fold {
         let old = self.snapshot.pods.insert(pod.uid.clone(), Arc::clone(pod));
         let home = |pod: &Pod| if pod.is_active_on_node() { pod.node.clone() } else { None };
         let (before, now) = (old.as_deref().and_then(home), home(pod));
+        self.pod_event(old.as_deref(), pod);
         if before != now {
             if let Some(node) = before {
                 self.unbind(&node, &pod.uid);
@@ -304,6 +330,36 @@ impl Fold {
         })
     }
 
+    /// Keeps when pods came to a node, ended there or began to end there. A pod that was there before joiner looked came when it was bound:
+    /// a restart makes no node look busy.
+    fn pod_event(&mut self, old: Option<&Pod>, pod: &Pod) {
+        let (Some(node), Some(now)) = (&pod.node, self.now) else { return };
+        let is_left_over = self.snapshot.listed.contains(&Kind::Node) && !self.snapshot.nodes.contains_key(node);
+        if is_left_over || matches!(pod.shape.owner, Owner::DaemonSet | Owner::Node) {
+            return;
+        }
+        let at = match old {
+            Some(old) if old.node != pod.node || old.is_terminal() != pod.is_terminal() => now,
+            Some(old) if old.deleting.is_none() && pod.deleting.is_some() => now,
+            Some(_) => return,
+            None if self.snapshot.listed.contains(&Kind::Pod) => pod.scheduled.unwrap_or(now),
+            None => match pod.scheduled {
+                Some(scheduled) => scheduled,
+                None => return,
+            },
+        };
+        // Whole seconds, as the status of NodeClaims has them.
+        let at = Timestamp::from_second(at.as_second()).unwrap_or(at);
+        if self.snapshot.pod_events.get(node).is_none_or(|known| *known < at) {
+            self.snapshot.pod_events.insert(node.clone(), at);
+            self.news.claims.extend(self.claim_on(node).cloned());
+        }
+    }
+
+    fn claim_on(&self, node: &NodeName) -> Option<&ClaimName> {
+        self.claim_of.get(self.snapshot.nodes.get(node)?.provider_id.as_ref()?)
+    }
+
     /// A planned pod has been bound. Where it took the place that was planned for a pod that equals it, or at least requests the same, the two
     /// change places in the plan: such pods are interchangeable, and kube-scheduler takes them in an order of its own.
     fn land(&mut self, pod: &Pod, node: &NodeName) {
@@ -382,6 +438,7 @@ impl Fold {
                 if let Some(id) = self.snapshot.nodes.remove(name).and_then(|node| node.provider_id.clone()) {
                     self.unlink(&id, name);
                 }
+                self.snapshot.pod_events.remove(name);
                 self.news.usage = true;
                 self.news.supply = true;
             }
@@ -463,10 +520,7 @@ impl Fold {
     /// Pods and attachments concern a claim actor only while its node is being emptied.
     pub(super) fn pods_of_node_changed(&mut self, node: &NodeName) {
         let claim = self
-            .snapshot
-            .nodes
-            .get(node)
-            .and_then(|node| self.claim_of.get(node.provider_id.as_ref()?))
+            .claim_on(node)
             .filter(|name| self.snapshot.claims.get(*name).is_some_and(|claim| claim.deleting.is_some()));
         self.news.claims.extend(claim.cloned());
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
+use jiff::Timestamp;
 
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
 use crate::core::labels::Labels;
@@ -59,6 +60,8 @@ pub struct Snapshot {
     pub attachments: OrdMap<Arc<str>, Arc<VolumeAttachment>>,
     /// Names of the VolumeAttachments of each node.
     pub attached: OrdMap<NodeName, OrdSet<Arc<str>>>,
+    /// When a pod (of no DaemonSet) was last bound to each node, ended there, or began to end there. Whole seconds.
+    pub pod_events: OrdMap<NodeName, Timestamp>,
     /// Kinds of which everything has been reported at least once.
     pub listed: OrdSet<Kind>,
     /// Kinds that joiner may not look at, as far as it has tried.

@@ -18,7 +18,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Launching;
     Some(match &situation.memory.sight {
         // A lost answer: look before launching again.
-        Sight::Uncertain => Step::act(phase, Act::Find(situation.claim.uid.clone())),
+        Sight::Uncertain | Sight::Missing => Step::act(phase, Act::Find(situation.claim.uid.clone())),
         Sight::Unasked | Sight::Absent => match &situation.memory.launch_failure {
             Some(failure) if situation.now < failure.retry_at => {
                 let wait = Step::wait(phase, format!("the next attempt to launch: {}", failure.message));

@@ -317,6 +317,10 @@ impl Cloud for HostileCloud {
         self.inner.drift(claim, class)
     }
 
+    fn drift_every(&self) -> Option<Duration> {
+        self.inner.drift_every()
+    }
+
     fn repair_policies(&self) -> Vec<RepairPolicy> {
         self.inner.repair_policies()
     }

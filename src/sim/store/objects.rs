@@ -54,6 +54,8 @@ pub struct Store {
     pub(in crate::sim) stuck: BTreeMap<PodUid, Instant>,
     pub(in crate::sim) events: VecDeque<Written>,
     pub(in crate::sim) lease: Option<(String, Instant)>,
+    /// What a person has written into the lease for the auditor.
+    pub(in crate::sim) audit: Option<Arc<str>>,
     subscribers: Vec<Subscriber>,
     last_change: Instant,
 }
@@ -95,6 +97,7 @@ impl Store {
             stuck: BTreeMap::new(),
             events: VecDeque::new(),
             lease: None,
+            audit: None,
             subscribers: Vec::new(),
             last_change: Instant::now(),
         }
@@ -147,6 +150,11 @@ impl Store {
                 (holder.to_owned(), term)
             }
         }
+    }
+
+    /// Writes into the lease what a person has to say to the auditor, or takes it away.
+    pub fn annotate_lease(&mut self, audit: Option<&str>) {
+        self.audit = audit.map(Into::into);
     }
 
     /// Gives the lease back, if `holder` has it.
