@@ -123,6 +123,8 @@ pub fn audit(look: &Look<'_>, history: &mut History) -> Verdict {
     for finding in findings {
         let evidence = history.entry(finding).or_insert(Evidence { since: look.now, looks: 0 });
         evidence.looks += 1;
+        // A clock that was ahead may have dated it.
+        evidence.since = evidence.since.min(look.now);
     }
     let is = |wanted: fn(&Finding) -> bool| history.keys().filter(|finding| wanted(finding)).count();
     let orphans = is(|finding| matches!(finding, Finding::OrphanMachine(_)));

@@ -216,3 +216,12 @@ fn a_node_that_lost_its_nodeclaim_and_its_machine_is_let_go() {
     }
     assert_eq!(world.look(16).release, vec![NodeName::from("node-0")]);
 }
+
+#[test]
+fn evidence_that_a_clock_which_was_ahead_has_dated_counts_from_when_the_clock_is_right() {
+    let mut world = World::new(0..20, 1..20);
+    world.look(500);
+    world.look(10);
+    assert!(world.look(12).reap.is_empty(), "three looks, but not five minutes");
+    assert_eq!(world.look(15).reap, vec![ProviderId::from("sim://0")]);
+}

@@ -29,15 +29,18 @@ pub enum Wanted {
 
 /// What the machines of each NodePool have, `nodes` included: a NodeClaim's Node once it is registered, before that what the cloud estimated.
 pub fn usage(snapshot: &Snapshot) -> BTreeMap<PoolName, Resources> {
-    let mut usage: BTreeMap<PoolName, Resources> = BTreeMap::new();
+    let mut usage: BTreeMap<&Arc<str>, (Resources, i64)> = BTreeMap::new();
     for claim in snapshot.claims.values() {
-        let Some(pool) = claim.pool() else { continue };
-        let used = usage.entry(pool).or_default();
+        let Some(pool) = claim.labels.get(labels::NODEPOOL) else { continue };
+        let (used, nodes) = usage.entry(pool).or_default();
         let node = snapshot.node_of(claim).filter(|node| node.is_registered());
         used.add(node.map_or(&claim.capacity, |node| &node.capacity));
-        used.add(&Resources::new().with("nodes", 1000));
+        *nodes += 1000;
     }
-    usage
+    let whole = |(pool, (used, nodes)): (&Arc<str>, (Resources, i64))| {
+        (PoolName::from(Arc::clone(pool)), used.with("nodes", nodes))
+    };
+    usage.into_iter().map(whole).collect()
 }
 
 /// What the machines of each NodePool cost in USD per hour, by the labels of its NodeClaims. A machine whose offering is no longer in the

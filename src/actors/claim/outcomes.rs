@@ -52,7 +52,13 @@ impl Claim {
             ClaimMsg::Found(op, outcome) if self.ends(op) => self.found(outcome, cx),
             ClaimMsg::Got(op, outcome) if self.ends(op) => {
                 if let Some(machine) = self.called("the cloud", outcome, cx) {
-                    self.memory.sight = machine.map_or(Sight::Gone, |machine| Sight::Present(Arc::new(machine)));
+                    self.memory.sight = match machine {
+                        None => Sight::Gone,
+                        Some(machine) if self.owns(&machine) => Sight::Present(Arc::new(machine)),
+                        // Somebody else's machine. Ours may be another; when it was looked for in vain, there is none.
+                        Some(_) if self.memory.looked.is_none() => Sight::Absent,
+                        Some(_) => Sight::Gone,
+                    };
                 }
             }
             ClaimMsg::Deleted(op, outcome) if self.ends(op) => match self.called("the deletion", outcome, cx) {
@@ -77,6 +83,12 @@ impl Claim {
             | ClaimMsg::Got(..)
             | ClaimMsg::Deleted(..) => {}
         }
+    }
+
+    /// Whether a machine was launched for this NodeClaim.
+    fn owns(&self, machine: &Machine) -> bool {
+        let protected = self.args.wiring.settings.protections.ownership;
+        !protected || self.known.as_ref().is_some_and(|known| machine.token.as_ref() == Some(&known.uid))
     }
 
     fn launched(&mut self, outcome: Outcome<Machine, clouds::Error>, cx: &Cx<ClaimMsg>) {
@@ -112,10 +124,11 @@ impl Claim {
         }
     }
 
-    /// Several machines with one token are a fault: all but the first by name are taken down.
+    /// Several machines with one token are a fault: all but the one that the NodeClaim names, else the first by name, are taken down.
     fn found(&mut self, outcome: Outcome<Vec<Machine>, clouds::Error>, cx: &Cx<ClaimMsg>) {
         let Some(mut machines) = self.called("the cloud", outcome, cx) else { return };
-        machines.sort_by(|a, b| a.id.cmp(&b.id));
+        let claimed = self.known.as_ref().and_then(|known| known.provider_id.clone());
+        machines.sort_by_key(|machine| (claimed.as_ref() != Some(&machine.id), machine.id.clone()));
         let mut machines = machines.into_iter();
         self.memory.looked = Some(cx.now());
         self.memory.sight = machines.next().map_or(Sight::Absent, |machine| Sight::Present(Arc::new(machine)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Claim, Machine, Node, Pod, PodShape, Snapshot, Status, find_condition};
 use crate::core::ids::{NodeName, NodeUid, PodUid, ProviderId};
@@ -22,6 +22,11 @@ pub struct Situation<'a> {
     pub nodes: Vec<&'a Arc<Node>>,
     /// Pods bound to those nodes.
     pub pods: Vec<&'a Arc<Pod>>,
+    /// Whether the Node that the NodeClaim names carries another provider ID than the NodeClaim, and nobody here knows which machine is its own:
+    /// somebody wrote into `status.providerID`.
+    pub misnamed: bool,
+    /// Whether a machine is known by its token; else by what the NodeClaim says.
+    pub by_token: bool,
     /// While the NodeClaim is being deleted: names of the VolumeAttachments that must go first; nothing when joiner may not look at them.
     pub attachments: Option<Vec<Arc<str>>>,
     /// Whether a pod that was planned for this NodeClaim and is not bound yet has neither been nominated to the node nor been tried to be.
@@ -39,9 +44,16 @@ pub struct Situation<'a> {
 impl<'a> Situation<'a> {
     /// Gathers from a snapshot what concerns a NodeClaim.
     pub fn of(claim: &'a Claim, snapshot: &'a Snapshot, memory: &'a Memory, now: Timestamp) -> Self {
-        let id = claim.provider_id.as_ref().or_else(|| memory.machine().map(|machine| &machine.id));
+        let id = memory.machine().map(|machine| &machine.id).or(claim.provider_id.as_ref());
         let names = id.and_then(|id| snapshot.nodes_of.get(id));
-        let nodes: Vec<_> = names.into_iter().flatten().filter_map(|name| snapshot.nodes.get(name)).collect();
+        let mut nodes: Vec<_> = names.into_iter().flatten().filter_map(|name| snapshot.nodes.get(name)).collect();
+        // Whatever the provider IDs say: a Node belongs to the NodeClaim that it was registered for, and to no other.
+        nodes.retain(|node| node.owner_claims.is_empty() || is_owned(node, claim));
+        let named = claim.node.as_ref().and_then(|name| snapshot.nodes.get(name)).filter(|node| is_owned(node, claim));
+        nodes.extend(named.filter(|named| nodes.iter().all(|node| node.name != named.name)));
+        let misnamed = memory.sight == Sight::Unasked
+            && claim.provider_id.is_some()
+            && named.is_some_and(|node| node.provider_id.is_some() && node.provider_id != claim.provider_id);
         let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
         let attachments = claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &pods, now));
         let planned = snapshot.planned_for.get(&claim.name);
@@ -52,7 +64,19 @@ impl<'a> Situation<'a> {
         let mut planned = planned.into_iter().flatten().filter_map(|uid| snapshot.pods.get(uid));
         let contested = planned.any(|pod| depends_on_others(pod));
         let unjudged = !snapshot.unjudged.is_empty();
-        Self { claim, nodes, pods, attachments, unnominated, unjudged, contested, memory, now }
+        Self {
+            claim,
+            nodes,
+            pods,
+            misnamed,
+            by_token: true,
+            attachments,
+            unnominated,
+            unjudged,
+            contested,
+            memory,
+            now,
+        }
     }
 
     /// The node, when there is exactly one.
@@ -65,12 +89,18 @@ impl<'a> Situation<'a> {
 
     /// The machine's identity, from the object or from what the cloud just said.
     pub fn provider_id(&self) -> Option<&ProviderId> {
-        self.claim.provider_id.as_ref().or_else(|| self.memory.machine().map(|machine| &machine.id))
+        let known = self.memory.machine().map(|machine| &machine.id);
+        if self.by_token {
+            known.or(self.claim.provider_id.as_ref())
+        } else {
+            self.claim.provider_id.as_ref().or(known)
+        }
     }
 
-    /// Since when a condition has had its status; the creation when it was never judged.
+    /// Since when a condition has had its status; the creation when it was never judged, or by a clock that was ahead.
     pub fn since(&self, kind: &str) -> Timestamp {
-        find_condition(&self.claim.conditions, kind).map_or(self.claim.created, |condition| condition.since)
+        let since = find_condition(&self.claim.conditions, kind).map(|condition| condition.since);
+        since.filter(|since| *since <= self.now).unwrap_or(self.claim.created)
     }
 
     /// Whether a condition has a status.
@@ -82,6 +112,8 @@ impl<'a> Situation<'a> {
 /// What an actor remembers between looks. Losing it costs a question to the cloud, never a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
+    /// Since when this actor looks after the NodeClaim.
+    pub since: Option<Timestamp>,
     /// What the cloud last said of the machine.
     pub sight: Sight,
     /// Until when a launch that nobody here heard the end of (a lost answer, an earlier life) may still make a machine.
@@ -154,7 +186,32 @@ pub fn lost_nominations(snapshot: &Snapshot, pod: &Pod) -> u32 {
     snapshot.denominated.get(&pod.uid).copied().unwrap_or_default()
 }
 
+/// Whether a Node says that it belongs to a NodeClaim.
+fn is_owned(node: &Node, claim: &Claim) -> bool {
+    node.owner_claims.iter().any(|owner| **owner == *claim.name.as_str())
+}
+
+/// Longest time for which an act is held back after failures, or a launch whose end nobody heard is waited for.
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(2);
+
 impl Memory {
+    /// Forgets what a clock that was ahead has left: moments that lie further in the future than they can.
+    pub fn mend(&mut self, now: Timestamp) {
+        let latest = now.saturating_add(LONGEST_WAIT).unwrap_or(Timestamp::MAX);
+        for past in [&mut self.since, &mut self.assembled, &mut self.delete_asked, &mut self.claim_deleted] {
+            *past = past.map(|then| then.min(now));
+        }
+        self.looked = self.looked.filter(|then| *then <= now);
+        self.node_deleted.take_if(|(_, then)| *then > now);
+        self.hold_until.take_if(|until| *until > latest);
+        self.doubt_until = self.doubt_until.map(|until| until.min(latest));
+        if let Some(failure) = &mut self.launch_failure
+            && failure.retry_at > latest
+        {
+            failure.retry_at = now;
+        }
+    }
+
     /// The machine, as far as it is known to exist.
     pub fn machine(&self) -> Option<&Arc<Machine>> {
         match &self.sight {
@@ -194,3 +251,7 @@ pub struct LaunchFailure {
 #[cfg(test)]
 #[path = "situation_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "situation_mended_tests.rs"]
+mod mended_tests;

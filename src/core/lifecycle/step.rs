@@ -138,6 +138,11 @@ fn next(situation: &Situation<'_>) -> Step {
         let wait = Step::wait(Phase::Quarantined, format!("somebody to mend the NodeClaim: {}", broken.problem));
         return tell_then_wait(situation, wait);
     }
+    // Whose machine it is that the object names is asked before anything is done to it.
+    if situation.misnamed && situation.by_token && claim.has_finalizer() {
+        let phase = if claim.deleting.is_some() { Phase::Draining } else { phase(situation) };
+        return Step::act(phase, Act::Find(claim.uid.clone()));
+    }
     if claim.deleting.is_some() {
         return termination::next(situation);
     }

@@ -190,6 +190,15 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
         (Sight::Unasked | Sight::Uncertain, None) => Some(Step::act(phase, Act::Find(situation.claim.uid.clone()))),
         (Sight::Absent, None) => doubt(situation),
         (Sight::Present(_), None) => None,
+        // What stands in `status.providerID` can be edited. The machine that is taken down is the one that carries the NodeClaim's token.
+        (Sight::Unasked | Sight::Uncertain, Some(_)) if situation.by_token => {
+            Some(Step::act(phase, Act::Find(situation.claim.uid.clone())))
+        }
+        (Sight::Absent, Some(id)) if situation.by_token => {
+            // A list by token may lag behind; whoever is asked for the one machine knows better.
+            let asked = situation.memory.looked.is_some();
+            Some(Step::act(phase, if asked { Act::Get(id.clone()) } else { Act::Find(situation.claim.uid.clone()) }))
+        }
         (_, Some(id)) => {
             let asked = situation.memory.delete_asked;
             if asked.is_some()
