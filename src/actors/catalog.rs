@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
 
 use crate::clouds::SoldOut;
 use crate::core::facts::{Catalog as Published, InstanceType, Offering};
@@ -25,7 +26,8 @@ type Types = Arc<Vec<Arc<InstanceType>>>;
 pub(super) struct Catalog {
     wiring: Arc<Wiring>,
     classes: BTreeMap<ClassRef, Class>,
-    sold_out: BTreeMap<SoldOut, Timestamp>,
+    /// What could not be had, and until when it is not tried again: not by the clock, which can be set.
+    sold_out: BTreeMap<SoldOut, Instant>,
     refresh: Option<Timer>,
 }
 
@@ -94,8 +96,7 @@ impl Catalog {
     }
 
     fn sold_out(&mut self, offerings: Vec<SoldOut>, cx: &Cx<CatalogMsg>) {
-        let rest = SignedDuration::try_from(self.wiring.settings.sold_out_for).unwrap_or(SignedDuration::MAX);
-        let until = cx.now().saturating_add(rest).unwrap_or(Timestamp::MAX);
+        let until = Instant::now() + self.wiring.settings.sold_out_for;
         for offering in offerings {
             self.sold_out.insert(offering, until);
         }
@@ -105,13 +106,13 @@ impl Catalog {
 
     /// Sets the timer for the next thing that happens by itself.
     fn arm(&mut self, cx: &Cx<CatalogMsg>) {
-        let expiry = self.sold_out.values().min().map(|until| cx.house.clock.until(*until));
+        let expiry = self.sold_out.values().min().map(|until| until.saturating_duration_since(Instant::now()));
         let delay = expiry.unwrap_or(self.wiring.settings.catalog_refresh).min(self.wiring.settings.catalog_refresh);
         self.refresh = Some(cx.after(delay, CatalogMsg::Refresh));
     }
 
     fn refresh(&mut self, cx: &Cx<CatalogMsg>) {
-        let (now, before) = (cx.now(), self.sold_out.len());
+        let (now, before) = (Instant::now(), self.sold_out.len());
         self.sold_out.retain(|_, until| *until > now);
         if self.sold_out.len() == before {
             let classes: Vec<ClassRef> = self.classes.keys().cloned().collect();
@@ -166,7 +167,7 @@ fn same(a: &Published, b: &Published) -> bool {
 }
 
 /// The types with sold-out offerings marked as unavailable; the same list when none is.
-fn less_sold_out(types: &Types, sold_out: &BTreeMap<SoldOut, Timestamp>) -> Types {
+fn less_sold_out(types: &Types, sold_out: &BTreeMap<SoldOut, Instant>) -> Types {
     let affected: BTreeSet<_> = sold_out.keys().map(|offering| offering.instance_type.clone()).collect();
     if !types.iter().any(|kind| affected.contains(&kind.name)) {
         return Arc::clone(types);
@@ -215,7 +216,7 @@ impl Behaviour for Catalog {
         }
     }
 
-    fn observe(&self, _: Timestamp) -> View {
+    fn observe(&self, now: Timestamp) -> View {
         let fetching = self.classes.values().filter(|class| class.types.is_none()).count();
         let mut details = Vec::new();
         for (reference, class) in &self.classes {
@@ -238,7 +239,9 @@ impl Behaviour for Catalog {
                 .sold_out
                 .values()
                 .min()
-                .map(|at| ("sold-out offering is tried again".to_owned(), *at))
+                .map(|until| SignedDuration::try_from(until.saturating_duration_since(Instant::now())))
+                .and_then(|rest| now.checked_add(rest.ok()?).ok())
+                .map(|at| ("sold-out offering is tried again".to_owned(), at))
                 .into_iter()
                 .collect(),
             details,

@@ -43,12 +43,28 @@ pub struct Protections {
     pub budgets: bool,
     /// A finalizer is taken off when the cloud has confirmed that the machine is gone, and not when it has taken the order.
     pub confirmation: bool,
+    /// A machine goes when its node's volumes are detached.
+    pub detachment: bool,
+    /// What a clock that jumped has left in an actor's memory is mended.
+    pub clock: bool,
+    /// A machine is known by its token, and not by what somebody wrote into `status.providerID`.
+    pub ownership: bool,
 }
 
 impl Default for Protections {
     /// All of them.
     fn default() -> Self {
-        Self { token: true, evidence: true, breaker: true, fresh_list: true, budgets: true, confirmation: true }
+        Self {
+            token: true,
+            evidence: true,
+            breaker: true,
+            fresh_list: true,
+            budgets: true,
+            confirmation: true,
+            detachment: true,
+            clock: true,
+            ownership: true,
+        }
     }
 }
 

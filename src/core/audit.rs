@@ -154,6 +154,8 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
         let evidence = history.entry(finding).or_insert(Evidence { since: look.now, looks: 0, seen: String::new() });
         evidence.looks += 1;
         evidence.seen = seen;
+        // A clock that was ahead may have dated it.
+        evidence.since = evidence.since.min(look.now);
     }
     let mut verdict = Verdict::default();
     if let Some(reason) = too_many(look, history, consent) {

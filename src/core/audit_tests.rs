@@ -295,3 +295,12 @@ fn a_finding_says_what_was_seen() {
     assert!(evidence.seen.starts_with("its mark names NodeClaim claim-0 with UID uid-0"), "{evidence}");
     assert!(evidence.seen.ends_with("20 machines and 19 NodeClaims were listed"), "{evidence}");
 }
+
+#[test]
+fn evidence_that_a_clock_which_was_ahead_has_dated_counts_from_when_the_clock_is_right() {
+    let mut world = World::new(0..20, 1..20);
+    world.look(500);
+    world.look(10);
+    assert!(world.look(12).reap.is_empty(), "three looks, but not five minutes");
+    assert_eq!(world.look(15).reap, vec![ProviderId::from("sim://0")]);
+}

@@ -31,10 +31,10 @@ pub enum Wanted {
 /// What the machines of each NodePool have, `nodes` included, those left out that are being deleted. A NodeClaim counts as its Node once that
 /// is registered, and as what the cloud estimated before that and for what its Node has not reported until it is initialized.
 pub fn usage(snapshot: &Snapshot) -> BTreeMap<PoolName, Resources> {
-    let mut usage: BTreeMap<PoolName, Resources> = BTreeMap::new();
+    let mut usage: BTreeMap<&Arc<str>, (Resources, i64)> = BTreeMap::new();
     for claim in snapshot.claims.values().filter(|claim| claim.deleting.is_none()) {
-        let Some(pool) = claim.pool() else { continue };
-        let used = usage.entry(pool).or_default();
+        let Some(pool) = claim.labels.get(labels::NODEPOOL) else { continue };
+        let (used, nodes) = usage.entry(pool).or_default();
         match snapshot.node_of(claim).filter(|node| node.is_registered()) {
             None => used.add(&claim.capacity),
             Some(node) if node.is_initialized() => used.add(&node.capacity),
@@ -44,9 +44,12 @@ pub fn usage(snapshot: &Snapshot) -> BTreeMap<PoolName, Resources> {
                 used.add(&unreported.map(|(name, milli)| (name.clone(), milli)).collect());
             }
         }
-        used.add(&Resources::new().with("nodes", 1000));
+        *nodes += 1000;
     }
-    usage
+    let whole = |(pool, (used, nodes)): (&Arc<str>, (Resources, i64))| {
+        (PoolName::from(Arc::clone(pool)), used.with("nodes", nodes))
+    };
+    usage.into_iter().map(whole).collect()
 }
 
 /// What the machines of each NodePool cost in USD per hour, by the labels of its NodeClaims. A machine whose offering is no longer in the

@@ -22,6 +22,8 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 const OVERTAKEN: SignedDuration = SignedDuration::from_millis(100);
 /// How long a launch may be under way without anybody here knowing: calls to the cloud are given up after two minutes.
 pub(super) const DOUBT: SignedDuration = SignedDuration::from_mins(2);
+/// Longest time between two looks at a NodeClaim with a deadline: moments are told by a clock that can be set, and sleeping is not.
+const LONGEST_SLEEP: Duration = Duration::from_mins(10);
 /// How many steps of its life an actor can show.
 const TIMELINE: usize = 32;
 
@@ -86,17 +88,26 @@ impl Claim {
         if self.known.as_ref().is_some_and(|known| known.uid != claim.uid) {
             // A namesake took its place between two looks: what is remembered is about another machine.
             self.tell_of_end(cx);
-            self.memory = Memory { doubt_until: cx.now().saturating_add(DOUBT).ok(), ..Memory::default() };
+            self.memory =
+                Memory { since: Some(cx.now()), doubt_until: cx.now().saturating_add(DOUBT).ok(), ..Memory::default() };
             (self.written, self.doomed, self.aside) = (None, None, None);
             self.note(cx.now(), "another NodeClaim of the same name");
         }
         self.known = Some(Arc::clone(&claim));
         let snapshot = self.args.wiring.boards.snapshot();
         let catalog = self.args.wiring.boards.catalog();
-        let situation = Situation::of(&claim, &snapshot, &self.memory, cx.now())
+        let protections = self.args.wiring.settings.protections;
+        if protections.clock {
+            self.memory.mend(cx.now());
+        }
+        let mut situation = Situation::of(&claim, &snapshot, &self.memory, cx.now())
             .with_types(catalog.classes.get(&claim.class).map(|types| types.as_slice()))
             .with_repair(self.args.wiring.repair.as_ref())
             .with_drift_every(self.args.wiring.cloud.drift_every());
+        situation.by_token = protections.ownership;
+        if !protections.detachment {
+            situation.attachments = None;
+        }
         let mut next = step(&situation);
         if claim.deleting.is_some() {
             let nodes: Vec<_> = situation.nodes.iter().copied().cloned().collect();
@@ -112,8 +123,9 @@ impl Claim {
             self.tell_of_blocked_repair(&claim, &snapshot, why, cx);
         }
         self.alarm = next.look_at.map(|at| {
-            // A moment that has just passed must not make it spin.
-            cx.after(cx.house.clock.until(at).max(Duration::from_millis(10)), ClaimMsg::Look)
+            // A moment that has just passed must not make it spin, and a clock that jumps must not put it to sleep.
+            let longest = if protections.clock { LONGEST_SLEEP } else { Duration::MAX };
+            cx.after(cx.house.clock.until(at).clamp(Duration::from_millis(10), longest), ClaimMsg::Look)
         });
         let act = next.act.take();
         self.last = Some(next);
@@ -203,7 +215,11 @@ impl Behaviour for Claim {
         Self {
             args: args.clone(),
             // A predecessor may have died with a launch in its hands.
-            memory: Memory { doubt_until: cx.now().saturating_add(DOUBT).ok(), ..Memory::default() },
+            memory: Memory {
+                since: Some(cx.now()),
+                doubt_until: cx.now().saturating_add(DOUBT).ok(),
+                ..Memory::default()
+            },
             written: None,
             broken: None,
             known: None,

@@ -151,14 +151,20 @@ impl Claim {
         cx.slot().meter().failed(cx.now(), &format!("whether the machine has drifted: {trouble}"));
     }
 
-    /// Several machines with one token are a fault: all but the first by name are taken down.
+    /// Several machines with one token are a fault: all but the one that the NodeClaim names, else the first by name, are taken down.
     fn found(&mut self, outcome: Outcome<Vec<Machine>, clouds::Error>, cx: &Cx<ClaimMsg>) {
         let Some(mut machines) = self.called("the cloud", outcome, cx) else { return };
-        machines.sort_by(|a, b| a.id.cmp(&b.id));
+        let claimed = self.known.as_ref().and_then(|known| known.provider_id.clone());
+        machines.sort_by_key(|machine| (claimed.as_ref() != Some(&machine.id), machine.id.clone()));
         let mut machines = machines.into_iter();
         self.memory.looked = Some(cx.now());
-        // Neither under the ID that the object has nor under its mark.
-        let none = if self.memory.sight == Sight::Missing { Sight::Gone } else { Sight::Absent };
+        let none = match &self.memory.sight {
+            // Neither under the ID that the object has nor under its mark.
+            Sight::Missing => Sight::Gone,
+            // The machine that the object names is another's, and there is none of its own to take down.
+            Sight::Present(_) if self.known.as_ref().is_some_and(|known| known.deleting.is_some()) => Sight::Gone,
+            _ => Sight::Absent,
+        };
         self.memory.sight = machines.next().map_or(none, |machine| Sight::Present(Arc::new(machine)));
         for extra in machines {
             tracing::error!(nodeclaim = %self.args.name, machine = %extra.id, "second machine for one NodeClaim, taking it down");

@@ -65,6 +65,8 @@ pub(super) enum Key {
 pub struct Fold {
     pub(super) snapshot: Snapshot,
     claim_of: BTreeMap<ProviderId, ClaimName>,
+    /// Provider IDs that were named by more than one NodeClaim: somebody has edited one of them.
+    disputed: BTreeSet<ProviderId>,
     /// While a kind is being listed again: what was known of it and has not been seen since.
     unseen: BTreeMap<Kind, BTreeSet<Key>>,
     /// While a plan is being judged: when kube-scheduler first weighed nodes for its pods, as an epoch.
@@ -412,8 +414,16 @@ impl Fold {
             return;
         }
         self.seen(Kind::NodeClaim, &Key::Claim(claim.name.clone()));
+        let before = self.snapshot.claims.get(&claim.name).and_then(|known| known.provider_id.clone());
+        if let Some(before) = before.filter(|before| claim.provider_id.as_ref() != Some(before)) {
+            self.unclaim(&before, &claim.name);
+        }
         if let Some(id) = &claim.provider_id {
-            self.claim_of.insert(id.clone(), claim.name.clone());
+            // The first stays.
+            let owner = self.claim_of.entry(id.clone()).or_insert_with(|| claim.name.clone());
+            if *owner != claim.name {
+                self.disputed.insert(id.clone());
+            }
         }
         if claim.deleting.is_some() {
             self.unplanned(&claim.name);
@@ -444,7 +454,7 @@ impl Fold {
             }
             Key::Claim(name) => {
                 if let Some(id) = self.snapshot.claims.remove(name).and_then(|claim| claim.provider_id.clone()) {
-                    self.claim_of.remove(&id);
+                    self.unclaim(&id, name);
                 }
                 self.unplanned(name);
                 self.news.claims.insert(name.clone());
@@ -467,6 +477,19 @@ impl Fold {
                 self.snapshot.namespaces.remove(name);
             }
             about_volumes => self.volume_gone(about_volumes),
+        }
+    }
+
+    /// A NodeClaim names this machine no more; another may.
+    fn unclaim(&mut self, id: &ProviderId, name: &ClaimName) {
+        if self.claim_of.get(id) != Some(name) {
+            return;
+        }
+        self.claim_of.remove(id);
+        if self.disputed.remove(id) {
+            let mut others = self.snapshot.claims.values();
+            let other = others.find(|other| other.provider_id.as_ref() == Some(id) && other.name != *name);
+            self.claim_of.extend(other.map(|other| (id.clone(), other.name.clone())));
         }
     }
 

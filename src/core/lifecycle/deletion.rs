@@ -37,6 +37,11 @@ impl Deletion {
         self.granted = true;
     }
 
+    /// One that a clock that was ahead has dated was asked for now.
+    pub(super) fn mend(&mut self, now: Timestamp) {
+        self.asked = self.asked.min(now);
+    }
+
     /// Turns a step into a wait that asks for what was asked for already.
     pub(super) fn hold(&self, step: &mut Step, now: Timestamp) {
         let again = after(self.asked, ASK_AGAIN);

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::core::facts::{Claim, Machine, Status};
+use crate::core::facts::{Machine, Status};
 use crate::core::labels;
 
 use super::step::{Phase, Step};
@@ -25,7 +25,7 @@ pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
     if let Some(id) = &claim.provider_id {
         if let Sight::Present(machine) = &situation.memory.sight
             && machine.id == *id
-            && !is_own(claim, machine)
+            && !is_own(situation, machine)
         {
             found.push(format!(
                 "status.providerID: machine {id} carries the mark of another NodeClaim and is left alone; write back the ID of this one's own"
@@ -40,14 +40,14 @@ pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
 }
 
 /// Whether a machine carries this NodeClaim's mark, or a damaged one: then the NodeClaim's word for it counts.
-pub(super) fn is_own(claim: &Claim, machine: &Machine) -> bool {
-    machine.token.as_ref().is_none_or(|token| *token == claim.uid)
+pub(super) fn is_own(situation: &Situation<'_>, machine: &Machine) -> bool {
+    !situation.by_token || machine.token.as_ref().is_none_or(|token| *token == situation.claim.uid)
 }
 
 /// Asks the cloud for the machine when the object's word for it cannot be true.
 pub(super) fn look_up(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
     let known = match &situation.memory.sight {
-        Sight::Present(machine) => is_own(situation.claim, machine),
+        Sight::Present(machine) => is_own(situation, machine),
         Sight::Unasked | Sight::Uncertain | Sight::Missing => false,
         Sight::Absent | Sight::Gone => true,
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{
     Claim, InstanceType, Machine, Node, NodeClass, Pod, PodShape, Pool, Snapshot, Status, find_condition,
@@ -26,6 +26,8 @@ pub struct Situation<'a> {
     pub nodes: Vec<&'a Arc<Node>>,
     /// Pods bound to those nodes.
     pub pods: Vec<&'a Arc<Pod>>,
+    /// Whether a machine is known by its token; else by what the NodeClaim says.
+    pub by_token: bool,
     /// While the NodeClaim is being deleted: names of the VolumeAttachments that must go first; nothing when joiner may not look at them.
     pub attachments: Option<Vec<Arc<str>>>,
     /// Whether a pod that was planned for this NodeClaim and is not bound yet has neither been nominated to the node nor been tried to be.
@@ -76,6 +78,7 @@ impl<'a> Situation<'a> {
             claim,
             nodes,
             pods,
+            by_token: true,
             attachments,
             unnominated,
             unjudged,
@@ -123,12 +126,18 @@ impl<'a> Situation<'a> {
 
     /// The machine's identity, from the object or from what the cloud just said.
     pub fn provider_id(&self) -> Option<&ProviderId> {
-        self.claim.provider_id.as_ref().or_else(|| self.memory.machine().map(|machine| &machine.id))
+        let known = self.memory.machine().map(|machine| &machine.id);
+        if self.by_token {
+            known.or(self.claim.provider_id.as_ref())
+        } else {
+            self.claim.provider_id.as_ref().or(known)
+        }
     }
 
-    /// Since when a condition has had its status; the creation when it was never judged.
+    /// Since when a condition has had its status; the creation when it was never judged, or by a clock that was ahead.
     pub fn since(&self, kind: &str) -> Timestamp {
-        find_condition(&self.claim.conditions, kind).map_or(self.claim.created, |condition| condition.since)
+        let since = find_condition(&self.claim.conditions, kind).map(|condition| condition.since);
+        since.filter(|since| *since <= self.now).unwrap_or(self.claim.created)
     }
 
     /// Whether a condition has a status.
@@ -157,6 +166,8 @@ fn nodes<'a>(claim: &Claim, snapshot: &'a Snapshot, memory: &Memory) -> Vec<&'a 
 /// What an actor remembers between looks. Losing it costs a question to the cloud, never a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
+    /// Since when this actor looks after the NodeClaim.
+    pub since: Option<Timestamp>,
     /// What the cloud last said of the machine.
     pub sight: Sight,
     /// Until when a launch that nobody here heard the end of (a lost answer, an earlier life) may still make a machine.
@@ -229,7 +240,31 @@ pub fn lost_nominations(snapshot: &Snapshot, pod: &Pod) -> u32 {
     snapshot.denominated.get(&pod.uid).copied().unwrap_or_default()
 }
 
+/// Longest time for which an act is held back after failures, or a launch whose end nobody heard is waited for.
+const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(2);
+
 impl Memory {
+    /// Forgets what a clock that was ahead has left: moments that lie further in the future than they can.
+    pub fn mend(&mut self, now: Timestamp) {
+        let latest = now.saturating_add(LONGEST_WAIT).unwrap_or(Timestamp::MAX);
+        let past =
+            [&mut self.since, &mut self.asked, &mut self.assembled, &mut self.delete_asked, &mut self.drift.asked];
+        for past in past {
+            *past = past.map(|then| then.min(now));
+        }
+        self.looked = self.looked.filter(|then| *then <= now);
+        if let Some(deletion) = &mut self.deletion {
+            deletion.mend(now);
+        }
+        self.hold_until.take_if(|until| *until > latest);
+        self.doubt_until = self.doubt_until.map(|until| until.min(latest));
+        if let Some(failure) = &mut self.launch_failure
+            && failure.retry_at > latest
+        {
+            failure.retry_at = now;
+        }
+    }
+
     /// The machine, as far as it is known to exist.
     pub fn machine(&self) -> Option<&Arc<Machine>> {
         match &self.sight {
@@ -271,3 +306,7 @@ pub struct LaunchFailure {
 #[cfg(test)]
 #[path = "situation_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "situation_mended_tests.rs"]
+mod mended_tests;

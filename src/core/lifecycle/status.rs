@@ -28,7 +28,7 @@ pub(super) fn wanted(situation: &Situation<'_>) -> Option<ClaimStatusPatch> {
         return quarantined(situation, broken);
     }
     let mut patch = ClaimStatusPatch::default();
-    if let Some(machine) = situation.memory.machine().filter(|machine| mistakes::is_own(claim, machine)) {
+    if let Some(machine) = situation.memory.machine().filter(|machine| mistakes::is_own(situation, machine)) {
         hydrate(&mut patch, situation, machine);
     }
     if let Some(node) = situation.node().filter(|node| node.is_registered())

@@ -215,7 +215,11 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
     let find = || Some(Step::act(phase, Act::Find(situation.claim.uid.clone())));
     match &situation.memory.sight {
         Sight::Gone => step::write_status(situation, phase),
-        Sight::Absent => doubt(situation),
+        // A list by token may lag behind; whoever is asked for the one machine knows better.
+        Sight::Absent => match &situation.claim.provider_id {
+            Some(id) => Some(Step::act(phase, Act::Get(id.clone()))),
+            None => doubt(situation),
+        },
         // The ID in the object is somebody's word. Before a machine is taken down it is looked at: it may be another NodeClaim's.
         Sight::Unasked => match situation.provider_id() {
             Some(id) => Some(Step::act(phase, Act::Get(id.clone()))),
@@ -223,7 +227,7 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
             None => find(),
         },
         Sight::Uncertain | Sight::Missing => find(),
-        Sight::Present(machine) if !mistakes::is_own(situation.claim, machine) => find(),
+        Sight::Present(machine) if !mistakes::is_own(situation, machine) => find(),
         Sight::Present(machine) => {
             let id = &machine.id;
             let asked = situation.memory.delete_asked;

@@ -286,7 +286,7 @@ impl Cloud for HostileCloud {
     fn list(&self) -> BoxFuture<'_, Result<Listing, Error>> {
         Box::pin(async move {
             let answer = self.listing().await;
-            self.note("", "list", &answer, |listing| {
+            self.note("the cloud", "list", &answer, |listing| {
                 format!(
                     "{} machines, {}",
                     listing.machines.len(),

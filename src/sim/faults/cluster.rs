@@ -234,7 +234,8 @@ impl Cluster for HostileCluster {
 
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
         Box::pin(async move {
-            let answer = self.pass(request("list", "nodeclaims", &"", false), self.inner.list_claims()).await;
+            let answer =
+                self.pass(request("list", "nodeclaims", &"the NodeClaims", false), self.inner.list_claims()).await;
             answer.map(|fresh| self.list(fresh))
         })
     }
