@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::cluster;
 use crate::core::facts::{Claim, Pod, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
+use crate::core::labels;
 use crate::core::pools;
 use crate::core::scheduling::{self, Ground, Plan, PlannedClaim, Problem, Reason, Settings};
 
@@ -115,8 +116,13 @@ impl Provisioner {
         let id = format!("{salt:016x}");
         metrics::scheduling(Kind::Provisioner.as_str(), &id, pods.len());
         self.doing = Doing::Solving(op, Instant::now(), id);
-        let respect_preferences = self.wiring.settings.respect_preferences;
-        let settings = Settings { name_salt: salt, respect_preferences, ..Settings::default() };
+        let settings = Settings {
+            name_salt: salt,
+            respect_preferences: self.wiring.settings.respect_preferences,
+            lower_min_values: self.wiring.settings.lower_min_values,
+            wait_for_reserved: true,
+            ..Settings::default()
+        };
         let label_keys = self.wiring.cloud.label_keys();
         let ground = Arc::clone(&self.ground);
         let work = move || {
@@ -197,7 +203,9 @@ impl Provisioner {
         let failure = match outcome {
             Outcome::Done(claim) => {
                 tracing::info!(nodeclaim = %name, nodepool = %planned.draft.pool, pods = planned.pods.len(), price = rounded(planned.price), "created nodeclaim");
-                metrics::claim_created(CreatedFor::Provisioned, &planned.draft.pool, false);
+                let relaxed =
+                    planned.draft.annotations.get(labels::MIN_VALUES_RELAXED).is_some_and(|word| &**word == "true");
+                metrics::claim_created(CreatedFor::Provisioned, &planned.draft.pool, relaxed);
                 self.wiring.slots.state.cast(StateMsg::Seen(crate::core::facts::Fact::ClaimSeen(claim)));
                 self.awaited.insert(name.clone(), Instant::now());
                 None

@@ -57,6 +57,8 @@ pub struct Settings {
     pub nominate: Nominate,
     /// Whether what pods merely prefer is tried before it is given up.
     pub respect_preferences: bool,
+    /// Whether a NodePool's `minValues` may be lowered to place a pod.
+    pub lower_min_values: bool,
     /// How often the cloud is asked for its instance types.
     pub catalog_refresh: Duration,
     /// How long a sold-out offering is not tried again (AWS' provider: 3 minutes).
@@ -79,6 +81,7 @@ impl Default for Settings {
             identity: "joiner".to_owned(),
             nominate: Nominate::default(),
             respect_preferences: true,
+            lower_min_values: false,
             catalog_refresh: Duration::from_hours(1),
             sold_out_for: Duration::from_mins(3),
             audit_every: Duration::from_mins(2),

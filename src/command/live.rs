@@ -48,10 +48,7 @@ pub(super) async fn cluster(settings: &Settings, cluster: &Cluster, clock: Clock
 pub(super) async fn connect(run: &Run, clock: Clock) -> Result<(Parts, Arc<RequestCounts>)> {
     let settings = &run.settings;
     let client = client(settings, &run.cluster).await?;
-    let types = match &settings.instance_types {
-        Some(path) => catalog::read_file(path)?,
-        None => catalog::generated(),
-    };
+    let types = super::rehearsal::instance_types(settings)?;
     let cloud = match run.cloud {
         config::Cloud::Kwok => Kwok::new(client.clone(), types),
         config::Cloud::Simulated => anyhow::bail!(
@@ -88,6 +85,7 @@ pub(super) fn actors_settings(settings: &Settings) -> actors::Settings {
         batch_max: settings.batch_max,
         leader_election: settings.leader_election.is_some(),
         respect_preferences: settings.preference_policy == config::PreferencePolicy::Respect,
+        lower_min_values: settings.min_values_policy == config::MinValuesPolicy::BestEffort,
         nominate: match settings.nominate {
             config::Nominate::All => actors::Nominate::All,
             config::Nominate::Contested => actors::Nominate::Contested,

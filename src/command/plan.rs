@@ -60,6 +60,8 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
     }
     let settings = scheduling::Settings {
         respect_preferences: plan.settings.preference_policy == config::PreferencePolicy::Respect,
+        lower_min_values: plan.settings.min_values_policy == config::MinValuesPolicy::BestEffort,
+        wait_for_reserved: true,
         ..scheduling::Settings::default()
     };
     let stopwatch = Stopwatch::start();

@@ -10,6 +10,7 @@ mod masks;
 
 mod interner;
 
+mod reserved;
 mod shelf;
 
 mod algebra;
@@ -47,7 +48,10 @@ mod rooms;
 mod choose;
 mod fill;
 
+mod least;
 mod modest;
+
+mod open;
 
 mod demand;
 

@@ -15,6 +15,8 @@ use super::fault::VolumeFault;
 pub enum Reason {
     /// The pod itself could not be understood: what, and how to mend it.
     Invalid(Arc<str>),
+    /// The pod asks for devices by `spec.resourceClaims`, which joiner does not allocate.
+    DynamicResources,
     /// The pod's own node selector and node affinity exclude each other.
     Contradiction {
         /// Label key.
@@ -129,6 +131,11 @@ pub enum Reason {
         wanted: u32,
         /// How many are left.
         found: u32,
+    },
+    /// Only reserved capacity of the pool suits the pod, and none is free.
+    ReservedInUse {
+        /// NodePool.
+        pool: PoolName,
     },
     /// The pod's labels requirements and the pool's exclude each other.
     Requirement {
@@ -266,6 +273,10 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid(what) => write!(f, "{what}"),
+            Self::DynamicResources => write!(
+                f,
+                "the pod asks for devices by spec.resourceClaims, and joiner does not allocate devices; ask for them by an extended resource in resources.limits, or give the pod a node that is there"
+            ),
             Self::Contradiction { key } => {
                 write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
             }
@@ -310,6 +321,12 @@ impl fmt::Display for Reason {
             Self::MinValues { pool, key, wanted, found } => write!(
                 f,
                 "NodePool {pool} asks for {wanted} values of {key} (minValues), but only {found} are left for this pod; lower minValues"
+            ),
+            Self::ReservedInUse { pool } => write!(
+                f,
+                "only reserved capacity of NodePool {pool} suits the pod, and NodeClaims use all of it; the pod waits until some is free, or until the NodePool allows {} or {} too",
+                crate::core::labels::ON_DEMAND,
+                crate::core::labels::SPOT
             ),
             Self::Requirement { pool, key, wanted, offered } => {
                 write!(

@@ -83,7 +83,8 @@ pub(super) fn relax(world: &mut World<'_>, plan: &Plan) -> Relaxed {
     let (kinds, raws) = wants(world, &counts);
     let kinds: Vec<Kind> = kinds.into_iter().map(|identity| kind(world, identity)).collect();
     let candidates = candidates(world, &kinds);
-    let hosts = hosts(world, &kinds, &raws);
+    let mut hosts = hosts(world, &kinds, &raws);
+    hosts.extend(reserved(world, &kinds, &raws));
     scaled(&raws, &candidates, &hosts)
 }
 
@@ -234,6 +235,41 @@ fn hosts(world: &mut World<'_>, kinds: &[Kind], raws: &[Raw]) -> Vec<(Candidate,
         for (fit, raw) in fits.iter_mut().zip(raws).filter(|(_, raw)| group.kinds.has(raw.kind)) {
             *fit += how_many(raw, &free);
         }
+    }
+    groups
+}
+
+/// Reserved capacity as if it cost nothing: each reservation as many times as it has machines left, in the largest type that it has.
+fn reserved(world: &mut World<'_>, kinds: &[Kind], raws: &[Raw]) -> Vec<(Candidate, Vec<f64>)> {
+    let mut groups = Vec::new();
+    for id in 0..world.left_reserved.len() {
+        let left = i64::from(world.left_reserved[id]);
+        let mut members = Mask::empty(kinds.len());
+        let mut room = world.zero();
+        for pool in 0..world.pools.len() {
+            let (base, taints, shelf) = (world.pools[pool].base, world.pools[pool].taints, world.pools[pool].shelf);
+            for (number, kind) in kinds.iter().enumerate() {
+                for (term, soft) in &kind.variants {
+                    if !world.tolerance.tolerates(kind.tolerations, taints, *soft) {
+                        continue;
+                    }
+                    let Some(joined) = world.algebra.join(base, *term) else { continue };
+                    let offered = &world.algebra.profile(joined).reserved;
+                    for (at, _) in offered.iter().filter(|(_, reservation)| *reservation as usize == id) {
+                        members.set(number);
+                        let has = &world.algebra.shelves[shelf].types[*at as usize].allocatable;
+                        room.iter_mut().zip(has).for_each(|(room, has)| *room = (*room).max(*has));
+                    }
+                }
+            }
+        }
+        if left == 0 || members.is_empty() {
+            continue;
+        }
+        let fit = |raw: &Raw| if members.has(raw.kind) { how_many(raw, &room) * left as f64 } else { 0.0 };
+        let fits = raws.iter().map(fit).collect();
+        let room = room.iter().map(|room| room.saturating_mul(left)).collect();
+        groups.push((Candidate { price: 0.0, room, kinds: members }, fits));
     }
     groups
 }
