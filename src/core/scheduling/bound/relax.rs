@@ -37,6 +37,8 @@ pub(super) struct Bin {
 /// The covering problem.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Relaxed {
+    /// The largest room there is, per resource, in thousandths: what needs and rooms are shares of.
+    pub(super) unit: Vec<f64>,
     pub(super) wants: Vec<Want>,
     /// What can be bought, any number of each.
     pub(super) bins: Vec<Bin>,
@@ -290,7 +292,8 @@ fn scaled(raws: &[Raw], candidates: &[Candidate], hosts: &[(Candidate, Vec<f64>)
     let share = |amounts: &[i64]| -> Vec<f64> {
         amounts.iter().zip(&unit).map(|(amount, unit)| (*amount).max(0) as f64 / unit).collect()
     };
-    let wants = raws.iter().map(|raw| Want { need: share(&raw.requests), count: f64::from(raw.count) }).collect();
+    let wants: Vec<Want> =
+        raws.iter().map(|raw| Want { need: share(&raw.requests), count: f64::from(raw.count) }).collect();
     let bins = candidates.iter().map(|one| {
         let members = raws.iter().enumerate().filter(|(_, raw)| one.kinds.has(raw.kind));
         let takes = members.map(|(at, raw)| (at, how_many(raw, &one.room))).filter(|(_, fit)| *fit > 0.0).collect();
@@ -301,5 +304,6 @@ fn scaled(raws: &[Raw], candidates: &[Candidate], hosts: &[(Candidate, Vec<f64>)
         Bin { price: 0.0, room: share(&group.room), takes }
     });
     let some = |bin: &Bin| !bin.takes.is_empty();
-    Relaxed { wants, bins: bins.filter(some).collect(), free: free.filter(some).collect() }
+    let (bins, free) = (bins.filter(some).collect(), free.filter(some).collect());
+    Relaxed { wants, bins, free, unit }
 }
