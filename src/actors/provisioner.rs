@@ -12,7 +12,7 @@ use crate::core::facts::{Claim, Pod, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::labels;
 use crate::core::pools;
-use crate::core::scheduling::{self, Ground, Plan, PlannedClaim, Problem, Reason, Settings};
+use crate::core::scheduling::{self, DefaultSpreads, Ground, Plan, PlannedClaim, Problem, Reason, Settings};
 
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
@@ -44,7 +44,7 @@ pub(super) struct Provisioner {
     wiring: Arc<Wiring>,
     doing: Doing,
     /// What the solver keeps from one snapshot to the next. Only one solve runs at a time.
-    ground: Arc<Mutex<Ground>>,
+    ground: Arc<Mutex<(Ground, DefaultSpreads)>>,
     last_op: OpId,
     /// Asked for while busy.
     again: bool,
@@ -126,13 +126,15 @@ impl Provisioner {
         let label_keys = self.wiring.cloud.label_keys();
         let ground = Arc::clone(&self.ground);
         let work = move || {
+            // A solver that panicked has left nothing behind: it begins anew.
+            let mut kept = ground.lock().unwrap_or_else(PoisonError::into_inner);
+            let (ground, spreads) = &mut *kept;
+            let pods = spreads.apply(&snapshot, pods);
             let mut problem = Problem::new(&snapshot, &catalog, &pods, &settings);
             problem.label_keys = &label_keys;
             metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&problem));
-            // A solver that panicked has left nothing behind: it begins anew.
-            let mut ground = ground.lock().unwrap_or_else(PoisonError::into_inner);
             let plan = ground.solve(&problem);
-            let plan = scheduling::improved(&mut ground, &problem, plan);
+            let plan = scheduling::improved(ground, &problem, plan);
             let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
             (plan, violations)
         };
@@ -370,10 +372,11 @@ impl Behaviour for Provisioner {
     fn born(wiring: &Self::Args, cx: &Cx<ProvisionerMsg>) -> Self {
         // A predecessor may have died in the middle of creating: what it did not create is planned again, once the snapshot shows what it did.
         let look = Some(cx.after(RECONSIDER.min(Duration::from_secs(1)), ProvisionerMsg::BatchReady));
+        let spreads = DefaultSpreads::new(wiring.settings.default_spreads.clone());
         Self {
             wiring: Arc::clone(wiring),
             doing: Doing::Nothing,
-            ground: Arc::default(),
+            ground: Arc::new(Mutex::new((Ground::default(), spreads))),
             last_op: 0,
             again: false,
             awaited: BTreeMap::new(),

@@ -31,6 +31,7 @@ fn options(settings: &Settings, label_keys: Vec<&'static str>, clock: Clock) -> 
     options.classes = vec![ClassKind::of::<KwokNodeClass>(CLASS_GROUP, "v1alpha1", CLASS_KIND, "kwoknodeclasses")];
     options.restricted_domains = vec!["karpenter.kwok.sh"];
     options.label_keys = label_keys;
+    options.groups = !settings.default_spreads.is_empty();
     options.qps = f64::from(settings.kube_client_qps);
     options.burst = settings.kube_client_burst;
     options
@@ -86,6 +87,7 @@ pub(super) fn actors_settings(settings: &Settings) -> actors::Settings {
         leader_election: settings.leader_election.is_some(),
         respect_preferences: settings.preference_policy == config::PreferencePolicy::Respect,
         lower_min_values: settings.min_values_policy == config::MinValuesPolicy::BestEffort,
+        default_spreads: settings.default_spreads.clone(),
         nominate: match settings.nominate {
             config::Nominate::All => actors::Nominate::All,
             config::Nominate::Contested => actors::Nominate::Contested,

@@ -54,7 +54,9 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
     for warning in &plan.settings.warnings {
         tell(warning);
     }
-    let (input, understood) = input(plan)?;
+    let (mut input, understood) = input(plan)?;
+    let mut spreads = scheduling::DefaultSpreads::new(plan.settings.default_spreads.clone());
+    input.pods = spreads.apply(&input.snapshot, input.pods);
     for notice in &input.notices {
         tell(notice);
     }

@@ -85,7 +85,9 @@ pub(super) fn instance_types(settings: &Settings) -> Result<Vec<InstanceType>> {
         None => catalog::generated(),
     };
     if !settings.gates.reserved_capacity {
-        types.iter_mut().for_each(|kind| kind.offerings.retain(|offering| !offering.is_reserved()));
+        for kind in &mut types {
+            kind.offerings.retain(|offering| !offering.is_reserved());
+        }
     }
     Ok(types)
 }

@@ -63,6 +63,7 @@ mod name;
 
 mod finish;
 
+mod defaults;
 mod explain;
 
 mod facts;
@@ -77,6 +78,7 @@ mod reason;
 
 pub use bound::lower_bound;
 pub use checks::{Violation, check};
+pub use defaults::DefaultSpreads;
 pub use fault::VolumeFault;
 pub use ground::{Ground, solve};
 pub use improve::improved;

@@ -3,6 +3,7 @@
 pub(in crate::core::scheduling) mod build;
 
 mod basics;
+mod defaults;
 mod kept;
 mod laws;
 mod min_values;

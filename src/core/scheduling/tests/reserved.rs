@@ -1,10 +1,14 @@
 //! Reserved capacity: used first, never beyond what there is.
 
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
 use super::build::*;
 use crate::core::facts::{InstanceType, Offering, Pool};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
-use crate::core::scheduling::{Plan, PlannedClaim, Reason, Settings, Violation, check, lower_bound};
+use crate::core::scheduling::{Plan, PlannedClaim, Reason, Settings, Violation, check, lower_bound, solve};
 
 const ID: &str = "karpenter.test.sh/reservation-id";
 
@@ -238,4 +242,39 @@ fn a_reservation_that_is_named_is_asked_for() {
     named.node_selector.insert(ID.into(), "r-medium".into());
     let scene = Scene::default().with_pool(own, small_and_medium()).with_pods(pods("web", 1, &named));
     assert_eq!(held(&scene.solve()), [Some("r-medium")]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_plan_takes_more_than_there_is_or_promises_what_it_does_not_keep(
+        scene in super::laws::any_scene(),
+        sizes in (0..3_u32, 0..3_u32),
+        least in prop::option::of(1..6_u32),
+        waits in any::<bool>(),
+        lowers in any::<bool>(),
+    ) {
+        let mut scene = scene;
+        let kinds = types().into_iter().enumerate().map(|(at, kind)| match at {
+            1 => reserved(kind, &[("r-1", sizes.0)]),
+            3 => reserved(kind, &[("r-1", sizes.0), ("r-2", sizes.1)]),
+            _ => kind,
+        });
+        let list = Arc::new(kinds.map(Arc::new).collect::<Vec<_>>());
+        scene.catalog.pools.values_mut().for_each(|known| *known = Arc::clone(&list));
+        for own in scene.snapshot.pools.clone().values() {
+            let mut own = (**own).clone();
+            let line = Requirement::new(labels::INSTANCE_TYPE, Operator::Exists, [""; 0]);
+            own.template.requirements.push(Requirement { min_values: least, ..line });
+            scene.snapshot.pools.insert(own.name.clone(), Arc::new(own));
+        }
+        scene.settings = Settings { wait_for_reserved: waits, lower_min_values: lowers, ..scene.settings };
+        let plan = solve(&scene.problem());
+        let violations = check(&scene.problem(), &plan);
+        prop_assert!(violations.is_empty(), "{:#?}", violations);
+        prop_assert!(held(&plan).into_iter().flatten().count() <= (sizes.0 + sizes.1) as usize);
+        let bound = lower_bound(&scene.problem(), &plan);
+        prop_assert!(bound <= plan.price + 1e-9, "{bound} {}", plan.price);
+    }
 }
