@@ -212,8 +212,8 @@ fn a_plan_that_takes_too_much_is_found_out() {
     let mut plan = scene.solve();
     let small = plan.claims.iter().find(|claim| values(claim, ID) == ["r-small"]).unwrap().clone();
     let bought = plan.claims.iter_mut().find(|claim| values(claim, ID).is_empty()).unwrap();
-    bought.draft.requirements = small.draft.requirements.clone();
-    bought.instance_types = small.instance_types.clone();
+    bought.draft.requirements = small.draft.requirements;
+    bought.instance_types = small.instance_types;
     let found = check(&scene.problem(), &plan);
     assert!(found.contains(&Violation::OverReserved { reservation: "r-small".into() }), "{found:?}");
     // The same when a NodeClaim is left free to go there.
