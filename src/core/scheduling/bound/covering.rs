@@ -10,6 +10,9 @@ const ZERO: f64 = 1e-9;
 /// Exchanges in one go, per row. More of them mean that the program goes round in circles.
 const EXCHANGES: usize = 30;
 
+/// Wants and how many pods of each.
+pub(super) type Amounts = Vec<(usize, f64)>;
+
 /// A column: a filling and its price.
 struct Column {
     price: f64,
@@ -100,7 +103,7 @@ impl Covering {
     }
 
     /// How many nodes there are in the cheapest mix, each time the bin and its filling.
-    pub(super) fn mix(&self) -> Vec<(f64, usize, Vec<(usize, f64)>)> {
+    pub(super) fn mix(&self) -> Vec<(f64, usize, Amounts)> {
         let columns = self.basis.iter().zip(&self.level).filter_map(|(place, level)| match place {
             Place::Column(at) => Some((*level, self.columns[*at].bin?, self.columns[*at].cells.clone())),
             Place::Slack(_) => None,

@@ -305,5 +305,5 @@ fn scaled(raws: &[Raw], candidates: &[Candidate], hosts: &[(Candidate, Vec<f64>)
     });
     let some = |bin: &Bin| !bin.takes.is_empty();
     let (bins, free) = (bins.filter(some).collect(), free.filter(some).collect());
-    Relaxed { wants, bins, free, unit }
+    Relaxed { unit, wants, bins, free }
 }

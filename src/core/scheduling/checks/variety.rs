@@ -43,8 +43,7 @@ fn values(problem: &Problem<'_>, claim: &PlannedClaim, key: &str) -> usize {
     let list = problem.catalog.pools.get(&claim.draft.pool).into_iter().flat_map(|list| list.iter());
     let listed = list.filter(|kind| claim.instance_types.contains(&kind.name));
     let says = |kind: &Arc<InstanceType>| Requirements::from_written(&kind.requirements).get(key).cloned();
-    let all: BTreeSet<Arc<str>> =
-        listed.filter_map(says).flat_map(|set| set.values().iter().cloned().collect::<Vec<_>>()).collect();
+    let all: BTreeSet<Arc<str>> = listed.filter_map(says).flat_map(|set| set.values().to_vec()).collect();
     let allowed = |value: &&Arc<str>| requirements.get(key).is_none_or(|set: &ValueSet| set.has(value));
     all.iter().filter(allowed).count()
 }
