@@ -10,8 +10,9 @@ use tokio::time::Instant;
 use crate::cluster;
 use crate::core::facts::{Claim, Pod, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
+use crate::core::labels;
 use crate::core::pools;
-use crate::core::scheduling::{self, Ground, PlacedOn, Plan, PlannedClaim, Reason, Settings};
+use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Reason, Settings};
 
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
@@ -45,6 +46,7 @@ pub(super) struct Provisioner {
     doing: Doing,
     /// What the solver keeps from one snapshot to the next. Only one solve runs at a time.
     ground: Arc<Mutex<Ground>>,
+    spreads: DefaultSpreads,
     last_op: OpId,
     /// Asked for while busy.
     again: bool,
@@ -103,6 +105,7 @@ impl Provisioner {
         // would be a second plan.
         let waiting = snapshot.pending.keys().chain(snapshot.undecided.keys());
         let pods: Vec<Arc<Pod>> = waiting.filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
+        let pods = self.spreads.apply(&snapshot, pods);
         self.again = false;
         self.last_op += 1;
         let op = self.last_op;
@@ -118,17 +121,22 @@ impl Provisioner {
         // Unlike the number of the plan, the salt differs from life to life.
         let id = format!("{salt:016x}");
         metrics::scheduling(Kind::Provisioner.as_str(), &id, pods.len());
-        let respect_preferences = self.wiring.settings.respect_preferences;
-        let settings = Settings { name_salt: salt, respect_preferences, ..Settings::default() };
+        let settings = Settings {
+            name_salt: salt,
+            respect_preferences: self.wiring.settings.respect_preferences,
+            lower_min_values: self.wiring.settings.lower_min_values,
+            wait_for_reserved: true,
+            ..Settings::default()
+        };
         let label_keys = self.wiring.cloud.label_keys();
         let question = Arc::new(Question { at: cx.now(), snapshot, catalog, pods, settings, label_keys });
         self.doing = Doing::Solving(op, Instant::now(), id, Arc::clone(&question));
         let ground = Arc::clone(&self.ground);
         let work = move || {
             let problem = question.problem();
-            metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&problem));
             // A solver that panicked has left nothing behind: it begins anew.
             let mut ground = ground.lock().unwrap_or_else(PoisonError::into_inner);
+            metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&problem));
             let plan = ground.solve(&problem);
             let plan = scheduling::improved(&mut ground, &problem, plan);
             let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
@@ -219,7 +227,9 @@ impl Provisioner {
         let failure = match outcome {
             Outcome::Done(claim) => {
                 tracing::info!(nodeclaim = %name, nodepool = %planned.draft.pool, pods = planned.pods.len(), price = rounded(planned.price), "created nodeclaim");
-                metrics::claim_created(CreatedFor::Provisioned, &planned.draft.pool, false);
+                let relaxed =
+                    planned.draft.annotations.get(labels::MIN_VALUES_RELAXED).is_some_and(|word| &**word == "true");
+                metrics::claim_created(CreatedFor::Provisioned, &planned.draft.pool, relaxed);
                 self.wiring.slots.state.cast(StateMsg::Seen(crate::core::facts::Fact::ClaimSeen(claim)));
                 self.awaited.insert(name.clone(), Instant::now());
                 None
@@ -397,10 +407,12 @@ impl Behaviour for Provisioner {
     fn born(wiring: &Self::Args, cx: &Cx<ProvisionerMsg>) -> Self {
         // A predecessor may have died in the middle of creating: what it did not create is planned again, once the snapshot shows what it did.
         let look = Some(cx.after(RECONSIDER.min(Duration::from_secs(1)), ProvisionerMsg::BatchReady));
+        let spreads = DefaultSpreads::new(wiring.settings.default_spreads.clone());
         Self {
             wiring: Arc::clone(wiring),
             doing: Doing::Nothing,
             ground: Arc::default(),
+            spreads,
             last_op: 0,
             again: false,
             awaited: BTreeMap::new(),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::core::facts::TopologySpread;
+
 /// Which planned pods are nominated to their node before it opens to the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Nominate {
@@ -85,6 +87,10 @@ pub struct Settings {
     pub nominate: Nominate,
     /// Whether what pods merely prefer is tried before it is given up.
     pub respect_preferences: bool,
+    /// Whether a NodePool's `minValues` may be lowered to place a pod.
+    pub lower_min_values: bool,
+    /// Spread constraints of pods that have none, from kube-scheduler's configuration.
+    pub default_spreads: Vec<TopologySpread>,
     /// How often the cloud is asked for its instance types.
     pub catalog_refresh: Duration,
     /// How long a sold-out offering is not tried again (AWS' provider: 3 minutes).
@@ -109,6 +115,8 @@ impl Default for Settings {
             identity: "joiner".to_owned(),
             nominate: Nominate::default(),
             respect_preferences: true,
+            lower_min_values: false,
+            default_spreads: Vec::new(),
             catalog_refresh: Duration::from_hours(1),
             sold_out_for: Duration::from_mins(3),
             repair: NodeRepair::default(),

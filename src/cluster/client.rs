@@ -40,6 +40,8 @@ pub struct Options {
     pub restricted_domains: Vec<&'static str>,
     /// Labels in them that users may ask for all the same.
     pub label_keys: Vec<&'static str>,
+    /// Whether Services and controllers are looked at: only default spread constraints ask for them.
+    pub groups: bool,
     /// Requests a second (`KUBE_CLIENT_QPS`); zero means no limit. Watches and the lease are not counted in.
     pub qps: f64,
     /// Requests that may be sent at once (`KUBE_CLIENT_BURST`).
@@ -67,6 +69,7 @@ impl Options {
             classes: Vec::new(),
             restricted_domains: Vec::new(),
             label_keys: Vec::new(),
+            groups: false,
             qps: 200.0,
             burst: 300,
             timeout: Duration::from_secs(30),

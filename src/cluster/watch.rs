@@ -111,7 +111,33 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
             }
         });
     let all = [pods, nodes, claims, pools, classes(shared), daemons, namespaces];
-    stream::select_all(all.into_iter().chain(volumes(shared))).boxed()
+    stream::select_all(all.into_iter().chain(volumes(shared)).chain(groups(shared))).boxed()
+}
+
+/// Services and controllers, if anybody asks for them; else there are none.
+fn groups(shared: &Arc<Shared>) -> Vec<BoxStream<'static, Fact>> {
+    /// One of the kinds; `$fold` reads the selector of its objects.
+    macro_rules! group {
+        ($name:ident, $group:literal, $plural:literal, $fold:path) => {{
+            let what = watched(Kind::$name, $group, $plural);
+            watch(shared, Api::<wire::$name>::all(shared.client.clone()), what, |event| match event {
+                Change::Seen(one) => {
+                    $fold(Kind::$name, &one.metadata, one.spec.as_ref()).map(|group| Fact::GroupSeen(Arc::new(group)))
+                }
+                Change::Gone(one) => $fold(Kind::$name, &one.metadata, None).map(|group| Fact::GroupGone(group.path)),
+            })
+        }};
+    }
+    if !shared.options.groups {
+        let none = Kind::GROUPS.into_iter().flat_map(|kind| [Fact::Relisting(kind), Fact::Relisted(kind)]);
+        return vec![stream::iter(none).chain(stream::pending()).boxed()];
+    }
+    vec![
+        group!(Service, "", "services", convert::plain_group),
+        group!(ReplicationController, "", "replicationcontrollers", convert::plain_group),
+        group!(ReplicaSet, "apps", "replicasets", convert::controller_group),
+        group!(StatefulSet, "apps", "statefulsets", convert::controller_group),
+    ]
 }
 
 /// Everything about volumes.

@@ -31,6 +31,7 @@ fn options(settings: &Settings, label_keys: Vec<&'static str>, clock: Clock) -> 
     options.classes = vec![ClassKind::of::<KwokNodeClass>(CLASS_GROUP, "v1alpha1", CLASS_KIND, "kwoknodeclasses")];
     options.restricted_domains = vec!["karpenter.kwok.sh"];
     options.label_keys = label_keys;
+    options.groups = !settings.default_spreads.is_empty();
     options.qps = f64::from(settings.kube_client_qps);
     options.burst = settings.kube_client_burst;
     options
@@ -48,10 +49,7 @@ pub(super) async fn cluster(settings: &Settings, cluster: &Cluster, clock: Clock
 pub(super) async fn connect(run: &Run, clock: Clock) -> Result<(Parts, Arc<RequestCounts>)> {
     let settings = &run.settings;
     let client = client(settings, &run.cluster).await?;
-    let types = match &settings.instance_types {
-        Some(path) => catalog::read_file(path)?,
-        None => catalog::generated(),
-    };
+    let types = super::rehearsal::instance_types(settings)?;
     let cloud = match run.cloud {
         config::Cloud::Kwok => Kwok::new(client.clone(), types),
         config::Cloud::Simulated => anyhow::bail!(
@@ -93,6 +91,8 @@ pub(super) fn actors_settings(settings: &Settings) -> actors::Settings {
             (true, false) => actors::NodeRepair::Disruption,
             (true, true) => actors::NodeRepair::Legacy,
         },
+        lower_min_values: settings.min_values_policy == config::MinValuesPolicy::BestEffort,
+        default_spreads: settings.default_spreads.clone(),
         nominate: match settings.nominate {
             config::Nominate::All => actors::Nominate::All,
             config::Nominate::Contested => actors::Nominate::Contested,

@@ -59,12 +59,16 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
     for warning in &plan.settings.warnings {
         tell(warning);
     }
-    let (input, understood) = input(plan)?;
+    let (mut input, understood) = input(plan)?;
+    let mut spreads = scheduling::DefaultSpreads::new(plan.settings.default_spreads.clone());
+    input.pods = spreads.apply(&input.snapshot, input.pods);
     for notice in &input.notices {
         tell(notice);
     }
     let settings = scheduling::Settings {
         respect_preferences: plan.settings.preference_policy == config::PreferencePolicy::Respect,
+        lower_min_values: plan.settings.min_values_policy == config::MinValuesPolicy::BestEffort,
+        wait_for_reserved: true,
         ..scheduling::Settings::default()
     };
     let stopwatch = Stopwatch::start();

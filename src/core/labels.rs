@@ -60,6 +60,12 @@ pub const SPOT: &str = "spot";
 /// Capacity type that was paid for beforehand.
 pub const RESERVED: &str = "reserved";
 
+/// Whether a label names a reservation of capacity. Each cloud has a key of its own (AWS: `karpenter.k8s.aws/capacity-reservation-id`, the
+/// tests of Karpenter: `karpenter.test.sh/reservation-id`); their names all end alike.
+pub fn is_reservation_id(key: &str) -> bool {
+    key.ends_with("reservation-id")
+}
+
 /// Keys whose values every cloud can state; a NodeClaim that does not mention one leaves it open.
 pub const WELL_KNOWN: [&str; 8] = [NODEPOOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD];
 

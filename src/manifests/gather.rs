@@ -80,7 +80,7 @@ impl Gathered {
         self.objects.extend(objects.into_iter().map(|object| Placed {
             file: "".into(),
             document: 0,
-            found: Found { object, owners: Vec::new(), gates: Vec::new(), problems: Vec::new() },
+            found: Found { object, owners: Vec::new(), gates: Vec::new(), group: None, problems: Vec::new() },
         }));
     }
 }

@@ -8,8 +8,8 @@ use super::budget::Budget;
 use super::volumes::VolumeSource;
 use super::workload::{Workload, WorkloadKind};
 use crate::core::facts::{
-    Claim, CsiNode, DaemonSet, Node, NodeClass, Owner, Pod, PodShape, Pool, StorageClass, Volume, VolumeAttachment,
-    VolumeClaim,
+    Claim, CsiNode, DaemonSet, Group, Node, NodeClass, Owner, Pod, PodShape, Pool, StorageClass, Volume,
+    VolumeAttachment, VolumeClaim,
 };
 use crate::core::labels::Labels;
 
@@ -88,6 +88,8 @@ pub struct Found {
     pub owners: Vec<Owned>,
     /// `spec.schedulingGates` of a pod: while there are any, no scheduler looks at it.
     pub gates: Vec<String>,
+    /// Which pods belong together because of it: of a Service or a controller. A Deployment stands for its ReplicaSet.
+    pub group: Option<Group>,
     /// What is wrong with it all the same.
     pub problems: Vec<Invalid>,
 }

@@ -15,9 +15,10 @@ use crate::api::validation::CloudLabels;
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::cluster::convert::{
     ClassKind, ShapeStore, Unreadable, go_duration, read_attachment, read_claim, read_class, read_csi_node,
-    read_daemon, read_namespace, read_node, read_pod, read_pool, read_storage_class, read_volume, read_volume_claim,
+    read_daemon, read_group, read_namespace, read_node, read_pod, read_pool, read_storage_class, read_volume,
+    read_volume_claim,
 };
-use crate::core::facts::{Condition, PodShape, Status};
+use crate::core::facts::{Condition, Kind, PodShape, Status};
 use crate::core::ids::ObjectKey;
 
 /// Most pods that Kubernetes supports in one cluster (kubernetes.io, "Considerations for large clusters"): a workload of more is a slip of the pen,
@@ -64,9 +65,20 @@ pub fn examine(value: &Value, shapes: &ShapeStore, priorities: &Priorities) -> V
         object,
         owners: owners(value),
         gates: names(&value["spec"]["schedulingGates"]),
+        group: group(kind).and_then(|kind| read_group(kind, value)),
         problems: reader.problems,
     });
     vec![found]
+}
+
+/// As what the pods of a kind are spread together by default.
+fn group(kind: &str) -> Option<Kind> {
+    match kind {
+        "Service" => Some(Kind::Service),
+        "Deployment" | "ReplicaSet" => Some(Kind::ReplicaSet),
+        "StatefulSet" => Some(Kind::StatefulSet),
+        _ => None,
+    }
 }
 
 fn owners(value: &Value) -> Vec<Owned> {

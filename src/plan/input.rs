@@ -45,6 +45,9 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>) -> Input {
     let mut uids: BTreeSet<PodUid> = BTreeSet::new();
     for placed in gathered.objects {
         let found = placed.found;
+        if let Some(group) = found.group {
+            fold.fold(Fact::GroupSeen(Arc::new(group)));
+        }
         match found.object {
             Object::Pool(pool) => fold.fold(Fact::PoolSeen(Arc::new(ready(*pool)))),
             Object::Class(class) => fold.fold(Fact::ClassSeen(Arc::new(class))),

@@ -12,6 +12,7 @@ use kube::core::{ApiResource, ClusterResourceScope, DynamicResourceScope, Namesp
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
+pub use super::wire_groups::*;
 pub use super::wire_volumes::*;
 
 /// Metadata without the parts that nobody reads (`managedFields` is often half of an object).
@@ -366,6 +367,10 @@ resources! {
     Node: ClusterResourceScope, "", "nodes";
     Namespace: ClusterResourceScope, "", "namespaces";
     DaemonSet: NamespaceResourceScope, "apps", "daemonsets";
+    Service: NamespaceResourceScope, "", "services";
+    ReplicationController: NamespaceResourceScope, "", "replicationcontrollers";
+    ReplicaSet: NamespaceResourceScope, "apps", "replicasets";
+    StatefulSet: NamespaceResourceScope, "apps", "statefulsets";
     PersistentVolumeClaim: NamespaceResourceScope, "", "persistentvolumeclaims";
     PersistentVolume: ClusterResourceScope, "", "persistentvolumes";
     StorageClass: ClusterResourceScope, "storage.k8s.io", "storageclasses";

@@ -17,7 +17,8 @@ pub struct Offering {
     pub price: f64,
     /// Whether it can be had now, as far as is known.
     pub available: bool,
-    /// For reserved capacity: how many machines are left of the reservation.
+    /// For reserved capacity: how many machines of this cluster the reservation has room for in all. NodeClaims that are in it already
+    /// are among them; the solver counts those.
     pub reservation_capacity: Option<u32>,
 }
 
@@ -38,6 +39,17 @@ impl Offering {
     /// Its capacity type.
     pub fn capacity_type(&self) -> Option<&Arc<str>> {
         self.value(labels::CAPACITY_TYPE)
+    }
+
+    /// Whether it was paid for beforehand.
+    pub fn is_reserved(&self) -> bool {
+        self.capacity_type().is_some_and(|kind| &**kind == labels::RESERVED)
+    }
+
+    /// For reserved capacity: the label that names the reservation, and its name.
+    pub fn reservation(&self) -> Option<(&Arc<str>, &Arc<str>)> {
+        let named = self.requirements.iter().find(|r| labels::is_reservation_id(&r.key))?;
+        Some((&named.key, self.value(&named.key).filter(|_| self.is_reserved())?))
     }
 }
 

@@ -58,6 +58,7 @@ pub(super) enum Key {
     StorageClass(Arc<str>),
     CsiNode(NodeName),
     Attachment(Arc<str>),
+    Group(Arc<str>),
 }
 
 /// Makes snapshots out of facts.
@@ -153,6 +154,8 @@ impl Fold {
                 self.seen(Kind::Namespace, &Key::Namespace(Arc::clone(&name)));
                 self.snapshot.namespaces.insert(name, labels);
             }
+            Fact::GroupSeen(group) => self.group_seen(&group),
+            Fact::GroupGone(path) => self.gone(&Key::Group(path)),
             Fact::PodGone(uid) => self.gone(&Key::Pod(uid)),
             Fact::NodeGone(name) => self.gone(&Key::Node(name)),
             Fact::ClaimGone(name) => self.gone(&Key::Claim(name)),
@@ -476,6 +479,7 @@ impl Fold {
             Key::Namespace(name) => {
                 self.snapshot.namespaces.remove(name);
             }
+            Key::Group(path) => self.group_gone(path),
             about_volumes => self.volume_gone(about_volumes),
         }
     }
@@ -514,6 +518,7 @@ impl Fold {
             Kind::StorageClass => snapshot.storage_classes.keys().cloned().map(Key::StorageClass).collect(),
             Kind::CsiNode => snapshot.csi_nodes.keys().cloned().map(Key::CsiNode).collect(),
             Kind::VolumeAttachment => snapshot.attachments.keys().cloned().map(Key::Attachment).collect(),
+            Kind::Service | Kind::ReplicationController | Kind::ReplicaSet | Kind::StatefulSet => self.groups(kind),
         }
     }
 

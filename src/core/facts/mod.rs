@@ -8,7 +8,9 @@ mod class;
 mod condition;
 mod daemon;
 mod fold;
+mod fold_groups;
 mod fold_volumes;
+mod group;
 mod machine;
 mod node;
 mod pod;
@@ -27,6 +29,7 @@ pub use class::NodeClass;
 pub use condition::{Condition, Status, find as find_condition};
 pub use daemon::DaemonSet;
 pub use fold::{Fold, Landed, News};
+pub use group::Group;
 pub use machine::Machine;
 pub use node::Node;
 pub use pod::{

@@ -6,7 +6,7 @@ use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolNam
 use crate::core::labels::Labels;
 
 use super::{
-    Claim, CsiNode, DaemonSet, Node, NodeClass, Pod, Pool, StorageClass, Volume, VolumeAttachment, VolumeClaim,
+    Claim, CsiNode, DaemonSet, Group, Node, NodeClass, Pod, Pool, StorageClass, Volume, VolumeAttachment, VolumeClaim,
 };
 
 /// The kinds of object that joiner watches.
@@ -36,11 +36,19 @@ pub enum Kind {
     CsiNode,
     /// VolumeAttachments.
     VolumeAttachment,
+    /// Services.
+    Service,
+    /// ReplicationControllers.
+    ReplicationController,
+    /// ReplicaSets.
+    ReplicaSet,
+    /// StatefulSets.
+    StatefulSet,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 16] = [
         Self::Pod,
         Self::Node,
         Self::NodeClaim,
@@ -53,11 +61,20 @@ impl Kind {
         Self::StorageClass,
         Self::CsiNode,
         Self::VolumeAttachment,
+        Self::Service,
+        Self::ReplicationController,
+        Self::ReplicaSet,
+        Self::StatefulSet,
     ];
 
-    /// Whether joiner can work without seeing any of it: pods with volumes then wait, and all others go on.
+    /// Those that say which pods belong together.
+    pub const GROUPS: [Self; 4] = [Self::Service, Self::ReplicationController, Self::ReplicaSet, Self::StatefulSet];
+
+    /// Whether joiner can work without seeing any of it: pods with volumes then wait, pods that nobody groups have no default spread
+    /// constraints, and all others go on.
     pub fn is_dispensable(self) -> bool {
         matches!(self, Self::VolumeClaim | Self::Volume | Self::StorageClass | Self::CsiNode | Self::VolumeAttachment)
+            || Self::GROUPS.contains(&self)
     }
 
     /// The plural that people use.
@@ -75,6 +92,10 @@ impl Kind {
             Self::StorageClass => "StorageClasses",
             Self::CsiNode => "CSINodes",
             Self::VolumeAttachment => "VolumeAttachments",
+            Self::Service => "Services",
+            Self::ReplicationController => "ReplicationControllers",
+            Self::ReplicaSet => "ReplicaSets",
+            Self::StatefulSet => "StatefulSets",
         }
     }
 }
@@ -130,6 +151,10 @@ pub enum Fact {
     AttachmentSeen(Arc<VolumeAttachment>),
     /// A VolumeAttachment is no more.
     AttachmentGone(Arc<str>),
+    /// A group of pods is as given.
+    GroupSeen(Arc<Group>),
+    /// A group of pods is no more.
+    GroupGone(Arc<str>),
     /// joiner may not look at this kind.
     Withheld(Kind),
     /// A watch starts over (first list, or after a gap): what is not seen again before [`Fact::Relisted`] is gone.

@@ -9,7 +9,8 @@ use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolNam
 use crate::core::labels::Labels;
 
 use super::{
-    Claim, CsiNode, DaemonSet, Kind, Node, NodeClass, Pod, Pool, StorageClass, Volume, VolumeAttachment, VolumeClaim,
+    Claim, CsiNode, DaemonSet, Group, Kind, Node, NodeClass, Pod, Pool, StorageClass, Volume, VolumeAttachment,
+    VolumeClaim,
 };
 
 /// A picture of the cluster. Copying it copies a few pointers; maps are ordered, so that walking them is deterministic.
@@ -62,6 +63,8 @@ pub struct Snapshot {
     pub attached: OrdMap<NodeName, OrdSet<Arc<str>>>,
     /// When a pod (of no DaemonSet) was last bound to each node, ended there, or began to end there. Whole seconds.
     pub pod_events: OrdMap<NodeName, Timestamp>,
+    /// Services and controllers by path (see [`Group`]); only where default spread constraints ask for them.
+    pub groups: OrdMap<Arc<str>, Arc<Group>>,
     /// Kinds of which everything has been reported at least once.
     pub listed: OrdSet<Kind>,
     /// Kinds that joiner may not look at, as far as it has tried.

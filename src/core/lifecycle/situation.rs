@@ -19,6 +19,7 @@ const RENOMINATIONS: u32 = 1;
 
 /// Everything about one NodeClaim at one moment.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent observations, not a state machine")]
 pub struct Situation<'a> {
     /// The NodeClaim, at least as new as the actor's own last write.
     pub claim: &'a Claim,

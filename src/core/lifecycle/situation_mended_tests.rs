@@ -53,7 +53,9 @@ fn look_among(nodes: Vec<Node>, claim: &Claim, memory: &Memory) -> Step {
     let other = Claim { provider_id: Some("sim://a/2".into()), node: Some("node-2".into()), ..other };
     fold.fold(Fact::ClaimSeen(Arc::new(other)));
     fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
-    nodes.into_iter().for_each(|node| fold.fold(Fact::NodeSeen(Arc::new(node))));
+    for node in nodes {
+        fold.fold(Fact::NodeSeen(Arc::new(node)));
+    }
     step(&Situation::of(claim, fold.snapshot(), memory, later(300)))
 }
 
