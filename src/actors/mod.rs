@@ -9,6 +9,7 @@
 //!             ├─ batcher      gathers pending pods
 //!             ├─ provisioner  solves, checks, creates NodeClaims
 //!             ├─ pools        NodePool status, limits, readiness
+//!             ├─ statics      gives static NodePools their number of NodeClaims
 //!             └─ auditor      compares machines, NodeClaims and Nodes
 //! ```
 //!
@@ -30,9 +31,10 @@ mod pools;
 mod provisioner;
 mod settings;
 mod state;
+mod statics;
 mod tree;
 mod witness;
 
 pub use boards::Boards;
-pub use settings::{Nominate, Protections, Settings};
+pub use settings::{Features, Nominate, Protections, Settings};
 pub use tree::{Joiner, Parts};

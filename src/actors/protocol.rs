@@ -153,6 +153,17 @@ pub enum PoolsMsg {
     Written(PoolName, Written<()>),
 }
 
+/// To `statics`.
+#[derive(Debug)]
+pub enum StaticsMsg {
+    /// *Nudge.* NodePools, NodeClaims or Nodes have changed.
+    Look,
+    /// *Outcome.* A NodeClaim was written, or not.
+    Created(ClaimName, Written<Arc<Claim>>),
+    /// *Outcome.* A NodeClaim was deleted, or not.
+    Deleted(ClaimName, Written<()>),
+}
+
 /// To `auditor`.
 #[derive(Debug)]
 pub enum AuditorMsg {

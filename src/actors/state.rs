@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::telemetry::metrics;
 
-use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, PoolsMsg, ProvisionerMsg, StateMsg};
+use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, PoolsMsg, ProvisionerMsg, StateMsg, StaticsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Mailbox, Timer, View};
 use super::tree::Wiring;
 use super::witness::Witness;
@@ -79,6 +79,9 @@ impl State {
         }
         if news.usage || news.pools || news.classes {
             slots.pools.cast(PoolsMsg::Look);
+        }
+        if news.usage || news.pools {
+            slots.statics.cast(StaticsMsg::Look);
         }
         if news.pending {
             slots.batcher.cast(BatcherMsg::PodsPending);

@@ -18,11 +18,13 @@ use super::leader::Leader;
 use super::pools::Pools;
 use super::protocol::{
     AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, EvictorMsg, LeaderMsg, PoolsMsg, ProvisionerMsg, StateMsg,
+    StaticsMsg,
 };
 use super::provisioner::Provisioner;
 use super::runtime::{Clock, House, Observations, Operations, Permits, Post, RootMsg, Saboteur, Slot, Supervisor};
 use super::settings::Settings;
 use super::state::State;
+use super::statics::Statics;
 
 /// What a joiner is made of.
 pub struct Parts {
@@ -47,6 +49,7 @@ pub(super) struct Slots {
     pub batcher: Slot<BatcherMsg>,
     pub provisioner: Slot<ProvisionerMsg>,
     pub pools: Slot<PoolsMsg>,
+    pub statics: Slot<StaticsMsg>,
     pub auditor: Slot<AuditorMsg>,
 }
 
@@ -106,6 +109,7 @@ impl Joiner {
             batcher: Slot::empty(),
             provisioner: Slot::empty(),
             pools: Slot::empty(),
+            statics: Slot::empty(),
             auditor: Slot::empty(),
         };
         let wiring = Arc::new(Wiring {
@@ -125,6 +129,7 @@ impl Joiner {
             Post::new::<Batcher>(&slots.batcher, args()),
             Post::new::<Provisioner>(&slots.provisioner, args()),
             Post::new::<Pools>(&slots.pools, args()),
+            Post::new::<Statics>(&slots.statics, args()),
             Post::new::<Auditor>(&slots.auditor, args()),
             Post::new::<State>(&slots.state, args()),
         ];

@@ -88,6 +88,11 @@ pub(super) fn actors_settings(settings: &Settings) -> actors::Settings {
         batch_max: settings.batch_max,
         leader_election: settings.leader_election.is_some(),
         respect_preferences: settings.preference_policy == config::PreferencePolicy::Respect,
+        features: actors::Features {
+            node_overlay: settings.gates.node_overlay,
+            static_capacity: settings.gates.static_capacity,
+            capacity_buffer: settings.gates.capacity_buffer,
+        },
         nominate: match settings.nominate {
             config::Nominate::All => actors::Nominate::All,
             config::Nominate::Contested => actors::Nominate::Contested,

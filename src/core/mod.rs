@@ -11,6 +11,7 @@ pub mod labels;
 pub mod pools;
 pub mod quantity;
 pub mod resources;
+pub mod statics;
 pub mod writes;
 
 pub mod requirements;

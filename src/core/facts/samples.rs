@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Claim, Effect, Machine, Node, Pod, PodPhase, PodShape, Taint};
+use super::{
+    Claim, Condition, ConsolidationPolicy, Disruption, Effect, Machine, Node, Pod, PodPhase, PodShape, Pool, Status,
+    Taint, Template,
+};
 use crate::core::ids::{ClassRef, ObjectKey};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
@@ -12,6 +15,46 @@ use crate::core::resources::Resources;
 /// The moment at which everything begins.
 pub(crate) fn start() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+/// NodePool `web`, ready and without limits.
+pub(crate) fn pool() -> Pool {
+    Pool {
+        name: "web".into(),
+        uid: "uid-web".into(),
+        generation: 1,
+        version: "1".into(),
+        created: start(),
+        deleting: None,
+        annotations: Labels::new(),
+        weight: 0,
+        limits: Resources::new(),
+        replicas: None,
+        template: Template {
+            labels: Labels::new(),
+            annotations: Labels::new(),
+            requirements: vec![],
+            taints: vec![],
+            startup_taints: vec![],
+            class: claim().class,
+            termination_grace: None,
+            expire_after: None,
+        },
+        disruption: Disruption { consolidate_after: None, policy: ConsolidationPolicy::WhenEmpty, budgets: vec![] },
+        hash: "12345".into(),
+        errors: vec![],
+        status_nodes: None,
+        status_resources: Resources::new(),
+        class_generation: None,
+        conditions: vec![Condition {
+            kind: "Ready".into(),
+            status: Status::True,
+            reason: "Ready".into(),
+            message: "".into(),
+            since: start(),
+            generation: 1,
+        }],
+    }
 }
 
 /// A NodeClaim of NodePool `web` as its author wrote it.

@@ -21,6 +21,8 @@ mod status;
 mod step;
 mod termination;
 
+pub(in crate::core) use drain::is_protected;
+
 pub use act::{Act, DeleteReason, PodRef};
 pub use launch::{Candidates, candidates};
 pub use opening::Opening;

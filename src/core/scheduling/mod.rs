@@ -76,6 +76,7 @@ pub use checks::{Violation, check};
 pub use fault::VolumeFault;
 pub use ground::{Ground, solve};
 pub use improve::improved;
+pub use name::Names;
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
 pub use reason::{Reason, amount_text};
