@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::core::buffers::Rooms;
 use crate::core::facts::{Catalog, Snapshot, Waits};
 
 use super::protocol::Refusals;
@@ -22,6 +23,8 @@ pub struct Boards {
     pub leader_until: watch::Sender<Option<Instant>>,
     /// Which pods the last solve refused, and why, by `provisioner`.
     pub refusals: watch::Sender<Arc<Refusals>>,
+    /// How the placeholders of CapacityBuffers fared in the last plan, by `provisioner`.
+    pub rooms: watch::Sender<Arc<Rooms>>,
 }
 
 impl Boards {
@@ -33,6 +36,7 @@ impl Boards {
             catalog: watch::Sender::new(Arc::default()),
             leader_until: watch::Sender::new(None),
             refusals: watch::Sender::new(Arc::default()),
+            rooms: watch::Sender::new(Arc::default()),
         }
     }
 
@@ -44,6 +48,11 @@ impl Boards {
     /// How long pods have waited, as last published.
     pub fn waits(&self) -> Arc<Waits> {
         Arc::clone(&self.waits.borrow())
+    }
+
+    /// How the placeholders of CapacityBuffers fared, as last published.
+    pub fn rooms(&self) -> Arc<Rooms> {
+        Arc::clone(&self.rooms.borrow())
     }
 
     /// What can be bought, as last published.

@@ -8,7 +8,7 @@
 //!             ├─ evictor      asks pods to leave, honestly
 //!             ├─ batcher      gathers pending pods
 //!             ├─ provisioner  solves, checks, creates NodeClaims
-//!             ├─ pools        NodePool status, limits, readiness
+//!             ├─ pools        status of NodePools, NodeOverlays and CapacityBuffers
 //!             ├─ statics      gives static NodePools their number of NodeClaims
 //!             └─ auditor      compares machines, NodeClaims and Nodes
 //! ```

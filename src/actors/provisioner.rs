@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::cluster;
-use crate::core::facts::{Claim, Pod, find_condition};
+use crate::core::buffers::{self, Placeholders, Rooms};
+use crate::core::facts::{Claim, Pod, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::pools;
 use crate::core::scheduling::{self, Ground, Plan, PlannedClaim, Problem, Reason, Settings};
@@ -18,7 +19,7 @@ use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events;
 use crate::telemetry::metrics::{self, CreatedFor};
 
-use super::protocol::{ProvisionerMsg, Refusals, StateMsg, Written};
+use super::protocol::{PoolsMsg, ProvisionerMsg, Refusals, StateMsg, Written};
 use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -34,6 +35,8 @@ const RECONSIDER: Duration = Duration::from_secs(10);
 /// A kube-scheduler that has bound none of the waiting pods for this long will not do so by itself: it tries each pod every 10 s at the
 /// latest, and again whenever a pod is bound.
 const AT_WORK: Duration = Duration::from_secs(5);
+/// While there are CapacityBuffers, the room that is left for them is looked at this often even if nothing happens (Karpenter: 30 s).
+const BUFFERS: Duration = Duration::from_secs(30);
 /// How often a NodeClaim is tried to be written whose answer got lost. Its name is fixed, so that writing it twice makes one object.
 const CREATE_ATTEMPTS: u32 = 3;
 
@@ -50,6 +53,10 @@ pub(super) struct Provisioner {
     /// Created, and not yet in the snapshot.
     awaited: BTreeMap<ClaimName, Instant>,
     look: Option<Timer>,
+    /// The placeholders in the plan that is being made.
+    placeholders: Placeholders,
+    /// For the next look at the room of CapacityBuffers.
+    refill: Option<Timer>,
     /// Pods that waited at the last look though their node served.
     at_open_doors: Option<usize>,
     /// Makes names differ from plan to plan.
@@ -94,6 +101,8 @@ impl Provisioner {
             return;
         }
         let pods: Vec<Arc<Pod>> = snapshot.pending.keys().filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
+        let real = pods.len();
+        let pods = self.with_placeholders(pods, &snapshot, cx);
         if pods.is_empty() {
             metrics::nothing_to_schedule(Kind::Provisioner.as_str());
             self.publish_refusals(&Plan::default(), snapshot.epoch);
@@ -113,7 +122,7 @@ impl Provisioner {
             .wrapping_add(self.plans);
         // Unlike the number of the plan, the salt differs from life to life.
         let id = format!("{salt:016x}");
-        metrics::scheduling(Kind::Provisioner.as_str(), &id, pods.len());
+        metrics::scheduling(Kind::Provisioner.as_str(), &id, real);
         self.doing = Doing::Solving(op, Instant::now(), id);
         let respect_preferences = self.wiring.settings.respect_preferences;
         let settings = Settings { name_salt: salt, respect_preferences, ..Settings::default() };
@@ -133,6 +142,36 @@ impl Provisioner {
         cx.compute(work, move |result| ProvisionerMsg::Solved(op, result.map(Box::new)));
     }
 
+    /// Adds the placeholders of CapacityBuffers, which come after all other pods.
+    fn with_placeholders(
+        &mut self,
+        mut pods: Vec<Arc<Pod>>,
+        snapshot: &Snapshot,
+        cx: &Cx<ProvisionerMsg>,
+    ) -> Vec<Arc<Pod>> {
+        if !self.has_buffers(snapshot) {
+            self.refill = None;
+            self.publish_rooms(Rooms::default());
+            return pods;
+        }
+        self.refill = Some(cx.after(BUFFERS, ProvisionerMsg::BatchReady));
+        self.placeholders = buffers::placeholders(snapshot);
+        pods.extend(self.placeholders.pods.iter().cloned());
+        pods
+    }
+
+    fn has_buffers(&self, snapshot: &Snapshot) -> bool {
+        self.wiring.settings.features.capacity_buffer && !snapshot.buffers.is_empty()
+    }
+
+    fn publish_rooms(&self, rooms: Rooms) {
+        let board = &self.wiring.boards.rooms;
+        if **board.borrow() != rooms {
+            board.send_replace(Arc::new(rooms));
+            self.wiring.slots.pools.cast(PoolsMsg::Look);
+        }
+    }
+
     /// Whether a NodePool has not been judged yet, or a NodeClass is there whose instance types the cloud has not yet told.
     fn is_supply_on_its_way(&self) -> bool {
         let (snapshot, catalog) = (self.wiring.boards.snapshot(), self.wiring.boards.catalog());
@@ -146,7 +185,8 @@ impl Provisioner {
     fn solved(&mut self, result: Result<Box<(Plan, Vec<String>)>, String>, cx: &Cx<ProvisionerMsg>) {
         let Doing::Solving(_, began, id) = std::mem::replace(&mut self.doing, Doing::Nothing) else { return };
         metrics::scheduled(Kind::Provisioner.as_str(), began.elapsed());
-        let (plan, violations) = match result {
+        let placeholders = std::mem::take(&mut self.placeholders);
+        let (mut plan, violations) = match result {
             Ok(solved) => *solved,
             Err(panic) => {
                 tracing::error!(error = panic, "the solver failed");
@@ -161,6 +201,7 @@ impl Provisioner {
             cx.slot().meter().failed(cx.now(), &text);
             return;
         }
+        self.publish_rooms(placeholders.take_out(&mut plan));
         let epoch = self.wiring.boards.snapshot().epoch;
         self.publish_refusals(&plan, epoch);
         self.report(&plan, &id, cx);
@@ -370,6 +411,8 @@ impl Behaviour for Provisioner {
             again: false,
             awaited: BTreeMap::new(),
             look,
+            placeholders: Placeholders::default(),
+            refill: None,
             at_open_doors: None,
             plans: 0,
             refused: 0,
@@ -398,7 +441,9 @@ impl Behaviour for Provisioner {
             ProvisionerMsg::Created(name, outcome) => self.created(&name, outcome, cx),
             ProvisionerMsg::SupplyChanged => {
                 let snapshot = self.wiring.boards.snapshot();
-                if self.look.is_none() && (self.refused > 0 || !snapshot.pending.is_empty()) {
+                if self.look.is_none()
+                    && (self.refused > 0 || !snapshot.pending.is_empty() || self.has_buffers(&snapshot))
+                {
                     self.look = Some(cx.after(RECONSIDER, ProvisionerMsg::Look));
                 }
             }
@@ -406,7 +451,12 @@ impl Behaviour for Provisioner {
                 self.look = None;
                 let waiting = Some(self.at_open_doors()).filter(|waiting| *waiting > 0);
                 let before = std::mem::replace(&mut self.at_open_doors, waiting);
-                if self.again || self.is_anybody_left() || waiting.is_some() && before <= waiting && before.is_some() {
+                let buffers = self.has_buffers(&self.wiring.boards.snapshot());
+                if self.again
+                    || buffers
+                    || self.is_anybody_left()
+                    || waiting.is_some() && before <= waiting && before.is_some()
+                {
                     self.begin(cx);
                 } else if waiting.is_some() {
                     // The first look, or they become fewer: kube-scheduler is at work.

@@ -31,6 +31,8 @@ fn options(settings: &Settings, label_keys: Vec<&'static str>, clock: Clock) -> 
     options.classes = vec![ClassKind::of::<KwokNodeClass>(CLASS_GROUP, "v1alpha1", CLASS_KIND, "kwoknodeclasses")];
     options.restricted_domains = vec!["karpenter.kwok.sh"];
     options.label_keys = label_keys;
+    options.overlays = settings.gates.node_overlay;
+    options.buffers = settings.gates.capacity_buffer;
     options.qps = f64::from(settings.kube_client_qps);
     options.burst = settings.kube_client_burst;
     options

@@ -5,9 +5,11 @@
 //! every refusal.
 
 pub mod audit;
+pub mod buffers;
 pub mod conditions;
 pub mod ids;
 pub mod labels;
+pub mod overlays;
 pub mod pools;
 pub mod quantity;
 pub mod resources;

@@ -130,7 +130,11 @@ impl World {
                 }
                 Ok(())
             }
-            Act::Scale { kind, key, replicas } => found(kind, key, self.workloads.scale(kind, key, *replicas)),
+            Act::Scale { kind, key, replicas } => {
+                let wanted = i64::try_from(*replicas).unwrap_or(i64::MAX);
+                self.cluster.store().scale_scalable(kind, key, wanted);
+                found(kind, key, self.workloads.scale(kind, key, *replicas))
+            }
             Act::Delete { kind, key } => found(kind, key, self.delete(kind, key)),
         }
     }
@@ -153,6 +157,9 @@ impl World {
             Object::Volume(volume) => store.apply_volume(volume),
             Object::StorageClass(class) => store.apply_storage_class(class),
             Object::CsiNode(node) => store.apply_csi_node(node),
+            Object::Overlay(overlay) => store.apply_overlay(*overlay),
+            Object::Buffer(buffer) => store.apply_buffer(*buffer),
+            Object::Template(template) => store.apply_template(template),
             // Nodes come of machines here, and attachments of pods; a pod has become something that keeps it.
             Object::Priority(..)
             | Object::Irrelevant(_)
@@ -160,6 +167,9 @@ impl World {
             | Object::Attachment(_)
             | Object::Pod { .. } => {}
             Object::Workload(workload) => {
+                if let Some(scalable) = workload.scalable() {
+                    store.apply_scalable(scalable);
+                }
                 // The workloads take the store themselves.
                 drop(store);
                 self.workloads.apply(workload);
@@ -176,6 +186,9 @@ impl World {
             "DaemonSet" => store.delete_daemon(key).is_ok(),
             "PodDisruptionBudget" => store.delete_budget(key),
             "PersistentVolumeClaim" => store.delete_volume_claim(key),
+            "NodeOverlay" => store.delete_overlay(&key.name),
+            "CapacityBuffer" => store.delete_buffer(key),
+            "PodTemplate" => store.delete_template(key),
             "KWOKNodeClass" => {
                 let reference =
                     ClassRef { group: "karpenter.kwok.sh".into(), kind: kind.into(), name: key.name.clone() };
@@ -189,6 +202,7 @@ impl World {
                 uid.is_some_and(|uid| store.delete_pod(key, &uid, None).is_ok()) || bare
             }
             _ => {
+                store.delete_scalable(kind, key);
                 drop(store);
                 self.workloads.delete(kind, key)
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
 
-use super::{Claim, Fact, Kind, Node, Pod, Snapshot};
+use super::{Claim, Fact, Kind, Node, Pod, ScalableKind, Snapshot};
 
 /// What has changed since the last look, by whom it concerns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +23,10 @@ pub struct News {
     pub pending: bool,
     /// Something changed that could make room for a pod that was refused.
     pub supply: bool,
+    /// NodeOverlays changed.
+    pub overlays: bool,
+    /// CapacityBuffers changed, or what they are made from.
+    pub buffers: bool,
     /// Pods that were bound.
     pub landed: Landed,
 }
@@ -51,6 +55,10 @@ pub(super) enum Key {
     StorageClass(Arc<str>),
     CsiNode(NodeName),
     Attachment(Arc<str>),
+    Overlay(Arc<str>),
+    Buffer(ObjectKey),
+    Template(ObjectKey),
+    Scalable((ScalableKind, ObjectKey)),
 }
 
 /// Makes snapshots out of facts.
@@ -151,7 +159,7 @@ impl Fold {
                     self.everything_is_news();
                 }
             }
-            about_volumes => self.fold_volumes(about_volumes),
+            about_features => self.fold_features(about_features),
         }
     }
 
@@ -184,6 +192,8 @@ impl Fold {
         self.news.classes = true;
         self.news.usage = true;
         self.news.supply = true;
+        self.news.overlays = true;
+        self.news.buffers |= !self.snapshot.buffers.is_empty();
         self.news.pending |= self.somebody_waits();
     }
 
@@ -205,6 +215,8 @@ impl Fold {
                 // As it was: with the binding the API server writes the node's zone and region into the pod's labels.
                 self.land(old.as_deref().unwrap_or(pod), node);
                 self.snapshot.bound.entry(node.clone()).or_default().insert(pod.uid.clone());
+                // It may have taken room that is to be kept free.
+                self.news.supply |= !self.snapshot.buffers.is_empty();
             }
         }
         if let Some(node) = now {
@@ -332,7 +344,7 @@ impl Fold {
             Key::Namespace(name) => {
                 self.snapshot.namespaces.remove(name);
             }
-            about_volumes => self.volume_gone(about_volumes),
+            about_features => self.feature_gone(about_features),
         }
     }
 
@@ -357,6 +369,13 @@ impl Fold {
             Kind::StorageClass => snapshot.storage_classes.keys().cloned().map(Key::StorageClass).collect(),
             Kind::CsiNode => snapshot.csi_nodes.keys().cloned().map(Key::CsiNode).collect(),
             Kind::VolumeAttachment => snapshot.attachments.keys().cloned().map(Key::Attachment).collect(),
+            Kind::NodeOverlay => snapshot.overlays.keys().cloned().map(Key::Overlay).collect(),
+            Kind::CapacityBuffer => snapshot.buffers.keys().cloned().map(Key::Buffer).collect(),
+            Kind::PodTemplate => snapshot.templates.keys().cloned().map(Key::Template).collect(),
+            Kind::Deployment | Kind::StatefulSet | Kind::ReplicaSet => {
+                let of_kind = snapshot.scalables.keys().filter(|(one, _)| one.watched() == kind);
+                of_kind.cloned().map(Key::Scalable).collect()
+            }
         }
     }
 

@@ -2,15 +2,18 @@
 //!
 //! [`Fact`] is the word that `cluster` hands to `actors`; [`Snapshot`] is all that a decision may look at.
 
+mod buffer;
 mod catalog;
 mod claim;
 mod class;
 mod condition;
 mod daemon;
 mod fold;
+mod fold_features;
 mod fold_volumes;
 mod machine;
 mod node;
+mod overlay;
 mod pod;
 mod pool;
 #[cfg(test)]
@@ -21,6 +24,7 @@ mod taint;
 mod volume;
 mod waits;
 
+pub use buffer::{Buffer, BufferStatus, PodTemplate, Scalable, ScalableKind, Source};
 pub use catalog::{Catalog, InstanceType, Offering};
 pub use claim::{Broken, Claim, ClaimDraft};
 pub use class::NodeClass;
@@ -29,6 +33,7 @@ pub use daemon::DaemonSet;
 pub use fold::{Fold, Landed, News};
 pub use machine::Machine;
 pub use node::Node;
+pub use overlay::{Judgement, Overlaid, Overlay, PriceChange, Verdict};
 pub use pod::{
     AffinityTerm, HostPort, NodeAffinity, Owner, Pod, PodPhase, PodShape, PolicyHonor, Preference, Selector,
     TopologySpread, Weighted,

@@ -6,7 +6,8 @@ use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolNam
 use crate::core::labels::Labels;
 
 use super::{
-    Claim, CsiNode, DaemonSet, Node, NodeClass, Pod, Pool, StorageClass, Volume, VolumeAttachment, VolumeClaim,
+    Buffer, Claim, CsiNode, DaemonSet, Node, NodeClass, Overlay, Pod, PodTemplate, Pool, Scalable, ScalableKind,
+    StorageClass, Volume, VolumeAttachment, VolumeClaim,
 };
 
 /// The kinds of object that joiner watches.
@@ -36,11 +37,23 @@ pub enum Kind {
     CsiNode,
     /// VolumeAttachments.
     VolumeAttachment,
+    /// NodeOverlays; nothing is listed of them unless the feature is on.
+    NodeOverlay,
+    /// CapacityBuffers; nothing is listed of them and of what they are made from unless the feature is on.
+    CapacityBuffer,
+    /// PodTemplates.
+    PodTemplate,
+    /// Deployments.
+    Deployment,
+    /// StatefulSets.
+    StatefulSet,
+    /// ReplicaSets.
+    ReplicaSet,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 18] = [
         Self::Pod,
         Self::Node,
         Self::NodeClaim,
@@ -53,11 +66,26 @@ impl Kind {
         Self::StorageClass,
         Self::CsiNode,
         Self::VolumeAttachment,
+        Self::NodeOverlay,
+        Self::CapacityBuffer,
+        Self::PodTemplate,
+        Self::Deployment,
+        Self::StatefulSet,
+        Self::ReplicaSet,
     ];
 
-    /// Whether joiner can work without seeing any of it: pods with volumes then wait, and all others go on.
+    /// Whether joiner can work without seeing any of it: pods with volumes then wait, optional features do nothing, and all others go on.
     pub fn is_dispensable(self) -> bool {
-        matches!(self, Self::VolumeClaim | Self::Volume | Self::StorageClass | Self::CsiNode | Self::VolumeAttachment)
+        !matches!(
+            self,
+            Self::Pod
+                | Self::Node
+                | Self::NodeClaim
+                | Self::NodePool
+                | Self::NodeClass
+                | Self::DaemonSet
+                | Self::Namespace
+        )
     }
 
     /// The plural that people use.
@@ -75,6 +103,12 @@ impl Kind {
             Self::StorageClass => "StorageClasses",
             Self::CsiNode => "CSINodes",
             Self::VolumeAttachment => "VolumeAttachments",
+            Self::NodeOverlay => "NodeOverlays",
+            Self::CapacityBuffer => "CapacityBuffers",
+            Self::PodTemplate => "PodTemplates",
+            Self::Deployment => "Deployments",
+            Self::StatefulSet => "StatefulSets",
+            Self::ReplicaSet => "ReplicaSets",
         }
     }
 }
@@ -130,6 +164,22 @@ pub enum Fact {
     AttachmentSeen(Arc<VolumeAttachment>),
     /// A VolumeAttachment is no more.
     AttachmentGone(Arc<str>),
+    /// A NodeOverlay is as given.
+    OverlaySeen(Arc<Overlay>),
+    /// A NodeOverlay is no more.
+    OverlayGone(Arc<str>),
+    /// A CapacityBuffer is as given.
+    BufferSeen(Arc<Buffer>),
+    /// A CapacityBuffer is no more.
+    BufferGone(ObjectKey),
+    /// A PodTemplate is as given.
+    TemplateSeen(Arc<PodTemplate>),
+    /// A PodTemplate is no more.
+    TemplateGone(ObjectKey),
+    /// A workload that CapacityBuffers may follow is as given.
+    ScalableSeen(Arc<Scalable>),
+    /// A workload that CapacityBuffers may follow is no more.
+    ScalableGone(ScalableKind, ObjectKey),
     /// joiner may not look at this kind.
     Withheld(Kind),
     /// A watch starts over (first list, or after a gap): what is not seen again before [`Fact::Relisted`] is gone.

@@ -8,7 +8,8 @@ use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolNam
 use crate::core::labels::Labels;
 
 use super::{
-    Claim, CsiNode, DaemonSet, Kind, Node, NodeClass, Pod, Pool, StorageClass, Volume, VolumeAttachment, VolumeClaim,
+    Buffer, Claim, CsiNode, DaemonSet, Kind, Node, NodeClass, Overlay, Pod, PodTemplate, Pool, Scalable, ScalableKind,
+    StorageClass, Volume, VolumeAttachment, VolumeClaim,
 };
 
 /// A picture of the cluster. Copying it copies a few pointers; maps are ordered, so that walking them is deterministic.
@@ -57,6 +58,14 @@ pub struct Snapshot {
     pub attachments: OrdMap<Arc<str>, Arc<VolumeAttachment>>,
     /// Names of the VolumeAttachments of each node.
     pub attached: OrdMap<NodeName, OrdSet<Arc<str>>>,
+    /// NodeOverlays by name.
+    pub overlays: OrdMap<Arc<str>, Arc<Overlay>>,
+    /// CapacityBuffers.
+    pub buffers: OrdMap<ObjectKey, Arc<Buffer>>,
+    /// PodTemplates.
+    pub templates: OrdMap<ObjectKey, Arc<PodTemplate>>,
+    /// Workloads that CapacityBuffers may follow.
+    pub scalables: OrdMap<(ScalableKind, ObjectKey), Arc<Scalable>>,
     /// Kinds of which everything has been reported at least once.
     pub listed: OrdSet<Kind>,
     /// Kinds that joiner may not look at, as far as it has tried.
