@@ -39,6 +39,8 @@ pub(super) struct Statics {
     creating: BTreeMap<ClaimName, (ClaimDraft, u32)>,
     /// Created, and not yet in the snapshot.
     created: BTreeMap<ClaimName, (PoolName, Instant)>,
+    /// Created within the last [`AGAIN`].
+    lately: BTreeMap<ClaimName, (PoolName, Instant)>,
     /// Deleted, and not yet so in the snapshot.
     deleted: BTreeMap<ClaimName, Instant>,
     /// What stands in the way of a NodePool.
@@ -61,11 +63,12 @@ impl Statics {
             return;
         }
         self.created.retain(|name, (_, at)| !snapshot.claims.contains_key(name) && at.elapsed() < SHOWS_WITHIN);
+        self.lately.retain(|_, (_, at)| at.elapsed() < AGAIN);
         let shows = |name: &ClaimName| snapshot.claims.get(name).is_none_or(|claim| claim.deleting.is_some());
         self.deleted.retain(|name, at| !shows(name) && at.elapsed() < SHOWS_WITHIN);
         self.troubles.retain(|name, _| snapshot.pools.contains_key(name));
         let kinds = self.wiring.cloud.class_kinds();
-        let mut again = false;
+        let (mut again, mut pause) = (false, AGAIN);
         for pool in snapshot.pools.values() {
             let class = &pool.template.class;
             if pool.replicas.is_none()
@@ -78,7 +81,10 @@ impl Statics {
                 Need::More { create, held_back } => {
                     again = true;
                     self.held_back(&pool.name, held_back);
-                    self.create(pool, create, &snapshot, cx);
+                    match self.setback(&pool.name, &snapshot) {
+                        Some(wait) => pause = pause.min(wait),
+                        None => self.create(pool, create, &snapshot, cx),
+                    }
                     continue;
                 }
                 Need::Fewer(names) => self.delete(pool, names, cx),
@@ -87,7 +93,7 @@ impl Statics {
         }
         let due = self.created.values().map(|(_, at)| at).chain(self.deleted.values()).min();
         let due = due.map(|at| SHOWS_WITHIN.saturating_sub(at.elapsed()));
-        let due = due.into_iter().chain(again.then_some(AGAIN)).min();
+        let due = due.into_iter().chain(again.then_some(pause)).min();
         self.look = due.map(|due| cx.after(due, StaticsMsg::Look));
     }
 
@@ -95,6 +101,17 @@ impl Statics {
         let creating = self.creating.iter().map(|(name, (draft, _))| (name.clone(), draft.pool.clone()));
         let created = self.created.iter().map(|(name, (pool, _))| (name.clone(), pool.clone()));
         Ordered { coming: creating.chain(created).collect(), going: self.deleted.keys().cloned().collect() }
+    }
+
+    /// How long to wait because NodeClaims that were created lately have ended without a machine: where nothing can be bought, they would come
+    /// and go without a pause.
+    fn setback(&self, pool: &PoolName, snapshot: &Snapshot) -> Option<Duration> {
+        let failed = |name: &ClaimName| match snapshot.claims.get(name) {
+            Some(claim) => claim.deleting.is_some() && claim.provider_id.is_none(),
+            None => !self.created.contains_key(name),
+        };
+        let failed = self.lately.iter().filter(|(name, (of, _))| of == pool && failed(name));
+        failed.map(|(_, (_, at))| AGAIN.saturating_sub(at.elapsed())).max()
     }
 
     fn held_back(&mut self, pool: &PoolName, nodes: i64) {
@@ -164,6 +181,7 @@ impl Statics {
         };
         match failure {
             None => {
+                self.lately.insert(name.clone(), (draft.pool.clone(), Instant::now()));
                 self.created.insert(name, (draft.pool, Instant::now()));
             }
             Some(failure) => self.failed(&draft.pool, &name, &failure, "nodeclaim not created", cx),
@@ -236,6 +254,7 @@ impl Behaviour for Statics {
             look: Some(cx.after(SETTLES_WITHIN, StaticsMsg::Look)),
             creating: BTreeMap::new(),
             created: BTreeMap::new(),
+            lately: BTreeMap::new(),
             deleted: BTreeMap::new(),
             troubles: BTreeMap::new(),
             looks: 0,

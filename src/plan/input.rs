@@ -115,15 +115,15 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
     for pod in all {
         fold.fold(Fact::PodSeen(Arc::clone(pod)));
     }
-    input.set_aside = gated
-        .into_iter()
-        .map(|(key, gates)| {
-            (key, format!("the pod has scheduling gates ({}); it is planned once they are removed", gates.join(", ")))
-        })
-        .collect();
+    input.set_aside = gated.into_iter().map(|(key, gates)| (key, behind(&gates))).collect();
     input.snapshot = fold.snapshot().clone();
     input.notices.extend(without_effect(&idle));
     complete(input, types, features)
+}
+
+/// What a pod behind scheduling gates waits for.
+fn behind(gates: &[String]) -> String {
+    format!("the pod has scheduling gates ({}); it is planned once they are removed", gates.join(", "))
 }
 
 /// What a cluster was seen to hold; pending are the pods for which kube-scheduler found no place. NodePools that nobody has judged yet,

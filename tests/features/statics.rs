@@ -4,19 +4,18 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use joiner::actors::runtime::Kind;
-use joiner::actors::{Features, Joiner, Settings};
-use joiner::cluster::convert::ShapeStore;
-use joiner::command::{Rehearsal, scenario_of};
+use joiner::actors::{Features, Settings};
+use joiner::command::scenario_of;
 use joiner::core::facts::{Snapshot, Status, find_condition};
 use joiner::core::labels;
-use joiner::manifests::{Priorities, read_object};
-use joiner::sim::{Act, Scenario};
+use joiner::sim::Scenario;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::rehearsals::{
     assert_intact, assert_whole, delete, in_virtual_time, machines, play, rehearsal, settings, settled, truth,
 };
+use super::{apply, tell};
 
 fn on() -> Settings {
     Settings { features: Features { static_capacity: true, ..Features::default() }, ..settings() }
@@ -52,24 +51,8 @@ fn pool(replicas: u64, limit: Option<u64>) -> Value {
     pool
 }
 
-/// A user applies a manifest.
-fn apply(rehearsal: &Rehearsal, manifest: &Value) {
-    let objects = read_object(manifest, &ShapeStore::new(), &Priorities::new()).expect("the manifest is well-formed");
-    rehearsal.world.perform(&Act::Apply(objects)).expect("the object can be applied");
-}
-
 fn fleet(replicas: u64, limit: Option<u64>) -> Scenario {
     scenario_of("fleet", &[class(), pool(replicas, limit)]).expect("the manifests are well-formed")
-}
-
-/// Plays a story in a world with the NodePool, with a joiner.
-fn tell(scenario: &Scenario, settings: Settings, story: impl AsyncFnOnce(&Rehearsal, &Joiner)) {
-    in_virtual_time(async {
-        let rehearsal = rehearsal(scenario, 7, settings);
-        let joiner = rehearsal.joiner();
-        play(&rehearsal, scenario, async { story(&rehearsal, &joiner).await }).await;
-        joiner.kill();
-    });
 }
 
 fn names(now: &Snapshot) -> BTreeSet<String> {
@@ -214,6 +197,18 @@ fn a_pool_whose_class_is_missing_waits_for_it() {
         apply(rehearsal, &class());
         settled(rehearsal).await;
         assert_eq!(truth(rehearsal).claims.len(), 2);
+    });
+}
+
+#[test]
+fn where_nothing_can_be_bought_node_claims_do_not_come_and_go_without_a_pause() {
+    let mut scenario = fleet(2, None);
+    let sold_out = json!({ "soldOut": [{ "instanceType": "c-4x-amd64-linux" }] });
+    scenario.cloud = serde_json::from_value(sold_out).expect("the behaviour is well-formed");
+    tell(&scenario, on(), async |rehearsal, _| {
+        sleep(Duration::from_mins(10)).await;
+        let created = rehearsal.world.cluster.requests()[&("create", "nodeclaims")];
+        assert!((2..=50).contains(&created), "{created} NodeClaims in ten minutes");
     });
 }
 

@@ -41,6 +41,11 @@ impl Store {
         self.save_overlay(overlay);
     }
 
+    /// A NodeOverlay, as it is.
+    pub fn overlay(&self, name: &str) -> Option<Overlay> {
+        self.features.overlays.get(name).map(|overlay| (**overlay).clone())
+    }
+
     /// Changes the status of a NodeOverlay.
     pub fn patch_overlay_status(&mut self, name: &str, patch: &OverlayStatusPatch) -> Result<(), Error> {
         let object = format!("NodeOverlay {name}");
