@@ -51,13 +51,13 @@ pub fn resolve(snapshot: &Snapshot, buffer: &Buffer) -> Resolution {
             let message = "neither spec.podTemplateRef nor spec.scalableRef is set; set one of them";
             return not("ResolutionFailed", message.to_owned());
         }
-        Some(Source::Template(name)) => match snapshot.templates.get(&key(name)) {
-            Some(found) => (&found.shape, Some((Arc::clone(name), found.generation)), None),
-            None => {
+        Some(Source::Template(name)) => {
+            let Some(found) = snapshot.templates.get(&key(name)) else {
                 let message = format!("spec.podTemplateRef: there is no PodTemplate {}; create it", key(name));
                 return not("PodTemplateNotFound", message);
-            }
-        },
+            };
+            (&found.shape, Some((Arc::clone(name), found.generation)), None)
+        }
         Some(Source::Scalable(Err(kind), _)) => {
             let message = format!(
                 "spec.scalableRef: {kind} cannot be followed; name a Deployment, a StatefulSet or a ReplicaSet of group apps"

@@ -65,8 +65,8 @@ fn refusal(resolution: Resolution) -> (&'static str, String) {
     (reason, message)
 }
 
-fn limits(pairs: &[(&str, i64)]) -> Option<Resources> {
-    Some(pairs.iter().map(|(name, milli)| ((*name).into(), *milli)).collect())
+fn limits(pairs: &[(&str, i64)]) -> Resources {
+    pairs.iter().map(|(name, milli)| ((*name).into(), *milli)).collect()
 }
 
 fn math(replicas: Option<i64>, percentage: Option<i64>, limits: Option<Resources>, scale: Option<i64>) -> i64 {
@@ -150,23 +150,23 @@ fn the_larger_of_replicas_and_share_counts() {
 
 #[test]
 fn limits_cap_and_do_not_raise() {
-    assert_eq!(math(Some(5), None, limits(&[("cpu", 1600)]), None), 3);
-    assert_eq!(math(Some(2), None, limits(&[("cpu", 9000)]), None), 2);
-    assert_eq!(math(Some(5), Some(90), limits(&[("cpu", 1600)]), Some(10)), 3);
+    assert_eq!(math(Some(5), None, Some(limits(&[("cpu", 1600)])), None), 3);
+    assert_eq!(math(Some(2), None, Some(limits(&[("cpu", 9000)])), None), 2);
+    assert_eq!(math(Some(5), Some(90), Some(limits(&[("cpu", 1600)])), Some(10)), 3);
 }
 
 #[test]
 fn limits_alone_are_filled() {
-    assert_eq!(math(None, None, limits(&[("cpu", 1600)]), None), 3);
-    assert_eq!(math(None, None, limits(&[("cpu", 1600), ("memory", 250)]), None), 2, "the tightest counts");
-    assert_eq!(math(None, None, limits(&[("cpu", 499)]), None), 0);
-    assert_eq!(math(None, None, limits(&[("cpu", 0)]), None), 0);
+    assert_eq!(math(None, None, Some(limits(&[("cpu", 1600)])), None), 3);
+    assert_eq!(math(None, None, Some(limits(&[("cpu", 1600), ("memory", 250)])), None), 2, "the tightest counts");
+    assert_eq!(math(None, None, Some(limits(&[("cpu", 499)])), None), 0);
+    assert_eq!(math(None, None, Some(limits(&[("cpu", 0)])), None), 0);
 }
 
 #[test]
 fn limits_on_what_no_chunk_asks_for_bound_nothing() {
-    assert_eq!(math(Some(4), None, limits(&[("example.com/gpu", 1000)]), None), 4);
-    assert_eq!(math(None, None, limits(&[("example.com/gpu", 1000)]), None), 0);
+    assert_eq!(math(Some(4), None, Some(limits(&[("example.com/gpu", 1000)])), None), 4);
+    assert_eq!(math(None, None, Some(limits(&[("example.com/gpu", 1000)])), None), 0);
 }
 
 #[test]

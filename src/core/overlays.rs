@@ -45,7 +45,9 @@ pub fn apply(catalog: &mut Catalog, snapshot: &Snapshot) {
     for overlay in overlays {
         let verdict = judge(overlay, &sheets);
         if verdict == Verdict::Applied {
-            sheets.iter_mut().for_each(|sheet| sheet.take_in(overlay));
+            for sheet in &mut sheets {
+                sheet.take_in(overlay);
+            }
         }
         catalog.overlays.insert(Arc::clone(&overlay.name), Judgement { generation: overlay.generation, verdict });
     }
@@ -100,9 +102,10 @@ fn meets(sources: &[&Requirements], key: &str, wanted: &ValueSet) -> bool {
         .iter()
         .filter_map(|source| source.get(key))
         .fold(None, |all: Option<ValueSet>, set| Some(all.map_or_else(|| set.clone(), |all| all.intersection(set))));
-    offered.map_or(wanted.allows_absence(), |offered| {
-        offered.has_intersection(wanted) || offered.allows_absence() && wanted.allows_absence()
-    })
+    match offered {
+        None => wanted.allows_absence(),
+        Some(offered) => offered.has_intersection(wanted) || offered.allows_absence() && wanted.allows_absence(),
+    }
 }
 
 /// What overlays say of one instance type. The first to say something wins: the heaviest comes first.

@@ -317,7 +317,7 @@ fn node_claims_are_marked_with_what_was_changed() {
     ]);
     let marks = |pool: &str, names: &[&str]| -> Vec<String> {
         let names: Vec<InstanceTypeName> = names.iter().map(|name| (*name).into()).collect();
-        catalog.overlay_marks(&pool.into(), names.iter()).map(|(key, _)| key.to_string()).collect()
+        catalog.overlay_marks(&pool.into(), &names.iter()).map(|(key, _)| key.to_string()).collect()
     };
     assert_eq!(marks("web", &["m", "s"]), [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED]);
     assert_eq!(marks("web", &["s"]), [labels::CAPACITY_OVERLAY_APPLIED]);

@@ -91,7 +91,7 @@ impl Catalog {
     pub fn overlay_marks<'a>(
         &self,
         pool: &PoolName,
-        names: impl Iterator<Item = &'a InstanceTypeName> + Clone,
+        names: &(impl Iterator<Item = &'a InstanceTypeName> + Clone),
     ) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
         let of = |changed: &BTreeSet<InstanceTypeName>| names.clone().any(|name| changed.contains(name));
         let overlaid = self.overlaid.get(pool);

@@ -88,7 +88,7 @@ fn mould(world: &World<'_>, draft: &Draft) -> Result<Mould, Reason> {
     annotations.insert(labels::NODEPOOL_HASH.into(), Arc::clone(&fact.hash));
     annotations.insert(labels::NODEPOOL_HASH_VERSION.into(), labels::HASH_VERSION.into());
     let names = listed.iter().map(|at| &shelf.types[*at].fact.name);
-    annotations.extend(world.problem.catalog.overlay_marks(&fact.name, names));
+    annotations.extend(world.problem.catalog.overlay_marks(&fact.name, &names));
     Ok(Mould {
         overhead: least_overhead(world, draft, &listed),
         labels,
