@@ -42,7 +42,7 @@ fn scenario(manifests: &[Value]) -> Scenario {
 
 fn condition(rehearsal: &Rehearsal, overlay: &str, kind: &str) -> Condition {
     let now = truth(rehearsal);
-    find_condition(&now.overlays[overlay].conditions, kind).unwrap_or_else(|| panic!("{overlay} has {kind}")).clone()
+    find_condition(&now.overlays[overlay].conditions, kind).expect("the condition is there").clone()
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn a_static_pool_gets_its_nodes_without_a_pod() {
         let now = truth(rehearsal);
         assert_eq!((now.claims.len(), now.nodes.len(), counted(&now)), (3, 3, Some(3)));
         for node in now.nodes.values() {
-            let label = |key: &str| node.labels.get(key).map(|value| value.to_string());
+            let label = |key: &str| node.labels.get(key).map(ToString::to_string);
             assert_eq!(label("team").as_deref(), Some("shop"));
             assert_eq!(label(labels::NODEPOOL).as_deref(), Some("fleet"));
             assert_eq!(label(labels::INSTANCE_TYPE).as_deref(), Some("c-4x-amd64-linux"));
