@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::core::buffers::Rooms;
 use crate::core::facts::{Catalog, Snapshot, Waits};
 use crate::core::writes::Regarding;
 
@@ -28,6 +29,8 @@ pub struct Boards {
     pub lease: watch::Sender<Option<(Regarding, Option<Arc<str>>)>>,
     /// What was planned and from what, by `provisioner`.
     pub decisions: watch::Sender<Arc<Decisions>>,
+    /// How the placeholders of CapacityBuffers fared in the last plan, by `provisioner`.
+    pub rooms: watch::Sender<Arc<Rooms>>,
 }
 
 impl Boards {
@@ -41,6 +44,7 @@ impl Boards {
             refusals: watch::Sender::new(Arc::default()),
             lease: watch::Sender::new(None),
             decisions: watch::Sender::new(Arc::default()),
+            rooms: watch::Sender::new(Arc::default()),
         }
     }
 
@@ -57,6 +61,11 @@ impl Boards {
     /// What was planned and from what, as last published.
     pub fn decisions(&self) -> Arc<Decisions> {
         Arc::clone(&self.decisions.borrow())
+    }
+
+    /// How the placeholders of CapacityBuffers fared, as last published.
+    pub fn rooms(&self) -> Arc<Rooms> {
+        Arc::clone(&self.rooms.borrow())
     }
 
     /// What can be bought, as last published.

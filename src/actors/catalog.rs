@@ -8,10 +8,11 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use crate::clouds::SoldOut;
-use crate::core::facts::{Catalog as Published, InstanceType, Offering};
-use crate::core::ids::ClassRef;
+use crate::core::facts::{Catalog as Published, InstanceType, Offering, Snapshot, Verdict};
+use crate::core::ids::{ClassRef, PoolName};
+use crate::core::overlays;
 
-use super::protocol::{BatcherMsg, Called, CatalogMsg, ClaimsMsg};
+use super::protocol::{BatcherMsg, Called, CatalogMsg, ClaimsMsg, PoolsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -29,6 +30,36 @@ pub(super) struct Catalog {
     /// What could not be had, and until when it is not tried again: not by the clock, which can be set.
     sold_out: BTreeMap<SoldOut, Instant>,
     refresh: Option<Timer>,
+    /// The last judgement of NodeOverlays: what was judged, and what came of it.
+    judged: Option<(Judged, Published)>,
+}
+
+/// All that a judgement of NodeOverlays depends on: versions of overlays and NodePools, and the lists as the cloud has them.
+#[derive(Debug)]
+struct Judged {
+    overlays: Vec<(Arc<str>, i64)>,
+    pools: Vec<(PoolName, i64)>,
+    lists: BTreeMap<PoolName, Types>,
+}
+
+impl Judged {
+    fn of(snapshot: &Snapshot, catalog: &Published) -> Self {
+        Self {
+            overlays: snapshot.overlays.values().map(|one| (Arc::clone(&one.uid), one.generation)).collect(),
+            pools: snapshot.pools.values().map(|pool| (pool.name.clone(), pool.generation)).collect(),
+            lists: catalog.pools.clone(),
+        }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.overlays == other.overlays
+            && self.pools == other.pools
+            && self.lists.len() == other.lists.len()
+            && self
+                .lists
+                .iter()
+                .all(|(pool, types)| other.lists.get(pool).is_some_and(|there| Arc::ptr_eq(there, types)))
+    }
 }
 
 #[derive(Debug)]
@@ -125,9 +156,35 @@ impl Catalog {
         self.arm(cx);
     }
 
-    fn publish(&self) {
+    /// Puts NodeOverlays to what the cloud says, anew only when something has changed.
+    fn overlay(&mut self, next: Published, snapshot: &Snapshot) -> Published {
+        if !self.wiring.settings.features.node_overlay {
+            return next;
+        }
+        let judged = Judged::of(snapshot, &next);
+        if let Some((before, known)) = &self.judged
+            && before.is(&judged)
+        {
+            return Published { classes: next.classes, ..known.clone() };
+        }
+        let mut next = next;
+        overlays::apply(&mut next, snapshot);
+        for (name, judgement) in &next.overlays {
+            let known = self.judged.as_ref().and_then(|(_, known)| known.overlays.get(name));
+            match &judgement.verdict {
+                Verdict::Invalid(why) | Verdict::Conflict(why) if known != Some(judgement) => {
+                    tracing::warn!(nodeoverlay = %name, error = %why, "nodeoverlay not applied");
+                }
+                _ => {}
+            }
+        }
+        self.judged = Some((judged, next.clone()));
+        next
+    }
+
+    fn publish(&mut self) {
         let snapshot = self.wiring.boards.snapshot();
-        let (board, before) = (&self.wiring.boards.catalog, self.wiring.boards.catalog());
+        let before = self.wiring.boards.catalog();
         let mut next = Published::default();
         for (reference, class) in &self.classes {
             // What a predecessor published is good until the cloud has answered.
@@ -141,11 +198,15 @@ impl Catalog {
                 next.pools.insert(pool.name.clone(), Arc::clone(types));
             }
         }
+        let mut next = self.overlay(next, &snapshot);
         if same(&before, &next) {
             return;
         }
         next.epoch = before.epoch + 1;
-        board.send_replace(Arc::new(next));
+        if before.overlays != next.overlays {
+            self.wiring.slots.pools.cast(PoolsMsg::Look);
+        }
+        self.wiring.boards.catalog.send_replace(Arc::new(next));
         // New offerings are as good as new pods: who waits for one should not wait for the next round.
         if !snapshot.pending.is_empty() {
             self.wiring.slots.batcher.cast(BatcherMsg::PodsPending);
@@ -164,6 +225,8 @@ fn same(a: &Published, b: &Published) -> bool {
         && a.classes.keys().eq(b.classes.keys())
         && a.classes.values().zip(b.classes.values()).all(equal)
         && a.pools.values().zip(b.pools.values()).all(equal)
+        && a.overlays == b.overlays
+        && a.overlaid == b.overlaid
 }
 
 /// The types with sold-out offerings marked as unavailable; the same list when none is.
@@ -201,8 +264,13 @@ impl Behaviour for Catalog {
 
     fn born(wiring: &Self::Args, cx: &Cx<CatalogMsg>) -> Self {
         cx.cast(CatalogMsg::Look);
-        let mut catalog =
-            Self { wiring: Arc::clone(wiring), classes: BTreeMap::new(), sold_out: BTreeMap::new(), refresh: None };
+        let mut catalog = Self {
+            wiring: Arc::clone(wiring),
+            classes: BTreeMap::new(),
+            sold_out: BTreeMap::new(),
+            refresh: None,
+            judged: None,
+        };
         catalog.arm(cx);
         catalog
     }
@@ -226,6 +294,13 @@ impl Behaviour for Catalog {
                 (None, None) => "asked the cloud".to_owned(),
             };
             details.push((reference.to_string(), text));
+        }
+        for (name, judgement) in &self.wiring.boards.catalog().overlays {
+            let text = match &judgement.verdict {
+                Verdict::Applied => "applied",
+                Verdict::Invalid(why) | Verdict::Conflict(why) => why,
+            };
+            details.push((format!("NodeOverlay {name}"), text.to_owned()));
         }
         for offering in self.sold_out.keys() {
             let zone = offering.zone.as_deref().unwrap_or("anywhere");

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::telemetry::metrics;
 
-use super::protocol::{AuditorMsg, ClaimsMsg, LeaderMsg, PoolsMsg, ProvisionerMsg};
+use super::protocol::{AuditorMsg, ClaimsMsg, LeaderMsg, PoolsMsg, ProvisionerMsg, StaticsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -72,6 +72,7 @@ impl Leader {
         slots.claims.cast(ClaimsMsg::Look(names));
         slots.provisioner.cast(ProvisionerMsg::Look);
         slots.pools.cast(PoolsMsg::Look);
+        slots.statics.cast(StaticsMsg::Look);
     }
 }
 

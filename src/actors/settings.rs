@@ -70,6 +70,17 @@ impl Default for Protections {
     }
 }
 
+/// Optional features, off unless somebody turns them on (Karpenter's feature gates of these names).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Features {
+    /// NodeOverlays change prices and capacity of instance types.
+    pub node_overlay: bool,
+    /// NodePools with `replicas` hold a fixed number of nodes.
+    pub static_capacity: bool,
+    /// CapacityBuffers keep room for pods to come.
+    pub capacity_buffer: bool,
+}
+
 /// Settings of the actors. Durations are Karpenter's defaults unless they say otherwise.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -101,6 +112,8 @@ pub struct Settings {
     pub audit_every: Duration,
     /// Salt for the names of NodeClaims.
     pub name_salt: u64,
+    /// Optional features.
+    pub features: Features,
     /// What keeps joiner from doing harm: all on, but in tests.
     pub protections: Protections,
 }
@@ -122,6 +135,7 @@ impl Default for Settings {
             repair: NodeRepair::default(),
             audit_every: Duration::from_mins(2),
             name_salt: 0,
+            features: Features::default(),
             protections: Protections::default(),
         }
     }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::telemetry::metrics;
 
-use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, PoolsMsg, ProvisionerMsg, StateMsg};
+use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, PoolsMsg, ProvisionerMsg, StateMsg, StaticsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Mailbox, Timer, View};
 use super::tree::Wiring;
 use super::witness::Witness;
@@ -74,13 +74,16 @@ impl State {
         if !news.claims.is_empty() {
             slots.claims.cast(ClaimsMsg::Look(news.claims.into_iter().collect()));
         }
-        if news.pools || news.classes {
+        if news.pools || news.classes || news.overlays {
             slots.catalog.cast(CatalogMsg::Look);
         }
-        if news.usage || news.pools || news.classes {
+        if news.usage || news.pools || news.classes || news.overlays || news.buffers {
             slots.pools.cast(PoolsMsg::Look);
         }
-        if news.pending {
+        if news.usage || news.pools {
+            slots.statics.cast(StaticsMsg::Look);
+        }
+        if news.pending || news.buffers && self.wiring.settings.features.capacity_buffer {
             slots.batcher.cast(BatcherMsg::PodsPending);
         }
         if news.arrivals {

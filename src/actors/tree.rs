@@ -20,11 +20,13 @@ use super::leader::Leader;
 use super::pools::Pools;
 use super::protocol::{
     AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, EvictorMsg, LeaderMsg, PoolsMsg, ProvisionerMsg, StateMsg,
+    StaticsMsg,
 };
 use super::provisioner::Provisioner;
 use super::runtime::{Clock, House, Observations, Operations, Permits, Post, RootMsg, Saboteur, Slot, Supervisor};
 use super::settings::{NodeRepair, Settings};
 use super::state::State;
+use super::statics::Statics;
 
 /// What a joiner is made of.
 pub struct Parts {
@@ -49,6 +51,7 @@ pub(super) struct Slots {
     pub batcher: Slot<BatcherMsg>,
     pub provisioner: Slot<ProvisionerMsg>,
     pub pools: Slot<PoolsMsg>,
+    pub statics: Slot<StaticsMsg>,
     pub auditor: Slot<AuditorMsg>,
 }
 
@@ -125,6 +128,7 @@ impl Joiner {
             batcher: Slot::empty(),
             provisioner: Slot::empty(),
             pools: Slot::empty(),
+            statics: Slot::empty(),
             auditor: Slot::empty(),
         };
         let repair = repair(&*parts.cloud, parts.settings.repair);
@@ -146,6 +150,7 @@ impl Joiner {
             Post::new::<Batcher>(&slots.batcher, args()),
             Post::new::<Provisioner>(&slots.provisioner, args()),
             Post::new::<Pools>(&slots.pools, args()),
+            Post::new::<Statics>(&slots.statics, args()),
             Post::new::<Auditor>(&slots.auditor, args()),
             Post::new::<State>(&slots.state, args()),
         ];

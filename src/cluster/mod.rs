@@ -28,7 +28,8 @@ use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
 pub use crate::core::writes::{
-    Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, OverlayStatusPatch, PoolPatch,
+    PoolStatusPatch, Regarding,
 };
 pub use client::{CheckError, ClientFrom, KubeCluster, Options};
 pub use counts::{RequestCounts, WatchHealth};
@@ -79,6 +80,20 @@ pub trait Cluster: Send + Sync + 'static {
         &'a self,
         name: &'a PoolName,
         patch: &'a PoolStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Changes the status of a NodeOverlay.
+    fn patch_overlay_status<'a>(
+        &'a self,
+        name: &'a str,
+        patch: &'a OverlayStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Changes the status of a CapacityBuffer.
+    fn patch_buffer_status<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        patch: &'a BufferStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>>;
 
     /// Sets `status.nominatedNodeName` of a pod, or clears it. The UID guards against a namesake.

@@ -32,6 +32,8 @@ fn options(settings: &Settings, label_keys: Vec<&'static str>, clock: Clock) -> 
     options.restricted_domains = vec!["karpenter.kwok.sh"];
     options.label_keys = label_keys;
     options.groups = !settings.default_spreads.is_empty();
+    options.overlays = settings.gates.node_overlay;
+    options.buffers = settings.gates.capacity_buffer;
     options.qps = f64::from(settings.kube_client_qps);
     options.burst = settings.kube_client_burst;
     options
@@ -93,6 +95,11 @@ pub(super) fn actors_settings(settings: &Settings) -> actors::Settings {
         },
         lower_min_values: settings.min_values_policy == config::MinValuesPolicy::BestEffort,
         default_spreads: settings.default_spreads.clone(),
+        features: actors::Features {
+            node_overlay: settings.gates.node_overlay,
+            static_capacity: settings.gates.static_capacity,
+            capacity_buffer: settings.gates.capacity_buffer,
+        },
         nominate: match settings.nominate {
             config::Nominate::All => actors::Nominate::All,
             config::Nominate::Contested => actors::Nominate::Contested,

@@ -81,8 +81,10 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
 
 fn input(plan: &config::Plan) -> Result<(Input, bool)> {
     let types = rehearsal::instance_types(&plan.settings)?;
+    let gates = &plan.settings.gates;
+    let features = plan::Features { node_overlay: gates.node_overlay, capacity_buffer: gates.capacity_buffer };
     if plan.files.is_empty() && plan.trace.is_none() && plan.pods.is_none() {
-        return Ok((plan::from_snapshot(look(plan)?, types), true));
+        return Ok((plan::from_snapshot(look(plan)?, types, features), true));
     }
     let sources: Vec<Source> = plan.files.iter().cloned().map(Source::from).collect();
     let mut stdin = || {
@@ -101,7 +103,7 @@ fn input(plan: &config::Plan) -> Result<(Input, bool)> {
     }
     gathered.add(more);
     let understood = !gathered.objects.is_empty() || gathered.troubles.is_empty();
-    Ok((plan::from_manifests(gathered, types), understood))
+    Ok((plan::from_manifests(gathered, types, features), understood))
 }
 
 /// The pods that are planned for besides those in files.

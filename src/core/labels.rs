@@ -46,6 +46,11 @@ pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-time
 /// `"true"` when a NodeClaim was created with lowered minValues.
 pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
 
+/// `"true"` on a NodeClaim for which a NodeOverlay changed the price of an instance type.
+pub const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
+/// `"true"` on a NodeClaim for which a NodeOverlay changed the capacity of an instance type.
+pub const CAPACITY_OVERLAY_APPLIED: &str = "karpenter.sh/capacity-overlay-applied";
+
 /// Taint (NoSchedule) of a node that is being removed.
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Taint (NoExecute) that a node carries until its NodeClaim has been matched.

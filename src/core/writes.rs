@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::core::facts::{Condition, Taint};
+use crate::core::facts::{BufferStatus, Condition, Taint};
 use crate::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId};
 use crate::core::labels::Labels;
 use crate::core::resources::Resources;
@@ -81,6 +81,26 @@ pub struct PoolStatusPatch {
     pub class_generation: Option<i64>,
     /// All of `status.conditions`.
     pub conditions: Option<Vec<Condition>>,
+}
+
+/// A change of a NodeOverlay's status.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct OverlayStatusPatch {
+    /// Refuse when the object has another `resourceVersion` by now.
+    pub version: Option<Arc<str>>,
+    /// All of `status.conditions`.
+    pub conditions: Vec<Condition>,
+}
+
+/// A change of a CapacityBuffer's status: all of it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct BufferStatusPatch {
+    /// Refuse when the object has another `resourceVersion` by now.
+    pub version: Option<Arc<str>>,
+    /// All but the conditions; what is nothing is removed.
+    pub status: BufferStatus,
+    /// All of `status.conditions`.
+    pub conditions: Vec<Condition>,
 }
 
 /// The object that an Event is about.

@@ -220,7 +220,7 @@ fn put(mut sheet: Sheet, sheets: &mut BTreeMap<Identity, Sheet>, troubles: &mut 
 
 fn is_namespaced(kind: &str) -> bool {
     let of_storage = ["PersistentVolume", "StorageClass", "CSINode", "VolumeAttachment"];
-    let without = ["Node", "NodePool", "NodeClaim", "Namespace", "PriorityClass"];
+    let without = ["Node", "NodePool", "NodeClaim", "NodeOverlay", "Namespace", "PriorityClass"];
     !without.contains(&kind) && !of_storage.contains(&kind) && !kind.ends_with("NodeClass")
 }
 

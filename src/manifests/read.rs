@@ -14,9 +14,9 @@ use crate::api::classes::kwok::KwokNodeClass;
 use crate::api::validation::CloudLabels;
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::cluster::convert::{
-    ClassKind, ShapeStore, Unreadable, go_duration, read_attachment, read_claim, read_class, read_csi_node,
-    read_daemon, read_group, read_namespace, read_node, read_pod, read_pool, read_storage_class, read_volume,
-    read_volume_claim,
+    ClassKind, ShapeStore, Unreadable, go_duration, read_attachment, read_buffer, read_claim, read_class,
+    read_csi_node, read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool,
+    read_storage_class, read_template, read_volume, read_volume_claim,
 };
 use crate::core::facts::{Condition, Kind, PodShape, Status};
 use crate::core::ids::ObjectKey;
@@ -29,6 +29,9 @@ const MOST_PODS: u64 = 150_000;
 const RUN_FOR: &str = "sim.joiner.dev/run-for";
 /// How long the pods of a Job run that does not say it.
 const JOB_RUNS_FOR: Duration = Duration::from_mins(1);
+/// Labels that users of the cloud `kwok` may name.
+const LABELS: CloudLabels<'static> =
+    CloudLabels { restricted_domains: &["karpenter.kwok.sh"], well_known: &KWOK_LABEL_KEYS };
 /// Kinds that make pods, and that are not simulated.
 const NOT_SIMULATED: [&str; 2] = ["CronJob", "ReplicationController"];
 
@@ -139,6 +142,13 @@ impl Reader<'_> {
             "StorageClass" => self.storage(read_storage_class, Object::StorageClass),
             "CSINode" => self.storage(read_csi_node, Object::CsiNode),
             "VolumeAttachment" => self.storage(read_attachment, Object::Attachment),
+            "NodeOverlay" => self.overlay(),
+            "CapacityBuffer" => self.buffer(),
+            "PodTemplate" => {
+                let template = read_template(self.value, self.shapes).map_err(|error| wrong(&error))?;
+                self.check(&template.shape);
+                Ok(Object::Template(template))
+            }
             "Deployment" => self.workload(WorkloadKind::Deployment, "replicas"),
             "ReplicaSet" => self.workload(WorkloadKind::ReplicaSet, "replicas"),
             "StatefulSet" => {
@@ -159,9 +169,24 @@ impl Reader<'_> {
         read(self.value).map(object).map_err(|error| self.invalid(error.message))
     }
 
+    fn overlay(&mut self) -> Result<Object, Invalid> {
+        let overlay = read_overlay(self.value, &LABELS).map_err(|error| self.invalid(error.message))?;
+        for problem in &overlay.errors {
+            self.note(Some(problem));
+        }
+        Ok(Object::Overlay(Box::new(overlay)))
+    }
+
+    fn buffer(&mut self) -> Result<Object, Invalid> {
+        let buffer = read_buffer(self.value).map_err(|error| self.invalid(error.message))?;
+        for problem in &buffer.errors {
+            self.note(Some(problem));
+        }
+        Ok(Object::Buffer(Box::new(buffer)))
+    }
+
     fn pool(&mut self) -> Result<Object, Invalid> {
-        let labels = CloudLabels { restricted_domains: &["karpenter.kwok.sh"], well_known: &KWOK_LABEL_KEYS };
-        let pool = read_pool(self.value, &labels).map_err(|error| self.invalid(error.message))?;
+        let pool = read_pool(self.value, &LABELS).map_err(|error| self.invalid(error.message))?;
         for problem in &pool.errors {
             self.note(Some(problem));
         }

@@ -13,7 +13,8 @@ use super::admission::{Gate, Open, Requests, Verdict};
 use super::seed::{self, Seed};
 use super::store::{Store, Written};
 use crate::cluster::{
-    Announcement, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch,
+    OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
@@ -202,6 +203,22 @@ impl Cluster for SimCluster {
         patch: &'a PoolStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(self.request("patch", "nodepools/status", |store| store.patch_pool_status(name, patch)))
+    }
+
+    fn patch_overlay_status<'a>(
+        &'a self,
+        name: &'a str,
+        patch: &'a OverlayStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.request("patch", "nodeoverlays/status", |store| store.patch_overlay_status(name, patch)))
+    }
+
+    fn patch_buffer_status<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        patch: &'a BufferStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.request("patch", "capacitybuffers/status", |store| store.patch_buffer_status(key, patch)))
     }
 
     fn nominate<'a>(

@@ -9,7 +9,10 @@ use joiner::clouds::{self, Cloud, Deletion, LaunchSpec, Listing, RepairPolicy};
 use joiner::cluster::{Cluster, Error};
 use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, NodeClass};
 use joiner::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
-use joiner::core::writes::{Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch};
+use joiner::core::writes::{
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, OverlayStatusPatch, PoolPatch,
+    PoolStatusPatch,
+};
 use joiner::sim::{SimCluster, Topic};
 
 use super::narrator::Narrator;
@@ -84,6 +87,22 @@ impl Cluster for SeenCluster {
         patch: &'a PoolStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>> {
         self.inner.patch_pool_status(name, patch)
+    }
+
+    fn patch_overlay_status<'a>(
+        &'a self,
+        name: &'a str,
+        patch: &'a OverlayStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.patch_overlay_status(name, patch)
+    }
+
+    fn patch_buffer_status<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        patch: &'a BufferStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.patch_buffer_status(key, patch)
     }
 
     fn nominate<'a>(

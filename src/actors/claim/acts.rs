@@ -102,7 +102,9 @@ impl Claim {
             }
         };
         let catalog = self.args.wiring.boards.catalog();
-        let Some(types) = catalog.classes.get(&claim.class) else {
+        // What its NodePool was planned with: NodeOverlays change prices, and what a machine has.
+        let of_pool = claim.pool().and_then(|pool| catalog.pools.get(&pool));
+        let Some(types) = of_pool.or_else(|| catalog.classes.get(&claim.class)) else {
             self.postpone("the cloud has not yet told its instance types".to_owned(), cx);
             return;
         };

@@ -25,13 +25,15 @@ pub enum Kind {
     Provisioner,
     /// Keeps NodePool status.
     Pools,
+    /// Gives static NodePools their number of NodeClaims.
+    Statics,
     /// Compares machines, NodeClaims and Nodes.
     Auditor,
 }
 
 impl Kind {
     /// Every kind, in the order in which they are started.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Supervisor,
         Self::Leader,
         Self::State,
@@ -42,6 +44,7 @@ impl Kind {
         Self::Batcher,
         Self::Provisioner,
         Self::Pools,
+        Self::Statics,
         Self::Auditor,
     ];
 
@@ -58,6 +61,7 @@ impl Kind {
             Self::Batcher => "batcher",
             Self::Provisioner => "provisioner",
             Self::Pools => "pools",
+            Self::Statics => "statics",
             Self::Auditor => "auditor",
         }
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
 
-use super::{Claim, Fact, Kind, Node, Owner, Pod, PodShape, Snapshot};
+use super::{Claim, Fact, Kind, Node, Owner, Pod, PodShape, ScalableKind, Snapshot};
 
 /// What has changed since the last look, by whom it concerns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +28,10 @@ pub struct News {
     pub arrivals: bool,
     /// Something changed that could make room for a pod that was refused.
     pub supply: bool,
+    /// NodeOverlays changed.
+    pub overlays: bool,
+    /// CapacityBuffers changed, or what they are made from.
+    pub buffers: bool,
     /// Pods that were bound.
     pub landed: Landed,
 }
@@ -59,6 +63,10 @@ pub(super) enum Key {
     CsiNode(NodeName),
     Attachment(Arc<str>),
     Group(Arc<str>),
+    Overlay(Arc<str>),
+    Buffer(ObjectKey),
+    Template(ObjectKey),
+    Scalable((ScalableKind, ObjectKey)),
 }
 
 /// Makes snapshots out of facts.
@@ -181,7 +189,7 @@ impl Fold {
                     self.everything_is_news();
                 }
             }
-            about_volumes => self.fold_volumes(about_volumes),
+            about_features => self.fold_features(about_features),
         }
     }
 
@@ -227,6 +235,8 @@ impl Fold {
         self.news.classes = true;
         self.news.usage = true;
         self.news.supply = true;
+        self.news.overlays = true;
+        self.news.buffers |= !self.snapshot.buffers.is_empty();
         self.news.pending |= self.somebody_waits();
     }
 
@@ -255,6 +265,8 @@ impl Fold {
                 // As it was: with the binding the API server writes the node's zone and region into the pod's labels.
                 self.land(old.as_deref().unwrap_or(pod), node);
                 self.snapshot.bound.entry(node.clone()).or_default().insert(pod.uid.clone());
+                // It may have taken room that is to be kept free.
+                self.news.supply |= !self.snapshot.buffers.is_empty();
             }
         }
         if let Some(node) = now {
@@ -480,7 +492,7 @@ impl Fold {
                 self.snapshot.namespaces.remove(name);
             }
             Key::Group(path) => self.group_gone(path),
-            about_volumes => self.volume_gone(about_volumes),
+            about_features => self.feature_gone(about_features),
         }
     }
 
@@ -519,6 +531,13 @@ impl Fold {
             Kind::CsiNode => snapshot.csi_nodes.keys().cloned().map(Key::CsiNode).collect(),
             Kind::VolumeAttachment => snapshot.attachments.keys().cloned().map(Key::Attachment).collect(),
             Kind::Service | Kind::ReplicationController | Kind::ReplicaSet | Kind::StatefulSet => self.groups(kind),
+            Kind::NodeOverlay => snapshot.overlays.keys().cloned().map(Key::Overlay).collect(),
+            Kind::CapacityBuffer => snapshot.buffers.keys().cloned().map(Key::Buffer).collect(),
+            Kind::PodTemplate => snapshot.templates.keys().cloned().map(Key::Template).collect(),
+            Kind::Scalable(scalable) => {
+                let of_kind = snapshot.scalables.keys().filter(|(one, _)| *one == scalable);
+                of_kind.cloned().map(Key::Scalable).collect()
+            }
         }
     }
 

@@ -17,6 +17,11 @@ pub(crate) fn start() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
+/// NodePool `web`, ready.
+pub(crate) fn ready_pool() -> Pool {
+    Pool { conditions: vec![condition("Ready", Status::True)], ..pool() }
+}
+
 /// A NodeClaim of NodePool `web` as its author wrote it.
 pub(crate) fn claim() -> Claim {
     Claim {

@@ -28,6 +28,8 @@ mod status;
 mod step;
 mod termination;
 
+pub(in crate::core) use drain::is_protected;
+
 pub use act::{Act, DeleteReason, PodRef};
 pub use consistency::listed as inconsistencies;
 pub use deletion::Deletion;

@@ -90,6 +90,8 @@ fn mould(world: &World<'_>, draft: &Draft) -> Result<Mould, Reason> {
     annotations.insert(labels::NODEPOOL_HASH_VERSION.into(), labels::HASH_VERSION.into());
     let relaxed = if least == site.least { "false" } else { "true" };
     annotations.insert(labels::MIN_VALUES_RELAXED.into(), relaxed.into());
+    let names = listed.iter().map(|at| &shelf.types[*at].fact.name);
+    annotations.extend(world.problem.catalog.overlay_marks(&fact.name, &names));
     Ok(Mould {
         overhead: least_overhead(world, draft, &listed),
         labels,

@@ -82,6 +82,7 @@ pub use defaults::DefaultSpreads;
 pub use fault::VolumeFault;
 pub use ground::{Ground, solve};
 pub use improve::improved;
+pub use name::Names;
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
 pub use reason::{Reason, amount_text};

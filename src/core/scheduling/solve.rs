@@ -208,7 +208,7 @@ impl<'p> Run<'p> {
             let pods = pods.iter().map(|pod| Arc::clone(&self.world.pods[*pod])).collect();
             plan.existing.push(PlacedOn { claim: host.claim.clone(), node: host.node.clone(), pods });
         }
-        let mut names = super::name::Names::new(self.world.problem);
+        let mut names = super::name::Names::new(self.world.problem.snapshot, self.world.problem.settings.name_salt);
         let mut moulds = super::finish::Moulds::default();
         for draft in &self.drafts {
             match super::finish::finished(&self.world, draft, &mut moulds, &mut names) {

@@ -13,7 +13,8 @@ use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use super::stream;
 use crate::cluster::{
-    Announcement, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch, PoolStatusPatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch,
+    OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
@@ -260,6 +261,27 @@ impl Cluster for HostileCluster {
     ) -> BoxFuture<'a, Result<(), Error>> {
         let asked = request("patch", "nodepools/status", name, patch.version.is_some());
         Box::pin(self.pass(asked, self.inner.patch_pool_status(name, patch)))
+    }
+
+    fn patch_overlay_status<'a>(
+        &'a self,
+        name: &'a str,
+        patch: &'a OverlayStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let inner = self.inner.patch_overlay_status(name, patch);
+        Box::pin(async move {
+            let asked = request("patch", "nodeoverlays/status", &name, patch.version.is_some());
+            self.pass(asked, inner).await
+        })
+    }
+
+    fn patch_buffer_status<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        patch: &'a BufferStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let asked = request("patch", "capacitybuffers/status", key, patch.version.is_some());
+        Box::pin(self.pass(asked, self.inner.patch_buffer_status(key, patch)))
     }
 
     fn nominate<'a>(

@@ -16,6 +16,7 @@ use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolNam
 use crate::core::labels::Labels;
 use crate::manifests::Budget;
 
+use super::features::Features;
 use super::pods::{PodRecord, Tally};
 use super::volumes::Volumes;
 use crate::sim::Clock;
@@ -50,6 +51,7 @@ pub struct Store {
     pub(in crate::sim) namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
     pub(in crate::sim) budgets: BTreeMap<ObjectKey, Budget>,
     pub(in crate::sim) volumes: Volumes,
+    pub(in crate::sim) features: Features,
     /// Pods whose containers do not end although they should, and until when.
     pub(in crate::sim) stuck: BTreeMap<PodUid, Instant>,
     pub(in crate::sim) events: VecDeque<Written>,
@@ -94,6 +96,7 @@ impl Store {
             namespaces: ["default", "kube-system"].map(namespace).into(),
             budgets: BTreeMap::new(),
             volumes: Volumes::default(),
+            features: Features::default(),
             stuck: BTreeMap::new(),
             events: VecDeque::new(),
             lease: None,
@@ -180,7 +183,7 @@ impl Store {
             Kind::Namespace => {
                 self.namespaces.iter().map(|(name, labels)| Fact::NamespaceSeen(name.clone(), labels.clone())).collect()
             }
-            about_volumes => self.all_of_volumes(about_volumes),
+            about_features => self.all_of_features(about_features),
         }
     }
 
