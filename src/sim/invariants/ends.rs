@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::possible::is_torn;
 use super::violation::Invariant;
 use super::watch::Invariants;
 use crate::core::facts::PodPhase;
@@ -17,7 +18,7 @@ const BOUND: SignedDuration = SignedDuration::from_mins(60);
 pub type Left = Vec<(String, usize)>;
 
 impl Invariants {
-    /// Faults have stopped long enough ago: every pod runs, every NodeClaim is whole, every machine has its NodeClaim. What has happened
+    /// Faults have stopped long enough ago: every pod that can run does, every NodeClaim is whole, every machine has its NodeClaim. What has happened
     /// since is given its time. `said` is what the actors of NodeClaims say that they wait for, `refused` why pods got no place.
     pub fn settled(&self, said: &BTreeMap<String, String>, refused: &BTreeMap<PodUid, Vec<String>>) {
         let mut broken = Vec::new();
@@ -26,7 +27,7 @@ impl Invariants {
         let machines = self.cloud.machines();
         for record in store.pods.values() {
             let pod = &record.pod;
-            if pod.phase != PodPhase::Running && !pod.is_terminal() && late(pod.created) {
+            if pod.phase != PodPhase::Running && !pod.is_terminal() && late(pod.created) && !is_torn(&store, pod) {
                 let place = pod.node.as_ref().map_or_else(|| "no node".to_owned(), |node| format!("node {node}"));
                 let why =
                     refused.get(&pod.uid).map_or_else(|| "joiner refuses it nothing".to_owned(), |why| why.join("; "));
