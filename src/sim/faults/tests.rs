@@ -90,7 +90,7 @@ async fn a_list_that_breaks_off_is_not_told_as_a_whole_one() {
         fold.fold(told.next().await.unwrap());
     }
     assert_eq!(fold.snapshot().nodes.len(), 3);
-    assert_eq!(start.elapsed(), Duration::from_secs(30));
+    assert!(start.elapsed() >= Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
 #[test]
