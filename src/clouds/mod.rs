@@ -10,6 +10,7 @@ pub mod catalog;
 mod error;
 pub mod kwok;
 mod metered;
+pub mod outscale;
 
 use std::sync::Arc;
 

@@ -1,0 +1,3 @@
+//! 3DS OUTSCALE: machines by its API (OAPI).
+
+pub mod oapi;
