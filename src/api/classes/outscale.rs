@@ -10,8 +10,8 @@ use crate::api::common::{Condition, Quantity};
 use crate::api::schema;
 
 /// Conditions on which `Ready` depends, in the order in which they are worked out.
-pub const DEPENDENTS: [&str; 6] =
-    ["ImagesReady", "SubnetsReady", "SecurityGroupsReady", "KeypairReady", "UserDataReady", "TypesReady"];
+pub const DEPENDENTS: [&str; 7] =
+    ["ImagesReady", "SubnetsReady", "SecurityGroupsReady", "KeypairReady", "UserDataReady", "TypesReady", "PermissionsReady"];
 /// Annotation on NodeClaims: the hash of what their NodeClass said when they were launched, see [`OutscaleNodeClassSpec::hash`].
 pub const HASH: &str = "karpenter.outscale.com/outscalenodeclass-hash";
 /// Annotation on NodeClaims: the version of the recipe of [`HASH`].
@@ -316,7 +316,8 @@ pub struct OutscaleNodeClassStatus {
     /// Hash of the machine configuration without what is a machine's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_data_hash: Option<String>,
-    /// What holds: `ImagesReady`, `SubnetsReady`, `SecurityGroupsReady`, `KeypairReady`, `UserDataReady`, `TypesReady`, `Ready`.
+    /// What holds: `ImagesReady`, `SubnetsReady`, `SecurityGroupsReady`, `KeypairReady`, `UserDataReady`, `TypesReady`,
+    /// `PermissionsReady`, `Ready`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
