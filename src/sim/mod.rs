@@ -48,6 +48,8 @@ pub mod outcome;
 
 pub mod figures;
 
+pub mod oapi;
+
 pub mod progress;
 pub mod report;
 pub mod summary;
