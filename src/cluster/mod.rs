@@ -8,6 +8,7 @@ mod error;
 mod answer;
 mod client;
 mod counts;
+mod dry_run;
 mod events;
 mod evict;
 mod lease;
@@ -32,6 +33,7 @@ pub use crate::core::writes::{
 };
 pub use client::{CheckError, ClientFrom, KubeCluster, Options};
 pub use counts::{RequestCounts, WatchHealth};
+pub use dry_run::DryRun;
 pub use error::Error;
 pub use permissions::Permissions;
 

@@ -3,6 +3,7 @@
 mod embedded;
 mod live;
 mod load;
+mod outscale;
 mod plan;
 mod rehearsal;
 mod run;

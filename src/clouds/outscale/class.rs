@@ -59,7 +59,12 @@ impl<T> Found<T> {
 }
 
 /// Asks everything that a NodeClass depends on.
-pub(super) async fn resolve(client: &Client, desk: &Templates, offer: &Offer, class: &OutscaleNodeClass) -> Resolution {
+pub(super) async fn resolve(
+    client: &Client,
+    desk: &Templates,
+    offer: &Offer,
+    class: &OutscaleNodeClass,
+) -> (Resolution, OutscaleNodeClassStatus) {
     let spec = &class.spec;
     let old = class.status.clone().unwrap_or_default();
     let mut judgements = Vec::new();
@@ -83,7 +88,7 @@ pub(super) async fn resolve(client: &Client, desk: &Templates, offer: &Offer, cl
     };
     let changed = status != OutscaleNodeClassStatus { conditions: Vec::new(), ..old };
     let details = changed.then(|| details(&status));
-    Resolution { judgements, details }
+    (Resolution { judgements, details }, status)
 }
 
 /// The fields of a status that are not conditions. Lists are written even when they are empty, so that nothing outdated stays.

@@ -1,5 +1,6 @@
 //! [`Cloud`] on Outscale's API.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt};
 use tokio::time::Instant;
 
-use crate::api::classes::outscale::{DEPENDENTS, HASH, HASH_VERSION, HASH_VERSION_KEY, OutscaleNodeClass, USER_DATA_HASH};
+use crate::api::classes::outscale::{DEPENDENTS, HASH, HASH_VERSION, HASH_VERSION_KEY, OutscaleNodeClass, OutscaleNodeClassStatus, USER_DATA_HASH};
 use crate::clouds::{
     Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution,
 };
@@ -89,6 +90,8 @@ struct Memory {
     leaving: BTreeMap<String, Instant>,
     /// Machines of a dry run.
     imagined: BTreeMap<ProviderId, Machine>,
+    /// What classes came to in a dry run, which writes no status, by name and generation.
+    resolved: BTreeMap<(Arc<str>, i64), OutscaleNodeClassStatus>,
 }
 
 impl Outscale {
@@ -150,8 +153,18 @@ impl Outscale {
         }
     }
 
-    async fn types(&self, class: &NodeClass) -> Result<Arc<Vec<Arc<InstanceType>>>, Error> {
+    /// The typed class. A dry run writes no status: what it found out stands in its memory.
+    fn body<'a>(&self, class: &'a NodeClass) -> Result<Cow<'a, OutscaleNodeClass>, Error> {
         let body = opened(class)?;
+        let key = (Arc::clone(&class.reference.name), class.generation);
+        match self.memory().resolved.get(&key) {
+            Some(status) => Ok(Cow::Owned(OutscaleNodeClass { status: Some(status.clone()), ..body.clone() })),
+            None => Ok(Cow::Borrowed(body)),
+        }
+    }
+
+    async fn types(&self, class: &NodeClass) -> Result<Arc<Vec<Arc<InstanceType>>>, Error> {
+        let body = self.body(class)?;
         let offer = self.market.offer().await;
         let status = body.status.clone().unwrap_or_default();
         // Whether a subnet has room, and not how much, decides what is offered.
@@ -177,7 +190,9 @@ impl Outscale {
     }
 
     async fn launched(&self, spec: &LaunchSpec) -> Result<Machine, Error> {
-        let class = usable(&spec.class)?;
+        usable(&spec.class)?;
+        let body = self.body(&spec.class)?;
+        let class: &OutscaleNodeClass = &body;
         if let Some(known) = self.memory().imagined.values().find(|known| known.token.as_ref() == Some(&spec.token)) {
             return Ok(known.clone());
         }
@@ -318,7 +333,7 @@ impl Outscale {
 
     /// Why a machine is not as its class says, as far as it is known. A class that is not ready says nothing about machines.
     async fn difference(&self, claim: &Claim, class: &NodeClass) -> Result<Option<String>, Error> {
-        let body = opened(class)?;
+        let body = self.body(class)?;
         let is_ready = find_condition(&class.conditions, "Ready").is_some_and(|ready| ready.status == Status::True);
         let (Some(status), true) = (&body.status, is_ready) else { return Ok(None) };
         let note = |key: &str| claim.annotations.get(key).map(|value| &**value);
@@ -333,7 +348,7 @@ impl Outscale {
         let Some(vm) = self.vm(vm_id).await.map_err(read_failed)?.filter(|vm| !vm.state.is_leaving()) else {
             return Ok(None);
         };
-        Ok(unlike(&vm, claim, body).map(str::to_owned))
+        Ok(unlike(&vm, claim, &body).map(str::to_owned))
     }
 }
 
@@ -382,13 +397,13 @@ fn not_ready(class: &NodeClass, why: impl fmt::Display) -> Error {
 }
 
 /// The class, if machines may be launched with it.
-fn usable(class: &NodeClass) -> Result<&OutscaleNodeClass, Error> {
-    let body = opened(class)?;
+fn usable(class: &NodeClass) -> Result<(), Error> {
+    opened(class)?;
     if class.deleting.is_some() {
         return Err(not_ready(class, "is being deleted"));
     }
     match find_condition(&class.conditions, "Ready") {
-        Some(ready) if ready.status == Status::True => Ok(body),
+        Some(ready) if ready.status == Status::True => Ok(()),
         Some(ready) => Err(not_ready(class, format_args!("{} {}", ready.reason, ready.message))),
         None => Err(not_ready(class, "has not been judged yet")),
     }
@@ -415,8 +430,12 @@ impl Cloud for Outscale {
         async move {
             let body = opened(class)?;
             let offer = self.market.offer().await;
-            let resolution = class::resolve(&self.client, &self.templates, &offer, body).await;
+            let (resolution, status) = class::resolve(&self.client, &self.templates, &offer, body).await;
             self.launches.counted();
+            if self.settings.dry_run {
+                let key = (Arc::clone(&class.reference.name), class.generation);
+                self.memory().resolved.insert(key, status);
+            }
             Ok(resolution)
         }
         .boxed()
