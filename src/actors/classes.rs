@@ -73,7 +73,8 @@ impl Classes {
 
     /// Sets the timer for the next class that is due.
     fn arm(&mut self, cx: &Cx<ClassesMsg>) {
-        let due = self.known.values().filter(|known| !known.asking && !known.writing).filter_map(|known| known.due).min();
+        let due =
+            self.known.values().filter(|known| !known.asking && !known.writing).filter_map(|known| known.due).min();
         self.tick = due.map(|due| cx.after(cx.house.clock.until(due), ClassesMsg::Look));
     }
 
@@ -150,7 +151,12 @@ fn unanswered(conditions: &[&'static str], why: &str) -> Resolution {
 }
 
 /// The conditions of a NodeClass after a look. What the cloud did not answer does not take back what it has said of this generation before.
-fn judged(class: &NodeClass, dependents: &[&str], resolution: &Resolution, now: Timestamp) -> Vec<crate::core::facts::Condition> {
+fn judged(
+    class: &NodeClass,
+    dependents: &[&str],
+    resolution: &Resolution,
+    now: Timestamp,
+) -> Vec<crate::core::facts::Condition> {
     let mut conditions = Conditions::of(&class.conditions, dependents, class.generation, now, now);
     for Judgement { condition, status, reason, message } in &resolution.judgements {
         let stands = *status == Status::Unknown

@@ -18,7 +18,8 @@ use super::evictor::Evictor;
 use super::leader::Leader;
 use super::pools::Pools;
 use super::protocol::{
-    AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, EvictorMsg, LeaderMsg, PoolsMsg, ProvisionerMsg, StateMsg,
+    AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, EvictorMsg, LeaderMsg, PoolsMsg, ProvisionerMsg,
+    StateMsg,
 };
 use super::provisioner::Provisioner;
 use super::runtime::{Clock, House, Observations, Operations, Permits, Post, RootMsg, Saboteur, Slot, Supervisor};

@@ -27,8 +27,8 @@ use super::permissions::Permissions;
 use super::request::{JSON, MERGE, Request, VERSION};
 use super::throttle::Throttle;
 use super::{
-    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch, PoolStatusPatch, answer,
-    events, evict, patch, watch,
+    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch,
+    PoolStatusPatch, answer, events, evict, patch, watch,
 };
 
 /// How the client behaves.

@@ -29,7 +29,8 @@ use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
 pub use crate::core::writes::{
-    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch, Regarding,
+    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch,
+    Regarding,
 };
 pub use client::{CheckError, ClientFrom, KubeCluster, Options};
 pub use counts::{RequestCounts, WatchHealth};

@@ -129,8 +129,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 /// One look at the cluster of the kubeconfig: everything is listed once, nothing is written.
 fn look(plan: &config::Plan) -> Result<Snapshot> {
     runtime()?.block_on(async {
-        let cluster =
-            live::cluster(&plan.settings, (&config::Cluster::Found, plan.cloud), Clock::machine()).await?;
+        let cluster = live::cluster(&plan.settings, (&config::Cluster::Found, plan.cloud), Clock::machine()).await?;
         let mut facts = cluster.facts();
         let mut fold = Fold::default();
         let listed = async {

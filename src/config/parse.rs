@@ -9,10 +9,12 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, ValueEnum};
 
 use super::flags::{
-    Cli, ClusterFlag, ExplainFlags, Flags, IGNORED, Input, OUTSCALE, OutscaleFlags, PROCESS, PlanFlags, RunFlags, SimulateFlags, Sub,
+    Cli, ClusterFlag, ExplainFlags, Flags, IGNORED, Input, OUTSCALE, OutscaleFlags, PROCESS, PlanFlags, RunFlags,
+    SimulateFlags, Sub,
 };
 use super::settings::{
-    Cloud, Cluster, Command, Explain, Faults, LeaderElection, OutscaleSettings, Plan, Run, Settings, Simulate, Trace, TraceFormat, World,
+    Cloud, Cluster, Command, Explain, Faults, LeaderElection, OutscaleSettings, Plan, Run, Settings, Simulate, Trace,
+    TraceFormat, World,
 };
 use super::values;
 
@@ -207,7 +209,9 @@ fn run(flags: RunFlags, warnings: Vec<String>) -> Result<Command, String> {
         }
         named(&settings.outscale)?;
     } else if dry_run {
-        return Err("--dry-run goes with --cloud outscale only; `joiner plan` says what would be bought elsewhere".to_owned());
+        return Err(
+            "--dry-run goes with --cloud outscale only; `joiner plan` says what would be bought elsewhere".to_owned()
+        );
     }
     Ok(Command::Run(Box::new(Run { settings: validated(settings, warnings), cluster, cloud, dry_run })))
 }

@@ -13,7 +13,8 @@ use super::admission::{Gate, Open, Requests, Verdict};
 use super::seed::{self, Seed};
 use super::store::{Store, Written};
 use crate::cluster::{
-    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch, PoolStatusPatch,
+    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch,
+    PoolStatusPatch,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};

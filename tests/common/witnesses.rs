@@ -9,7 +9,9 @@ use joiner::clouds::{self, Cloud, Deletion, LaunchSpec, Listing, RepairPolicy};
 use joiner::cluster::{Cluster, Error};
 use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, NodeClass};
 use joiner::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
-use joiner::core::writes::{Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch};
+use joiner::core::writes::{
+    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch,
+};
 use joiner::sim::{SimCluster, Topic};
 
 use super::narrator::Narrator;

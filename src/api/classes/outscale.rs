@@ -10,8 +10,15 @@ use crate::api::common::{Condition, Quantity};
 use crate::api::schema;
 
 /// Conditions on which `Ready` depends, in the order in which they are worked out.
-pub const DEPENDENTS: [&str; 7] =
-    ["ImagesReady", "SubnetsReady", "SecurityGroupsReady", "KeypairReady", "UserDataReady", "TypesReady", "PermissionsReady"];
+pub const DEPENDENTS: [&str; 7] = [
+    "ImagesReady",
+    "SubnetsReady",
+    "SecurityGroupsReady",
+    "KeypairReady",
+    "UserDataReady",
+    "TypesReady",
+    "PermissionsReady",
+];
 /// Annotation on NodeClaims: the hash of what their NodeClass said when they were launched, see [`OutscaleNodeClassSpec::hash`].
 pub const HASH: &str = "karpenter.outscale.com/outscalenodeclass-hash";
 /// Annotation on NodeClaims: the version of the recipe of [`HASH`].

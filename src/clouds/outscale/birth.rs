@@ -19,7 +19,10 @@ pub(super) enum Unfit {
         key: String,
     },
     /// Too long.
-    #[error("the user data have {length} bytes in base64, the API takes {}; take patches or documents out of the Talos configuration", UserData::LONGEST)]
+    #[error(
+        "the user data have {length} bytes in base64, the API takes {}; take patches or documents out of the Talos configuration",
+        UserData::LONGEST
+    )]
     TooLong {
         /// How long it is.
         length: usize,

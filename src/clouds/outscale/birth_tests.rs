@@ -28,8 +28,11 @@ fn the_private_section_stands_in_front_of_clean_yaml() {
 
 #[test]
 fn placement_is_said_in_the_same_section() {
-    let placement =
-        Placement { repulse_server: Some("web".to_owned()), attract_cluster: Some("x".to_owned()), ..Placement::default() };
+    let placement = Placement {
+        repulse_server: Some("web".to_owned()),
+        attract_cluster: Some("x".to_owned()),
+        ..Placement::default()
+    };
     let said = text(&user_data(&BTreeMap::new(), Some(&placement), "a: 1\n").unwrap());
     assert!(said.contains("\ntags.osc.fcu.repulse_server=web\ntags.osc.fcu.attract_cluster=x\n-----END"), "{said}");
 }

@@ -98,8 +98,10 @@ pub(super) fn unknown_names(spec: &OutscaleNodeClassSpec, listed: &[wire::VmType
 /// The instance types of a class, cheapest first. Types without a price are left out: nobody could say when they are worth it.
 pub(super) fn instance_types(wanted: &Wanted<'_>) -> Vec<InstanceType> {
     let zones: BTreeSet<&str> = wanted.status.subnets.iter().map(|subnet| subnet.zone.as_str()).collect();
-    let has_room = |zone: &str| wanted.status.subnets.iter().any(|subnet| subnet.zone == zone && subnet.available_ips > 0);
-    let dedicated = wanted.spec.placement.as_ref().is_some_and(|placement| placement.tenancy.as_deref() == Some("dedicated"));
+    let has_room =
+        |zone: &str| wanted.status.subnets.iter().any(|subnet| subnet.zone == zone && subnet.available_ips > 0);
+    let dedicated =
+        wanted.spec.placement.as_ref().is_some_and(|placement| placement.tenancy.as_deref() == Some("dedicated"));
     let mut all: Vec<(f64, InstanceType)> = Vec::new();
     for kind in admitted(wanted.spec, wanted.listed, wanted.prices) {
         let Some(price) = wanted.prices.of(&kind, dedicated) else { continue };
@@ -124,7 +126,12 @@ pub(super) fn instance_types(wanted: &Wanted<'_>) -> Vec<InstanceType> {
 }
 
 fn is_in<'a>(key: &str, values: impl IntoIterator<Item = &'a str>) -> Requirement {
-    Requirement { key: key.into(), operator: Operator::In, values: values.into_iter().map(Arc::from).collect(), min_values: None }
+    Requirement {
+        key: key.into(),
+        operator: Operator::In,
+        values: values.into_iter().map(Arc::from).collect(),
+        min_values: None,
+    }
 }
 
 fn instance_type(kind: &VmType, zones: &BTreeSet<&str>, offerings: Vec<Offering>, wanted: &Wanted<'_>) -> InstanceType {
@@ -186,9 +193,8 @@ pub(super) fn capacity(kind: &VmType, spec: &OutscaleNodeClassSpec, memory_overh
 /// What kubelet and system keep of it.
 pub(super) fn overhead(kind: &VmType, spec: &OutscaleNodeClassSpec) -> Resources {
     let disk = capacity(kind, spec, 0).get(&ResourceName::EphemeralStorage);
-    let mut kept = Resources::new()
-        .with("memory", EVICTION_MIB * MIB * 1000)
-        .with("ephemeral-storage", disk / EVICTION_DISK);
+    let mut kept =
+        Resources::new().with("memory", EVICTION_MIB * MIB * 1000).with("ephemeral-storage", disk / EVICTION_DISK);
     let kubelet = spec.kubelet.clone().unwrap_or_default();
     match &kubelet.system_reserved {
         Some(reserved) => kept.add(&amounts(reserved)),

@@ -68,8 +68,13 @@ pub(super) async fn resolve(
     let spec = &class.spec;
     let old = class.status.clone().unwrap_or_default();
     let mut judgements = Vec::new();
-    let (images, subnets, keypair, template, may) =
-        tokio::join!(images(client, spec), subnets(client, spec), keypair(client, spec), desk.fresh(spec), permission(client));
+    let (images, subnets, keypair, template, may) = tokio::join!(
+        images(client, spec),
+        subnets(client, spec),
+        keypair(client, spec),
+        desk.fresh(spec),
+        permission(client)
+    );
     let images = images.told("ImagesReady", &mut judgements);
     let subnets = subnets.told("SubnetsReady", &mut judgements);
     let net = subnets.as_ref().unwrap_or(&old.subnets).first().map(|subnet| subnet.net_id.clone());
@@ -102,7 +107,10 @@ fn details(status: &OutscaleNodeClassStatus) -> Arc<str> {
     fields.to_string().into()
 }
 
-async fn images(client: &Client, spec: &OutscaleNodeClassSpec) -> Found<Vec<crate::api::classes::outscale::ResolvedImage>> {
+async fn images(
+    client: &Client,
+    spec: &OutscaleNodeClassSpec,
+) -> Found<Vec<crate::api::classes::outscale::ResolvedImage>> {
     let mut found = Vec::new();
     for term in spec.image_terms() {
         match client.all(&resolve::images_of(&term)).await {
@@ -115,7 +123,10 @@ async fn images(client: &Client, spec: &OutscaleNodeClassSpec) -> Found<Vec<crat
     Found::of(resolve::images(&found, spec))
 }
 
-async fn subnets(client: &Client, spec: &OutscaleNodeClassSpec) -> Found<Vec<crate::api::classes::outscale::ResolvedSubnet>> {
+async fn subnets(
+    client: &Client,
+    spec: &OutscaleNodeClassSpec,
+) -> Found<Vec<crate::api::classes::outscale::ResolvedSubnet>> {
     let mut found = Vec::new();
     for term in spec.subnet_terms() {
         match client.all(&resolve::subnets_of(&term)).await {
@@ -147,7 +158,9 @@ async fn keypair(client: &Client, spec: &OutscaleNodeClassSpec) -> Found<()> {
     let Some(name) = &spec.keypair_name else { return Found::Good(()) };
     let filters = wire::KeypairFilters { keypair_names: vec![name.clone()], ..wire::KeypairFilters::default() };
     let missing = || {
-        let message = format!("spec.keypairName: the account has no keypair {name}; correct it, or leave the field out (Talos needs none)");
+        let message = format!(
+            "spec.keypairName: the account has no keypair {name}; correct it, or leave the field out (Talos needs none)"
+        );
         Found::Bad(Fault::new("KeypairNotFound", message))
     };
     match client.all(&wire::ReadKeypairs { filters: Some(filters), ..wire::ReadKeypairs::default() }).await {
@@ -215,7 +228,11 @@ fn user_data(template: Result<Arc<Template>, Fault>, spec: &OutscaleNodeClassSpe
     }
     // A machine's own part is small; this much is certainly enough for it.
     let own = "x".repeat(OWN_PART);
-    let whole = template.made_out_for(super::talos::Own { claim: &own, labels: &crate::core::labels::Labels::new(), taints: &[] });
+    let whole = template.made_out_for(super::talos::Own {
+        claim: &own,
+        labels: &crate::core::labels::Labels::new(),
+        taints: &[],
+    });
     match birth::user_data(&spec.tags, spec.placement.as_ref(), &whole) {
         Ok(_) => Found::Good(template.hash()),
         Err(unfit) => Found::Bad(Fault::new("UserDataUnfit", unfit.to_string())),

@@ -10,7 +10,9 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt};
 use tokio::time::Instant;
 
-use crate::api::classes::outscale::{DEPENDENTS, HASH, HASH_VERSION, HASH_VERSION_KEY, OutscaleNodeClass, OutscaleNodeClassStatus, USER_DATA_HASH};
+use crate::api::classes::outscale::{
+    DEPENDENTS, HASH, HASH_VERSION, HASH_VERSION_KEY, OutscaleNodeClass, OutscaleNodeClassStatus, USER_DATA_HASH,
+};
 use crate::clouds::{
     Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution,
 };
@@ -140,7 +142,9 @@ impl Outscale {
         let token = vm.client_token.as_deref().map(|token| token.split('.').next().unwrap_or(token));
         let tag = marks::tag(vm, marks::NODECLAIM_UID);
         let agree = token.is_none_or(str::is_empty) || tag.is_none() || token == tag;
-        marks::tag(vm, marks::MANAGED_BY) == Some(&*self.settings.cluster) && marks::tag(vm, &id) == Some("owned") && agree
+        marks::tag(vm, marks::MANAGED_BY) == Some(&*self.settings.cluster)
+            && marks::tag(vm, &id) == Some("owned")
+            && agree
     }
 
     /// The VM of an ID, unless it is gone.
@@ -168,7 +172,8 @@ impl Outscale {
         let offer = self.market.offer().await;
         let status = body.status.clone().unwrap_or_default();
         // Whether a subnet has room, and not how much, decides what is offered.
-        let subnets: Vec<(&str, bool)> = status.subnets.iter().map(|subnet| (subnet.zone.as_str(), subnet.available_ips > 0)).collect();
+        let subnets: Vec<(&str, bool)> =
+            status.subnets.iter().map(|subnet| (subnet.zone.as_str(), subnet.available_ips > 0)).collect();
         let key = serde_json::to_string(&(&body.spec, subnets, offer.epoch)).expect("all keys are texts");
         let name = &class.reference.name;
         if let Some(kept) = self.catalogues.lock().unwrap_or_else(PoisonError::into_inner).get(name)
@@ -218,7 +223,8 @@ impl Outscale {
         for vm in found.into_iter().filter(|vm| !vm.state.is_leaving()) {
             // A launch of this life whose answer was lost, perhaps before the marks were written.
             let vm = self.launches.finished(&self.client, token, vm).await?;
-            machines.extend(self.read(&vm, &offer, None).map(|machine| Machine { token: Some(token.clone()), ..machine }));
+            machines
+                .extend(self.read(&vm, &offer, None).map(|machine| Machine { token: Some(token.clone()), ..machine }));
         }
         Ok(machines)
     }
@@ -239,7 +245,8 @@ impl Outscale {
         let request = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
         let mut vms = self.client.all(&request).await.map_err(read_failed)?;
         let there: BTreeSet<&str> = vms.iter().map(|vm| vm.vm_id.as_str()).collect();
-        let missing: Vec<String> = self.memory().seen.iter().filter(|id| !there.contains(id.as_str())).cloned().collect();
+        let missing: Vec<String> =
+            self.memory().seen.iter().filter(|id| !there.contains(id.as_str())).cloned().collect();
         // A machine that has lost its mark is still there: it is reported, and not taken for gone.
         for ids in missing.chunks(100) {
             let known = self.by_id.ask(&self.client, ids.to_vec()).await.map_err(read_failed)?;
@@ -273,7 +280,10 @@ impl Outscale {
         if let Some(other) = marks::tag(&vm, marks::MANAGED_BY).filter(|other| *other != self.settings.cluster) {
             return Err(Error::Invalid {
                 field: "status.providerID".to_owned(),
-                message: format!("VM {vm_id} belongs to cluster {other} by its tag {}; it is left alone", marks::MANAGED_BY),
+                message: format!(
+                    "VM {vm_id} belongs to cluster {other} by its tag {}; it is left alone",
+                    marks::MANAGED_BY
+                ),
             });
         }
         if self.settings.dry_run {
@@ -288,7 +298,8 @@ impl Outscale {
     async fn order_down(&self, vm: &Vm) -> Result<Deletion, Error> {
         let ids = vec![vm.vm_id.clone()];
         let since = *self.memory().leaving.entry(vm.vm_id.clone()).or_insert_with(Instant::now);
-        let stuck = vm.state == State::Stopping || (vm.state == State::ShuttingDown && since.elapsed() >= SHUTS_DOWN_WITHIN);
+        let stuck =
+            vm.state == State::Stopping || (vm.state == State::ShuttingDown && since.elapsed() >= SHUTS_DOWN_WITHIN);
         if stuck {
             tracing::warn!(vm = %vm.vm_id, state = vm.state.as_str(), "the machine does not shut down, stopping it by force");
             let force = wire::StopVms { vm_ids: ids.clone(), force_stop: Some(true) };
@@ -304,7 +315,11 @@ impl Outscale {
         let mut answer = self.client.call(&delete).await;
         if matches!(&answer, Err(error) if error.has_code(PROTECTED)) {
             tracing::info!(vm = %vm.vm_id, "taking the protection from deletion off, as its NodeClaim is deleted");
-            let open = wire::UpdateVm { vm_id: vm.vm_id.clone(), deletion_protection: Some(false), ..wire::UpdateVm::default() };
+            let open = wire::UpdateVm {
+                vm_id: vm.vm_id.clone(),
+                deletion_protection: Some(false),
+                ..wire::UpdateVm::default()
+            };
             self.client.call(&open).await.map_err(Error::from)?;
             answer = self.client.call(&delete).await;
         }
@@ -389,7 +404,10 @@ pub(super) fn read_failed(error: Failure) -> Error {
 
 /// The typed class.
 fn opened(class: &NodeClass) -> Result<&OutscaleNodeClass, Error> {
-    class.body.downcast_ref::<OutscaleNodeClass>().ok_or_else(|| not_ready(class, "is no OutscaleNodeClass that can be read; see its Ready condition"))
+    class
+        .body
+        .downcast_ref::<OutscaleNodeClass>()
+        .ok_or_else(|| not_ready(class, "is no OutscaleNodeClass that can be read; see its Ready condition"))
 }
 
 fn not_ready(class: &NodeClass, why: impl fmt::Display) -> Error {
@@ -517,6 +535,9 @@ impl Cloud for Outscale {
 
 impl fmt::Debug for Outscale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outscale").field("client", &self.client).field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Outscale")
+            .field("client", &self.client)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
     }
 }

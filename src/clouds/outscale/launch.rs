@@ -103,7 +103,9 @@ impl Launches {
     pub(super) async fn finished(&self, client: &Client, token: &ClaimUid, vm: Vm) -> Result<Vm, Error> {
         let birth = self.state().births.get(token).cloned();
         let Some(birth) = birth else { return Ok(vm) };
-        let vm = marked(client, vm, &birth).await.map_err(|error| Error::Temporary(format!("machine found, but not marked: {error}")))?;
+        let vm = marked(client, vm, &birth)
+            .await
+            .map_err(|error| Error::Temporary(format!("machine found, but not marked: {error}")))?;
         self.state().births.remove(token);
         Ok(vm)
     }
@@ -122,7 +124,10 @@ impl Launches {
     fn take(&self, subnets: &[ResolvedSubnet], zone: &str) -> Option<String> {
         let mut state = self.state();
         let free = |subnet: &ResolvedSubnet| subnet.available_ips - state.taken.get(&subnet.id).copied().unwrap_or(0);
-        let roomiest = subnets.iter().filter(|subnet| subnet.zone == zone).max_by_key(|subnet| (free(subnet), std::cmp::Reverse(&subnet.id)));
+        let roomiest = subnets
+            .iter()
+            .filter(|subnet| subnet.zone == zone)
+            .max_by_key(|subnet| (free(subnet), std::cmp::Reverse(&subnet.id)));
         let id = roomiest.filter(|subnet| free(subnet) > 0)?.id.clone();
         *state.taken.entry(id.clone()).or_default() += 1;
         Some(id)
@@ -181,9 +186,8 @@ impl Birth<'_> {
         let all = tokens(self.spec.token.as_str());
         let mut known = self.cloud.by_token.ask(&self.cloud.client, all.clone()).await.map_err(read_failed)?;
         known.sort_by(|one, other| one.vm_id.cmp(&other.vm_id));
-        let is_spent = |token: &&String| {
-            known.iter().any(|vm| vm.state.is_leaving() && vm.client_token.as_ref() == Some(*token))
-        };
+        let is_spent =
+            |token: &&String| known.iter().any(|vm| vm.state.is_leaving() && vm.client_token.as_ref() == Some(*token));
         let vm = match known.iter().find(|vm| !vm.state.is_leaving()) {
             Some(vm) => {
                 tracing::info!(nodeclaim = %self.spec.claim.name, vm = %vm.vm_id, "adopted the machine of an earlier attempt");
@@ -191,7 +195,8 @@ impl Birth<'_> {
             }
             None => {
                 let Some(token) = all.iter().find(|token| !is_spent(token)) else {
-                    let message = format!("machines of {} attempts had to be taken down; wait until they are gone", all.len());
+                    let message =
+                        format!("machines of {} attempts had to be taken down; wait until they are gone", all.len());
                     return Err(Error::Temporary(message));
                 };
                 self.made(token, &template).await?
@@ -213,8 +218,14 @@ impl Birth<'_> {
         let subnets = &self.status().subnets;
         let here = |choice: &Choice<'_>| subnets.iter().any(|subnet| subnet.zone == choice.zone);
         let choices = self.choices();
-        let Some(choice) = choices.iter().find(|choice| here(choice)) else { return Err(self.nothing_left(Vec::new(), "")) };
-        let subnet = subnets.iter().find(|subnet| subnet.zone == choice.zone).map(|subnet| subnet.id.clone()).unwrap_or_default();
+        let Some(choice) = choices.iter().find(|choice| here(choice)) else {
+            return Err(self.nothing_left(Vec::new(), ""));
+        };
+        let subnet = subnets
+            .iter()
+            .find(|subnet| subnet.zone == choice.zone)
+            .map(|subnet| subnet.id.clone())
+            .unwrap_or_default();
         let request = self.request(choice, &subnet, self.spec.token.as_str(), &template)?;
         self.cloud.client.rehearse(&request).await.map_err(Error::from)?;
         tracing::info!(
@@ -227,7 +238,12 @@ impl Birth<'_> {
             image_id: Some(request.image_id.clone()),
             placement: Some(wire::Placement { subregion_name: Some(choice.zone.to_owned()), tenancy: None }),
             client_token: Some(self.spec.token.as_str().to_owned()),
-            tags: self.remembered(&template).tags.iter().map(|(key, value)| wire::ResourceTag::new(key.as_str(), value.as_str())).collect(),
+            tags: self
+                .remembered(&template)
+                .tags
+                .iter()
+                .map(|(key, value)| wire::ResourceTag::new(key.as_str(), value.as_str()))
+                .collect(),
             ..Vm::default()
         };
         let offer = self.cloud.market.offer().await;
@@ -237,7 +253,8 @@ impl Birth<'_> {
     }
 
     fn status(&self) -> &OutscaleNodeClassStatus {
-        static NOTHING: std::sync::LazyLock<OutscaleNodeClassStatus> = std::sync::LazyLock::new(OutscaleNodeClassStatus::default);
+        static NOTHING: std::sync::LazyLock<OutscaleNodeClassStatus> =
+            std::sync::LazyLock::new(OutscaleNodeClassStatus::default);
         self.class.status.as_ref().unwrap_or(&NOTHING)
     }
 
@@ -342,7 +359,11 @@ impl Birth<'_> {
     }
 
     fn nothing_left(&self, sold_out: Vec<SoldOut>, said: &str) -> Error {
-        let tried = if sold_out.is_empty() { "no offering could be tried".to_owned() } else { format!("{} offerings are sold out", sold_out.len()) };
+        let tried = if sold_out.is_empty() {
+            "no offering could be tried".to_owned()
+        } else {
+            format!("{} offerings are sold out", sold_out.len())
+        };
         let message = if said.is_empty() { tried } else { format!("{tried}: {said}") };
         Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, message })
     }
@@ -382,12 +403,18 @@ impl Birth<'_> {
         }
     }
 
-    fn request(&self, choice: &Choice<'_>, subnet: &str, token: &str, template: &Template) -> Result<wire::CreateVms, Error> {
+    fn request(
+        &self,
+        choice: &Choice<'_>,
+        subnet: &str,
+        token: &str,
+        template: &Template,
+    ) -> Result<wire::CreateVms, Error> {
         let (spec, status) = (&self.class.spec, self.status());
         let image = status.images.first().ok_or_else(|| self.class_not_ready("no image is known yet"))?;
         let tenancy = spec.placement.as_ref().and_then(|placement| placement.tenancy.clone());
-        let placement =
-            tenancy.map(|tenancy| wire::Placement { subregion_name: Some(choice.zone.to_owned()), tenancy: Some(tenancy) });
+        let placement = tenancy
+            .map(|tenancy| wire::Placement { subregion_name: Some(choice.zone.to_owned()), tenancy: Some(tenancy) });
         let devices = spec.volumes().into_iter().map(|volume| wire::DeviceToCreate {
             bsu: Some(wire::BsuToCreate {
                 delete_on_vm_deletion: Some(volume.bsu.delete_on_vm_deletion.unwrap_or(true)),
@@ -437,7 +464,9 @@ impl Birth<'_> {
         let taints: Vec<Taint> = claim.taints.iter().chain(&claim.startup_taints).cloned().collect();
         let text = template.made_out_for(Own { claim: claim.name.as_str(), labels: &set, taints: &taints });
         let birth = self.remembered(template);
-        user_data(&birth.tags, self.class.spec.placement.as_ref(), &text)
-            .map_err(|unfit| Error::Invalid { field: format!("{} spec.talos", self.spec.class.reference), message: unfit.to_string() })
+        user_data(&birth.tags, self.class.spec.placement.as_ref(), &text).map_err(|unfit| Error::Invalid {
+            field: format!("{} spec.talos", self.spec.class.reference),
+            message: unfit.to_string(),
+        })
     }
 }

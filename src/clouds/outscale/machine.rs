@@ -8,7 +8,7 @@ use crate::core::ids::{ClaimName, ClaimUid, InstanceTypeName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 
-use super::catalogue::{capacity, own_labels, overhead, region};
+use super::catalogue::{capacity, overhead, own_labels, region};
 use super::marks;
 use super::oapi::wire::{self, Vm};
 use super::vm_type::VmType;
@@ -32,7 +32,8 @@ pub(super) fn vm_id(id: &ProviderId) -> Option<&str> {
 
 /// Whether this is a VM's ID. The API refuses calls with IDs that it cannot read, and with them all that was asked beside.
 fn is_vm_id(text: &str) -> bool {
-    text.strip_prefix("i-").is_some_and(|rest| (8..=17).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    text.strip_prefix("i-")
+        .is_some_and(|rest| (8..=17).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// What must be known besides a VM to say what its node will have.
@@ -86,7 +87,9 @@ pub(super) fn machine(vm: &Vm, yardstick: Yardstick<'_>) -> Option<Machine> {
         claim: tag(marks::NODECLAIM).map(ClaimName::from),
         created: vm.creation_date,
         deleting: vm.state.is_leaving(),
-        instance_type: kind.map(|kind| InstanceTypeName::from(kind.name.as_str())).or_else(|| vm.vm_type.as_deref().map(InstanceTypeName::from)),
+        instance_type: kind
+            .map(|kind| InstanceTypeName::from(kind.name.as_str()))
+            .or_else(|| vm.vm_type.as_deref().map(InstanceTypeName::from)),
         labels: set,
         annotations: annotations(vm),
         image: vm.image_id.as_deref().map(Arc::from),

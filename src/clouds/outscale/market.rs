@@ -112,7 +112,11 @@ impl Market {
                 FRESH_FOR
             }
             Err(error) => {
-                tracing::warn!(error, in_use = state.offer.prices.source, "prices not read; what was known stays in use");
+                tracing::warn!(
+                    error,
+                    in_use = state.offer.prices.source,
+                    "prices not read; what was known stays in use"
+                );
                 again(state.has_prices)
             }
         };

@@ -22,7 +22,9 @@ fn marked(spec: &OutscaleNodeClassSpec) -> Marked<'_> {
 
 #[test]
 fn nodes_are_called_as_talos_calls_them() {
-    for (address, name) in [("10.0.1.88", "ip-10-0-1-88"), ("1.2.3.4", "ip-1-2-3-4"), ("192.168.100.255", "ip-192-168-100-255")] {
+    for (address, name) in
+        [("10.0.1.88", "ip-10-0-1-88"), ("1.2.3.4", "ip-1-2-3-4"), ("192.168.100.255", "ip-192-168-100-255")]
+    {
         assert_eq!(node_name(&vm(address), false).as_deref(), Some(name));
         assert_eq!(node_name(&vm(address), true), Some(format!("{name}.eu-west-2.compute.internal")));
     }
@@ -34,7 +36,10 @@ fn nodes_are_called_as_talos_calls_them() {
 
 #[test]
 fn the_tags_are_those_that_everybody_needs() {
-    let spec = OutscaleNodeClassSpec { tags: [("team".to_owned(), "a b".to_owned())].into(), ..OutscaleNodeClassSpec::default() };
+    let spec = OutscaleNodeClassSpec {
+        tags: [("team".to_owned(), "a b".to_owned())].into(),
+        ..OutscaleNodeClassSpec::default()
+    };
     let tags = marked(&spec).at_birth(Some("ip-10-0-1-88"));
     let text: Vec<String> = tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let hash = spec.hash();
@@ -64,7 +69,8 @@ fn the_tags_are_those_that_everybody_needs() {
 fn only_what_is_missing_or_wrong_is_written_again() {
     let spec = OutscaleNodeClassSpec::default();
     let tags = marked(&spec).at_birth(None);
-    let all: Vec<ResourceTag> = tags.iter().map(|(key, value)| ResourceTag::new(key.as_str(), value.as_str())).collect();
+    let all: Vec<ResourceTag> =
+        tags.iter().map(|(key, value)| ResourceTag::new(key.as_str(), value.as_str())).collect();
     let mut vm = Vm { tags: all, ..Vm::default() };
     assert_eq!(missing(&vm, &tags), []);
     vm.tags.push(ResourceTag::new("somebody", "else"));

@@ -24,9 +24,13 @@ mod talos;
 mod vm_type;
 
 pub use catalogue::{
-    INSTANCE_CPU, INSTANCE_FAMILY, INSTANCE_GENERATION, INSTANCE_GPUS, INSTANCE_MEMORY, INSTANCE_PERFORMANCE, LABEL_KEYS,
+    INSTANCE_CPU, INSTANCE_FAMILY, INSTANCE_GENERATION, INSTANCE_GPUS, INSTANCE_MEMORY, INSTANCE_PERFORMANCE,
+    LABEL_KEYS,
 };
 pub use cloud::{CLASS_GROUP, CLASS_KIND, CLASS_PLURAL, CLASS_VERSION, Outscale, Settings};
 pub use prices::{PriceError, Prices};
 pub use secrets::{KubeSecrets, NoSecrets, SecretError, Secrets};
 pub use vm_type::{Performance, VmType};
+
+#[cfg(test)]
+mod tests;

@@ -143,11 +143,8 @@ impl Prices {
     /// Lays the prices of a file over these.
     pub fn overridden(mut self, path: &Path) -> Result<Self, PriceError> {
         let name = path.display().to_string();
-        let wrong = |field: &str, problem: String| PriceError {
-            source_name: name.clone(),
-            field: field.to_owned(),
-            problem,
-        };
+        let wrong =
+            |field: &str, problem: String| PriceError { source_name: name.clone(), field: field.to_owned(), problem };
         let text = std::fs::read(path)
             .map_err(|error| wrong("file", format!("cannot be read ({error}); name a readable JSON file")))?;
         let file: File = serde_json::from_slice(&text)
@@ -160,8 +157,9 @@ impl Prices {
             }
         };
         for (key, price) in file.cores {
-            let core = core_key(&key)
-                .ok_or_else(|| wrong(&format!("cores.{key}"), "write generation and performance as v6-p2".to_owned()))?;
+            let core = core_key(&key).ok_or_else(|| {
+                wrong(&format!("cores.{key}"), "write generation and performance as v6-p2".to_owned())
+            })?;
             self.cores.insert(core, positive(format!("cores.{key}"), price)?);
         }
         if let Some(price) = file.gib {

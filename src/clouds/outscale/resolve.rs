@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::api::classes::outscale::{
-    ImageTerm, OutscaleNodeClassSpec, ROOT_DEVICE, ResolvedImage, ResolvedSecurityGroup, ResolvedSubnet, SecurityGroupTerm,
-    SubnetTerm,
+    ImageTerm, OutscaleNodeClassSpec, ROOT_DEVICE, ResolvedImage, ResolvedSecurityGroup, ResolvedSubnet,
+    SecurityGroupTerm, SubnetTerm,
 };
 
 use super::oapi::wire::{self, ResourceTag};
@@ -28,7 +28,10 @@ type Tags = BTreeMap<String, String>;
 
 /// Whether a resource has all tags of a selector; `*` stands for any value.
 fn has_tags(tags: &[ResourceTag], wanted: Option<&Tags>) -> bool {
-    wanted.into_iter().flatten().all(|(key, value)| tags.iter().any(|tag| tag.key == *key && (value == "*" || tag.value == *value)))
+    wanted
+        .into_iter()
+        .flatten()
+        .all(|(key, value)| tags.iter().any(|tag| tag.key == *key && (value == "*" || tag.value == *value)))
 }
 
 /// Whether a name fits a pattern in which `*` stands for anything.
@@ -77,8 +80,12 @@ pub(super) fn images_of(term: &ImageTerm) -> wire::ReadImages {
 /// The request that finds what a term may mean.
 pub(super) fn subnets_of(term: &SubnetTerm) -> wire::ReadSubnets {
     let (tags, tag_keys) = tag_filter(term.tags.as_ref());
-    let filters =
-        wire::SubnetFilters { subnet_ids: term.id.iter().cloned().collect(), tags, tag_keys, ..wire::SubnetFilters::default() };
+    let filters = wire::SubnetFilters {
+        subnet_ids: term.id.iter().cloned().collect(),
+        tags,
+        tag_keys,
+        ..wire::SubnetFilters::default()
+    };
     wire::ReadSubnets { filters: Some(filters), ..wire::ReadSubnets::default() }
 }
 
@@ -97,9 +104,10 @@ pub(super) fn groups_of(term: &SecurityGroupTerm) -> wire::ReadSecurityGroups {
 
 fn is_meant_image(term: &ImageTerm, image: &wire::Image) -> bool {
     let is = |wanted: &Option<String>, there: &str| wanted.as_ref().is_none_or(|wanted| wanted == there);
-    let owner = term.owner.as_ref().is_none_or(|owner| {
-        image.account_id.as_ref() == Some(owner) || image.account_alias.as_ref() == Some(owner)
-    });
+    let owner = term
+        .owner
+        .as_ref()
+        .is_none_or(|owner| image.account_id.as_ref() == Some(owner) || image.account_alias.as_ref() == Some(owner));
     is(&term.id, &image.image_id)
         && owner
         && term.name.as_ref().is_none_or(|name| fits(name, image.image_name.as_deref().unwrap_or_default()))
@@ -117,7 +125,8 @@ pub(super) fn images(
         let meant: Vec<&wire::Image> = images.iter().filter(|image| is_meant_image(term, image)).collect();
         if let (Some(id), true) = (&term.id, meant.is_empty()) {
             let field = if spec.image_id.is_some() { "spec.imageId" } else { "spec.imageSelectorTerms" };
-            let message = format!("{field}: the account sees no image {id}; name one of its region that it owns or may use");
+            let message =
+                format!("{field}: the account sees no image {id}; name one of its region that it owns or may use");
             return Err(Fault::new("ImageNotFound", message));
         }
         for image in meant {
@@ -134,7 +143,10 @@ pub(super) fn images(
             Some(problem) => Fault::new("ImageUnfit", problem),
             None => Fault::new(
                 "ImageNotFound",
-                format!("spec.imageSelectorTerms: no image matches {}; correct the terms, or make such an image", terms.join(" or ")),
+                format!(
+                    "spec.imageSelectorTerms: no image matches {}; correct the terms, or make such an image",
+                    terms.join(" or ")
+                ),
             ),
         });
     }
@@ -225,7 +237,9 @@ pub(super) fn groups(
     let mut all: BTreeMap<&str, ResolvedSecurityGroup> = BTreeMap::new();
     for (term, groups) in found {
         let meant = |group: &&wire::SecurityGroup| {
-            let is = |wanted: &Option<String>, there: Option<&str>| wanted.as_deref().is_none_or(|wanted| Some(wanted) == there);
+            let is = |wanted: &Option<String>, there: Option<&str>| {
+                wanted.as_deref().is_none_or(|wanted| Some(wanted) == there)
+            };
             is(&term.id, Some(&group.security_group_id))
                 && is(&term.name, group.security_group_name.as_deref())
                 && has_tags(&group.tags, term.tags.as_ref())
@@ -238,10 +252,12 @@ pub(super) fn groups(
         let field = if term.id.is_some() { "spec.securityGroupIds" } else { "spec.securityGroupSelectorTerms" };
         let meant: Vec<&wire::SecurityGroup> = groups.iter().filter(meant).collect();
         if meant.is_empty() {
-            let message = format!("{field}: the account has no security group for {}; correct it, or make such a group", what());
+            let message =
+                format!("{field}: the account has no security group for {}; correct it, or make such a group", what());
             return Err(Fault::new("SecurityGroupNotFound", message));
         }
-        let is_near = |group: &&&wire::SecurityGroup| net.is_none_or(|net| group.net_id.as_deref().unwrap_or_default() == net);
+        let is_near =
+            |group: &&&wire::SecurityGroup| net.is_none_or(|net| group.net_id.as_deref().unwrap_or_default() == net);
         let near: Vec<&&wire::SecurityGroup> = meant.iter().filter(is_near).collect();
         if near.is_empty() {
             let message = format!(

@@ -56,7 +56,9 @@ impl Secrets for KubeSecrets {
         async move {
             let full = format!("{}/{name}", self.namespace);
             match self.api.get(name).await {
-                Ok(secret) => Ok(secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0)).collect()),
+                Ok(secret) => {
+                    Ok(secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0)).collect())
+                }
                 Err(kube::Error::Api(status)) if status.code == 404 => Err(SecretError::Missing(full)),
                 Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => Err(SecretError::Forbidden(full)),
                 Err(error) => Err(SecretError::Unreachable(full, error.to_string())),

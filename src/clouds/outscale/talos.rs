@@ -25,8 +25,13 @@ const NOT_FOR_KUBELETS: [&str; 8] = [
 /// What a worker cannot do without.
 const NEEDED: [&str; 4] = ["/machine/token", "/machine/ca/crt", "/cluster/token", "/cluster/ca/crt"];
 /// What belongs to the control plane and to nobody's user data.
-const NOT_FOR_WORKERS: [&str; 5] =
-    ["/machine/ca/key", "/cluster/ca/key", "/cluster/aggregatorCA/key", "/cluster/serviceAccount/key", "/cluster/etcd/ca/key"];
+const NOT_FOR_WORKERS: [&str; 5] = [
+    "/machine/ca/key",
+    "/cluster/ca/key",
+    "/cluster/aggregatorCA/key",
+    "/cluster/serviceAccount/key",
+    "/cluster/etcd/ca/key",
+];
 /// The kubelet flag with the taints of a node's first moment. The API server refuses taints that a worker gives itself later.
 const TAINTS: &str = "register-with-taints";
 const ENDPOINT: &str = "/cluster/controlPlane/endpoint";
@@ -65,7 +70,9 @@ impl Template {
         for (at, patch) in talos.patches.iter().enumerate() {
             match yaml(patch) {
                 Ok(patch @ Value::Object(_)) => merge(&mut template.main, patch),
-                Ok(_) => faults.push(format!("spec.talos.patches[{at}]: is no map; write the fields that are to change")),
+                Ok(_) => {
+                    faults.push(format!("spec.talos.patches[{at}]: is no map; write the fields that are to change"))
+                }
                 Err(error) => faults.push(format!("spec.talos.patches[{at}]: {error}; write YAML or JSON")),
             }
         }
@@ -113,11 +120,18 @@ impl Template {
         if args.and_then(|args| args.get(TAINTS)).is_some_and(|taints| flag(taints).is_none()) {
             wrong("/machine/kubelet/extraArgs/register-with-taints", "is neither a text nor a list of texts");
         }
-        if self.main.pointer("/machine/nodeTaints").and_then(Value::as_object).is_some_and(|taints| !taints.is_empty()) {
-            wrong("/machine/nodeTaints", "the API server refuses taints that workers give themselves; write them into the NodePool");
+        if self.main.pointer("/machine/nodeTaints").and_then(Value::as_object).is_some_and(|taints| !taints.is_empty())
+        {
+            wrong(
+                "/machine/nodeTaints",
+                "the API server refuses taints that workers give themselves; write them into the NodePool",
+            );
         }
         if self.main.pointer("/machine/network/hostname").is_some() {
-            wrong("/machine/network/hostname", "would give all machines one name; remove it, spec.talos.nodeName says how they are called");
+            wrong(
+                "/machine/network/hostname",
+                "would give all machines one name; remove it, spec.talos.nodeName says how they are called",
+            );
         }
         for document in &self.others {
             match document["kind"].as_str() {
@@ -125,13 +139,19 @@ impl Template {
                     wrong("HostnameConfig/hostname", "would give all machines one name; remove it");
                 }
                 Some("KubeNodeConfig") => {
-                    wrong("KubeNodeConfig", "cannot be combined with what joiner writes into the machine document; remove it");
+                    wrong(
+                        "KubeNodeConfig",
+                        "cannot be combined with what joiner writes into the machine document; remove it",
+                    );
                 }
                 _ => {}
             }
         }
         if self.named_by_claim && self.registers_with_fqdn() {
-            wrong("/machine/kubelet/registerWithFQDN", "does not go with spec.talos.nodeName NodeClaim; remove one of them");
+            wrong(
+                "/machine/kubelet/registerWithFQDN",
+                "does not go with spec.talos.nodeName NodeClaim; remove one of them",
+            );
         }
         if let Some(size) = self.main.pointer("/machine/nodeLabels").filter(|labels| !labels.is_object()) {
             wrong("/machine/nodeLabels", if size.is_null() { "is empty; remove it" } else { "is no map of labels" });
@@ -145,7 +165,8 @@ impl Template {
 
     /// The hash of all that is the same for every machine.
     pub(super) fn hash(&self) -> String {
-        let text = serde_json::to_vec(&(&self.main, &self.others, self.named_by_claim)).expect("JSON values can be written");
+        let text =
+            serde_json::to_vec(&(&self.main, &self.others, self.named_by_claim)).expect("JSON values can be written");
         fnv(&text)
     }
 
@@ -189,7 +210,8 @@ fn kubelet_patch(kubelet: &Kubelet) -> Value {
     }
     for (field, reserved) in [("systemReserved", &kubelet.system_reserved), ("kubeReserved", &kubelet.kube_reserved)] {
         if let Some(reserved) = reserved {
-            let amounts: Map<_, _> = reserved.iter().map(|(name, amount)| (name.clone(), amount.as_str().into())).collect();
+            let amounts: Map<_, _> =
+                reserved.iter().map(|(name, amount)| (name.clone(), amount.as_str().into())).collect();
             config.insert(field.to_owned(), amounts.into());
         }
     }
@@ -210,12 +232,16 @@ fn documents(text: &str) -> Result<(Value, Vec<Value>), Vec<String>> {
                 return Err(vec![format!("document {}: is a second machine configuration; leave one", at + 1)]);
             }
             _ => {
-                return Err(vec![format!("document {}: is no machine configuration; it must have version: v1alpha1", at + 1)]);
+                return Err(vec![format!(
+                    "document {}: is no machine configuration; it must have version: v1alpha1",
+                    at + 1
+                )]);
             }
         }
     }
-    main.map(|main| (main, others))
-        .ok_or_else(|| vec!["has no document with version: v1alpha1; store the file worker.yaml of `talosctl gen config`".to_owned()])
+    main.map(|main| (main, others)).ok_or_else(|| {
+        vec!["has no document with version: v1alpha1; store the file worker.yaml of `talosctl gen config`".to_owned()]
+    })
 }
 
 fn parts(text: &str) -> Vec<String> {
@@ -263,7 +289,9 @@ fn merge(into: &mut Value, patch: Value) {
 /// A kubelet flag: a text, or a list of texts in newer versions of Talos.
 fn flag(value: &Value) -> Option<Vec<String>> {
     match value {
-        Value::String(text) => Some(text.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect()),
+        Value::String(text) => {
+            Some(text.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect())
+        }
         Value::Array(all) => all.iter().map(|one| one.as_str().map(str::to_owned)).collect(),
         _ => None,
     }

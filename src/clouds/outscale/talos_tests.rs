@@ -60,7 +60,8 @@ fn own_labels() -> Labels {
 }
 
 fn made_out(template: &Template) -> (Value, Vec<Value>) {
-    let taints = [Taint { value: "a".into(), ..Taint::new("team", Effect::NoSchedule) }, Taint::new("start", Effect::NoExecute)];
+    let taints =
+        [Taint { value: "a".into(), ..Taint::new("team", Effect::NoSchedule) }, Taint::new("start", Effect::NoExecute)];
     let text = template.made_out_for(Own { claim: "default-abcde", labels: &own_labels(), taints: &taints });
     documents(&text).unwrap()
 }
@@ -83,10 +84,16 @@ fn a_machine_gets_its_labels_and_taints_and_everything_else_as_it_was() {
         })
     );
     assert_eq!(main["cluster"]["externalCloudProvider"]["enabled"], true);
-    assert_eq!(others, [json!({ "apiVersion": "v1alpha1", "kind": "WatchdogTimerConfig", "device": "/dev/watchdog0" })]);
+    assert_eq!(
+        others,
+        [json!({ "apiVersion": "v1alpha1", "kind": "WatchdogTimerConfig", "device": "/dev/watchdog0" })]
+    );
     let mut rest = main;
-    for (pointer, field) in [("/machine/kubelet/extraArgs", "register-with-taints"), ("/machine", "nodeLabels"), ("/cluster", "externalCloudProvider")]
-    {
+    for (pointer, field) in [
+        ("/machine/kubelet/extraArgs", "register-with-taints"),
+        ("/machine", "nodeLabels"),
+        ("/cluster", "externalCloudProvider"),
+    ] {
         rest.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(field);
     }
     let mut original = value(&parts(WORKER)[0]);
@@ -97,7 +104,33 @@ fn a_machine_gets_its_labels_and_taints_and_everything_else_as_it_was() {
 
 #[test]
 fn texts_that_yaml_takes_for_something_else_stay_texts() {
-    for text in ["yes", "on", "1e3", "0x10", "null", "~", "08", "1_000", "12:30:45", "- a", "{x", "a: b", "#x", "", " x ", "line\nline", "🦀", "=", "!x", "*x", "&x", "1.0", ".5", "+1", "@x"] {
+    for text in [
+        "yes",
+        "on",
+        "1e3",
+        "0x10",
+        "null",
+        "~",
+        "08",
+        "1_000",
+        "12:30:45",
+        "- a",
+        "{x",
+        "a: b",
+        "#x",
+        "",
+        " x ",
+        "line\nline",
+        "🦀",
+        "=",
+        "!x",
+        "*x",
+        "&x",
+        "1.0",
+        ".5",
+        "+1",
+        "@x",
+    ] {
         let template = patched(&json!({ "machine": { "sysctls": { "k": text, text: "v" } } })).unwrap();
         let (main, _) = made_out(&template);
         assert_eq!(main["machine"]["sysctls"], json!({ "k": text, text: "v" }), "{text:?}");
@@ -114,11 +147,23 @@ fn a_configuration_that_cannot_work_is_refused_with_field_and_remedy() {
         (json!({ "cluster": { "ca": { "crt": 5 } } }), "cluster.ca.crt: is missing"),
         (json!({ "cluster": { "ca": { "key": "a2V5" } } }), "cluster.ca.key: is a secret of the control plane"),
         (json!({ "cluster": { "controlPlane": null } }), "cluster.controlPlane.endpoint: must be a URL"),
-        (json!({ "cluster": { "externalCloudProvider": { "enabled": false } } }), "cluster.externalCloudProvider.enabled: must be true"),
-        (json!({ "machine": { "kubelet": { "extraArgs": { "provider-id": "x" } } } }), "machine.kubelet.extraArgs.provider-id: cannot be set"),
-        (json!({ "machine": { "kubelet": { "extraArgs": { "register-with-taints": 5 } } } }), "machine.kubelet.extraArgs.register-with-taints: is neither"),
+        (
+            json!({ "cluster": { "externalCloudProvider": { "enabled": false } } }),
+            "cluster.externalCloudProvider.enabled: must be true",
+        ),
+        (
+            json!({ "machine": { "kubelet": { "extraArgs": { "provider-id": "x" } } } }),
+            "machine.kubelet.extraArgs.provider-id: cannot be set",
+        ),
+        (
+            json!({ "machine": { "kubelet": { "extraArgs": { "register-with-taints": 5 } } } }),
+            "machine.kubelet.extraArgs.register-with-taints: is neither",
+        ),
         (json!({ "machine": { "nodeTaints": { "a": "b:NoSchedule" } } }), "machine.nodeTaints: the API server refuses"),
-        (json!({ "machine": { "network": { "hostname": "one" } } }), "machine.network.hostname: would give all machines one name"),
+        (
+            json!({ "machine": { "network": { "hostname": "one" } } }),
+            "machine.network.hostname: would give all machines one name",
+        ),
         (json!({ "machine": { "nodeLabels": "x" } }), "machine.nodeLabels: is no map"),
     ] {
         let faults = patched(&patch).unwrap_err();
@@ -134,7 +179,10 @@ fn a_configuration_that_cannot_work_is_refused_with_field_and_remedy() {
         let faults = read(text).unwrap_err();
         assert!(faults[0].starts_with(fault), "{faults:?} for {text:?}");
     }
-    let two = [("kind: HostnameConfig\nhostname: one", "HostnameConfig.hostname: "), ("kind: KubeNodeConfig", "KubeNodeConfig: ")];
+    let two = [
+        ("kind: HostnameConfig\nhostname: one", "HostnameConfig.hostname: "),
+        ("kind: KubeNodeConfig", "KubeNodeConfig: "),
+    ];
     for (document, fault) in two {
         let faults = read(&format!("{WORKER}---\n{document}\n")).unwrap_err();
         assert!(faults[0].starts_with(fault), "{faults:?}");
@@ -165,7 +213,10 @@ fn a_class_can_patch_endpoint_kubelet_and_all_else() {
     let template = Template::read(WORKER, &talos, Some(&kubelet)).unwrap();
     let (main, _) = made_out(&template);
     assert_eq!(main["cluster"]["controlPlane"]["endpoint"], "https://api.example.org:6443");
-    assert_eq!(main["machine"]["kubelet"]["extraConfig"], json!({ "maxPods": 40, "systemReserved": { "cpu": "100m" } }));
+    assert_eq!(
+        main["machine"]["kubelet"]["extraConfig"],
+        json!({ "maxPods": 40, "systemReserved": { "cpu": "100m" } })
+    );
     assert_eq!(main["machine"]["sysctls"], json!({ "vm.max_map_count": "262144" }));
     assert_eq!(main["machine"].get("install"), None);
     let wrong = Talos { patches: vec!["[1]".to_owned(), "a: [".to_owned()], ..Talos::default() };
@@ -182,7 +233,10 @@ fn nodes_can_be_called_like_their_nodeclaims() {
     let with_document = format!("{WORKER}---\napiVersion: v1alpha1\nkind: HostnameConfig\nauto: stable\n");
     let (main, others) = made_out(&Template::read(&with_document, &talos, None).unwrap());
     assert_eq!(main["machine"]["network"].get("hostname"), None);
-    assert_eq!(others[1], json!({ "apiVersion": "v1alpha1", "kind": "HostnameConfig", "auto": "off", "hostname": "default-abcde" }));
+    assert_eq!(
+        others[1],
+        json!({ "apiVersion": "v1alpha1", "kind": "HostnameConfig", "auto": "off", "hostname": "default-abcde" })
+    );
     let fqdn = Talos { patches: vec!["machine: {kubelet: {registerWithFQDN: true}}".to_owned()], ..talos };
     let faults = Template::read(WORKER, &fqdn, None).unwrap_err();
     assert!(faults[0].starts_with("machine.kubelet.registerWithFQDN: does not go with"), "{faults:?}");

@@ -3,12 +3,7 @@
 use super::*;
 
 fn listed(name: &str, cores: u32, gib: f64) -> Listed {
-    Listed {
-        vm_type_name: name.to_owned(),
-        vcore_count: Some(cores),
-        memory_size: Some(gib),
-        ..Listed::default()
-    }
+    Listed { vm_type_name: name.to_owned(), vcore_count: Some(cores), memory_size: Some(gib), ..Listed::default() }
 }
 
 #[test]
@@ -26,8 +21,23 @@ fn names_of_custom_types_say_everything() {
 #[test]
 fn what_is_no_custom_type_is_not_taken_for_one() {
     for name in [
-        "tina.c4r8", "tinav.c4r8", "tinav6", "tinav6.c4", "tinav6.r8c4", "tinav6.c0r8", "tinav6.c4r0", "tinav6.c4r8p4", "tinav6.c4r8p",
-        "tinav6.c4r8p12", "tinav-6.c4r8", "tinav6.c+4r8", "tinav6.c04r8", "tinav6.c4r8p1x", "m5.large", "inference7-l40.medium", "",
+        "tina.c4r8",
+        "tinav.c4r8",
+        "tinav6",
+        "tinav6.c4",
+        "tinav6.r8c4",
+        "tinav6.c0r8",
+        "tinav6.c4r0",
+        "tinav6.c4r8p4",
+        "tinav6.c4r8p",
+        "tinav6.c4r8p12",
+        "tinav-6.c4r8",
+        "tinav6.c+4r8",
+        "tinav6.c04r8",
+        "tinav6.c4r8p1x",
+        "m5.large",
+        "inference7-l40.medium",
+        "",
         "tinav6.c99999999999r8",
     ] {
         assert_eq!(VmType::parse(name), None, "{name}");

@@ -13,7 +13,8 @@ use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use super::stream;
 use crate::cluster::{
-    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch, PoolStatusPatch,
+    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch,
+    PoolStatusPatch,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
