@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::core::facts::TopologySpread;
 
+use super::fake::Fake;
 use super::gates::FeatureGates;
 use super::settings::{
     Cloud, LogLevel, LogOutput, MinValuesPolicy, Nominate, Output, PreferencePolicy, Progress, Subject,
@@ -40,6 +41,8 @@ pub(super) enum Sub {
     Plan(Box<PlanFlags>),
     /// Say why a pod found no place, or why a NodeClaim is as it is.
     Explain(Box<ExplainFlags>),
+    /// Serve a stand-in for a cloud's API on this machine, to rehearse with.
+    Fake(Fake),
     /// Print the custom resource definitions as YAML, for `kubectl apply --server-side -f -`.
     Crds,
     /// Print the version.

@@ -7,6 +7,7 @@
 //!
 //! `flags` is the list itself; help text and the table in the README are generated from it.
 
+mod fake;
 mod flags;
 mod gates;
 mod parse;
@@ -15,6 +16,7 @@ mod spreads;
 mod table;
 mod values;
 
+pub use fake::{Fake, FakeCloud, SoldOut};
 pub use gates::FeatureGates;
 pub use parse::parse;
 pub use settings::{

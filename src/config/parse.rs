@@ -84,6 +84,7 @@ pub fn parse(args: impl IntoIterator<Item = String>, env: impl Fn(&str) -> Optio
             let plan = plan(input, None, warnings)?;
             Ok(Command::Explain(Box::new(Explain { plan, subject, name, namespace, url })))
         }
+        Sub::Fake(fake) => Ok(Command::Fake(fake)),
         Sub::Crds => Ok(Command::Crds),
         Sub::Version => Ok(Command::Version),
     }
@@ -98,7 +99,7 @@ fn with_command(mut args: Vec<String>, documented: &clap::Command) -> Result<Vec
         flag if flag.is_empty() || flag.starts_with('-') => args.insert(0, "run".to_owned()),
         word => {
             return Err(format!(
-                "{word:?} is no command of joiner; run, simulate, plan, explain, crds, version and help are"
+                "{word:?} is no command of joiner; run, simulate, plan, explain, fake, crds, version and help are"
             ));
         }
     }

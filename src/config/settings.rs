@@ -8,6 +8,7 @@ use clap::ValueEnum;
 
 use crate::core::facts::TopologySpread;
 
+use super::fake::Fake;
 use super::gates::FeatureGates;
 
 /// What joiner was asked to do.
@@ -21,6 +22,8 @@ pub enum Command {
     Plan(Box<Plan>),
     /// Say why something was decided.
     Explain(Box<Explain>),
+    /// Serve a stand-in for a cloud's API.
+    Fake(Fake),
     /// Print the custom resource definitions.
     Crds,
     /// Print the version.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use clap::Arg;
 
+use super::fake::FAKE;
 use super::flags::{EXPLAIN, OUTSCALE, PLAN, REHEARSAL};
 use super::parse::documented;
 
@@ -16,10 +17,12 @@ pub fn table() -> String {
     let rehearsal = arguments("simulate").filter(|arg| arg.get_help_heading() == Some(REHEARSAL));
     let plan = arguments("plan").filter(|arg| arg.get_help_heading() == Some(PLAN));
     let explain = arguments("explain").filter(|arg| arg.get_help_heading() == Some(EXPLAIN));
+    let fake = arguments("fake").filter(|arg| arg.get_help_heading() == Some(FAKE));
     let mut all = arguments("run")
         .chain(rehearsal)
         .chain(plan)
         .chain(explain)
+        .chain(fake)
         .filter(|arg| arg.get_id() != "help")
         .collect::<Vec<_>>();
     // Stable: by heading in order of appearance, and within it in order of declaration.
@@ -35,6 +38,7 @@ pub fn table() -> String {
                 Some(REHEARSAL) => "Rehearsal (`joiner simulate`, besides the decisions above)",
                 Some(PLAN) => "Plan (`joiner plan`, besides the decisions above)",
                 Some(EXPLAIN) => "Explanation (`joiner explain`, besides those of a plan)",
+                Some(FAKE) => "Fake (`joiner fake`)",
                 other => other.unwrap_or("Other"),
             };
             let gap = if text.is_empty() { "" } else { "\n" };

@@ -328,7 +328,7 @@ fn the_short_commands_are_read() {
     assert_eq!(read(&["--version"], &[]), Ok(Command::Version));
     assert_eq!(
         refused(&["simulat", "day.yaml"], &[]),
-        "\"simulat\" is no command of joiner; run, simulate, plan, explain, crds, version and help are"
+        "\"simulat\" is no command of joiner; run, simulate, plan, explain, fake, crds, version and help are"
     );
 }
 

@@ -36,6 +36,13 @@ pub struct Load {
     pub throttled: u64,
 }
 
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { calls, most_in_a_second, throttled } = self;
+        write!(f, "{calls} calls, {most_in_a_second} in the busiest second, {throttled} throttled")
+    }
+}
+
 /// What comes back.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Reply {

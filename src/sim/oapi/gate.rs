@@ -159,14 +159,16 @@ impl Claim {
         for name in &self.signed {
             let value = request.headers.get(name).and_then(|value| value.to_str().ok());
             let value = value.ok_or_else(|| format!("{name} is signed and missing"))?;
-            text.push_str(&format!("{name}:{}\n", value.trim()));
+            text.extend([name.as_str(), ":", value.trim(), "\n"]);
         }
         Ok(format!("{text}\n{}\n{}", self.signed.join(";"), hash(request.body)))
     }
 }
 
 fn hash(bytes: &[u8]) -> String {
-    digest::digest(&digest::SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    let digits = digest::digest(&digest::SHA256, bytes);
+    digits.as_ref().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -97,10 +97,12 @@ pub(super) fn vm_types(world: &mut World, request: &ReadVmTypes) -> Result<TheVm
     Ok(TheVmTypes { vm_types, next_page_token: next, ..TheVmTypes::default() })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "all actions have one shape")]
 pub(super) fn gpus(world: &mut World, _: &ReadFlexibleGpuCatalog) -> Result<TheFlexibleGpuCatalog, Refusal> {
     Ok(TheFlexibleGpuCatalog { flexible_gpu_catalog: world.account.gpus.clone(), ..TheFlexibleGpuCatalog::default() })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "all actions have one shape")]
 pub(super) fn catalog(world: &mut World, _: &ReadCatalog) -> Result<TheCatalog, Refusal> {
     Ok(TheCatalog { catalog: world.account.catalog.clone(), ..TheCatalog::default() })
 }

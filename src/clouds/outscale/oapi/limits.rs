@@ -14,6 +14,8 @@ use tokio::time::{Instant, sleep_until};
 const SLOWEST: f64 = 0.1;
 /// What a throttled answer does to the rate.
 const SLOWER: f64 = 0.5;
+/// Calls that were under way when the API complained complain as well: a rate is slowed down once in this time.
+const AT_MOST_EVERY: Duration = Duration::from_secs(2);
 /// What a good answer does to a rate that was slowed down.
 const QUICKER: f64 = 1.05;
 
@@ -60,10 +62,19 @@ struct Bucket {
     pace: f64,
     /// When the bucket will be full again.
     full_at: Instant,
+    /// When the rate was last slowed down.
+    slowed: Option<Instant>,
+    /// How often it was.
+    complaints: u64,
+    /// Calls that were let through.
     sent: u64,
 }
 
 impl Bucket {
+    fn new(configured: Rate, now: Instant) -> Self {
+        Self { configured, pace: 1.0, full_at: now, slowed: None, complaints: 0, sent: 0 }
+    }
+
     fn interval(&self) -> Duration {
         let rate = (self.configured.per_second * self.pace).max(0.001);
         Duration::from_secs_f64(1.0 / rate)
@@ -81,37 +92,51 @@ impl Turns {
 
     /// Waits until the action may be called. When that takes longer than `patience`, no turn is taken, and the wait is returned.
     pub(super) async fn wait(&self, action: &'static str, patience: Duration) -> Result<(), Duration> {
-        let now = Instant::now();
-        let turn = {
-            let mut buckets = self.buckets();
-            let configured = self.limits.of.get(action).copied().unwrap_or(self.limits.each);
-            let bucket = buckets.entry(action).or_insert(Bucket { configured, pace: 1.0, full_at: now, sent: 0 });
-            let interval = bucket.interval();
-            let next = bucket.full_at.max(now) + interval;
-            let room = interval * bucket.configured.burst.max(1);
-            // A full bucket has room for a burst: only what goes beyond it waits.
-            let turn = next.checked_sub(room).map_or(now, |turn| turn.max(now));
-            if turn - now > patience {
-                return Err(turn - now);
+        let latest = Instant::now() + patience;
+        loop {
+            let (turn, complaints) = self.turn(action, latest)?;
+            if turn > Instant::now() {
+                sleep_until(turn).await;
             }
-            bucket.full_at = next;
-            bucket.sent += 1;
-            turn
-        };
-        if turn > now {
-            sleep_until(turn).await;
+            // A turn that was given before the API complained is worth nothing after.
+            let mut buckets = self.buckets();
+            if let Some(bucket) = buckets.get_mut(action).filter(|bucket| bucket.complaints == complaints) {
+                bucket.sent += 1;
+                return Ok(());
+            }
         }
-        Ok(())
+    }
+
+    /// Takes the next turn, unless it comes too late.
+    fn turn(&self, action: &'static str, latest: Instant) -> Result<(Instant, u64), Duration> {
+        let now = Instant::now();
+        let mut buckets = self.buckets();
+        let configured = self.limits.of.get(action).copied().unwrap_or(self.limits.each);
+        let bucket = buckets.entry(action).or_insert_with(|| Bucket::new(configured, now));
+        let interval = bucket.interval();
+        let next = bucket.full_at.max(now) + interval;
+        let room = interval * bucket.configured.burst.max(1);
+        // A full bucket has room for a burst: only what goes beyond it waits.
+        let turn = next.checked_sub(room).map_or(now, |turn| turn.max(now));
+        if turn > latest {
+            return Err(turn - now);
+        }
+        bucket.full_at = next;
+        Ok((turn, bucket.complaints))
     }
 
     /// The API found that this was too much: of this action, or (`all`) of everything.
     pub(super) fn slow_down(&self, action: &'static str, all: bool, pause: Duration) {
         let now = Instant::now();
         for (name, bucket) in &mut *self.buckets() {
-            if all || *name == action {
+            let recently = bucket.slowed.is_some_and(|at| now < at + AT_MOST_EVERY);
+            if (all || *name == action) && !recently {
+                bucket.slowed = Some(now);
+                bucket.complaints += 1;
                 bucket.pace = (bucket.pace * SLOWER).max(SLOWEST);
                 let room = bucket.interval() * bucket.configured.burst.max(1);
-                bucket.full_at = bucket.full_at.max(now + pause + room);
+                // The queue forms anew: nobody's turn is left, and the bucket is empty until the pause is over.
+                bucket.full_at = now + pause + room;
             }
         }
     }

@@ -1,11 +1,6 @@
 //! Signatures, in the two dialects that the API accepts. They differ in words alone.
 
 use std::fmt::Write as _;
-#[expect(
-    clippy::disallowed_types,
-    reason = "the signer of aws-sigv4 takes the time, which ours is turned into, in this type"
-)]
-use std::time::SystemTime;
 
 use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings};
@@ -69,7 +64,7 @@ fn aws4(
         .identity(&identity)
         .region(region)
         .name("oapi")
-        .time(SystemTime::from(now))
+        .time(moment(now))
         .settings(SigningSettings::default())
         .build()
         .map_err(|error| error.to_string())?
@@ -82,6 +77,11 @@ fn aws4(
     let (instructions, _) = signed.into_parts();
     let header = |(name, value): (&str, &str)| Some((HeaderName::try_from(name).ok()?, value.to_owned()));
     Ok(instructions.headers().filter_map(header).collect())
+}
+
+#[expect(clippy::disallowed_types, reason = "no clock is read: the signer wants our time in this type")]
+fn moment(now: Timestamp) -> std::time::SystemTime {
+    now.into()
 }
 
 fn osc4(
