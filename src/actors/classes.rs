@@ -57,7 +57,10 @@ impl Classes {
         for (reference, class) in &snapshot.classes {
             let known = self.known.entry(reference.clone()).or_default();
             let is_due = known.due.is_none_or(|due| due <= now) || known.generation != Some(class.generation);
-            if known.asking || known.writing || !is_due || class.deleting.is_some() {
+            // What cannot be read says so itself, and nobody can look further.
+            let unreadable =
+                find_condition(&class.conditions, "Ready").is_some_and(|ready| &*ready.reason == "Unreadable");
+            if known.asking || known.writing || !is_due || unreadable || class.deleting.is_some() {
                 continue;
             }
             known.asking = true;

@@ -395,7 +395,10 @@ fn outscale_is_told_whose_machines_are_whose() {
     assert_eq!((outscale.cluster_name.as_deref(), outscale.cluster_id.as_deref()), (Some("prod"), Some("id-1")));
     assert_eq!((outscale.secret.as_deref(), outscale.memory_overhead), (Some("keys"), 50));
     assert!(refused(&["--cloud=outscale"], &[]).contains("set --cluster-name or CLUSTER_NAME"));
-    assert!(refused(&["--cloud=outscale", "--cluster=simulated"], &[("CLUSTER_NAME", "x")]).contains("needs a real cluster"));
+    assert!(
+        refused(&["--cloud=outscale", "--cluster=simulated"], &[("CLUSTER_NAME", "x")])
+            .contains("needs a real cluster")
+    );
     assert!(refused(&["--dry-run"], &[]).contains("--dry-run goes with --cloud outscale only"));
     assert!(refused(&["--cluster-name", "a b"], &[]).contains("letters, digits"));
     assert!(refused(&["--vm-memory-overhead-percent", "7.5"], &[]).contains("a part from 0 to 0.5"));

@@ -79,3 +79,6 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 #[cfg(test)]
 mod props;
+
+#[cfg(test)]
+mod outscale_tests;

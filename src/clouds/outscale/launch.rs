@@ -142,6 +142,11 @@ impl Launches {
 
 /// Writes the tags that a machine lacks. A machine that the API does not know yet is waited for.
 async fn marked(client: &Client, mut vm: Vm, birth: &Remembered) -> Result<Vm, Failure> {
+    if let Names::ByAddress { fqdn } = birth.names
+        && marks::node_name(&vm, fqdn).is_none()
+    {
+        vm = addressed(client, vm, fqdn).await?;
+    }
     let missing = marks::missing(&vm, &birth.tags_of(&vm));
     if missing.is_empty() {
         return Ok(vm);
@@ -160,6 +165,21 @@ async fn marked(client: &Client, mut vm: Vm, birth: &Remembered) -> Result<Vm, F
     }
     vm.tags.retain(|tag| missing.iter().all(|new| new.key != tag.key));
     vm.tags.extend(missing);
+    Ok(vm)
+}
+
+/// The VM with its address, after which its Node is called. The answer to its making has it, as far as is known; if not, it comes.
+async fn addressed(client: &Client, vm: Vm, fqdn: bool) -> Result<Vm, Failure> {
+    let filters = wire::VmFilters { vm_ids: vec![vm.vm_id.clone()], ..wire::VmFilters::default() };
+    let request = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
+    for pause in MARK_PAUSES {
+        sleep(pause).await;
+        let found = client.all(&request).await?.into_iter().find(|found| found.vm_id == vm.vm_id);
+        if let Some(found) = found.filter(|found| marks::node_name(found, fqdn).is_some()) {
+            return Ok(found);
+        }
+    }
+    tracing::warn!(vm = %vm.vm_id, "the machine has no address; its Node will not be initialized before somebody sets its tag OscK8sNodeName");
     Ok(vm)
 }
 

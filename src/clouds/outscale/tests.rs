@@ -290,7 +290,7 @@ async fn a_machine_that_cannot_be_marked_is_taken_down() {
     fake.conduct(|conduct| conduct.reads_section = false);
     let class = ready(&cloud, spec()).await;
     let wanted = launch(&cloud, &class, 1, &[SMALL]).await;
-    fake.account(|account| drop(account.denied.insert("CreateTags".to_owned())));
+    fake.account(|account| account.denied.extend(["CreateTags".to_owned()]));
     let error = cloud.create(&wanted).await.unwrap_err();
     assert!(matches!(&error, Error::Unauthorized { action: "CreateTags", .. }), "{error}");
     assert!(error.to_string().contains("allow the action api:CreateTags in an EIM policy"), "{error}");
@@ -485,7 +485,7 @@ async fn a_dry_run_asks_and_makes_nothing() {
     let vms = fake.vms();
     assert!(vms.len() == 1 && !vms[0].state.is_leaving(), "{vms:?}");
     assert_eq!(fake.reboots(&vms[0].vm_id), Some(0));
-    fake.account(|account| drop(account.denied.insert("CreateVms".to_owned())));
+    fake.account(|account| account.denied.extend(["CreateVms".to_owned()]));
     let error = dry.create(&launch(&dry, &bare, 3, &[SMALL]).await).await.unwrap_err();
     assert!(error.to_string().contains("api:CreateVms"), "{error}");
 }
@@ -601,7 +601,7 @@ async fn what_is_wrong_with_a_class_is_said_with_field_and_remedy() {
         let error = cloud.create(&spec).await.unwrap_err();
         assert!(matches!(&error, Error::Launch(LaunchRefused::ClassNotReady(_))), "{error}");
     }
-    fake.account(|account| drop(account.denied.insert("CreateVms".to_owned())));
+    fake.account(|account| account.denied.extend(["CreateVms".to_owned()]));
     let (_, resolution) = resolved(&cloud, &class_of(spec())).await;
     let bad: Vec<_> = resolution.judgements.iter().filter(|judgement| judgement.status != Status::True).collect();
     assert!(
