@@ -143,9 +143,10 @@ impl SimCluster {
     }
 }
 
-/// Whether a NodeClaim's NodeClass is of the kind that the simulated cloud looks after.
+/// Whether a NodeClaim's NodeClass is of a kind that a cloud in here looks after: the simulated one, or Outscale's over its stand-in.
 fn is_ours(claim: &Claim) -> bool {
-    (&*claim.class.group, &*claim.class.kind) == ("karpenter.kwok.sh", "KWOKNodeClass")
+    let kind = (&*claim.class.group, &*claim.class.kind);
+    [("karpenter.kwok.sh", "KWOKNodeClass"), ("karpenter.outscale.com", "OutscaleNodeClass")].contains(&kind)
 }
 
 impl Cluster for SimCluster {

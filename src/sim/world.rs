@@ -199,9 +199,9 @@ impl World {
             "PodDisruptionBudget" => store.delete_budget(key),
             "PersistentVolumeClaim" => store.delete_volume_claim(key),
             "VolumeAttachment" => store.detach(&key.name),
-            "KWOKNodeClass" => {
-                let reference =
-                    ClassRef { group: "karpenter.kwok.sh".into(), kind: kind.into(), name: key.name.clone() };
+            "KWOKNodeClass" | "OutscaleNodeClass" => {
+                let group = if kind == "KWOKNodeClass" { "karpenter.kwok.sh" } else { "karpenter.outscale.com" };
+                let reference = ClassRef { group: group.into(), kind: kind.into(), name: key.name.clone() };
                 store.delete_class(&reference).is_ok()
             }
             "Pod" => {

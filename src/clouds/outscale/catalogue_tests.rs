@@ -73,7 +73,7 @@ fn types_are_described_by_labels_and_sold_where_subnets_have_room() {
         kind.requirements
             .iter()
             .find(|r| &*r.key == key)
-            .map(|r| r.values.iter().map(|v| v.to_string()).collect::<Vec<_>>().join(","))
+            .map(|r| r.values.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
     };
     for (key, wanted) in [
         (labels::INSTANCE_TYPE, "tinav6.c4r8p2"),

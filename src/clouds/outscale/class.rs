@@ -37,7 +37,7 @@ impl<T> Found<T> {
         judged.map_or_else(Self::Bad, Self::Good)
     }
 
-    fn failed(error: Error) -> Self {
+    fn failed(error: &Error) -> Self {
         match error.class {
             Class::Keys => Self::Bad(Fault::new("Unauthorized", error.to_string())),
             Class::Denied => Self::Bad(Fault::new("Forbidden", error.to_string())),
@@ -117,7 +117,7 @@ async fn images(
             Ok(images) => found.push((term, images)),
             // That an ID is unknown is an answer.
             Err(error) if error.is_not_found() => found.push((term, Vec::new())),
-            Err(error) => return Found::failed(error),
+            Err(error) => return Found::failed(&error),
         }
     }
     Found::of(resolve::images(&found, spec))
@@ -132,7 +132,7 @@ async fn subnets(
         match client.all(&resolve::subnets_of(&term)).await {
             Ok(subnets) => found.push((term, subnets)),
             Err(error) if error.is_not_found() => found.push((term, Vec::new())),
-            Err(error) => return Found::failed(error),
+            Err(error) => return Found::failed(&error),
         }
     }
     Found::of(resolve::subnets(&found))
@@ -148,7 +148,7 @@ async fn groups(
         match client.all(&resolve::groups_of(&term)).await {
             Ok(groups) => found.push((term, groups)),
             Err(error) if error.is_not_found() => found.push((term, Vec::new())),
-            Err(error) => return Found::failed(error),
+            Err(error) => return Found::failed(&error),
         }
     }
     Found::of(resolve::groups(&found, net))
@@ -167,7 +167,7 @@ async fn keypair(client: &Client, spec: &OutscaleNodeClassSpec) -> Found<()> {
         Ok(found) if found.iter().any(|keypair| keypair.keypair_name == *name) => Found::Good(()),
         Ok(_) => missing(),
         Err(error) if error.is_not_found() => missing(),
-        Err(error) => Found::failed(error),
+        Err(error) => Found::failed(&error),
     }
 }
 
@@ -184,7 +184,7 @@ async fn permission(client: &Client) -> Found<()> {
     let answers = tokio::join!(client.rehearse(&create), client.rehearse(&mark), client.rehearse(&delete));
     for answer in [answers.0, answers.1, answers.2] {
         match answer {
-            Err(error) if matches!(error.class, Class::Keys | Class::Denied) => return Found::failed(error),
+            Err(error) if matches!(error.class, Class::Keys | Class::Denied) => return Found::failed(&error),
             Err(error) if error.class == Class::Throttled => return Found::Unanswered(error.to_string()),
             // Whatever else is refused is refused for what the request names, which nobody means.
             _ => {}

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use crate::api::classes::outscale::{OutscaleNodeClass, OutscaleNodeClassStatus, ResolvedSubnet};
 use crate::clouds::{Error, LaunchRefused, LaunchSpec, SoldOut};
 use crate::core::facts::{InstanceType, Machine, Offering, Taint};
-use crate::core::ids::{ClaimUid, ProviderId};
+use crate::core::ids::{ClaimUid, PoolName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::Operator;
 
@@ -228,7 +228,7 @@ impl Birth<'_> {
                 self.cloud.launches.state().births.remove(&self.spec.token);
                 Ok(vm)
             }
-            Err(error) => Err(self.unmarked(&id, error).await),
+            Err(error) => Err(self.unmarked(&id, &error).await),
         }
     }
 
@@ -239,7 +239,7 @@ impl Birth<'_> {
         let here = |choice: &Choice<'_>| subnets.iter().any(|subnet| subnet.zone == choice.zone);
         let choices = self.choices();
         let Some(choice) = choices.iter().find(|choice| here(choice)) else {
-            return Err(self.nothing_left(Vec::new(), ""));
+            return Err(Self::nothing_left(Vec::new(), ""));
         };
         let subnet = subnets
             .iter()
@@ -297,7 +297,7 @@ impl Birth<'_> {
             cluster_id: &settings.cluster_id,
             claim: claim.name.as_str(),
             uid: self.spec.token.as_str(),
-            pool: pool.as_ref().map(|pool| pool.as_str()),
+            pool: pool.as_ref().map(PoolName::as_str),
             class: &self.spec.class.reference.name,
             spec: &self.class.spec,
             user_data_hash: &hash,
@@ -363,7 +363,7 @@ impl Birth<'_> {
             sold_out.push(lost());
             said = error.to_string();
         }
-        Err(self.nothing_left(sold_out, &said))
+        Err(Self::nothing_left(sold_out, &said))
     }
 
     fn born(&self, answer: wire::TheVms, token: &str) -> Result<Vm, Error> {
@@ -378,7 +378,7 @@ impl Birth<'_> {
         Ok(vm)
     }
 
-    fn nothing_left(&self, sold_out: Vec<SoldOut>, said: &str) -> Error {
+    fn nothing_left(sold_out: Vec<SoldOut>, said: &str) -> Error {
         let tried = if sold_out.is_empty() {
             "no offering could be tried".to_owned()
         } else {
@@ -407,7 +407,7 @@ impl Birth<'_> {
     }
 
     /// A machine that could not be marked is taken down again, if that would not only be for joiner's own haste.
-    async fn unmarked(&self, id: &str, error: Failure) -> Error {
+    async fn unmarked(&self, id: &str, error: &Failure) -> Error {
         let why = format!("machine {id} was made and could not be marked: {error}");
         if error.held_back || matches!(error.class, Class::Throttled | Class::NotFound) {
             // Found by its token, and marked then.

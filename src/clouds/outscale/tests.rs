@@ -201,7 +201,7 @@ async fn a_machine_is_made_marked_and_told_all_that_it_needs() {
     assert_eq!(all["OscK8sRole/worker"], "");
     assert_eq!(vm.client_token.as_deref(), Some("00000000-0000-4000-8000-000000000001"));
     assert_eq!(vm.vm_initiated_shutdown_behavior.as_deref(), Some("terminate"));
-    let label = |key: &str| machine.labels.get(key).map(|value| value.to_string()).unwrap_or_default();
+    let label = |key: &str| machine.labels.get(key).map(ToString::to_string).unwrap_or_default();
     assert_eq!((label(labels::ZONE), label(labels::REGION)), ("eu-west-2a".to_owned(), "eu-west-2".to_owned()));
     assert_eq!((label(INSTANCE_CPU), label(INSTANCE_PERFORMANCE)), ("2".to_owned(), "high".to_owned()));
     // 4 GiB less 7.5 % less what Talos and the kubelet keep.
@@ -491,6 +491,7 @@ async fn a_dry_run_asks_and_makes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+#[expect(clippy::too_many_lines, reason = "a table of faults")]
 async fn what_is_wrong_with_a_class_is_said_with_field_and_remedy() {
     let Scene { fake, secrets, cloud } = scene();
     secrets.put("broken", "worker.yaml", "version: v1alpha1\n");
