@@ -437,7 +437,7 @@ async fn a_thousand_launches_with_lost_answers_and_late_lists_make_a_thousand_vm
                 Ok(answer) => return answer.vms[0].vm_id.clone(),
                 Err(error) => {
                     assert!(matches!(error.class, Class::Unknown | Class::Throttled | Class::Temporary), "{error}");
-                    sleep(error.retry_after.unwrap_or(Duration::from_secs(1 + attempt))).await;
+                    sleep(error.retry_after.unwrap_or_else(|| Duration::from_secs(1 + attempt))).await;
                 }
             }
         }
