@@ -478,3 +478,15 @@ async fn the_fake_answers_on_a_port() {
     drop(client);
     server.await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn where_nobody_listens_nothing_was_launched() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let access = Account::sample().access(&format!("http://{address}")).unwrap();
+    let network = Arc::new(crate::clouds::outscale::oapi::Network::new(&access).unwrap());
+    let client = Client::new(access, network, Options { attempts: 1, ..Options::new(clock(0)) });
+    let error = refused(&client, &launch("t")).await;
+    assert_eq!(error.class, Class::Temporary, "{error}");
+}
