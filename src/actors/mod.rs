@@ -9,7 +9,8 @@
 //!             ├─ batcher      gathers pending pods
 //!             ├─ provisioner  solves, checks, creates NodeClaims
 //!             ├─ pools        NodePool status, limits, readiness
-//!             └─ auditor      compares machines, NodeClaims and Nodes
+//!             ├─ auditor      compares machines, NodeClaims and Nodes
+//!             └─ classes      has the cloud work out what NodeClasses come to
 //! ```
 //!
 //! Law: whoever acts does not decide. An actor turns facts into snapshots, snapshots into plans (in `core`), plans into operations. It
@@ -24,6 +25,7 @@ mod boards;
 mod catalog;
 mod claim;
 mod claims;
+mod classes;
 mod decisions;
 mod evictor;
 mod leader;

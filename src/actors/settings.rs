@@ -59,6 +59,10 @@ pub struct Settings {
     pub respect_preferences: bool,
     /// How often the cloud is asked for its instance types.
     pub catalog_refresh: Duration,
+    /// How often the cloud is asked what NodeClasses come to (Karpenter's AWS provider: 5 minutes).
+    pub class_refresh: Duration,
+    /// How often it is asked of those that are not ready: somebody is waiting for it.
+    pub class_retry: Duration,
     /// How long a sold-out offering is not tried again (AWS' provider: 3 minutes).
     pub sold_out_for: Duration,
     /// How often machines, NodeClaims and Nodes are compared (Karpenter: 2 minutes).
@@ -80,6 +84,8 @@ impl Default for Settings {
             nominate: Nominate::default(),
             respect_preferences: true,
             catalog_refresh: Duration::from_hours(1),
+            class_refresh: Duration::from_mins(5),
+            class_retry: Duration::from_secs(30),
             sold_out_for: Duration::from_mins(3),
             audit_every: Duration::from_mins(2),
             name_salt: 0,

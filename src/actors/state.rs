@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::telemetry::metrics;
 
-use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, PoolsMsg, ProvisionerMsg, StateMsg};
+use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, PoolsMsg, ProvisionerMsg, StateMsg};
 use super::runtime::{Behaviour, Cx, Kind, Mailbox, Timer, View};
 use super::tree::Wiring;
 use super::witness::Witness;
@@ -76,6 +76,9 @@ impl State {
         }
         if news.pools || news.classes {
             slots.catalog.cast(CatalogMsg::Look);
+        }
+        if news.classes {
+            slots.classes.cast(ClassesMsg::Look);
         }
         if news.usage || news.pools || news.classes {
             slots.pools.cast(PoolsMsg::Look);

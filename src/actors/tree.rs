@@ -13,11 +13,13 @@ use super::batcher::Batcher;
 use super::boards::Boards;
 use super::catalog::Catalog;
 use super::claims::Claims;
+use super::classes::Classes;
 use super::evictor::Evictor;
 use super::leader::Leader;
 use super::pools::Pools;
 use super::protocol::{
-    AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, EvictorMsg, LeaderMsg, PoolsMsg, ProvisionerMsg, StateMsg,
+    AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, EvictorMsg, LeaderMsg, PoolsMsg, ProvisionerMsg,
+    StateMsg,
 };
 use super::provisioner::Provisioner;
 use super::runtime::{Clock, House, Observations, Operations, Permits, Post, RootMsg, Saboteur, Slot, Supervisor};
@@ -48,6 +50,7 @@ pub(super) struct Slots {
     pub provisioner: Slot<ProvisionerMsg>,
     pub pools: Slot<PoolsMsg>,
     pub auditor: Slot<AuditorMsg>,
+    pub classes: Slot<ClassesMsg>,
 }
 
 /// What every actor is born with.
@@ -107,6 +110,7 @@ impl Joiner {
             provisioner: Slot::empty(),
             pools: Slot::empty(),
             auditor: Slot::empty(),
+            classes: Slot::empty(),
         };
         let wiring = Arc::new(Wiring {
             cluster: parts.cluster,
@@ -126,6 +130,7 @@ impl Joiner {
             Post::new::<Provisioner>(&slots.provisioner, args()),
             Post::new::<Pools>(&slots.pools, args()),
             Post::new::<Auditor>(&slots.auditor, args()),
+            Post::new::<Classes>(&slots.classes, args()),
             Post::new::<State>(&slots.state, args()),
         ];
         let root = Supervisor::start(posts, &house);

@@ -40,6 +40,28 @@ pub struct Listing {
     pub settles_within: Duration,
 }
 
+/// What a NodeClass has come to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Resolution {
+    /// What is said of its conditions; those that are not mentioned stay as they are.
+    pub judgements: Vec<Judgement>,
+    /// The other fields of its status as a JSON object, if they are to change.
+    pub details: Option<Arc<str>>,
+}
+
+/// What is said of one condition of a NodeClass.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Judgement {
+    /// The condition.
+    pub condition: &'static str,
+    /// Whether it holds.
+    pub status: Status,
+    /// Why, in one word.
+    pub reason: &'static str,
+    /// Why, and what to do about it: field and remedy.
+    pub message: String,
+}
+
 /// What to do with a broken machine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RepairAction {

@@ -4,6 +4,7 @@ mod embedded;
 mod fake;
 mod live;
 mod load;
+mod outscale;
 mod plan;
 mod rehearsal;
 mod run;

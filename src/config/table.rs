@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::Arg;
 
 use super::fake::FAKE;
-use super::flags::{EXPLAIN, PLAN, REHEARSAL};
+use super::flags::{EXPLAIN, OUTSCALE, PLAN, REHEARSAL};
 use super::parse::documented;
 
 /// The settings of `joiner run`, and what the other commands have beyond them, as markdown.
@@ -32,6 +32,9 @@ pub fn table() -> String {
         if heading != arg.get_help_heading() {
             heading = arg.get_help_heading();
             let title = match heading {
+                Some(OUTSCALE) => {
+                    "Outscale (`--cloud outscale`; keys, region and endpoint as Outscale's own tools read them: `OSC_ACCESS_KEY`, `OSC_SECRET_KEY`, `OSC_REGION`, `OSC_ENDPOINT_API`, `OSC_PROFILE`, `OSC_CONFIG_FILE`)"
+                }
                 Some(REHEARSAL) => "Rehearsal (`joiner simulate`, besides the decisions above)",
                 Some(PLAN) => "Plan (`joiner plan`, besides the decisions above)",
                 Some(EXPLAIN) => "Explanation (`joiner explain`, besides those of a plan)",

@@ -13,10 +13,11 @@ use super::admission::{Gate, Open, Requests, Verdict};
 use super::seed::{self, Seed};
 use super::store::{Store, Written};
 use crate::cluster::{
-    Announcement, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch, PoolStatusPatch,
+    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch,
+    PoolStatusPatch,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
-use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
 /// How long a leader lease lasts without a renewal: that of client-go, which Karpenter uses too.
 const LEASE: Duration = Duration::from_secs(15);
@@ -202,6 +203,14 @@ impl Cluster for SimCluster {
         patch: &'a PoolStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(self.request("patch", "nodepools/status", |store| store.patch_pool_status(name, patch)))
+    }
+
+    fn patch_class_status<'a>(
+        &'a self,
+        class: &'a ClassRef,
+        patch: &'a ClassStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.request("patch", "nodeclasses/status", |store| store.patch_class_status(class, patch)))
     }
 
     fn nominate<'a>(

@@ -8,8 +8,10 @@ use joiner::clouds::simulated::Simulated;
 use joiner::clouds::{self, Cloud, Deletion, LaunchSpec, Listing, RepairPolicy};
 use joiner::cluster::{Cluster, Error};
 use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, NodeClass};
-use joiner::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
-use joiner::core::writes::{Announcement, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch};
+use joiner::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
+use joiner::core::writes::{
+    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch,
+};
 use joiner::sim::{SimCluster, Topic};
 
 use super::narrator::Narrator;
@@ -84,6 +86,14 @@ impl Cluster for SeenCluster {
         patch: &'a PoolStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>> {
         self.inner.patch_pool_status(name, patch)
+    }
+
+    fn patch_class_status<'a>(
+        &'a self,
+        class: &'a ClassRef,
+        patch: &'a ClassStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.patch_class_status(class, patch)
     }
 
     fn nominate<'a>(

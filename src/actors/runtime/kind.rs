@@ -27,11 +27,13 @@ pub enum Kind {
     Pools,
     /// Compares machines, NodeClaims and Nodes.
     Auditor,
+    /// Works out what NodeClasses come to.
+    Classes,
 }
 
 impl Kind {
     /// Every kind, in the order in which they are started.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Supervisor,
         Self::Leader,
         Self::State,
@@ -43,6 +45,7 @@ impl Kind {
         Self::Provisioner,
         Self::Pools,
         Self::Auditor,
+        Self::Classes,
     ];
 
     /// Lower-case name, as in metrics and on the actor page.
@@ -59,6 +62,7 @@ impl Kind {
             Self::Provisioner => "provisioner",
             Self::Pools => "pools",
             Self::Auditor => "auditor",
+            Self::Classes => "classes",
         }
     }
 }

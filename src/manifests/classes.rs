@@ -1,0 +1,26 @@
+//! The kinds of NodeClass that there are, and the labels of their clouds.
+
+use crate::api::classes::kwok::KwokNodeClass;
+use crate::api::classes::outscale::OutscaleNodeClass;
+use crate::clouds::{catalog, kwok, outscale};
+use crate::cluster::convert::ClassKind;
+
+/// Label domains that clouds keep to themselves, whichever is in use.
+pub const RESTRICTED_DOMAINS: [&str; 2] = [kwok::CLASS_GROUP, outscale::CLASS_GROUP];
+
+/// KWOK's NodeClass.
+pub fn kwok_class() -> ClassKind {
+    ClassKind::of::<KwokNodeClass>(kwok::CLASS_GROUP, "v1alpha1", kwok::CLASS_KIND, "kwoknodeclasses")
+}
+
+/// Outscale's NodeClass, whose status joiner works out.
+pub fn outscale_class() -> ClassKind {
+    let (version, plural) = (outscale::CLASS_VERSION, outscale::CLASS_PLURAL);
+    ClassKind::of::<OutscaleNodeClass>(outscale::CLASS_GROUP, version, outscale::CLASS_KIND, plural)
+        .with_status("outscalenodeclasses/status")
+}
+
+/// Labels in those domains that users may ask for all the same.
+pub fn label_keys() -> Vec<&'static str> {
+    catalog::KWOK_LABEL_KEYS.into_iter().chain(outscale::LABEL_KEYS).collect()
+}
