@@ -124,7 +124,7 @@ async fn every_action_with_every_field() {
     client.rehearse(&whole_launch()).await.unwrap();
     let ids = vec![vm.vm_id.clone()];
     let listed = ReadVms { filters: Some(whole_vm_filters()), next_page_token: None, results_per_page: Some(10) };
-    assert_eq!(client.call(&listed).await.unwrap().vms, [vm.clone()]);
+    assert_eq!(client.call(&listed).await.unwrap().vms, std::slice::from_ref(&vm));
     let by_id = VmFilters { vm_ids: ids.clone(), ..VmFilters::default() };
     let by_id = ReadVms { filters: Some(by_id), ..ReadVms::default() };
     sleep(Duration::from_secs(31)).await;
@@ -197,7 +197,7 @@ async fn a_bad_day() {
         while let Err(error) = client.call(&tags).await {
             assert!(matches!(error.class, Class::Unknown | Class::Throttled | Class::Temporary), "{error}");
         }
-        sleep(Duration::from_secs(60)).await;
+        sleep(Duration::from_mins(1)).await;
         while let Err(error) = client.call(&DeleteVms { vm_ids: one(&vm.vm_id) }).await {
             assert!(matches!(error.class, Class::Unknown | Class::Throttled | Class::Temporary), "{error}");
         }

@@ -25,6 +25,7 @@ pub(crate) fn client(transport: Arc<dyn Transport>) -> Client {
     Client::new(access, transport, Options::new(clock()))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "most fields may be left out")]
 pub(crate) fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }

@@ -437,7 +437,7 @@ async fn a_thousand_launches_with_lost_answers_and_late_lists_make_a_thousand_vm
                 Ok(answer) => return answer.vms[0].vm_id.clone(),
                 Err(error) => {
                     assert!(matches!(error.class, Class::Unknown | Class::Throttled | Class::Temporary), "{error}");
-                    sleep(error.retry_after.unwrap_or(Duration::from_secs(1 + attempt))).await;
+                    sleep(error.retry_after.unwrap_or_else(|| Duration::from_secs(1 + attempt))).await;
                 }
             }
         }
@@ -477,4 +477,16 @@ async fn the_fake_answers_on_a_port() {
     stop.send(()).unwrap();
     drop(client);
     server.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn where_nobody_listens_nothing_was_launched() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let access = Account::sample().access(&format!("http://{address}")).unwrap();
+    let network = Arc::new(crate::clouds::outscale::oapi::Network::new(&access).unwrap());
+    let client = Client::new(access, network, Options { attempts: 1, ..Options::new(clock(0)) });
+    let error = refused(&client, &launch("t")).await;
+    assert_eq!(error.class, Class::Temporary, "{error}");
 }

@@ -216,8 +216,8 @@ async fn a_list_is_complete_or_it_is_none() {
     let request = ReadVms { filters: Some(filters), ..ReadVms::default() };
     let vms = client(&script).all(&request).await.unwrap();
     assert_eq!(vms.iter().map(|vm| vm.vm_id.as_str()).collect::<Vec<_>>(), ["i-1", "i-2"]);
-    let asked = script.asked.lock().unwrap();
-    assert_eq!(asked[1].1, r#"{"Filters":{"TagKeys":["k"]},"NextPageToken":"dA==","ResultsPerPage":200}"#);
+    let last = script.asked.lock().unwrap().pop().unwrap();
+    assert_eq!(last.1, r#"{"Filters":{"TagKeys":["k"]},"NextPageToken":"dA==","ResultsPerPage":200}"#);
     let script = Scripted::of([Ok((200, first)), Ok((400, "{}"))]);
     assert_eq!(client(&script).all(&request).await.unwrap_err().class, Class::Invalid);
 }
@@ -316,7 +316,7 @@ fn what_is_missing_or_wrong_is_named() {
     let keys = [("OSC_ACCESS_KEY", "A"), ("OSC_SECRET_KEY", "s")];
     let with = |more: &[(&'static str, &'static str)]| keys.iter().chain(more).copied().collect::<Vec<_>>();
     let file = Some(r#"{"one": {}, "two": {}}"#);
-    let table: &[(Vec<(&str, &str)>, Option<&str>, &str, &str)] = &[
+    let table: [(Vec<(&str, &str)>, _, _, _); 15] = [
         (vec![], None, "OSC_REGION", "eu-west-2"),
         (vec![("OSC_REGION", "eu-west-2")], None, "OSC_ACCESS_KEY", "OSC_PROFILE"),
         (vec![("OSC_REGION", "eu-west-2"), ("OSC_ACCESS_KEY", "A")], None, "OSC_SECRET_KEY", "missing"),
@@ -344,8 +344,8 @@ fn what_is_missing_or_wrong_is_named() {
         (with(&[("OSC_REGION", "eu-west-2"), ("OSC_X509_CLIENT_CERT", "/c")]), None, "OSC_X509_CLIENT_KEY", "missing"),
     ];
     for (words, file, field, hint) in table {
-        let error = read(words, *file).unwrap_err();
-        assert_eq!(error.field, *field, "{words:?}: {error}");
+        let error = read(&words, file).unwrap_err();
+        assert_eq!(error.field, field, "{words:?}: {error}");
         assert!(error.message.contains(hint), "{words:?}: {error}");
     }
 }

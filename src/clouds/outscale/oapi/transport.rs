@@ -24,6 +24,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const LONGEST_ANSWER: usize = 128 * 1024 * 1024;
 
 /// A request, signed. It has no `Debug`: its body may hold secrets.
+#[derive(Clone)]
 pub struct Post {
     /// Where to.
     pub url: Uri,
