@@ -15,7 +15,7 @@ use super::{World, WorldConfig};
 use crate::actors::runtime::Clock;
 use crate::actors::{Joiner, Parts, Settings};
 use crate::clouds::outscale::oapi::wire::{State, Vm};
-use crate::clouds::outscale::oapi::{Client, Options};
+use crate::clouds::outscale::oapi::{Client, Options, Transport};
 use crate::clouds::outscale::{self, Outscale, SecretError, Secrets, VmType};
 use crate::clouds::simulated::Conduct;
 use crate::cluster::convert::ShapeStore;
@@ -44,13 +44,13 @@ impl Secrets for OneSecret {
 }
 
 /// A cluster, an API, and what stands between them.
-struct Scene {
-    world: World,
-    fake: Fake,
-    clock: Clock,
+pub(super) struct Scene {
+    pub(super) world: World,
+    pub(super) fake: Fake,
+    pub(super) clock: Clock,
 }
 
-fn scene(seed: u64) -> Scene {
+pub(super) fn scene(seed: u64) -> Scene {
     let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
     let world = World::new(WorldConfig {
         seed: Seed(seed),
@@ -69,9 +69,14 @@ fn scene(seed: u64) -> Scene {
 
 impl Scene {
     fn joiner(&self) -> Joiner {
+        self.joiner_over(Arc::new(self.fake.clone()), 0)
+    }
+
+    /// A joiner whose calls go this way. No two lives may give two NodeClaims one name.
+    pub(super) fn joiner_over(&self, transport: Arc<dyn Transport>, life: u64) -> Joiner {
         let clock = self.clock;
         let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
-        let client = Client::new(access, Arc::new(self.fake.clone()), Options::new(Arc::new(move || clock.now())));
+        let client = Client::new(access, transport, Options::new(Arc::new(move || clock.now())));
         let settings = outscale::Settings {
             cluster: "demo".to_owned(),
             cluster_id: "demo-id".to_owned(),
@@ -81,11 +86,12 @@ impl Scene {
         };
         let cloud = Outscale::new(Arc::new(client), Arc::new(OneSecret), settings).unwrap();
         let cluster = Arc::new(self.world.cluster.clone());
-        Joiner::start(Parts { cluster, cloud: Arc::new(cloud), settings: Settings::default(), clock })
+        let settings = Settings { name_salt: life << 32, identity: format!("joiner_{life}"), ..Settings::default() };
+        Joiner::start(Parts { cluster, cloud: Arc::new(cloud), settings, clock })
     }
 
     /// Plays a script with everybody in it.
-    async fn play(&self, script: &str) {
+    pub(super) async fn play(&self, script: &str) {
         let open = |_: &Path| Ok(script.to_owned());
         let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
         let players = join_all(self.world.stand_ins().into_iter().map(|(_, player)| player));
@@ -99,12 +105,12 @@ impl Scene {
         }
     }
 
-    fn alive(&self) -> Vec<Vm> {
+    pub(super) fn alive(&self) -> Vec<Vm> {
         self.fake.vms().into_iter().filter(|vm| !vm.state.is_leaving()).collect()
     }
 
     /// No NodeClaim has two machines, and no machine has none.
-    fn check_pairs(&self) -> usize {
+    pub(super) fn check_pairs(&self) -> usize {
         let store = self.world.cluster.store();
         let mut claims: BTreeSet<String> = store.claims.values().map(|claim| claim.uid.as_str().to_owned()).collect();
         let alive = self.alive();
@@ -222,7 +228,7 @@ fn node_name(vm: &Vm) -> String {
     format!("ip-{}", vm.private_ip.as_deref().unwrap_or_default().replace('.', "-"))
 }
 
-fn script(types: &str, replicas: usize, cpu: &str, rest: &str) -> String {
+pub(super) fn script(types: &str, replicas: usize, cpu: &str, rest: &str) -> String {
     format!(
         r"
 apiVersion: karpenter.outscale.com/v1alpha1
