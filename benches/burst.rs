@@ -14,6 +14,9 @@ use joiner::core::pools;
 use joiner::sim::End;
 use tokio::time::Instant;
 
+#[path = "common/process.rs"]
+mod process;
+
 /// A run that has not ended after this long has failed.
 const AT_MOST: Duration = Duration::from_mins(15);
 
@@ -49,7 +52,7 @@ fn main() -> anyhow::Result<()> {
             figures.claims,
             figures.nodes,
             figures.price,
-            cpu_seconds(),
+            process::cpu_seconds(),
             peak_memory() / (1 << 20),
         );
     }
@@ -101,12 +104,4 @@ async fn watch(boards: &Boards, pods: usize) -> Figures {
             return figures;
         }
     }
-}
-
-/// CPU time of this process so far, the world's share included.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // Fields 14 and 15 (user and system time, in ticks of 10 ms) counted from behind the name, which may hold blanks.
-    let ticks = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
-    ticks.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0
 }

@@ -94,6 +94,32 @@ fn without_asking_pods_are_taken_past_their_budgets() {
 }
 
 #[test]
+fn without_waiting_for_volumes_machines_go_with_volumes_attached() {
+    let without = Protections { detachment: false, ..Protections::default() };
+    is_needed(without, Invariant::VolumesFirst, &[(Fault::AttachmentStuck, 200.0), (Fault::UserDeletesClaim, 200.0)]);
+}
+
+#[test]
+fn without_tokens_an_edited_provider_id_costs_somebody_elses_machine() {
+    let without = Protections { ownership: false, ..Protections::default() };
+    is_needed(
+        without,
+        Invariant::NoClaimedMachineDeleted,
+        &[(Fault::UserEditsProviderId, 300.0), (Fault::UserDeletesClaim, 300.0), (Fault::JoinerKilled, 60.0)],
+    );
+}
+
+#[test]
+fn without_mending_what_a_clock_has_left_nodeclaims_wait_for_hours() {
+    let without = Protections { clock: false, ..Protections::default() };
+    is_needed(
+        without,
+        Invariant::Settles,
+        &[(Fault::ClockJumps, 120.0), (Fault::UserDeletesClaim, 300.0), (Fault::CloudError, 600.0)],
+    );
+}
+
+#[test]
 fn without_confirmation_finalizers_go_before_their_machines() {
     let without = Protections { confirmation: false, ..Protections::default() };
     is_needed(without, Invariant::FinalizerLast, &[]);

@@ -10,6 +10,8 @@ mod burst;
 mod claims;
 #[path = "kwok/disruption.rs"]
 mod disruption;
+#[path = "kwok/features.rs"]
+mod features;
 #[path = "kwok/mishaps.rs"]
 mod mishaps;
 #[path = "kwok/outages.rs"]

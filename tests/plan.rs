@@ -174,7 +174,7 @@ fn what_is_wrong_is_named_and_the_others_are_planned() {
         pod("egg", &affinity("hen")),
         pod("gated", "  schedulingGates: [{name: example.com/wait}]"),
         "---\na: [1\n".to_owned(),
-        "---\nkind: NodeOverlay\nmetadata: {name: cheaper}\n".to_owned(),
+        "---\nkind: NodeOverlay\nmetadata: {name: cheaper}\nspec: {requirements: [], price: \"1\"}\n".to_owned(),
     ];
     let (plan, said) = plan(&input.concat());
     let places = places(&plan);
@@ -194,7 +194,7 @@ fn what_is_wrong_is_named_and_the_others_are_planned() {
     }
     assert!(said.contains("standard input: document 3: Pod quantity: "), "{said}");
     assert!(said.contains("is not YAML"), "{said}");
-    assert!(said.contains("NodeOverlay: has no effect yet"), "{said}");
+    assert!(said.contains("NodeOverlay cheaper: has no effect, the feature is off"), "{said}");
 }
 
 /// StorageClass `zonal` for one zone, and a claim that is bound to a volume of another.
@@ -378,4 +378,61 @@ fn the_openb_burst_is_planned_whole() {
         plan["seconds"]
     );
     assert!(bound > 4_000.0 && bound <= price && price < 5_700.0, "{price} against {bound}");
+}
+
+/// The plan for the example of optional features, with these gates.
+fn plan_of_features(gates: &str) -> (Value, String) {
+    let output = joiner(&["plan", "-f", "examples/features", "-o", "json", "--feature-gates", gates], "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    (serde_json::from_slice(&output.stdout).expect("JSON"), text(&output.stderr))
+}
+
+fn is_placeholder(pod: &str) -> bool {
+    pod.starts_with("default/capacity-buffer-web-spare-")
+}
+
+#[test]
+fn overlays_in_files_change_prices_and_capacity() {
+    let (without, said) = plan_of_features("NodeOverlay=false");
+    assert!(said.contains("NodeOverlay discount: has no effect, the feature is off"), "{said}");
+    assert_eq!(places(&without)["default/signer-0"], ["nowhere"], "no machine has a dongle");
+    let (with, said) = plan_of_features("NodeOverlay=true");
+    assert!(!said.contains("NodeOverlay"), "{said}");
+    let claims = list(&with["nodeClaims"]);
+    let of_signer = claims.iter().find(|claim| list(&claim["pods"]).iter().any(|pod| pod == "default/signer-0"));
+    let types = list(&of_signer.expect("it has a place")["instanceTypes"]);
+    assert_eq!(types, ["m-8x-amd64-linux"]);
+    assert!(with["price"].as_f64() < without["price"].as_f64(), "{} {}", with["price"], without["price"]);
+    assert!(with["lowerBound"].as_f64() <= with["price"].as_f64());
+}
+
+#[test]
+fn overlays_in_conflict_are_named_and_the_rest_is_planned() {
+    let overlay =
+        |name| format!("kind: NodeOverlay\nmetadata: {{name: {name}}}\nspec: {{requirements: [], price: \"1\"}}\n");
+    let pool = "kind: NodePool\nmetadata: {name: default}\nspec: {template: {spec: {requirements: [], nodeClassRef: \
+                {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}}}}\n";
+    let pod = "kind: Pod\nmetadata: {name: one}\nspec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}\n";
+    let wrong = "kind: NodeOverlay\nmetadata: {name: wrong}\nspec: {requirements: [], priceAdjustment: much}\n";
+    let input = [pool, pod, wrong, &overlay("a"), &overlay("b")].join("---\n");
+    let output = joiner(&["plan", "-f", "-", "-o", "json", "--feature-gates", "NodeOverlay=true"], &input);
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("NodeOverlay a: is not applied") && said.contains("NodeOverlay b"), "{said}");
+    assert!(said.contains("NodeOverlay wrong: spec.priceAdjustment"), "{said}");
+    let plan: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(plan["price"].as_f64(), Some(1.0), "the one that holds");
+}
+
+#[test]
+fn buffers_in_files_get_room_beside_the_real_pods() {
+    let (without, said) = plan_of_features("NodeOverlay=true");
+    assert!(said.contains("CapacityBuffer default/web-spare: has no effect, the feature is off"), "{said}");
+    assert!(!places(&without).keys().any(|pod| is_placeholder(pod)));
+    let (with, _) = plan_of_features("NodeOverlay=true,CapacityBuffer=true");
+    let all = places(&with);
+    let room: Vec<_> = all.iter().filter(|(pod, _)| is_placeholder(pod)).collect();
+    assert_eq!(room.len(), 4, "half of eight");
+    assert!(room.iter().all(|(_, places)| places.len() == 1 && *places[0] != *"nowhere"), "{room:?}");
+    assert_eq!(all.len(), 8 + 1 + 4);
 }

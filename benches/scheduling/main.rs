@@ -1,7 +1,7 @@
 //! How fast, how well and in how much memory the solver plans.
 //!
-//! `cargo bench --bench scheduling -- --table [PART OF A NAME]` prints one line for each question in a few minutes: nodes, price, pods left,
-//! seconds and peak memory, because a fast plan that is dear or incomplete is no plan. Without `--table` criterion measures, too.
+//! `cargo bench --bench scheduling -- --table [PART OF A NAME]` prints one line for each question in a few minutes: nodes, price against its
+//! lower bound before and after improvement, pods left, seconds and peak memory, because a fast plan that is dear or incomplete is no plan. Without `--table` criterion measures, too.
 
 mod clusters;
 mod upstream;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use joiner::core::facts::{Catalog, Pod, Snapshot};
-use joiner::core::scheduling::{Exclusions, Ground, Plan, Problem, Settings, check, solve};
+use joiner::core::scheduling::{Exclusions, Ground, Plan, Problem, Settings, check, improved, lower_bound, solve};
 use tokio::time::Instant;
 
 /// A question with all that it borrows.
@@ -119,7 +119,7 @@ fn peak() -> f64 {
 /// Answers one question several times and prints its line of the table.
 fn line(name: &str) {
     let Some(case) = case(name) else {
-        say(&format!("| {name} | SKIPPED: its data is not in $JOINER_SHARED_DATA | | | | | | | |"));
+        say(&format!("| {name} | SKIPPED: its data is not in $JOINER_SHARED_DATA | | | | | | | | | | | |"));
         return;
     };
     let before = peak();
@@ -135,13 +135,22 @@ fn line(name: &str) {
             break;
         }
     }
-    let violations = check(&case.problem(), &plan);
+    let start = Instant::now();
+    let better = improved(&mut Ground::default(), &case.problem(), plan.clone());
+    let seconds = start.elapsed().as_secs_f64();
+    let bound = lower_bound(&case.problem(), &better);
+    let over =
+        |price: f64| if bound > 0.0 { format!("{:.1} %", 100.0 * (price / bound - 1.0)) } else { "-".to_owned() };
+    let violations = check(&case.problem(), &better);
     let verdict = violations.first().map_or_else(|| "accepted".to_owned(), |first| format!("REJECTED: {first:?}"));
     let placed = case.pods.len() - plan.refused.len();
     say(&format!(
-        "| {name} | {} | {:.2} | {placed} | {} | {:.5} | {:.0} | {after:.0} ({before:.0}) | {verdict} |",
+        "| {name} | {} | {:.2} | {} | {:.2} | {} | {seconds:.3} | {placed} | {} | {:.5} | {:.0} | {after:.0} ({before:.0}) | {verdict} |",
         plan.claims.len(),
         plan.price,
+        over(plan.price),
+        better.price,
+        over(better.price),
         plan.refused.len(),
         best,
         case.pods.len() as f64 / best,
@@ -155,8 +164,10 @@ fn say(text: &str) {
 
 /// Prints the table: each line by a process of its own, so that peak memory is that of one question.
 fn table(wanted: &str) {
-    say("| question | new nodes | $/h | placed | left | best s | pods/s | peak MiB (before the first solve) | check |");
-    say("|---|---|---|---|---|---|---|---|---|");
+    say(
+        "| question | new nodes | $/h | over bound | improved $/h | over bound | improvement s | placed | left | best s | pods/s | peak MiB (before the first solve) | check |",
+    );
+    say("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     let own = std::env::current_exe().expect("a running program has a path");
     for name in NAMES.iter().filter(|name| name.contains(wanted) && !name.starts_with("check/")) {
         let status = Command::new(&own).args(["--line", name]).status().expect("the benchmark can start itself");

@@ -1,27 +1,40 @@
 //! `auditor`: compares machines, NodeClaims and Nodes, reports what does not add up, and removes what is certainly orphaned.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clouds::{Deletion, Listing};
-use crate::core::audit::{Finding, History, Look, Rules, Verdict, audit};
+use crate::core::audit::{Evidence, Finding, History, Look, Rules, Verdict, audit};
+use crate::core::consent::{ANNOTATION, Consent};
 use crate::core::facts::Claim;
 use crate::core::ids::{ClaimName, NodeName};
 use crate::core::labels;
-use crate::core::writes::NodePatch;
+use crate::core::writes::{NodePatch, Regarding};
 
+use crate::telemetry::dedupe::Dedupe;
+use crate::telemetry::events;
 use crate::telemetry::metrics::{self, DisruptedFor, OrphanKind, TerminationMode};
 
 use super::protocol::{AuditorMsg, Called, Written};
 use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
+/// Findings that are shown at most; a page that cannot be read helps nobody.
+const SHOWN: usize = 1000;
+/// Findings that are no more and are remembered all the same.
+const CLOSED: usize = 100;
+
 /// Compares.
 #[derive(Debug)]
 pub(super) struct Auditor {
     wiring: Arc<Wiring>,
     history: History,
+    consent: Consent,
+    /// Findings that are no more: when, what spoke for them.
+    closed: VecDeque<(Timestamp, Finding, Evidence)>,
+    said: Dedupe,
     last_op: OpId,
     /// The machines of the look under way: the NodeClaims are read after them, so that a machine's NodeClaim cannot be missing for
     /// being newer than the list.
@@ -82,34 +95,82 @@ impl Auditor {
         if !protections.breaker {
             rules.breaker = 100;
         }
+        let lease = self.wiring.boards.lease.borrow().clone();
+        let said = lease.as_ref().and_then(|(_, audit)| audit.clone());
         let look = Look {
             machines: &listing.machines,
             complete: listing.complete,
             settles_within: SignedDuration::try_from(listing.settles_within).unwrap_or(SignedDuration::MAX),
             claims: &claims,
             snapshot: &snapshot,
+            said: said.as_deref(),
             now: cx.now(),
             rules,
         };
-        let known = self.history.len();
-        self.verdict = audit(&look, &mut self.history);
+        let known = self.history.clone();
+        self.verdict = audit(&look, &mut self.history, &mut self.consent);
         self.looks += 1;
         self.last_look = Some(cx.now());
         self.trouble = None;
-        if self.history.len() != known {
-            for (finding, evidence) in &self.history {
-                metrics::orphan_found(match finding {
-                    Finding::OrphanMachine(_) | Finding::UnmarkedMachine(_) => OrphanKind::Machine,
-                    Finding::LostMachine(_) => OrphanKind::Claim,
-                    Finding::LeftNode(_) => OrphanKind::Node,
-                });
-                tracing::warn!(%finding, looks = evidence.looks, since = %evidence.since, "audit finding");
+        self.tell_of_findings(known, cx.now());
+        self.tell_of_breaker(lease.map(|(object, _)| object), cx);
+        self.act(cx);
+    }
+
+    /// Each finding is said and counted once, when it is made; one that is no more is kept for a while.
+    fn tell_of_findings(&mut self, known: History, now: Timestamp) {
+        for (finding, evidence) in self.history.iter().filter(|(finding, _)| !known.contains_key(*finding)) {
+            metrics::orphan_found(match finding {
+                Finding::OrphanMachine(_) | Finding::UnmarkedMachine(_) => OrphanKind::Machine,
+                Finding::LostMachine(_) => OrphanKind::Claim,
+                Finding::LeftNode(_) => OrphanKind::Node,
+            });
+            tracing::warn!(%finding, evidence = %evidence.seen, "audit finding");
+        }
+        for (finding, evidence) in known {
+            if !self.history.contains_key(&finding) {
+                self.closed.push_front((now, finding, evidence));
             }
         }
-        if let Some(breaker) = &self.verdict.breaker {
-            tracing::error!(reason = %breaker, "audit breaker open, nothing is removed");
+        self.closed.truncate(CLOSED);
+    }
+
+    /// Says that the breaker is open and what a person can do about it, and that a person has decided.
+    fn tell_of_breaker(&mut self, lease: Option<Regarding>, cx: &Cx<AuditorMsg>) {
+        metrics::audit_breaker(self.verdict.breaker.is_some());
+        let event = if let Some(breaker) = &self.verdict.breaker {
+            let remedy = self.remedy();
+            tracing::error!(reason = %breaker, remedy, "audit breaker open, nothing is removed");
+            lease.map(|lease| events::audit_breaker_open(lease, &breaker.reason, &remedy))
+        } else if let Some((decision, findings)) = self.verdict.decided {
+            tracing::warn!(%decision, findings, "a person has decided about audit findings");
+            self.note(cx.now(), format!("a person said {decision} about {findings} findings"));
+            lease.map(|lease| events::audit_decided(lease, &decision.to_string(), findings))
+        } else {
+            None
+        };
+        if let Some(event) = event {
+            self.wiring.announce(&cx.house, &mut self.said, event);
         }
-        self.act(cx);
+    }
+
+    /// What a person can do about the open breaker.
+    fn remedy(&self) -> String {
+        let Some(id) = self.verdict.breaker.as_ref().and_then(|breaker| breaker.id.as_ref()) else {
+            return "nothing to be done: it closes with the next listing that is complete".to_owned();
+        };
+        let lease = self.wiring.boards.lease.borrow().as_ref().map(|(object, _)| object.clone());
+        let Some(Regarding::Lease(key, _)) = lease else {
+            return "joiner holds no lease to write a decision into; start it with leader election".to_owned();
+        };
+        let (namespace, name) = (&key.namespace, &key.name);
+        let command = format!(
+            "kubectl -n {namespace} annotate lease {name} --overwrite {ANNOTATION}='approve {id}' (or 'dismiss {id}')"
+        );
+        match &self.consent.misunderstood {
+            Some(misunderstood) => format!("{command}; {misunderstood}"),
+            None => command,
+        }
     }
 
     fn act(&mut self, cx: &Cx<AuditorMsg>) {
@@ -204,6 +265,9 @@ impl Behaviour for Auditor {
         Self {
             wiring: Arc::clone(wiring),
             history: History::new(),
+            consent: Consent::default(),
+            closed: VecDeque::new(),
+            said: Dedupe::new(),
             last_op: 0,
             machines: None,
             verdict: Verdict::default(),
@@ -237,10 +301,23 @@ impl Behaviour for Auditor {
 
     fn observe(&self, _: Timestamp) -> View {
         let findings = self.history.iter().map(|(finding, evidence)| {
-            (finding.to_string(), format!("{} looks since {:.0}", evidence.looks, evidence.since))
+            let decided = self.consent.about(finding).map(|decision| format!(" (a person said: {decision})"));
+            (finding.to_string(), format!("{evidence}{}", decided.unwrap_or_default()))
         });
+        let closed = self
+            .closed
+            .iter()
+            .map(|(at, finding, evidence)| (format!("no more since {at:.0}: {finding}"), evidence.to_string()));
         let mut details = vec![("looks".to_owned(), self.looks.to_string())];
-        details.extend(findings.take(100));
+        if self.verdict.breaker.is_some() {
+            details.push(("what to do".to_owned(), self.remedy()));
+        }
+        details.extend(self.consent.describe().map(|decision| ("decided by a person".to_owned(), decision)));
+        details.extend(findings.take(SHOWN));
+        if let Some(more) = self.history.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            details.push(("further findings".to_owned(), more.to_string()));
+        }
+        details.extend(closed);
         let state = match (&self.verdict.breaker, self.history.len()) {
             (Some(breaker), _) => format!("breaker open: {breaker}"),
             (None, 0) => "nothing found".to_owned(),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::core::buffers::Rooms;
 use crate::core::facts::{Catalog, Snapshot, Waits};
+use crate::core::writes::Regarding;
 
 use super::decisions::Decisions;
 use super::protocol::Refusals;
@@ -23,8 +25,12 @@ pub struct Boards {
     pub leader_until: watch::Sender<Option<Instant>>,
     /// Which pods the last solve refused, and why, by `provisioner`.
     pub refusals: watch::Sender<Arc<Refusals>>,
+    /// The lease as last seen: what it is, and what a person has written into it for the auditor; by `leader`.
+    pub lease: watch::Sender<Option<(Regarding, Option<Arc<str>>)>>,
     /// What was planned and from what, by `provisioner`.
     pub decisions: watch::Sender<Arc<Decisions>>,
+    /// How the placeholders of CapacityBuffers fared in the last plan, by `provisioner`.
+    pub rooms: watch::Sender<Arc<Rooms>>,
 }
 
 impl Boards {
@@ -36,7 +42,9 @@ impl Boards {
             catalog: watch::Sender::new(Arc::default()),
             leader_until: watch::Sender::new(None),
             refusals: watch::Sender::new(Arc::default()),
+            lease: watch::Sender::new(None),
             decisions: watch::Sender::new(Arc::default()),
+            rooms: watch::Sender::new(Arc::default()),
         }
     }
 
@@ -53,6 +61,11 @@ impl Boards {
     /// What was planned and from what, as last published.
     pub fn decisions(&self) -> Arc<Decisions> {
         Arc::clone(&self.decisions.borrow())
+    }
+
+    /// How the placeholders of CapacityBuffers fared, as last published.
+    pub fn rooms(&self) -> Arc<Rooms> {
+        Arc::clone(&self.rooms.borrow())
     }
 
     /// What can be bought, as last published.

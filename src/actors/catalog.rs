@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
 
 use crate::clouds::SoldOut;
-use crate::core::facts::{Catalog as Published, InstanceType, NodeClass, Offering};
-use crate::core::ids::ClassRef;
+use crate::core::facts::{Catalog as Published, InstanceType, NodeClass, Offering, Snapshot, Verdict};
+use crate::core::ids::{ClassRef, PoolName};
+use crate::core::overlays;
 
-use super::protocol::{BatcherMsg, Called, CatalogMsg, ClaimsMsg};
+use super::protocol::{BatcherMsg, Called, CatalogMsg, ClaimsMsg, PoolsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -25,8 +27,39 @@ type Types = Arc<Vec<Arc<InstanceType>>>;
 pub(super) struct Catalog {
     wiring: Arc<Wiring>,
     classes: BTreeMap<ClassRef, Class>,
-    sold_out: BTreeMap<SoldOut, Timestamp>,
+    /// What could not be had, and until when it is not tried again: not by the clock, which can be set.
+    sold_out: BTreeMap<SoldOut, Instant>,
     refresh: Option<Timer>,
+    /// The last judgement of NodeOverlays: what was judged, and what came of it.
+    judged: Option<(Judged, Published)>,
+}
+
+/// All that a judgement of NodeOverlays depends on: versions of overlays and NodePools, and the lists as the cloud has them.
+#[derive(Debug)]
+struct Judged {
+    overlays: Vec<(Arc<str>, i64)>,
+    pools: Vec<(PoolName, i64)>,
+    lists: BTreeMap<PoolName, Types>,
+}
+
+impl Judged {
+    fn of(snapshot: &Snapshot, catalog: &Published) -> Self {
+        Self {
+            overlays: snapshot.overlays.values().map(|one| (Arc::clone(&one.uid), one.generation)).collect(),
+            pools: snapshot.pools.values().map(|pool| (pool.name.clone(), pool.generation)).collect(),
+            lists: catalog.pools.clone(),
+        }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.overlays == other.overlays
+            && self.pools == other.pools
+            && self.lists.len() == other.lists.len()
+            && self
+                .lists
+                .iter()
+                .all(|(pool, types)| other.lists.get(pool).is_some_and(|there| Arc::ptr_eq(there, types)))
+    }
 }
 
 #[derive(Debug)]
@@ -79,8 +112,14 @@ impl Catalog {
         let failure = match outcome {
             Outcome::Done(types) => {
                 class.failure = None;
-                class.types = Some(types);
+                let before = class.types.replace(Arc::clone(&types));
                 self.publish();
+                // What a machine was launched as may no longer be sold: its NodeClaim has drifted.
+                if before.is_some_and(|before| !Arc::ptr_eq(&before, &types) && before != types) {
+                    let snapshot = self.wiring.boards.snapshot();
+                    let claims = snapshot.claims.values().filter(|claim| claim.class == *reference);
+                    self.wiring.slots.claims.cast(ClaimsMsg::Look(claims.map(|claim| claim.name.clone()).collect()));
+                }
                 return;
             }
             Outcome::Failed(error) => error.to_string(),
@@ -92,8 +131,7 @@ impl Catalog {
     }
 
     fn sold_out(&mut self, offerings: Vec<SoldOut>, cx: &Cx<CatalogMsg>) {
-        let rest = SignedDuration::try_from(self.wiring.settings.sold_out_for).unwrap_or(SignedDuration::MAX);
-        let until = cx.now().saturating_add(rest).unwrap_or(Timestamp::MAX);
+        let until = Instant::now() + self.wiring.settings.sold_out_for;
         for offering in offerings {
             self.sold_out.insert(offering, until);
         }
@@ -103,13 +141,13 @@ impl Catalog {
 
     /// Sets the timer for the next thing that happens by itself.
     fn arm(&mut self, cx: &Cx<CatalogMsg>) {
-        let expiry = self.sold_out.values().min().map(|until| cx.house.clock.until(*until));
+        let expiry = self.sold_out.values().min().map(|until| until.saturating_duration_since(Instant::now()));
         let delay = expiry.unwrap_or(self.wiring.settings.catalog_refresh).min(self.wiring.settings.catalog_refresh);
         self.refresh = Some(cx.after(delay, CatalogMsg::Refresh));
     }
 
     fn refresh(&mut self, cx: &Cx<CatalogMsg>) {
-        let (now, before) = (cx.now(), self.sold_out.len());
+        let (now, before) = (Instant::now(), self.sold_out.len());
         self.sold_out.retain(|_, until| *until > now);
         if self.sold_out.len() == before {
             let classes: Vec<ClassRef> = self.classes.keys().cloned().collect();
@@ -122,9 +160,35 @@ impl Catalog {
         self.arm(cx);
     }
 
-    fn publish(&self) {
+    /// Puts NodeOverlays to what the cloud says, anew only when something has changed.
+    fn overlay(&mut self, next: Published, snapshot: &Snapshot) -> Published {
+        if !self.wiring.settings.features.node_overlay {
+            return next;
+        }
+        let judged = Judged::of(snapshot, &next);
+        if let Some((before, known)) = &self.judged
+            && before.is(&judged)
+        {
+            return Published { classes: next.classes, ..known.clone() };
+        }
+        let mut next = next;
+        overlays::apply(&mut next, snapshot);
+        for (name, judgement) in &next.overlays {
+            let known = self.judged.as_ref().and_then(|(_, known)| known.overlays.get(name));
+            match &judgement.verdict {
+                Verdict::Invalid(why) | Verdict::Conflict(why) if known != Some(judgement) => {
+                    tracing::warn!(nodeoverlay = %name, error = %why, "nodeoverlay not applied");
+                }
+                _ => {}
+            }
+        }
+        self.judged = Some((judged, next.clone()));
+        next
+    }
+
+    fn publish(&mut self) {
         let snapshot = self.wiring.boards.snapshot();
-        let (board, before) = (&self.wiring.boards.catalog, self.wiring.boards.catalog());
+        let before = self.wiring.boards.catalog();
         let mut next = Published::default();
         for (reference, class) in &self.classes {
             // What a predecessor published is good until the cloud has answered.
@@ -138,11 +202,15 @@ impl Catalog {
                 next.pools.insert(pool.name.clone(), Arc::clone(types));
             }
         }
+        let mut next = self.overlay(next, &snapshot);
         if same(&before, &next) {
             return;
         }
         next.epoch = before.epoch + 1;
-        board.send_replace(Arc::new(next));
+        if before.overlays != next.overlays {
+            self.wiring.slots.pools.cast(PoolsMsg::Look);
+        }
+        self.wiring.boards.catalog.send_replace(Arc::new(next));
         // New offerings are as good as new pods: who waits for one should not wait for the next round.
         if !snapshot.pending.is_empty() {
             self.wiring.slots.batcher.cast(BatcherMsg::PodsPending);
@@ -161,10 +229,12 @@ fn same(a: &Published, b: &Published) -> bool {
         && a.classes.keys().eq(b.classes.keys())
         && a.classes.values().zip(b.classes.values()).all(equal)
         && a.pools.values().zip(b.pools.values()).all(equal)
+        && a.overlays == b.overlays
+        && a.overlaid == b.overlaid
 }
 
 /// The types with sold-out offerings marked as unavailable; the same list when none is.
-fn less_sold_out(types: &Types, sold_out: &BTreeMap<SoldOut, Timestamp>) -> Types {
+fn less_sold_out(types: &Types, sold_out: &BTreeMap<SoldOut, Instant>) -> Types {
     let affected: BTreeSet<_> = sold_out.keys().map(|offering| offering.instance_type.clone()).collect();
     if !types.iter().any(|kind| affected.contains(&kind.name)) {
         return Arc::clone(types);
@@ -198,8 +268,13 @@ impl Behaviour for Catalog {
 
     fn born(wiring: &Self::Args, cx: &Cx<CatalogMsg>) -> Self {
         cx.cast(CatalogMsg::Look);
-        let mut catalog =
-            Self { wiring: Arc::clone(wiring), classes: BTreeMap::new(), sold_out: BTreeMap::new(), refresh: None };
+        let mut catalog = Self {
+            wiring: Arc::clone(wiring),
+            classes: BTreeMap::new(),
+            sold_out: BTreeMap::new(),
+            refresh: None,
+            judged: None,
+        };
         catalog.arm(cx);
         catalog
     }
@@ -213,7 +288,7 @@ impl Behaviour for Catalog {
         }
     }
 
-    fn observe(&self, _: Timestamp) -> View {
+    fn observe(&self, now: Timestamp) -> View {
         let fetching = self.classes.values().filter(|class| class.types.is_none()).count();
         let mut details = Vec::new();
         for (reference, class) in &self.classes {
@@ -223,6 +298,13 @@ impl Behaviour for Catalog {
                 (None, None) => "asked the cloud".to_owned(),
             };
             details.push((reference.to_string(), text));
+        }
+        for (name, judgement) in &self.wiring.boards.catalog().overlays {
+            let text = match &judgement.verdict {
+                Verdict::Applied => "applied",
+                Verdict::Invalid(why) | Verdict::Conflict(why) => why,
+            };
+            details.push((format!("NodeOverlay {name}"), text.to_owned()));
         }
         for offering in self.sold_out.keys() {
             let zone = offering.zone.as_deref().unwrap_or("anywhere");
@@ -236,7 +318,9 @@ impl Behaviour for Catalog {
                 .sold_out
                 .values()
                 .min()
-                .map(|at| ("sold-out offering is tried again".to_owned(), *at))
+                .map(|until| SignedDuration::try_from(until.saturating_duration_since(Instant::now())))
+                .and_then(|rest| now.checked_add(rest.ok()?).ok())
+                .map(|at| ("sold-out offering is tried again".to_owned(), at))
                 .into_iter()
                 .collect(),
             details,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::telemetry::metrics;
 
-use super::protocol::{ClaimsMsg, LeaderMsg, PoolsMsg, ProvisionerMsg};
+use super::protocol::{AuditorMsg, ClaimsMsg, LeaderMsg, PoolsMsg, ProvisionerMsg, StaticsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -72,6 +72,7 @@ impl Leader {
         slots.claims.cast(ClaimsMsg::Look(names));
         slots.provisioner.cast(ProvisionerMsg::Look);
         slots.pools.cast(PoolsMsg::Look);
+        slots.statics.cast(StaticsMsg::Look);
     }
 }
 
@@ -107,6 +108,11 @@ impl Behaviour for Leader {
                 let trouble = match outcome {
                     Outcome::Done(lease) => {
                         self.heard(&lease.holder, cx);
+                        let said = lease.audit.clone();
+                        let before = self.wiring.boards.lease.send_replace(Some((lease.object, lease.audit)));
+                        if before.is_some_and(|(_, before)| before != said) {
+                            self.wiring.slots.auditor.cast(AuditorMsg::Tick);
+                        }
                         None
                     }
                     Outcome::Failed(error) => Some(error.to_string()),

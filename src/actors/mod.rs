@@ -8,7 +8,8 @@
 //!             ├─ evictor      asks pods to leave, honestly
 //!             ├─ batcher      gathers pending pods
 //!             ├─ provisioner  solves, checks, creates NodeClaims
-//!             ├─ pools        NodePool status, limits, readiness
+//!             ├─ pools        status of NodePools, NodeOverlays and CapacityBuffers
+//!             ├─ statics      gives static NodePools their number of NodeClaims
 //!             ├─ auditor      compares machines, NodeClaims and Nodes
 //!             └─ classes      has the cloud work out what NodeClasses come to
 //! ```
@@ -33,10 +34,11 @@ mod pools;
 mod provisioner;
 mod settings;
 mod state;
+mod statics;
 mod tree;
 mod witness;
 
 pub use boards::Boards;
 pub use decisions::{Decision, Decisions, Question};
-pub use settings::{Nominate, Protections, Settings};
+pub use settings::{Features, NodeRepair, Nominate, Protections, Settings};
 pub use tree::{Joiner, Parts};

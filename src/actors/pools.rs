@@ -1,4 +1,5 @@
-//! `pools`: keeps the status of NodePools: what they use, whether they are valid, whether their NodeClass is ready, their hash.
+//! `pools`: keeps the status of NodePools (what they use, whether they are valid, whether their NodeClass is ready, their hash), and of
+//! the optional kinds beside them: NodeOverlays and CapacityBuffers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,12 +8,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::cluster;
-use crate::core::facts::Pool;
-use crate::core::ids::PoolName;
-use crate::core::pools::{self, Wanted};
+use futures::future::BoxFuture;
 
-use super::protocol::{PoolsMsg, Written};
+use crate::cluster;
+use crate::core::facts::{Pool, Snapshot};
+use crate::core::health::{self, Health};
+use crate::core::ids::PoolUid;
+use crate::core::pools::{self, Wanted};
+use crate::core::{buffers, overlays};
+
+use super::protocol::{Judged, PoolsMsg, Written};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -28,8 +33,10 @@ pub(super) struct Pools {
     write: Option<Timer>,
     /// When the last write began.
     written: Option<Instant>,
-    under_way: BTreeSet<PoolName>,
-    failures: BTreeMap<PoolName, String>,
+    under_way: BTreeSet<Judged>,
+    failures: BTreeMap<Judged, String>,
+    /// How the last launches came out.
+    health: BTreeMap<PoolUid, Health>,
 }
 
 impl Pools {
@@ -40,38 +47,82 @@ impl Pools {
             return;
         }
         let snapshot = self.wiring.boards.snapshot();
+        self.health.retain(|uid, _| snapshot.pools.values().any(|pool| pool.uid == *uid));
         let usage = pools::usage(&snapshot);
         let kinds = self.wiring.cloud.class_kinds();
         for pool in snapshot.pools.values() {
             // A pool of another cloud's NodeClass is somebody else's.
             let class = &pool.template.class;
             let ours = kinds.iter().any(|(group, kind)| **group == *class.group && **kind == *class.kind);
-            if !ours || self.under_way.contains(&pool.name) {
+            if !ours || self.under_way.contains(&Judged::Pool(pool.name.clone())) {
                 continue;
             }
             let used = usage.get(&pool.name).cloned().unwrap_or_default();
-            if let Some(wanted) =
-                pools::wanted(pool, &used, snapshot.classes.get(class).map(|class| &**class), cx.now())
-            {
-                self.send(pool, wanted, cx);
+            let class = snapshot.classes.get(class).map(|class| &**class);
+            let health = self.health.entry(pool.uid.clone()).or_insert_with(|| Health::of(pool));
+            if class.is_some_and(|class| health::is_outdated(pool, class)) {
+                *health = Health::default();
+            }
+            let rehashed = || pools::is_rehashed(pool, &snapshot);
+            if let Some(wanted) = pools::wanted(pool, &used, class, health, rehashed, cx.now()) {
+                self.write_pool(pool, wanted, cx);
+            }
+        }
+        self.write_overlays(&snapshot, cx);
+        self.write_buffers(&snapshot, cx);
+    }
+
+    fn write_overlays(&mut self, snapshot: &Snapshot, cx: &Cx<PoolsMsg>) {
+        let catalog = self.wiring.boards.catalog();
+        for (name, judgement) in &catalog.overlays {
+            let subject = Judged::Overlay(Arc::clone(name));
+            let Some(overlay) = snapshot.overlays.get(name).filter(|_| !self.under_way.contains(&subject)) else {
+                continue;
+            };
+            if let Some(patch) = overlays::wanted(overlay, judgement, cx.now()) {
+                let (cluster, name) = (Arc::clone(&self.wiring.cluster), Arc::clone(name));
+                let call = async move { cluster.patch_overlay_status(&name, &patch).await };
+                self.send(subject, Box::pin(call), cx);
             }
         }
     }
 
-    fn send(&mut self, pool: &Pool, wanted: Wanted, cx: &Cx<PoolsMsg>) {
-        self.under_way.insert(pool.name.clone());
-        let (cluster, name, told) = (Arc::clone(&self.wiring.cluster), pool.name.clone(), pool.name.clone());
+    fn write_buffers(&mut self, snapshot: &Snapshot, cx: &Cx<PoolsMsg>) {
+        if !self.wiring.settings.features.capacity_buffer {
+            return;
+        }
+        let rooms = self.wiring.boards.rooms();
+        for buffer in snapshot.buffers.values() {
+            let subject = Judged::Buffer(buffer.key.clone());
+            if self.under_way.contains(&subject) {
+                continue;
+            }
+            if let Some(patch) = buffers::wanted(snapshot, buffer, rooms.of.get(&buffer.key), cx.now()) {
+                let (cluster, key) = (Arc::clone(&self.wiring.cluster), buffer.key.clone());
+                let call = async move { cluster.patch_buffer_status(&key, &patch).await };
+                self.send(subject, Box::pin(call), cx);
+            }
+        }
+    }
+
+    fn write_pool(&mut self, pool: &Pool, wanted: Wanted, cx: &Cx<PoolsMsg>) {
+        let (cluster, name) = (Arc::clone(&self.wiring.cluster), pool.name.clone());
         let call = async move {
             match wanted {
                 Wanted::Annotations(patch) => cluster.patch_pool(&name, &patch).await,
                 Wanted::Status(patch) => cluster.patch_pool_status(&name, &patch).await,
             }
         };
-        cx.start(Permits::WriteCluster, call, move |outcome| PoolsMsg::Written(told, outcome));
+        self.send(Judged::Pool(pool.name.clone()), Box::pin(call), cx);
     }
 
-    fn written(&mut self, pool: PoolName, outcome: Written<()>, cx: &Cx<PoolsMsg>) {
-        self.under_way.remove(&pool);
+    fn send(&mut self, subject: Judged, call: BoxFuture<'static, Result<(), cluster::Error>>, cx: &Cx<PoolsMsg>) {
+        self.under_way.insert(subject.clone());
+        cx.start(Permits::WriteCluster, call, move |outcome| PoolsMsg::Written(subject, outcome));
+    }
+
+    fn written(&mut self, subject: Judged, outcome: Written<()>, cx: &Cx<PoolsMsg>) {
+        self.under_way.remove(&subject);
         let failure = match outcome {
             Outcome::Done(()) => None,
             // What somebody else wrote comes as a fact, and is looked at then.
@@ -86,13 +137,13 @@ impl Pools {
         match failure {
             // What was written comes back as a fact, and with it the next look.
             None => {
-                self.failures.remove(&pool);
+                self.failures.remove(&subject);
             }
             Some(failure) => {
-                if self.failures.get(&pool) != Some(&failure) {
-                    tracing::warn!(nodepool = %pool, error = %failure, "nodepool not written, trying again");
+                if self.failures.get(&subject) != Some(&failure) {
+                    tracing::warn!(object = %subject, error = %failure, "status not written, trying again");
                 }
-                self.failures.insert(pool, failure);
+                self.failures.insert(subject, failure);
                 self.write = Some(cx.after(RETRY, PoolsMsg::Write));
             }
         }
@@ -112,6 +163,7 @@ impl Behaviour for Pools {
             written: None,
             under_way: BTreeSet::new(),
             failures: BTreeMap::new(),
+            health: BTreeMap::new(),
         }
     }
 
@@ -125,22 +177,33 @@ impl Behaviour for Pools {
                 }
             }
             PoolsMsg::Write => self.write(cx),
-            PoolsMsg::Written(pool, outcome) => self.written(pool, outcome, cx),
+            PoolsMsg::Launched(uid, outcome) => {
+                let snapshot = self.wiring.boards.snapshot();
+                // Of a NodePool that is gone nobody wants to know.
+                if let Some(pool) = snapshot.pools.values().find(|pool| pool.uid == uid) {
+                    self.health.entry(uid).or_insert_with(|| Health::of(pool)).heard(outcome);
+                    cx.cast(PoolsMsg::Look);
+                }
+            }
+            PoolsMsg::Written(subject, outcome) => self.written(subject, outcome, cx),
         }
     }
 
     fn observe(&self, _: Timestamp) -> View {
         let snapshot = self.wiring.boards.snapshot();
         let details = snapshot.pools.values().map(|pool| {
-            let text = if let Some(failure) = self.failures.get(&pool.name) {
+            let text = if let Some(failure) = self.failures.get(&Judged::Pool(pool.name.clone())) {
                 failure.clone()
             } else if pool.is_ready() {
                 "ready".to_owned()
             } else {
                 pools::why_not_ready(pool)
             };
-            (pool.name.to_string(), text)
+            let health = self.health.get(&pool.uid).map(|health| format!("; {}", health.describe()));
+            (pool.name.to_string(), format!("{text}{}", health.unwrap_or_default()))
         });
+        let others = self.failures.iter().filter(|(subject, _)| !matches!(subject, Judged::Pool(_)));
+        let details = details.chain(others.map(|(subject, failure)| (subject.to_string(), failure.clone())));
         View {
             state: if self.under_way.is_empty() { "up to date" } else { "writing" }.to_owned(),
             details: details.collect(),

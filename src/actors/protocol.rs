@@ -14,7 +14,8 @@ use std::sync::Arc;
 use crate::clouds::{self, Deletion, Listing, Resolution, SoldOut};
 use crate::cluster::{self, Lease};
 use crate::core::facts::{Claim, Fact, InstanceType, Machine};
-use crate::core::ids::{ClaimName, ClaimUid, ClassRef, PodUid, PoolName, ProviderId};
+use crate::core::health::Failure;
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, ObjectKey, PodUid, PoolName, PoolUid, ProviderId};
 use crate::core::lifecycle::PodRef;
 use crate::core::scheduling::Plan;
 
@@ -129,6 +130,8 @@ pub enum ClaimMsg {
     Got(OpId, Called<Option<Machine>>),
     /// *Outcome.* The cloud was asked to take the machine down.
     Deleted(OpId, Called<Deletion>),
+    /// *Outcome.* The cloud was asked whether the machine has drifted, and why.
+    DriftTold(OpId, Called<Option<String>>),
     /// *Outcome.* The planned pods were nominated; how many were, and how many could not be.
     Nominated(OpId, Written<(usize, usize)>),
 }
@@ -149,12 +152,46 @@ pub enum EvictorMsg {
 /// To `pools`.
 #[derive(Debug)]
 pub enum PoolsMsg {
-    /// *Nudge.* NodePools, NodeClasses, NodeClaims or Nodes have changed.
+    /// *Nudge.* NodePools, NodeClasses, NodeClaims or Nodes have changed, or what is known of NodeOverlays and CapacityBuffers.
     Look,
     /// *Nudge.* Time to write what has changed.
     Write,
-    /// *Outcome.* A NodePool was written.
-    Written(PoolName, Written<()>),
+    /// *Fact.* A machine of the NodePool with this UID has become a Node, or was given up.
+    Launched(PoolUid, Result<(), Failure>),
+    /// *Outcome.* An object was written.
+    Written(Judged, Written<()>),
+}
+
+/// An object whose status `pools` keeps.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Judged {
+    /// A NodePool.
+    Pool(PoolName),
+    /// A NodeOverlay.
+    Overlay(Arc<str>),
+    /// A CapacityBuffer.
+    Buffer(ObjectKey),
+}
+
+impl std::fmt::Display for Judged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Pool(name) => write!(f, "NodePool {name}"),
+            Self::Overlay(name) => write!(f, "NodeOverlay {name}"),
+            Self::Buffer(key) => write!(f, "CapacityBuffer {key}"),
+        }
+    }
+}
+
+/// To `statics`.
+#[derive(Debug)]
+pub enum StaticsMsg {
+    /// *Nudge.* NodePools, NodeClaims or Nodes have changed.
+    Look,
+    /// *Outcome.* A NodeClaim was written, or not.
+    Created(ClaimName, Written<Arc<Claim>>),
+    /// *Outcome.* A NodeClaim was deleted, or not.
+    Deleted(ClaimName, Written<()>),
 }
 
 /// To `classes`.

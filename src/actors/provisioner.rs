@@ -8,10 +8,12 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::cluster;
+use crate::core::buffers::{self, Placeholders, Rooms};
 use crate::core::facts::{Claim, Pod, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
+use crate::core::labels;
 use crate::core::pools;
-use crate::core::scheduling::{self, Ground, PlacedOn, Plan, PlannedClaim, Reason, Settings};
+use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Reason, Settings};
 
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
@@ -19,7 +21,7 @@ use crate::telemetry::events;
 use crate::telemetry::metrics::{self, CreatedFor};
 
 use super::decisions::{Decision, Question};
-use super::protocol::{ProvisionerMsg, Refusals, StateMsg, Written};
+use super::protocol::{PoolsMsg, ProvisionerMsg, Refusals, StateMsg, Written};
 use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -35,6 +37,8 @@ const RECONSIDER: Duration = Duration::from_secs(10);
 /// A kube-scheduler that has bound none of the waiting pods for this long will not do so by itself: it tries each pod every 10 s at the
 /// latest, and again whenever a pod is bound.
 const AT_WORK: Duration = Duration::from_secs(5);
+/// While there are CapacityBuffers, the room that is left for them is looked at this often even if nothing happens (Karpenter: 30 s).
+const BUFFERS: Duration = Duration::from_secs(30);
 /// How often a NodeClaim is tried to be written whose answer got lost. Its name is fixed, so that writing it twice makes one object.
 const CREATE_ATTEMPTS: u32 = 3;
 
@@ -45,12 +49,17 @@ pub(super) struct Provisioner {
     doing: Doing,
     /// What the solver keeps from one snapshot to the next. Only one solve runs at a time.
     ground: Arc<Mutex<Ground>>,
+    spreads: DefaultSpreads,
     last_op: OpId,
     /// Asked for while busy.
     again: bool,
     /// Created, and not yet in the snapshot.
     awaited: BTreeMap<ClaimName, Instant>,
     look: Option<Timer>,
+    /// The placeholders in the plan that is being made.
+    placeholders: Placeholders,
+    /// For the next look at the room of CapacityBuffers.
+    refill: Option<Timer>,
     /// Pods that waited at the last look though their node served, and pods that waited at all.
     at_open_doors: Option<(usize, usize)>,
     /// Makes names differ from plan to plan.
@@ -94,7 +103,8 @@ impl Provisioner {
             self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
             return;
         }
-        if snapshot.pending.is_empty() {
+        self.find_placeholders(&snapshot, cx);
+        if snapshot.pending.is_empty() && self.placeholders.pods.is_empty() {
             metrics::nothing_to_schedule(Kind::Provisioner.as_str());
             self.publish_refusals(&Plan::default(), snapshot.epoch);
             return;
@@ -103,6 +113,9 @@ impl Provisioner {
         // would be a second plan.
         let waiting = snapshot.pending.keys().chain(snapshot.undecided.keys());
         let pods: Vec<Arc<Pod>> = waiting.filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
+        let real = pods.len();
+        let mut pods = self.spreads.apply(&snapshot, pods);
+        pods.extend(self.placeholders.pods.iter().cloned());
         self.again = false;
         self.last_op += 1;
         let op = self.last_op;
@@ -117,18 +130,23 @@ impl Provisioner {
             .wrapping_add(self.plans);
         // Unlike the number of the plan, the salt differs from life to life.
         let id = format!("{salt:016x}");
-        metrics::scheduling(Kind::Provisioner.as_str(), &id, pods.len());
-        let respect_preferences = self.wiring.settings.respect_preferences;
-        let settings = Settings { name_salt: salt, respect_preferences, ..Settings::default() };
+        metrics::scheduling(Kind::Provisioner.as_str(), &id, real);
+        let settings = Settings {
+            name_salt: salt,
+            respect_preferences: self.wiring.settings.respect_preferences,
+            lower_min_values: self.wiring.settings.lower_min_values,
+            wait_for_reserved: true,
+            ..Settings::default()
+        };
         let label_keys = self.wiring.cloud.label_keys();
         let question = Arc::new(Question { at: cx.now(), snapshot, catalog, pods, settings, label_keys });
         self.doing = Doing::Solving(op, Instant::now(), id, Arc::clone(&question));
         let ground = Arc::clone(&self.ground);
         let work = move || {
             let problem = question.problem();
-            metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&problem));
             // A solver that panicked has left nothing behind: it begins anew.
             let mut ground = ground.lock().unwrap_or_else(PoisonError::into_inner);
+            metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&problem));
             let plan = ground.solve(&problem);
             let plan = scheduling::improved(&mut ground, &problem, plan);
             let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
@@ -137,9 +155,38 @@ impl Provisioner {
         cx.compute(work, move |result| ProvisionerMsg::Solved(op, result.map(Box::new)));
     }
 
-    /// Begins a plan if there is anybody whom the last one does not serve: what was asked for while it was being made may be in it.
+    /// Finds the placeholders of CapacityBuffers, which come after all other pods.
+    fn find_placeholders(&mut self, snapshot: &Snapshot, cx: &Cx<ProvisionerMsg>) {
+        if !self.has_buffers(snapshot) {
+            self.placeholders = Placeholders::default();
+            self.refill = None;
+            return;
+        }
+        self.refill = Some(cx.after(BUFFERS, ProvisionerMsg::BatchReady));
+        self.placeholders = buffers::placeholders(snapshot);
+    }
+
+    fn has_buffers(&self, snapshot: &Snapshot) -> bool {
+        self.wiring.settings.features.capacity_buffer && !snapshot.buffers.is_empty()
+    }
+
+    fn publish_rooms(&self, rooms: Rooms) {
+        let board = &self.wiring.boards.rooms;
+        if **board.borrow() != rooms {
+            board.send_replace(Arc::new(rooms));
+            self.wiring.slots.pools.cast(PoolsMsg::Look);
+        }
+    }
+
+    /// Begins a plan if there is anybody whom the last one does not serve (what was asked for while it was being made may be in it), or if
+    /// there is room to keep free.
     fn begin_for_who_is_left(&mut self, cx: &Cx<ProvisionerMsg>) {
-        if self.is_anybody_left() {
+        let buffers = self.has_buffers(&self.wiring.boards.snapshot());
+        if !buffers {
+            // Nothing keeps room free that nobody asks for any more.
+            self.publish_rooms(Rooms::default());
+        }
+        if buffers || self.is_anybody_left() {
             self.begin(cx);
             return;
         }
@@ -163,6 +210,7 @@ impl Provisioner {
     fn solved(&mut self, result: Result<Box<(Plan, Vec<String>)>, String>, cx: &Cx<ProvisionerMsg>) {
         let Doing::Solving(_, began, id, question) = std::mem::replace(&mut self.doing, Doing::Nothing) else { return };
         metrics::scheduled(Kind::Provisioner.as_str(), began.elapsed());
+        let placeholders = std::mem::take(&mut self.placeholders);
         let (mut plan, violations) = match result {
             Ok(solved) => *solved,
             Err(panic) => {
@@ -183,6 +231,7 @@ impl Provisioner {
         // What is remembered is what the solver said, all of it.
         let decision = Decision { question, plan: Arc::new(plan.clone()) };
         self.wiring.boards.decisions.send_modify(|known| *known = Arc::new(known.and(decision)));
+        self.publish_rooms(placeholders.take_out(&mut plan));
         leave_to_scheduler(&mut plan, &snapshot);
         self.publish_refusals(&plan, epoch);
         self.report(&plan, &id, cx);
@@ -219,7 +268,9 @@ impl Provisioner {
         let failure = match outcome {
             Outcome::Done(claim) => {
                 tracing::info!(nodeclaim = %name, nodepool = %planned.draft.pool, pods = planned.pods.len(), price = rounded(planned.price), "created nodeclaim");
-                metrics::claim_created(CreatedFor::Provisioned, &planned.draft.pool, false);
+                let relaxed =
+                    planned.draft.annotations.get(labels::MIN_VALUES_RELAXED).is_some_and(|word| &**word == "true");
+                metrics::claim_created(CreatedFor::Provisioned, &planned.draft.pool, relaxed);
                 self.wiring.slots.state.cast(StateMsg::Seen(crate::core::facts::Fact::ClaimSeen(claim)));
                 self.awaited.insert(name.clone(), Instant::now());
                 None
@@ -397,14 +448,18 @@ impl Behaviour for Provisioner {
     fn born(wiring: &Self::Args, cx: &Cx<ProvisionerMsg>) -> Self {
         // A predecessor may have died in the middle of creating: what it did not create is planned again, once the snapshot shows what it did.
         let look = Some(cx.after(RECONSIDER.min(Duration::from_secs(1)), ProvisionerMsg::BatchReady));
+        let spreads = DefaultSpreads::new(wiring.settings.default_spreads.clone());
         Self {
             wiring: Arc::clone(wiring),
             doing: Doing::Nothing,
             ground: Arc::default(),
+            spreads,
             last_op: 0,
             again: false,
             awaited: BTreeMap::new(),
             look,
+            placeholders: Placeholders::default(),
+            refill: None,
             at_open_doors: None,
             plans: 0,
             refused: 0,
@@ -433,7 +488,9 @@ impl Behaviour for Provisioner {
             ProvisionerMsg::Created(name, outcome) => self.created(&name, outcome, cx),
             ProvisionerMsg::SupplyChanged => {
                 let snapshot = self.wiring.boards.snapshot();
-                if self.look.is_none() && (self.refused > 0 || !snapshot.pending.is_empty()) {
+                if self.look.is_none()
+                    && (self.refused > 0 || !snapshot.pending.is_empty() || self.has_buffers(&snapshot))
+                {
                     self.look = Some(cx.after(RECONSIDER, ProvisionerMsg::Look));
                 }
             }
@@ -443,7 +500,7 @@ impl Behaviour for Provisioner {
                 let waiting = Some((self.at_open_doors(), pending)).filter(|(at_open_doors, _)| *at_open_doors > 0);
                 let before = std::mem::replace(&mut self.at_open_doors, waiting);
                 let at_rest = before.zip(waiting).is_some_and(|(before, now)| before.0 <= now.0 && before.1 <= now.1);
-                if at_rest || self.is_anybody_left() {
+                if at_rest || self.is_anybody_left() || self.has_buffers(&self.wiring.boards.snapshot()) {
                     self.begin(cx);
                 } else if waiting.is_some() {
                     // The first look, or they become fewer: kube-scheduler is at work.

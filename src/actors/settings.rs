@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::core::facts::TopologySpread;
+
 /// Which planned pods are nominated to their node before it opens to the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Nominate {
@@ -12,6 +14,18 @@ pub enum Nominate {
     Contested,
     /// None.
     None,
+}
+
+/// Whether broken nodes are repaired, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NodeRepair {
+    /// They are not (the default, as Karpenter's gate).
+    #[default]
+    Off,
+    /// As a disruption: under budgets, replacements first.
+    Disruption,
+    /// At once, as Karpenter did before 1.15.
+    Legacy,
 }
 
 /// What keeps joiner from doing harm. Production has all of it on; tests switch one off to see that its absence does harm and is noticed.
@@ -31,13 +45,40 @@ pub struct Protections {
     pub budgets: bool,
     /// A finalizer is taken off when the cloud has confirmed that the machine is gone, and not when it has taken the order.
     pub confirmation: bool,
+    /// A machine goes when its node's volumes are detached.
+    pub detachment: bool,
+    /// What a clock that jumped has left in an actor's memory is mended.
+    pub clock: bool,
+    /// A machine is known by its token, and not by what somebody wrote into `status.providerID`.
+    pub ownership: bool,
 }
 
 impl Default for Protections {
     /// All of them.
     fn default() -> Self {
-        Self { token: true, evidence: true, breaker: true, fresh_list: true, budgets: true, confirmation: true }
+        Self {
+            token: true,
+            evidence: true,
+            breaker: true,
+            fresh_list: true,
+            budgets: true,
+            confirmation: true,
+            detachment: true,
+            clock: true,
+            ownership: true,
+        }
     }
+}
+
+/// Optional features, off unless somebody turns them on (Karpenter's feature gates of these names).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Features {
+    /// NodeOverlays change prices and capacity of instance types.
+    pub node_overlay: bool,
+    /// NodePools with `replicas` hold a fixed number of nodes.
+    pub static_capacity: bool,
+    /// CapacityBuffers keep room for pods to come.
+    pub capacity_buffer: bool,
 }
 
 /// Settings of the actors. Durations are Karpenter's defaults unless they say otherwise.
@@ -57,6 +98,10 @@ pub struct Settings {
     pub nominate: Nominate,
     /// Whether what pods merely prefer is tried before it is given up.
     pub respect_preferences: bool,
+    /// Whether a NodePool's `minValues` may be lowered to place a pod.
+    pub lower_min_values: bool,
+    /// Spread constraints of pods that have none, from kube-scheduler's configuration.
+    pub default_spreads: Vec<TopologySpread>,
     /// How often the cloud is asked for its instance types.
     pub catalog_refresh: Duration,
     /// How often the cloud is asked what NodeClasses come to (Karpenter's AWS provider: 5 minutes).
@@ -65,10 +110,14 @@ pub struct Settings {
     pub class_retry: Duration,
     /// How long a sold-out offering is not tried again (AWS' provider: 3 minutes).
     pub sold_out_for: Duration,
+    /// Whether broken nodes are repaired, and how.
+    pub repair: NodeRepair,
     /// How often machines, NodeClaims and Nodes are compared (Karpenter: 2 minutes).
     pub audit_every: Duration,
     /// Salt for the names of NodeClaims.
     pub name_salt: u64,
+    /// Optional features.
+    pub features: Features,
     /// What keeps joiner from doing harm: all on, but in tests.
     pub protections: Protections,
 }
@@ -83,12 +132,16 @@ impl Default for Settings {
             identity: "joiner".to_owned(),
             nominate: Nominate::default(),
             respect_preferences: true,
+            lower_min_values: false,
+            default_spreads: Vec::new(),
             catalog_refresh: Duration::from_hours(1),
             class_refresh: Duration::from_mins(5),
             class_retry: Duration::from_secs(30),
             sold_out_for: Duration::from_mins(3),
+            repair: NodeRepair::default(),
             audit_every: Duration::from_mins(2),
             name_salt: 0,
+            features: Features::default(),
             protections: Protections::default(),
         }
     }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::telemetry::metrics;
 
-use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, PoolsMsg, ProvisionerMsg, StateMsg};
+use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, PoolsMsg, ProvisionerMsg, StateMsg, StaticsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Mailbox, Timer, View};
 use super::tree::Wiring;
 use super::witness::Witness;
@@ -74,16 +74,19 @@ impl State {
         if !news.claims.is_empty() {
             slots.claims.cast(ClaimsMsg::Look(news.claims.into_iter().collect()));
         }
-        if news.pools || news.classes {
+        if news.pools || news.classes || news.overlays {
             slots.catalog.cast(CatalogMsg::Look);
         }
         if news.classes {
             slots.classes.cast(ClassesMsg::Look);
         }
-        if news.usage || news.pools || news.classes {
+        if news.usage || news.pools || news.classes || news.overlays || news.buffers {
             slots.pools.cast(PoolsMsg::Look);
         }
-        if news.pending {
+        if news.usage || news.pools {
+            slots.statics.cast(StaticsMsg::Look);
+        }
+        if news.pending || news.buffers && self.wiring.settings.features.capacity_buffer {
             slots.batcher.cast(BatcherMsg::PodsPending);
         }
         if news.arrivals {
@@ -124,6 +127,7 @@ impl Behaviour for State {
                 self.facts += 1;
                 self.witness.see(&fact, self.fold.snapshot(), cx.house.operations.may_write(), cx.now());
                 let relisted = if let Fact::Relisted(kind) = &fact { Some(*kind) } else { None };
+                self.fold.at(cx.now());
                 self.fold.fold(fact);
                 if let Some(kind) = relisted {
                     self.witness.relisted(kind, self.fold.snapshot());

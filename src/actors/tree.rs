@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::clouds::{Cloud, Metered};
 use crate::cluster::{Announcement, Cluster};
+use crate::core::lifecycle::Repair;
+use crate::core::repair::Policies;
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events::Event;
 
@@ -19,12 +21,13 @@ use super::leader::Leader;
 use super::pools::Pools;
 use super::protocol::{
     AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, EvictorMsg, LeaderMsg, PoolsMsg, ProvisionerMsg,
-    StateMsg,
+    StateMsg, StaticsMsg,
 };
 use super::provisioner::Provisioner;
 use super::runtime::{Clock, House, Observations, Operations, Permits, Post, RootMsg, Saboteur, Slot, Supervisor};
-use super::settings::Settings;
+use super::settings::{NodeRepair, Settings};
 use super::state::State;
+use super::statics::Statics;
 
 /// What a joiner is made of.
 pub struct Parts {
@@ -49,6 +52,7 @@ pub(super) struct Slots {
     pub batcher: Slot<BatcherMsg>,
     pub provisioner: Slot<ProvisionerMsg>,
     pub pools: Slot<PoolsMsg>,
+    pub statics: Slot<StaticsMsg>,
     pub auditor: Slot<AuditorMsg>,
     pub classes: Slot<ClassesMsg>,
 }
@@ -60,6 +64,8 @@ pub(super) struct Wiring {
     pub settings: Settings,
     pub boards: Boards,
     pub slots: Slots,
+    /// Whether and how nodes are repaired; nothing when they are not.
+    pub repair: Option<Repair>,
 }
 
 impl Wiring {
@@ -79,6 +85,21 @@ impl Wiring {
 impl std::fmt::Debug for Wiring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Wiring").field("settings", &self.settings).field("slots", &self.slots).finish_non_exhaustive()
+    }
+}
+
+/// The cloud's policies, where nodes are to be repaired. Those of a cloud are a part of joiner: wrong ones are found by its tests, and here repair
+/// nothing.
+fn repair(cloud: &dyn Cloud, how: NodeRepair) -> Option<Repair> {
+    if how == NodeRepair::Off {
+        return None;
+    }
+    match Policies::new(cloud.repair_policies()) {
+        Ok(policies) => Some(Repair { policies, legacy: how == NodeRepair::Legacy }),
+        Err(problems) => {
+            tracing::error!(cloud = cloud.name(), problems = problems.join("; "), "nodes are not repaired");
+            None
+        }
     }
 }
 
@@ -109,10 +130,13 @@ impl Joiner {
             batcher: Slot::empty(),
             provisioner: Slot::empty(),
             pools: Slot::empty(),
+            statics: Slot::empty(),
             auditor: Slot::empty(),
             classes: Slot::empty(),
         };
+        let repair = repair(&*parts.cloud, parts.settings.repair);
         let wiring = Arc::new(Wiring {
+            repair,
             cluster: parts.cluster,
             cloud: Arc::new(Metered::new(parts.cloud)),
             settings: parts.settings,
@@ -129,6 +153,7 @@ impl Joiner {
             Post::new::<Batcher>(&slots.batcher, args()),
             Post::new::<Provisioner>(&slots.provisioner, args()),
             Post::new::<Pools>(&slots.pools, args()),
+            Post::new::<Statics>(&slots.statics, args()),
             Post::new::<Auditor>(&slots.auditor, args()),
             Post::new::<Classes>(&slots.classes, args()),
             Post::new::<State>(&slots.state, args()),

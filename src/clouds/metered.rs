@@ -1,6 +1,7 @@
 //! A cloud whose calls are timed and whose failures are counted, under Karpenter's metric names.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -99,6 +100,10 @@ impl Cloud for Metered {
 
     fn drift<'a>(&'a self, claim: &'a Claim, class: &'a NodeClass) -> BoxFuture<'a, Result<Option<String>, Error>> {
         self.time(("claim", CloudCall::IsDrifted), String::new(), self.0.drift(claim, class))
+    }
+
+    fn drift_every(&self) -> Option<Duration> {
+        self.0.drift_every()
     }
 
     fn repair_policies(&self) -> Vec<RepairPolicy> {

@@ -13,15 +13,19 @@ mod metered;
 pub mod outscale;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
 use crate::core::ids::{ClaimUid, ProviderId};
+use crate::core::lifecycle::DRIFT_EVERY;
 
 pub use error::{Error, LaunchRefused, SoldOut};
 pub use metered::Metered;
-pub use spec::{Deletion, Judgement, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution};
+pub use spec::{Deletion, Judgement, LaunchSpec, Listing, Resolution};
+
+pub use crate::core::repair::{RepairAction, RepairPolicy};
 
 mod spec;
 
@@ -75,6 +79,12 @@ pub trait Cloud: Send + Sync + 'static {
 
     /// Why the machine of a NodeClaim no longer matches its NodeClass, in one word, or nothing when it does.
     fn drift<'a>(&'a self, claim: &'a Claim, class: &'a NodeClass) -> BoxFuture<'a, Result<Option<String>, Error>>;
+
+    /// How often [`Cloud::drift`] is to be asked again about a machine although neither its NodeClaim nor its NodeClass has changed; nothing
+    /// where the answer depends on these two alone.
+    fn drift_every(&self) -> Option<Duration> {
+        Some(DRIFT_EVERY)
+    }
 
     /// Which node conditions mean that a machine is broken, and what to do then. Static: asked once.
     fn repair_policies(&self) -> Vec<RepairPolicy>;

@@ -61,31 +61,3 @@ pub struct Judgement {
     /// Why, and what to do about it: field and remedy.
     pub message: String,
 }
-
-/// What to do with a broken machine.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum RepairAction {
-    /// Restart it in place.
-    Reboot,
-    /// Replace it.
-    Replace,
-}
-
-/// A node condition that means that the machine is broken.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RepairPolicy {
-    /// Condition type.
-    pub condition: &'static str,
-    /// The status that is bad.
-    pub status: Status,
-    /// How long it is tolerated.
-    pub toleration: Duration,
-    /// What to do then.
-    pub action: RepairAction,
-    /// How long a drain may take; nothing means as the NodeClaim says.
-    pub termination_grace: Option<Duration>,
-    /// 0 to 100, the more urgent the higher.
-    pub priority: u8,
-    /// A regular expression that the condition's reason must contain; nothing marks the one fallback of the whole set.
-    pub reason: Option<&'static str>,
-}

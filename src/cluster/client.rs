@@ -27,8 +27,8 @@ use super::permissions::Permissions;
 use super::request::{JSON, MERGE, Request, VERSION};
 use super::throttle::Throttle;
 use super::{
-    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch,
-    PoolStatusPatch, answer, events, evict, patch, watch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch,
+    OverlayStatusPatch, PoolPatch, PoolStatusPatch, answer, events, evict, patch, watch,
 };
 
 /// How the client behaves.
@@ -40,6 +40,12 @@ pub struct Options {
     pub restricted_domains: Vec<&'static str>,
     /// Labels in them that users may ask for all the same.
     pub label_keys: Vec<&'static str>,
+    /// Whether Services and controllers are looked at: only default spread constraints ask for them.
+    pub groups: bool,
+    /// Whether NodeOverlays are looked at.
+    pub overlays: bool,
+    /// Whether CapacityBuffers are looked at, and what they are made from.
+    pub buffers: bool,
     /// Requests a second (`KUBE_CLIENT_QPS`); zero means no limit. Watches and the lease are not counted in.
     pub qps: f64,
     /// Requests that may be sent at once (`KUBE_CLIENT_BURST`).
@@ -67,6 +73,9 @@ impl Options {
             classes: Vec::new(),
             restricted_domains: Vec::new(),
             label_keys: Vec::new(),
+            groups: false,
+            overlays: false,
+            buffers: false,
             qps: 200.0,
             burst: 300,
             timeout: Duration::from_secs(30),
@@ -202,10 +211,16 @@ impl KubeCluster {
         }
         let ask = |path: String| Request { path, ..Request::new("get", "", VERSION, "the API server's version") };
         let version: Version = self.call(&ask("/version".to_owned())).await.map_err(CheckError::Unreachable)?;
-        let classes = self.shared.options.classes.iter().map(|kind| (kind.group, kind.version, kind.plural));
+        let options = &self.shared.options;
+        let classes = options.classes.iter().map(|kind| (kind.group, kind.version, kind.plural));
+        let overlays = options.overlays.then_some((KARPENTER, OVERLAY_VERSION, "nodeoverlays"));
+        let buffers = options.buffers.then_some((BUFFERS, BUFFER_VERSION, "capacitybuffers"));
         let mut missing = Vec::new();
-        for (group, api_version, plural) in
-            [("karpenter.sh", "v1", "nodepools"), ("karpenter.sh", "v1", "nodeclaims")].into_iter().chain(classes)
+        for (group, api_version, plural) in [("karpenter.sh", "v1", "nodepools"), ("karpenter.sh", "v1", "nodeclaims")]
+            .into_iter()
+            .chain(classes)
+            .chain(overlays)
+            .chain(buffers)
         {
             let request = ask(format!("/apis/{group}/{api_version}"));
             let is_there = match self.call::<APIResourceList>(&request).await {
@@ -321,8 +336,14 @@ impl KubeCluster {
     }
 }
 
-/// Group of NodePools and NodeClaims.
+/// Group of NodePools, NodeClaims and NodeOverlays.
 const KARPENTER: &str = "karpenter.sh";
+/// Version of NodeOverlays.
+pub(super) const OVERLAY_VERSION: &str = "v1alpha1";
+/// Group of CapacityBuffers.
+pub(super) const BUFFERS: &str = "autoscaling.x-k8s.io";
+/// Version of CapacityBuffers.
+pub(super) const BUFFER_VERSION: &str = "v1beta1";
 
 impl Cluster for KubeCluster {
     fn facts(&self) -> BoxStream<'static, Fact> {
@@ -416,6 +437,26 @@ impl Cluster for KubeCluster {
             self.tell(request.with(MERGE, body)).await
         }
         .boxed()
+    }
+
+    fn patch_overlay_status<'a>(
+        &'a self,
+        name: &'a str,
+        patch: &'a OverlayStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let request = Request::new("patch", KARPENTER, "nodeoverlays/status", format!("NodeOverlay {name}"));
+        let request = request.version(OVERLAY_VERSION).at(name);
+        self.tell(request.with(MERGE, patch::overlay_status(patch))).boxed()
+    }
+
+    fn patch_buffer_status<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        patch: &'a BufferStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let request = Request::new("patch", BUFFERS, "capacitybuffers/status", format!("CapacityBuffer {key}"));
+        let request = request.version(BUFFER_VERSION).within(&key.namespace, &key.name);
+        self.tell(request.with(MERGE, patch::buffer_status(patch))).boxed()
     }
 
     fn nominate<'a>(

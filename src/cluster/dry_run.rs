@@ -20,8 +20,8 @@ use crate::core::labels::Labels;
 use crate::core::resources::Resources;
 
 use super::{
-    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, KubeCluster, Lease, NodePatch,
-    PoolPatch, PoolStatusPatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, KubeCluster,
+    Lease, NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
 
 /// Sentences that are remembered, so that none is said twice.
@@ -297,6 +297,22 @@ impl Cluster for DryRun {
             state.emit(&Fact::ClassSeen(changed));
         }
         async { Ok(()) }.boxed()
+    }
+
+    fn patch_overlay_status<'a>(
+        &'a self,
+        name: &'a str,
+        _: &'a OverlayStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.only_said("change the status of NodeOverlay", &name)
+    }
+
+    fn patch_buffer_status<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        _: &'a BufferStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.only_said("change the status of CapacityBuffer", key)
     }
 
     fn nominate<'a>(

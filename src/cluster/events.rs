@@ -21,6 +21,7 @@ pub(super) fn event(announcement: &Announcement, instance: &str, now: Timestamp)
         Regarding::Node(name, uid) => ("v1", "Node", None, name.as_str(), uid.as_str()),
         Regarding::Claim(name, uid) => ("karpenter.sh/v1", "NodeClaim", None, name.as_str(), uid.as_str()),
         Regarding::Pool(name, uid) => ("karpenter.sh/v1", "NodePool", None, name.as_str(), uid.as_str()),
+        Regarding::Lease(key, uid) => ("coordination.k8s.io/v1", "Lease", Some(&*key.namespace), &*key.name, &**uid),
     };
     let mut involved = json!({ "apiVersion": api_version, "kind": kind, "name": name, "uid": uid });
     if let Some(namespace) = namespace {

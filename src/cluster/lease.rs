@@ -11,8 +11,11 @@ use k8s_openapi::api::coordination::v1::Lease as Object;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::core::consent;
+use crate::core::ids::ObjectKey;
+
 use super::request::{JSON, Request};
-use super::{Error, KubeCluster, Lease};
+use super::{Error, KubeCluster, Lease, Regarding};
 
 /// What was seen of the lease, and when it was first seen so.
 #[derive(Default, Debug)]
@@ -86,7 +89,7 @@ impl KubeCluster {
             let duration = said.map_or_else(|| self.options().lease_duration, Duration::from_secs);
             let remaining = (seen + duration).saturating_duration_since(now);
             if !current.is_empty() && current != holder && !remaining.is_zero() {
-                return Ok(Lease { holder: current, remaining });
+                return Ok(self.lease(current, remaining, old));
             }
         }
         let duration = self.options().lease_duration;
@@ -111,7 +114,16 @@ impl KubeCluster {
         let written: Object = self.unthrottled(&request.with(JSON, body)).await?;
         self.watched_lease().first_seen(written.metadata.resource_version.as_deref().unwrap_or_default(), now);
         // Others count from when they see the record, which is later than `now`: never less than what is said here.
-        Ok(Lease { holder: holder.to_owned(), remaining: (now + duration).saturating_duration_since(Instant::now()) })
+        let remaining = (now + duration).saturating_duration_since(Instant::now());
+        Ok(self.lease(holder.to_owned(), remaining, &written))
+    }
+
+    fn lease(&self, holder: String, remaining: Duration, object: &Object) -> Lease {
+        let (options, meta) = (self.options(), &object.metadata);
+        let key = ObjectKey::new(options.lease_namespace.as_str(), options.lease_name.as_str());
+        let uid = meta.uid.as_deref().unwrap_or_default().into();
+        let audit = meta.annotations.as_ref().and_then(|all| all.get(consent::ANNOTATION));
+        Lease { holder, remaining, object: Regarding::Lease(key, uid), audit: audit.map(|text| text.as_str().into()) }
     }
 
     /// Gives the lease back: nobody holds it, and it lasts no longer than a second.

@@ -29,8 +29,8 @@ use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
 pub use crate::core::writes::{
-    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch,
-    Regarding,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch,
+    OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
 pub use client::{CheckError, ClientFrom, KubeCluster, Options};
 pub use counts::{RequestCounts, WatchHealth};
@@ -89,6 +89,20 @@ pub trait Cluster: Send + Sync + 'static {
         &'a self,
         class: &'a ClassRef,
         patch: &'a ClassStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Changes the status of a NodeOverlay.
+    fn patch_overlay_status<'a>(
+        &'a self,
+        name: &'a str,
+        patch: &'a OverlayStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Changes the status of a CapacityBuffer.
+    fn patch_buffer_status<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        patch: &'a BufferStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>>;
 
     /// Sets `status.nominatedNodeName` of a pod, or clears it. The UID guards against a namesake.

@@ -6,7 +6,10 @@ use crate::core::labels::Labels;
 
 use super::convert::{condition_object, taint_object, written};
 use super::request::{MERGE, STRATEGIC};
-use super::{ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Error, NodePatch, PoolPatch, PoolStatusPatch};
+use super::{
+    BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Error, NodePatch, OverlayStatusPatch, PoolPatch,
+    PoolStatusPatch,
+};
 
 /// Metadata of a patch: only what changes.
 struct Metadata(Map<String, Value>);
@@ -145,6 +148,25 @@ pub(super) fn class_status(object: &str, patch: &ClassStatusPatch) -> Result<Val
         status.insert("conditions".to_owned(), conditions.iter().map(condition_object).collect());
     }
     Ok(with_status(None, status))
+}
+
+/// A change of a NodeOverlay's status.
+pub(super) fn overlay_status(patch: &OverlayStatusPatch) -> Value {
+    let conditions = patch.conditions.iter().map(condition_object).collect();
+    with_status(patch.version.as_ref(), Map::from_iter([("conditions".to_owned(), conditions)]))
+}
+
+/// A change of a CapacityBuffer's status: what is nothing is removed.
+pub(super) fn buffer_status(patch: &BufferStatusPatch) -> Value {
+    let status = &patch.status;
+    let fields = [
+        ("provisioningStrategy", json!(status.strategy.as_deref())),
+        ("podTemplateRef", status.template.as_ref().map_or(Value::Null, |name| json!({ "name": &**name }))),
+        ("podTemplateGeneration", json!(status.template_generation)),
+        ("replicas", json!(status.replicas)),
+        ("conditions", patch.conditions.iter().map(condition_object).collect()),
+    ];
+    with_status(patch.version.as_ref(), fields.map(|(field, value)| (field.to_owned(), value)).into_iter().collect())
 }
 
 fn with_status(version: Option<&std::sync::Arc<str>>, status: Map<String, Value>) -> Value {

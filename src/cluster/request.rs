@@ -21,6 +21,8 @@ pub(super) struct Request {
     pub(super) verb: &'static str,
     /// API group; empty for the core group.
     pub(super) group: &'static str,
+    /// Version of the group.
+    pub(super) version: &'static str,
     /// Plural name, with subresource.
     pub(super) resource: &'static str,
     /// Kind and name, for messages.
@@ -46,6 +48,7 @@ impl Request {
         Self {
             verb,
             group,
+            version: "v1",
             resource,
             object: object.into(),
             path: String::new(),
@@ -53,6 +56,11 @@ impl Request {
             body: None,
             guarded: false,
         }
+    }
+
+    /// Means another version than `v1`; to be said before the object is addressed.
+    pub(super) fn version(self, version: &'static str) -> Self {
+        Self { version, ..self }
     }
 
     /// Addresses a cluster-scoped object or, with an empty name, the collection.
@@ -78,7 +86,11 @@ impl Request {
     }
 
     fn path_of(&self, namespace: Option<&str>, name: &str) -> String {
-        let root = if self.group.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{}/v1", self.group) };
+        let root = if self.group.is_empty() {
+            format!("/api/{}", self.version)
+        } else {
+            format!("/apis/{}/{}", self.group, self.version)
+        };
         let (plural, sub) = self.resource.split_once('/').map_or((self.resource, ""), |(plural, sub)| (plural, sub));
         let mut path = root;
         if let Some(namespace) = namespace {

@@ -450,7 +450,9 @@ fn lease_json(version: &str, holder: &str, seconds: i64) -> Value {
 async fn a_missing_lease_is_created() {
     let server = Server::replies([status(404, "NotFound", ""), Reply::Json(201, lease_json("1", "me", 15))]);
     let lease = server.cluster().renew_lease("me").await.unwrap();
-    assert_eq!(lease, Lease { holder: "me".to_owned(), remaining: Duration::from_secs(15) });
+    let object = Regarding::Lease(ObjectKey::new("kube-system", "karpenter-leader-election"), "lu".into());
+    let term = Duration::from_secs(15);
+    assert_eq!(lease, Lease { holder: "me".to_owned(), remaining: term, object, audit: None });
     let asked = server.last();
     assert_eq!((&*asked.method, &*asked.path), ("POST", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"));
     assert_eq!(asked.body["spec"]["renewTime"], "2026-11-21T12:00:00.500000Z");
@@ -466,7 +468,7 @@ async fn a_foreign_lease_is_respected_until_it_was_unchanged_for_its_duration_as
     });
     let cluster = server.cluster();
     let lease = cluster.renew_lease("me").await.unwrap();
-    assert_eq!(lease, Lease { holder: "other".to_owned(), remaining: Duration::from_secs(15) });
+    assert_eq!((&*lease.holder, lease.remaining), ("other", Duration::from_secs(15)));
     tokio::time::advance(Duration::from_secs(10)).await;
     assert_eq!(cluster.renew_lease("me").await.unwrap().remaining, Duration::from_secs(5));
     tokio::time::advance(Duration::from_secs(5)).await;

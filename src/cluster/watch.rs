@@ -16,12 +16,12 @@ use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use crate::core::facts::{Fact, Kind, NodeClass};
+use crate::core::facts::{Fact, Kind, NodeClass, ScalableKind};
 use crate::core::ids::{ClassRef, NodeName, ObjectKey, PodUid, PoolName};
 use crate::telemetry::log::chain;
 
 use super::Error;
-use super::client::Shared;
+use super::client::{BUFFER_VERSION, BUFFERS, OVERLAY_VERSION, Shared};
 use super::convert::wire::{self, Custom};
 use super::convert::{self, ClassKind, Unreadable};
 
@@ -41,16 +41,7 @@ fn watched(kind: Kind, group: &'static str, plural: &'static str) -> Watched {
 /// Everything that happens, of every kind.
 pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
     let client = || shared.client.clone();
-    let custom = |kind: &str, plural: &str| {
-        let resource = ApiResource {
-            group: "karpenter.sh".to_owned(),
-            version: "v1".to_owned(),
-            api_version: "karpenter.sh/v1".to_owned(),
-            kind: kind.to_owned(),
-            plural: plural.to_owned(),
-        };
-        Api::<Custom>::all_with(client(), &resource)
-    };
+    let karpenter = |kind: &str, plural: &str| custom(shared, "karpenter.sh", "v1", kind, plural);
     let own = Arc::clone(shared);
     let pods =
         watch(shared, Api::<wire::Pod>::all(client()), watched(Kind::Pod, "", "pods"), move |event| match event {
@@ -65,7 +56,7 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
     let own = Arc::clone(shared);
     let claims = watch(
         shared,
-        custom("NodeClaim", "nodeclaims"),
+        karpenter("NodeClaim", "nodeclaims"),
         watched(Kind::NodeClaim, "karpenter.sh", "nodeclaims"),
         |event| match event {
             Change::Seen(claim) => convert::claim(&claim).map(|claim| Fact::ClaimSeen(Arc::new(claim))),
@@ -77,7 +68,7 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
     let own = Arc::clone(shared);
     let pools = watch(
         shared,
-        custom("NodePool", "nodepools"),
+        karpenter("NodePool", "nodepools"),
         watched(Kind::NodePool, "karpenter.sh", "nodepools"),
         move |event| match event {
             Change::Seen(pool) => {
@@ -111,7 +102,111 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
             }
         });
     let all = [pods, nodes, claims, pools, classes(shared), daemons, namespaces];
-    stream::select_all(all.into_iter().chain(volumes(shared))).boxed()
+    let more = volumes(shared).into_iter().chain(groups(shared)).chain(features(shared));
+    stream::select_all(all.into_iter().chain(more)).boxed()
+}
+
+/// Services and controllers, if anybody asks for them; else there are none.
+fn groups(shared: &Arc<Shared>) -> Vec<BoxStream<'static, Fact>> {
+    /// One of the kinds; `$fold` reads the selector of its objects.
+    macro_rules! group {
+        ($name:ident, $group:literal, $plural:literal, $fold:path) => {{
+            let what = watched(Kind::$name, $group, $plural);
+            watch(shared, Api::<wire::$name>::all(shared.client.clone()), what, |event| match event {
+                Change::Seen(one) => {
+                    $fold(Kind::$name, &one.metadata, one.spec.as_ref()).map(|group| Fact::GroupSeen(Arc::new(group)))
+                }
+                Change::Gone(one) => $fold(Kind::$name, &one.metadata, None).map(|group| Fact::GroupGone(group.path)),
+            })
+        }};
+    }
+    if !shared.options.groups {
+        return Kind::GROUPS.map(nothing).into();
+    }
+    vec![
+        group!(Service, "", "services", convert::plain_group),
+        group!(ReplicationController, "", "replicationcontrollers", convert::plain_group),
+        group!(ReplicaSet, "apps", "replicasets", convert::controller_group),
+        group!(StatefulSet, "apps", "statefulsets", convert::controller_group),
+    ]
+}
+
+/// Everything about optional features; of what is off, nothing is there.
+fn features(shared: &Arc<Shared>) -> Vec<BoxStream<'static, Fact>> {
+    let options = &shared.options;
+    let mut all = vec![if options.overlays { overlays(shared) } else { nothing(Kind::NodeOverlay) }];
+    if options.buffers {
+        all.extend([buffers(shared), templates(shared)]);
+        all.extend(ScalableKind::ALL.map(|kind| scalables(shared, kind)));
+    } else {
+        all.extend([Kind::CapacityBuffer, Kind::PodTemplate].map(nothing));
+        all.extend(ScalableKind::ALL.map(|kind| nothing(Kind::Scalable(kind))));
+    }
+    all
+}
+
+/// A kind that is not looked at.
+fn nothing(kind: Kind) -> BoxStream<'static, Fact> {
+    stream::iter([Fact::Relisting(kind), Fact::Relisted(kind)]).chain(stream::pending()).boxed()
+}
+
+/// A kind that is read as a custom resource.
+fn custom(shared: &Shared, group: &str, version: &str, kind: &str, plural: &str) -> Api<Custom> {
+    let resource = ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: format!("{group}/{version}"),
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    };
+    Api::<Custom>::all_with(shared.client.clone(), &resource)
+}
+
+fn key(meta: ObjectMeta) -> ObjectKey {
+    ObjectKey::new(meta.namespace.unwrap_or_default(), meta.name.unwrap_or_default())
+}
+
+fn overlays(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
+    let own = Arc::clone(shared);
+    let api = custom(shared, "karpenter.sh", OVERLAY_VERSION, "NodeOverlay", "nodeoverlays");
+    let what = watched(Kind::NodeOverlay, "karpenter.sh", "nodeoverlays");
+    watch(shared, api, what, move |event| match event {
+        Change::Seen(overlay) => {
+            convert::overlay(&overlay, &own.options.cloud_labels()).map(|overlay| Fact::OverlaySeen(Arc::new(overlay)))
+        }
+        Change::Gone(overlay) => Ok(Fact::OverlayGone(overlay.metadata.name.unwrap_or_default().into())),
+    })
+}
+
+fn buffers(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
+    let api = custom(shared, BUFFERS, BUFFER_VERSION, "CapacityBuffer", "capacitybuffers");
+    watch(shared, api, watched(Kind::CapacityBuffer, BUFFERS, "capacitybuffers"), |event| match event {
+        Change::Seen(buffer) => convert::buffer(&buffer).map(|buffer| Fact::BufferSeen(Arc::new(buffer))),
+        Change::Gone(buffer) => Ok(Fact::BufferGone(key(buffer.metadata))),
+    })
+}
+
+fn templates(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
+    let own = Arc::clone(shared);
+    let api = Api::<wire::PodTemplateObject>::all(shared.client.clone());
+    watch(shared, api, watched(Kind::PodTemplate, "", "podtemplates"), move |event| match event {
+        Change::Seen(one) => convert::template(&one, &own.shapes).map(|one| Fact::TemplateSeen(Arc::new(one))),
+        Change::Gone(one) => Ok(Fact::TemplateGone(key(one.metadata))),
+    })
+}
+
+fn scalables(shared: &Arc<Shared>, kind: ScalableKind) -> BoxStream<'static, Fact> {
+    let own = Arc::clone(shared);
+    let plural = match kind {
+        ScalableKind::Deployment => "deployments",
+        ScalableKind::StatefulSet => "statefulsets",
+        ScalableKind::ReplicaSet => "replicasets",
+    };
+    let api = custom(shared, "apps", "v1", kind.as_str(), plural);
+    watch(shared, api, watched(Kind::Scalable(kind), "apps", plural), move |event| match event {
+        Change::Seen(one) => convert::scalable(kind, &one, &own.shapes).map(|one| Fact::ScalableSeen(Arc::new(one))),
+        Change::Gone(one) => Ok(Fact::ScalableGone(kind, key(one.metadata))),
+    })
 }
 
 /// Everything about volumes.

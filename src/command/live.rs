@@ -37,6 +37,9 @@ fn options(settings: &Settings, cloud: config::Cloud, clock: Clock) -> Options {
             (vec![manifests::kwok_class()], vec![kwok::CLASS_GROUP], catalog::KWOK_LABEL_KEYS.to_vec())
         }
     };
+    options.groups = !settings.default_spreads.is_empty();
+    options.overlays = settings.gates.node_overlay;
+    options.buffers = settings.gates.capacity_buffer;
     options.qps = f64::from(settings.kube_client_qps);
     options.burst = settings.kube_client_burst;
     options
@@ -103,6 +106,18 @@ pub(super) fn actors_settings(settings: &Settings) -> actors::Settings {
         batch_max: settings.batch_max,
         leader_election: settings.leader_election.is_some(),
         respect_preferences: settings.preference_policy == config::PreferencePolicy::Respect,
+        repair: match (settings.gates.node_repair, settings.legacy_node_repair) {
+            (false, _) => actors::NodeRepair::Off,
+            (true, false) => actors::NodeRepair::Disruption,
+            (true, true) => actors::NodeRepair::Legacy,
+        },
+        lower_min_values: settings.min_values_policy == config::MinValuesPolicy::BestEffort,
+        default_spreads: settings.default_spreads.clone(),
+        features: actors::Features {
+            node_overlay: settings.gates.node_overlay,
+            static_capacity: settings.gates.static_capacity,
+            capacity_buffer: settings.gates.capacity_buffer,
+        },
         nominate: match settings.nominate {
             config::Nominate::All => actors::Nominate::All,
             config::Nominate::Contested => actors::Nominate::Contested,

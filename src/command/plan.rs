@@ -66,11 +66,15 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
             tell(&notice);
         }
     }
+    let mut spreads = scheduling::DefaultSpreads::new(plan.settings.default_spreads.clone());
+    input.pods = spreads.apply(&input.snapshot, input.pods);
     for notice in &input.notices {
         tell(notice);
     }
     let settings = scheduling::Settings {
         respect_preferences: plan.settings.preference_policy == config::PreferencePolicy::Respect,
+        lower_min_values: plan.settings.min_values_policy == config::MinValuesPolicy::BestEffort,
+        wait_for_reserved: true,
         ..scheduling::Settings::default()
     };
     let stopwatch = Stopwatch::start();
@@ -83,8 +87,10 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
 
 fn input(plan: &config::Plan) -> Result<(Input, bool)> {
     let types = rehearsal::instance_types(&plan.settings)?;
+    let gates = &plan.settings.gates;
+    let features = plan::Features { node_overlay: gates.node_overlay, capacity_buffer: gates.capacity_buffer };
     if plan.files.is_empty() && plan.trace.is_none() && plan.pods.is_none() {
-        return Ok((plan::from_snapshot(look(plan)?, types), true));
+        return Ok((plan::from_snapshot(look(plan)?, types, features), true));
     }
     let sources: Vec<Source> = plan.files.iter().cloned().map(Source::from).collect();
     let mut stdin = || {
@@ -103,7 +109,7 @@ fn input(plan: &config::Plan) -> Result<(Input, bool)> {
     }
     gathered.add(more);
     let understood = !gathered.objects.is_empty() || gathered.troubles.is_empty();
-    Ok((plan::from_manifests(gathered, types), understood))
+    Ok((plan::from_manifests(gathered, types, features), understood))
 }
 
 /// The pods that are planned for besides those in files.

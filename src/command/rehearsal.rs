@@ -80,10 +80,16 @@ pub(super) fn settings(settings: &Settings) -> actors::Settings {
 
 /// The instance types of a file, or the generated ones.
 pub(super) fn instance_types(settings: &Settings) -> Result<Vec<InstanceType>> {
-    Ok(match &settings.instance_types {
+    let mut types = match &settings.instance_types {
         Some(path) => catalog::read_file(path)?,
         None => catalog::generated(),
-    })
+    };
+    if !settings.gates.reserved_capacity {
+        for kind in &mut types {
+            kind.offerings.retain(|offering| !offering.is_reserved());
+        }
+    }
+    Ok(types)
 }
 
 /// Reads what is to be rehearsed, from a scenario, a trace, or both (the scenario then brings the NodePools).

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::core::consent::{self, Consent, Decision};
 use crate::core::facts::{Claim, Machine, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::labels;
@@ -53,6 +54,8 @@ pub struct Look<'a> {
     pub claims: &'a [Arc<Claim>],
     /// The cluster, for the Nodes.
     pub snapshot: &'a Snapshot,
+    /// What a person has written about findings that were too many; see [`Consent`].
+    pub said: Option<&'a str>,
     /// The time.
     pub now: Timestamp,
     /// How much evidence is enough.
@@ -86,13 +89,21 @@ impl fmt::Display for Finding {
     }
 }
 
-/// How often and since when a finding has been made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What speaks for a finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Evidence {
     /// First look that made it.
     pub since: Timestamp,
     /// Looks in a row that made it.
     pub looks: u32,
+    /// What the last look saw, in words.
+    pub seen: String,
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} looks since {:.0}: {}", self.looks, self.since, self.seen)
+    }
 }
 
 /// Findings and their evidence, from look to look.
@@ -108,36 +119,58 @@ pub struct Verdict {
     /// Nodes to let go now, by taking joiner's finalizer off.
     pub release: Vec<NodeName>,
     /// Why nothing is removed although there are findings, when the look itself is not to be trusted.
-    pub breaker: Option<String>,
+    pub breaker: Option<Breaker>,
+    /// What a person has just decided, and about how many findings.
+    pub decided: Option<(Decision, usize)>,
+}
+
+/// The circuit breaker is open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Breaker {
+    /// Why.
+    pub reason: String,
+    /// What a person can decide about; nothing when there is nothing to decide, only to wait for.
+    pub id: Option<String>,
+}
+
+impl fmt::Display for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
 }
 
 /// Takes one look, and says what follows from it and from those before.
-pub fn audit(look: &Look<'_>, history: &mut History) -> Verdict {
+pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> Verdict {
+    consent.hear(look.said);
     if !look.complete {
         // A list with holes proves nothing, in neither direction, and interrupts every row of looks.
         history.clear();
-        return Verdict { breaker: Some("the cloud's listing was not complete".to_owned()), ..Verdict::default() };
+        let breaker = Breaker { reason: "the cloud's listing was not complete".to_owned(), id: None };
+        return Verdict { breaker: Some(breaker), ..Verdict::default() };
     }
     let findings = findings(look);
-    history.retain(|finding, _| findings.contains(finding));
-    for finding in findings {
-        let evidence = history.entry(finding).or_insert(Evidence { since: look.now, looks: 0 });
+    history.retain(|finding, _| findings.contains_key(finding));
+    for (finding, seen) in findings {
+        let evidence = history.entry(finding).or_insert(Evidence { since: look.now, looks: 0, seen: String::new() });
         evidence.looks += 1;
+        evidence.seen = seen;
+        // A clock that was ahead may have dated it.
+        evidence.since = evidence.since.min(look.now);
     }
-    let is = |wanted: fn(&Finding) -> bool| history.keys().filter(|finding| wanted(finding)).count();
-    let orphans = is(|finding| matches!(finding, Finding::OrphanMachine(_)));
-    let lost = is(|finding| matches!(finding, Finding::LostMachine(_)));
-    let launched = look.claims.iter().filter(|claim| claim.provider_id.is_some()).count();
     let mut verdict = Verdict::default();
-    if orphans > share(look.machines.len(), look.rules.breaker) {
-        verdict.breaker = Some(format!("{orphans} of {} machines belong to no NodeClaim", look.machines.len()));
-    } else if lost > share(launched, look.rules.breaker) {
-        verdict.breaker = Some(format!("the machines of {lost} of {launched} NodeClaims are not in the listing"));
+    if let Some(reason) = too_many(look, history, consent) {
+        let open: BTreeSet<Finding> = undecided(history, consent).cloned().collect();
+        let Some(decision) = consent.take(look.said, &open) else {
+            verdict.breaker = Some(Breaker { reason, id: Some(consent::id(&open)) });
+            return verdict;
+        };
+        verdict.decided = Some((decision, open.len()));
     }
-    if verdict.breaker.is_some() {
-        return verdict;
-    }
+    let launched = launched(look);
     for (finding, evidence) in &*history {
+        if consent.about(finding) == Some(Decision::Dismiss) {
+            continue;
+        }
         if evidence.looks < look.rules.looks || look.now.duration_since(evidence.since) < look.rules.grace {
             continue;
         }
@@ -155,21 +188,56 @@ pub fn audit(look: &Look<'_>, history: &mut History) -> Verdict {
     verdict
 }
 
+/// Why the looking is more likely wrong than what it found, if it is.
+fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<String> {
+    let is = |wanted: fn(&Finding) -> bool| undecided(history, consent).filter(|finding| wanted(finding)).count();
+    let orphans = is(|finding| matches!(finding, Finding::OrphanMachine(_)));
+    let lost = is(|finding| matches!(finding, Finding::LostMachine(_)));
+    let (machines, launched) = (look.machines.len(), launched(look));
+    // Of one machine one is all of them, and a share that is rounded up lets it go. So it does where the cluster shows that it is ours; one
+    // without a single NodeClaim or NodePool is more likely not the cluster that the machine was launched for.
+    let is_empty = look.claims.is_empty() && look.snapshot.pools.is_empty() && look.rules.breaker < 100;
+    if orphans > 0 && is_empty {
+        Some(format!(
+            "{orphans} of {machines} machines belong to no NodeClaim, and there is neither NodeClaim nor NodePool"
+        ))
+    } else if orphans > share(machines, look.rules.breaker) {
+        Some(format!("{orphans} of {machines} machines belong to no NodeClaim"))
+    } else if lost > share(launched, look.rules.breaker) {
+        Some(format!("the machines of {lost} of {launched} NodeClaims are not in the listing"))
+    } else {
+        None
+    }
+}
+
+/// Findings that something would be removed for, and about which nobody has decided.
+fn undecided<'a>(history: &'a History, consent: &'a Consent) -> impl Iterator<Item = &'a Finding> {
+    history.keys().filter(|finding| {
+        matches!(finding, Finding::OrphanMachine(_) | Finding::LostMachine(_)) && consent.about(finding).is_none()
+    })
+}
+
+fn launched(look: &Look<'_>) -> usize {
+    look.claims.iter().filter(|claim| claim.provider_id.is_some()).count()
+}
+
 /// A share of a number, rounded up: of a small cluster one may always go.
 fn share(of: usize, percent: usize) -> usize {
     (of * percent).div_ceil(100).max(1)
 }
 
-fn findings(look: &Look<'_>) -> BTreeSet<Finding> {
+/// What does not add up, and what was seen of it.
+fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
     let tokens: BTreeSet<_> = look.claims.iter().map(|claim| &claim.uid).collect();
     let ids: BTreeSet<_> = look.claims.iter().filter_map(|claim| claim.provider_id.as_ref()).collect();
-    let mut findings = BTreeSet::new();
+    let mut findings = BTreeMap::new();
     for machine in look.machines.iter().filter(|machine| !machine.deleting && !ids.contains(&machine.id)) {
-        match &machine.token {
-            None => findings.insert(Finding::UnmarkedMachine(machine.id.clone())),
-            Some(token) if tokens.contains(token) => false,
-            Some(_) => findings.insert(Finding::OrphanMachine(machine.id.clone())),
+        let finding = match &machine.token {
+            None => Finding::UnmarkedMachine(machine.id.clone()),
+            Some(token) if tokens.contains(token) => continue,
+            Some(_) => Finding::OrphanMachine(machine.id.clone()),
         };
+        findings.insert(finding, seen_of_machine(look, machine));
     }
     let listed: BTreeSet<_> =
         look.machines.iter().filter(|machine| !machine.deleting).map(|machine| &machine.id).collect();
@@ -179,7 +247,10 @@ fn findings(look: &Look<'_>) -> BTreeSet<Finding> {
         // A kubelet that reports is better evidence of a machine than a listing that does not name it.
         let alive = look.snapshot.node_of(claim).is_some_and(|node| node.is_ready());
         if settled && !alive && claim.is("Launched") && !listed.contains(id) {
-            findings.insert(Finding::LostMachine(claim.name.clone()));
+            let node = look.snapshot.node_of(claim).map_or("no Node", |_| "a Node that is not Ready");
+            let machines = look.machines.len();
+            let seen = format!("status.providerID is {id}, there is {node}, {machines} machines were listed");
+            findings.insert(Finding::LostMachine(claim.name.clone()), seen);
         }
     }
     let names: BTreeSet<_> = look.claims.iter().map(|claim| claim.name.as_str()).collect();
@@ -191,10 +262,24 @@ fn findings(look: &Look<'_>) -> BTreeSet<Finding> {
             && !ids.contains(id)
             && !there.contains(id)
         {
-            findings.insert(Finding::LeftNode(node.name.clone()));
+            let seen = format!("spec.providerID is {id}, {} machines were listed", look.machines.len());
+            findings.insert(Finding::LeftNode(node.name.clone()), seen);
         }
     }
     findings
+}
+
+fn seen_of_machine(look: &Look<'_>, machine: &Machine) -> String {
+    let text = |text: Option<String>| text.unwrap_or_else(|| "nothing".to_owned());
+    format!(
+        "its mark names NodeClaim {} with UID {}, its type is {}, it was made {}; {} machines and {} NodeClaims were listed",
+        text(machine.claim.as_ref().map(ToString::to_string)),
+        text(machine.token.as_ref().map(ToString::to_string)),
+        text(machine.instance_type.as_ref().map(ToString::to_string)),
+        machine.created.map_or_else(|| "nobody says when".to_owned(), |at| format!("{at:.0}")),
+        look.machines.len(),
+        look.claims.len(),
+    )
 }
 
 #[cfg(test)]

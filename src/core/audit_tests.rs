@@ -67,6 +67,8 @@ struct World {
     claims: Vec<Arc<Claim>>,
     complete: bool,
     history: History,
+    consent: Consent,
+    said: Option<String>,
     snapshot: Snapshot,
 }
 
@@ -77,6 +79,8 @@ impl World {
             claims: claims.into_iter().map(claim).collect(),
             complete: true,
             history: History::new(),
+            consent: Consent::default(),
+            said: None,
             snapshot: Snapshot::default(),
         }
     }
@@ -88,10 +92,17 @@ impl World {
             settles_within: SignedDuration::from_mins(1),
             claims: &self.claims,
             snapshot: &self.snapshot,
+            said: self.said.as_deref(),
             now: at(minute),
             rules: Rules::default(),
         };
-        audit(&look, &mut self.history)
+        audit(&look, &mut self.history, &mut self.consent)
+    }
+
+    /// Looks until there is evidence enough, and returns what the last look says.
+    fn wait(&mut self) -> Verdict {
+        (10..16).step_by(2).for_each(|minute| drop(self.look(minute)));
+        self.look(16)
     }
 }
 
@@ -215,4 +226,81 @@ fn a_node_that_lost_its_nodeclaim_and_its_machine_is_let_go() {
         assert!(world.look(minute).release.is_empty(), "at minute {minute}");
     }
     assert_eq!(world.look(16).release, vec![NodeName::from("node-0")]);
+}
+
+#[test]
+fn the_only_machine_of_a_cluster_goes_when_the_cluster_is_ours_and_asks_when_it_may_be_another() {
+    let mut world = World::new(0..1, []);
+    let open = world.wait().breaker.unwrap();
+    assert!(open.reason.ends_with("and there is neither NodeClaim nor NodePool"), "{open}");
+    let mut world = World::new(0..1, []);
+    let pool = crate::core::facts::samples::pool();
+    world.snapshot.pools.insert(pool.name.clone(), Arc::new(pool));
+    assert_eq!(world.wait().reap, vec![ProviderId::from("sim://0")]);
+}
+
+#[test]
+fn what_a_person_approves_is_done_slowly_and_only_as_long_as_they_say_so() {
+    let mut world = World::new(0..40, 20..40);
+    let id = world.wait().breaker.unwrap().id.unwrap();
+    world.said = Some(format!("approve {id}"));
+    let verdict = world.look(18);
+    assert_eq!((verdict.decided, verdict.breaker), (Some((Decision::Approve, 20)), None));
+    assert_eq!(verdict.reap.len(), 4, "few at a time");
+    assert_eq!(world.consent.describe(), Some(format!("approve {id}: 20 findings")));
+    // Four have gone, and what is left is another set: it was approved as a part of the first.
+    world.machines.retain(|machine| !verdict.reap.contains(&machine.id));
+    let verdict = world.look(20);
+    assert_eq!((verdict.decided, verdict.reap.len()), (None, 4));
+    // More orphans than were approved, and more than a fifth.
+    world.claims.truncate(5);
+    let open = world.look(22).breaker.unwrap();
+    assert_ne!(open.id, Some(id));
+    world.claims = (20..40).map(claim).collect();
+    world.said = None;
+    assert!(world.look(24).breaker.is_some(), "the approval was taken back");
+}
+
+#[test]
+fn what_a_person_dismisses_is_left_alone_and_stands_in_nobodys_way() {
+    let mut world = World::new(0..40, 20..40);
+    let id = world.wait().breaker.unwrap().id.unwrap();
+    world.said = Some(format!("dismiss {id}"));
+    let verdict = world.look(18);
+    assert_eq!((verdict.decided, verdict.reap.len()), (Some((Decision::Dismiss, 20)), 0));
+    world.claims.remove(0);
+    for minute in [20, 22, 24] {
+        assert!(world.look(minute).reap.is_empty());
+    }
+    assert_eq!(world.look(26).reap, vec![ProviderId::from("sim://20")], "others are looked after");
+}
+
+#[test]
+fn a_decision_about_something_else_decides_nothing() {
+    let mut world = World::new(0..40, 20..40);
+    world.said = Some("approve 01234567".into());
+    let id = world.wait().breaker.unwrap().id.unwrap();
+    let why = world.consent.misunderstood.clone().unwrap();
+    assert!(why.contains("is about 01234567") && why.contains(&id), "{why}");
+    world.said = Some("yes please".into());
+    assert!(world.look(18).breaker.is_some());
+    assert!(world.consent.misunderstood.clone().unwrap().contains(&format!("write \"approve {id}\"")));
+}
+
+#[test]
+fn a_finding_says_what_was_seen() {
+    let mut world = World::new(0..20, 1..20);
+    world.look(10);
+    let evidence = &world.history[&Finding::OrphanMachine("sim://0".into())];
+    assert!(evidence.seen.starts_with("its mark names NodeClaim claim-0 with UID uid-0"), "{evidence}");
+    assert!(evidence.seen.ends_with("20 machines and 19 NodeClaims were listed"), "{evidence}");
+}
+
+#[test]
+fn evidence_that_a_clock_which_was_ahead_has_dated_counts_from_when_the_clock_is_right() {
+    let mut world = World::new(0..20, 1..20);
+    world.look(500);
+    world.look(10);
+    assert!(world.look(12).reap.is_empty(), "three looks, but not five minutes");
+    assert_eq!(world.look(15).reap, vec![ProviderId::from("sim://0")]);
 }

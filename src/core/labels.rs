@@ -46,6 +46,11 @@ pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-time
 /// `"true"` when a NodeClaim was created with lowered minValues.
 pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
 
+/// `"true"` on a NodeClaim for which a NodeOverlay changed the price of an instance type.
+pub const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
+/// `"true"` on a NodeClaim for which a NodeOverlay changed the capacity of an instance type.
+pub const CAPACITY_OVERLAY_APPLIED: &str = "karpenter.sh/capacity-overlay-applied";
+
 /// Taint (NoSchedule) of a node that is being removed.
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Taint (NoExecute) that a node carries until its NodeClaim has been matched.
@@ -59,6 +64,12 @@ pub const ON_DEMAND: &str = "on-demand";
 pub const SPOT: &str = "spot";
 /// Capacity type that was paid for beforehand.
 pub const RESERVED: &str = "reserved";
+
+/// Whether a label names a reservation of capacity. Each cloud has a key of its own (AWS: `karpenter.k8s.aws/capacity-reservation-id`, the
+/// tests of Karpenter: `karpenter.test.sh/reservation-id`); their names all end alike.
+pub fn is_reservation_id(key: &str) -> bool {
+    key.ends_with("reservation-id")
+}
 
 /// Keys whose values every cloud can state; a NodeClaim that does not mention one leaves it open.
 pub const WELL_KNOWN: [&str; 8] = [NODEPOOL, ZONE, REGION, INSTANCE_TYPE, ARCH, OS, CAPACITY_TYPE, WINDOWS_BUILD];

@@ -5,12 +5,18 @@
 //! every refusal.
 
 pub mod audit;
+pub mod buffers;
 pub mod conditions;
+pub mod consent;
+pub mod health;
 pub mod ids;
 pub mod labels;
+pub mod overlays;
 pub mod pools;
 pub mod quantity;
+pub mod repair;
 pub mod resources;
+pub mod statics;
 pub mod writes;
 
 pub mod requirements;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::conditions::Conditions;
-use crate::core::facts::{Catalog, InstanceType, NodeClass, Pool, Snapshot, Status, find_condition};
+use crate::core::facts::{Catalog, Claim, InstanceType, NodeClass, Pool, Snapshot, Status, find_condition};
+use crate::core::health::{self, HEALTHY, Health};
 use crate::core::ids::PoolName;
 use crate::core::labels::{self, Labels};
 use crate::core::resources::{ResourceName, Resources};
@@ -27,17 +28,28 @@ pub enum Wanted {
     Status(PoolStatusPatch),
 }
 
-/// What the machines of each NodePool have, `nodes` included: a NodeClaim's Node once it is registered, before that what the cloud estimated.
+/// What the machines of each NodePool have, `nodes` included, those left out that are being deleted. A NodeClaim counts as its Node once that
+/// is registered, and as what the cloud estimated before that and for what its Node has not reported until it is initialized.
 pub fn usage(snapshot: &Snapshot) -> BTreeMap<PoolName, Resources> {
-    let mut usage: BTreeMap<PoolName, Resources> = BTreeMap::new();
-    for claim in snapshot.claims.values() {
-        let Some(pool) = claim.pool() else { continue };
-        let used = usage.entry(pool).or_default();
-        let node = snapshot.node_of(claim).filter(|node| node.is_registered());
-        used.add(node.map_or(&claim.capacity, |node| &node.capacity));
-        used.add(&Resources::new().with("nodes", 1000));
+    let mut usage: BTreeMap<&Arc<str>, (Resources, i64)> = BTreeMap::new();
+    for claim in snapshot.claims.values().filter(|claim| claim.deleting.is_none()) {
+        let Some(pool) = claim.labels.get(labels::NODEPOOL) else { continue };
+        let (used, nodes) = usage.entry(pool).or_default();
+        match snapshot.node_of(claim).filter(|node| node.is_registered()) {
+            None => used.add(&claim.capacity),
+            Some(node) if node.is_initialized() => used.add(&node.capacity),
+            Some(node) => {
+                used.add(&node.capacity);
+                let unreported = claim.capacity.iter().filter(|(name, _)| node.capacity.get(name) == 0);
+                used.add(&unreported.map(|(name, milli)| (name.clone(), milli)).collect());
+            }
+        }
+        *nodes += 1000;
     }
-    usage
+    let whole = |(pool, (used, nodes)): (&Arc<str>, (Resources, i64))| {
+        (PoolName::from(Arc::clone(pool)), used.with("nodes", nodes))
+    };
+    usage.into_iter().map(whole).collect()
 }
 
 /// What the machines of each NodePool cost in USD per hour, by the labels of its NodeClaims. A machine whose offering is no longer in the
@@ -64,11 +76,30 @@ pub fn costs(snapshot: &Snapshot, catalog: &Catalog) -> BTreeMap<PoolName, f64> 
     costs
 }
 
-/// The next change that brings a NodePool up to date; nothing when it is.
-pub fn wanted(pool: &Pool, used: &Resources, class: Option<&NodeClass>, now: Timestamp) -> Option<Wanted> {
+/// Whether every NodeClaim of a NodePool carries the current version of the hash recipe. Before that the NodePool keeps the old one, so that
+/// none is compared by a recipe that it was not hashed by.
+pub fn is_rehashed(pool: &Pool, snapshot: &Snapshot) -> bool {
+    let current = |claim: &Claim| {
+        claim.annotations.get(labels::NODEPOOL_HASH_VERSION).is_some_and(|version| &**version == labels::HASH_VERSION)
+    };
+    let mut claims = snapshot.claims.values().filter(|claim| claim.pool().as_ref() == Some(&pool.name));
+    claims.all(|claim| current(claim) || claim.deleting.is_some() || claim.broken.is_some())
+}
+
+/// The next change that brings a NodePool up to date; nothing when it is. `rehashed`: see [`is_rehashed`], which is asked only where it matters.
+pub fn wanted(
+    pool: &Pool,
+    used: &Resources,
+    class: Option<&NodeClass>,
+    health: &Health,
+    rehashed: impl FnOnce() -> bool,
+    now: Timestamp,
+) -> Option<Wanted> {
     let hash = [(labels::NODEPOOL_HASH, &*pool.hash), (labels::NODEPOOL_HASH_VERSION, labels::HASH_VERSION)];
     let stale = hash.iter().any(|(key, value)| pool.annotations.get(*key).is_none_or(|written| **written != **value));
-    if stale && pool.deleting.is_none() {
+    let same_recipe =
+        pool.annotations.get(labels::NODEPOOL_HASH_VERSION).is_some_and(|version| &**version == labels::HASH_VERSION);
+    if stale && pool.deleting.is_none() && !pool.hash.is_empty() && (same_recipe || rehashed()) {
         let annotations: Labels = hash.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
         return Some(Wanted::Annotations(PoolPatch { annotations }));
     }
@@ -83,6 +114,9 @@ pub fn wanted(pool: &Pool, used: &Resources, class: Option<&NodeClass>, now: Tim
     }
     let mut conditions = Conditions::of(&pool.conditions, &DEPENDENTS, pool.generation, pool.created, now);
     judge(pool, class, &mut conditions);
+    if let Some(class) = class {
+        judge_health(pool, class, health, &mut conditions);
+    }
     let conditions = conditions.finish();
     if conditions != pool.conditions {
         patch.conditions = Some(conditions);
@@ -126,6 +160,15 @@ fn judge(pool: &Pool, class: Option<&NodeClass>, conditions: &mut Conditions<'_>
     conditions.set("NodeClassReady", status, reason, &message);
 }
 
+/// Unknown until a machine has shown how it goes, after every edit anew.
+fn judge_health(pool: &Pool, class: &NodeClass, health: &Health, conditions: &mut Conditions<'_>) {
+    if health::is_outdated(pool, class) {
+        conditions.set(HEALTHY, Status::Unknown, "AwaitingReconciliation", "object is awaiting reconciliation");
+    } else if let Some((status, reason, message)) = health.verdict(conditions.get(HEALTHY).map(|known| known.status)) {
+        conditions.set(HEALTHY, status, reason, message);
+    }
+}
+
 /// Karpenter always lists the well-known resources and the number of nodes.
 fn with_zeros(used: &Resources) -> Resources {
     let mut all = used.clone();
@@ -163,3 +206,7 @@ pub fn why_not_ready(pool: &Pool) -> String {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "pools_tests.rs"]
+mod tests;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::core::facts::{Condition, Taint};
+use crate::core::facts::{BufferStatus, Condition, Taint};
 use crate::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId};
 use crate::core::labels::Labels;
 use crate::core::resources::Resources;
@@ -92,6 +92,26 @@ pub struct ClassStatusPatch {
     pub details: Option<Arc<str>>,
 }
 
+/// A change of a NodeOverlay's status.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct OverlayStatusPatch {
+    /// Refuse when the object has another `resourceVersion` by now.
+    pub version: Option<Arc<str>>,
+    /// All of `status.conditions`.
+    pub conditions: Vec<Condition>,
+}
+
+/// A change of a CapacityBuffer's status: all of it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct BufferStatusPatch {
+    /// Refuse when the object has another `resourceVersion` by now.
+    pub version: Option<Arc<str>>,
+    /// All but the conditions; what is nothing is removed.
+    pub status: BufferStatus,
+    /// All of `status.conditions`.
+    pub conditions: Vec<Condition>,
+}
+
 /// The object that an Event is about.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Regarding {
@@ -103,6 +123,8 @@ pub enum Regarding {
     Claim(ClaimName, ClaimUid),
     /// A NodePool.
     Pool(PoolName, PoolUid),
+    /// joiner's lease, with its UID.
+    Lease(ObjectKey, Arc<str>),
 }
 
 /// An Event to write.
@@ -125,4 +147,8 @@ pub struct Lease {
     pub holder: String,
     /// For how long from now, if it is not renewed.
     pub remaining: Duration,
+    /// The object itself, for Events about it.
+    pub object: Regarding,
+    /// What a person has written into its annotation for the auditor.
+    pub audit: Option<Arc<str>>,
 }

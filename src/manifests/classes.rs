@@ -21,6 +21,15 @@ pub fn outscale_class() -> ClassKind {
 }
 
 /// Labels in those domains that users may ask for all the same.
-pub fn label_keys() -> Vec<&'static str> {
-    catalog::KWOK_LABEL_KEYS.into_iter().chain(outscale::LABEL_KEYS).collect()
-}
+pub const LABEL_KEYS: [&str; 10] = [
+    catalog::INSTANCE_SIZE,
+    catalog::INSTANCE_FAMILY,
+    catalog::INSTANCE_CPU,
+    catalog::INSTANCE_MEMORY,
+    outscale::INSTANCE_FAMILY,
+    outscale::INSTANCE_CPU,
+    outscale::INSTANCE_MEMORY,
+    outscale::INSTANCE_GENERATION,
+    outscale::INSTANCE_PERFORMANCE,
+    outscale::INSTANCE_GPUS,
+];

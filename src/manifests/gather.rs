@@ -80,7 +80,7 @@ impl Gathered {
         self.objects.extend(objects.into_iter().map(|object| Placed {
             file: "".into(),
             document: 0,
-            found: Found { object, owners: Vec::new(), gates: Vec::new(), problems: Vec::new() },
+            found: Found { object, owners: Vec::new(), gates: Vec::new(), group: None, problems: Vec::new() },
         }));
     }
 }
@@ -220,7 +220,7 @@ fn put(mut sheet: Sheet, sheets: &mut BTreeMap<Identity, Sheet>, troubles: &mut 
 
 fn is_namespaced(kind: &str) -> bool {
     let of_storage = ["PersistentVolume", "StorageClass", "CSINode", "VolumeAttachment"];
-    let without = ["Node", "NodePool", "NodeClaim", "Namespace", "PriorityClass"];
+    let without = ["Node", "NodePool", "NodeClaim", "NodeOverlay", "Namespace", "PriorityClass"];
     !without.contains(&kind) && !of_storage.contains(&kind) && !kind.ends_with("NodeClass")
 }
 

@@ -14,7 +14,7 @@ mod workload;
 mod read;
 
 pub use budget::{Budget, Count};
-pub use classes::{RESTRICTED_DOMAINS, kwok_class, label_keys, outscale_class};
+pub use classes::{LABEL_KEYS, RESTRICTED_DOMAINS, kwok_class, outscale_class};
 pub use documents::{Document, documents};
 pub use gather::{Gathered, Placed, Source, Trouble, gather};
 pub use object::{Found, Invalid, Object, Owned, Priorities};

@@ -8,8 +8,8 @@ use super::budget::Budget;
 use super::volumes::VolumeSource;
 use super::workload::{Workload, WorkloadKind};
 use crate::core::facts::{
-    Claim, CsiNode, DaemonSet, Node, NodeClass, Owner, Pod, PodShape, Pool, StorageClass, Volume, VolumeAttachment,
-    VolumeClaim,
+    Buffer, Claim, CsiNode, DaemonSet, Group, Node, NodeClass, Overlay, Owner, Pod, PodShape, PodTemplate, Pool,
+    StorageClass, Volume, VolumeAttachment, VolumeClaim,
 };
 use crate::core::labels::Labels;
 
@@ -55,6 +55,12 @@ pub enum Object {
     CsiNode(CsiNode),
     /// A VolumeAttachment.
     Attachment(VolumeAttachment),
+    /// A NodeOverlay.
+    Overlay(Box<Overlay>),
+    /// A CapacityBuffer.
+    Buffer(Box<Buffer>),
+    /// A PodTemplate.
+    Template(PodTemplate),
     /// A pod by itself.
     Pod {
         /// The pod.
@@ -88,6 +94,8 @@ pub struct Found {
     pub owners: Vec<Owned>,
     /// `spec.schedulingGates` of a pod: while there are any, no scheduler looks at it.
     pub gates: Vec<String>,
+    /// Which pods belong together because of it: of a Service or a controller. A Deployment stands for its ReplicaSet.
+    pub group: Option<Group>,
     /// What is wrong with it all the same.
     pub problems: Vec<Invalid>,
 }

@@ -13,10 +13,11 @@ use super::volumes::{self, VolumeSource};
 use super::workload::{Workload, WorkloadKind};
 use crate::api::validation::CloudLabels;
 use crate::cluster::convert::{
-    ClassKind, ShapeStore, Unreadable, go_duration, read_attachment, read_claim, read_class, read_csi_node,
-    read_daemon, read_namespace, read_node, read_pod, read_pool, read_storage_class, read_volume, read_volume_claim,
+    ClassKind, ShapeStore, Unreadable, go_duration, read_attachment, read_buffer, read_claim, read_class,
+    read_csi_node, read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool,
+    read_storage_class, read_template, read_volume, read_volume_claim,
 };
-use crate::core::facts::{Condition, PodShape, Status};
+use crate::core::facts::{Condition, Kind, PodShape, Status};
 use crate::core::ids::ObjectKey;
 
 /// Most pods that Kubernetes supports in one cluster (kubernetes.io, "Considerations for large clusters"): a workload of more is a slip of the pen,
@@ -27,6 +28,9 @@ const MOST_PODS: u64 = 150_000;
 const RUN_FOR: &str = "sim.joiner.dev/run-for";
 /// How long the pods of a Job run that does not say it.
 const JOB_RUNS_FOR: Duration = Duration::from_mins(1);
+/// Labels that users of the clouds may name.
+const LABELS: CloudLabels<'static> =
+    CloudLabels { restricted_domains: &RESTRICTED_DOMAINS, well_known: &classes::LABEL_KEYS };
 /// Kinds that make pods, and that are not simulated.
 const NOT_SIMULATED: [&str; 2] = ["CronJob", "ReplicationController"];
 
@@ -63,9 +67,20 @@ pub fn examine(value: &Value, shapes: &ShapeStore, priorities: &Priorities) -> V
         object,
         owners: owners(value),
         gates: names(&value["spec"]["schedulingGates"]),
+        group: group(kind).and_then(|kind| read_group(kind, value)),
         problems: reader.problems,
     });
     vec![found]
+}
+
+/// As what the pods of a kind are spread together by default.
+fn group(kind: &str) -> Option<Kind> {
+    match kind {
+        "Service" => Some(Kind::Service),
+        "Deployment" | "ReplicaSet" => Some(Kind::ReplicaSet),
+        "StatefulSet" => Some(Kind::StatefulSet),
+        _ => None,
+    }
 }
 
 fn owners(value: &Value) -> Vec<Owned> {
@@ -127,6 +142,13 @@ impl Reader<'_> {
             "StorageClass" => self.storage(read_storage_class, Object::StorageClass),
             "CSINode" => self.storage(read_csi_node, Object::CsiNode),
             "VolumeAttachment" => self.storage(read_attachment, Object::Attachment),
+            "NodeOverlay" => self.overlay(),
+            "CapacityBuffer" => self.buffer(),
+            "PodTemplate" => {
+                let template = read_template(self.value, self.shapes).map_err(|error| wrong(&error))?;
+                self.check(&template.shape);
+                Ok(Object::Template(template))
+            }
             "Deployment" => self.workload(WorkloadKind::Deployment, "replicas"),
             "ReplicaSet" => self.workload(WorkloadKind::ReplicaSet, "replicas"),
             "StatefulSet" => {
@@ -147,10 +169,24 @@ impl Reader<'_> {
         read(self.value).map(object).map_err(|error| self.invalid(error.message))
     }
 
+    fn overlay(&mut self) -> Result<Object, Invalid> {
+        let overlay = read_overlay(self.value, &LABELS).map_err(|error| self.invalid(error.message))?;
+        for problem in &overlay.errors {
+            self.note(Some(problem));
+        }
+        Ok(Object::Overlay(Box::new(overlay)))
+    }
+
+    fn buffer(&mut self) -> Result<Object, Invalid> {
+        let buffer = read_buffer(self.value).map_err(|error| self.invalid(error.message))?;
+        for problem in &buffer.errors {
+            self.note(Some(problem));
+        }
+        Ok(Object::Buffer(Box::new(buffer)))
+    }
+
     fn pool(&mut self) -> Result<Object, Invalid> {
-        let well_known = classes::label_keys();
-        let labels = CloudLabels { restricted_domains: &RESTRICTED_DOMAINS, well_known: &well_known };
-        let pool = read_pool(self.value, &labels).map_err(|error| self.invalid(error.message))?;
+        let pool = read_pool(self.value, &LABELS).map_err(|error| self.invalid(error.message))?;
         for problem in &pool.errors {
             self.note(Some(problem));
         }

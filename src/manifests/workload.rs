@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::volumes::VolumeSource;
-use crate::core::facts::PodShape;
+use crate::core::buffers::placeholder_shape;
+use crate::core::facts::{PodShape, Scalable, ScalableKind};
 use crate::core::ids::ObjectKey;
 
 /// What kind of object keeps the pods.
@@ -66,4 +67,18 @@ pub struct Workload {
     pub runs_for: Option<Duration>,
     /// Volumes of its pods, as far as there are claims behind them.
     pub volumes: Vec<VolumeSource>,
+}
+
+impl Workload {
+    /// What a CapacityBuffer that follows it sees; nothing where none can.
+    pub fn scalable(&self) -> Option<Scalable> {
+        let kind = match self.kind {
+            WorkloadKind::Deployment => ScalableKind::Deployment,
+            WorkloadKind::StatefulSet { .. } => ScalableKind::StatefulSet,
+            WorkloadKind::ReplicaSet => ScalableKind::ReplicaSet,
+            WorkloadKind::Job { .. } | WorkloadKind::Pod => return None,
+        };
+        let replicas = i64::try_from(self.replicas).unwrap_or(i64::MAX);
+        Some(Scalable { kind, key: self.key.clone(), replicas, shape: Arc::new(placeholder_shape(&self.shape)) })
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::core::facts::{Pod, PodPhase};
+use crate::core::facts::{Group, Kind, Pod, PodPhase};
 use crate::core::ids::{ObjectKey, PodUid};
 use crate::manifests::{Owned, Workload, WorkloadKind, claims_of};
 
@@ -103,6 +103,12 @@ impl<'a> Family<'a> {
 
 fn pending(key: ObjectKey, workload: &Workload) -> Arc<Pod> {
     let volume_claims = claims_of(&workload.volumes, &key.name);
+    let owner = match workload.kind {
+        WorkloadKind::Deployment | WorkloadKind::ReplicaSet => Some(Kind::ReplicaSet),
+        WorkloadKind::StatefulSet { .. } => Some(Kind::StatefulSet),
+        WorkloadKind::Job { .. } | WorkloadKind::Pod => None,
+    };
+    let owned_by = owner.and_then(|kind| Group::path(kind, &workload.key.namespace, &workload.key.name));
     Arc::new(Pod {
         uid: PodUid::from(key.to_string()),
         key,
@@ -117,7 +123,7 @@ fn pending(key: ObjectKey, workload: &Workload) -> Arc<Pod> {
         started: None,
         scheduled: None,
         ready: None,
-        owned_by: None,
+        owned_by,
         volume_claims,
     })
 }

@@ -4,19 +4,26 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::expand::{Family, Owners};
+use crate::core::buffers::{self, Resolution};
 use crate::core::conditions::Conditions;
 use crate::core::facts::{
-    Catalog, Fact, Fold, InstanceType, Owner, Pod, Pool, Snapshot, Status, VolumeClaim, find_condition,
+    Catalog, Fact, Fold, InstanceType, Owner, Pod, Pool, Snapshot, Status, Verdict, VolumeClaim, find_condition,
 };
 use crate::core::ids::{ClassRef, ObjectKey, PodUid};
+use crate::core::overlays;
 use crate::manifests::{Gathered, Object, Owned, Workload};
 
 /// Kinds that are accepted and change nothing in a plan yet, and what to know of them.
-const WITHOUT_EFFECT: [(&str, &str); 3] = [
-    ("NodeOverlay", "prices and capacity are those of the catalogue"),
-    ("CapacityBuffer", "no room is kept free for it"),
-    ("ResourceClaim", "devices are not allocated"),
-];
+const WITHOUT_EFFECT: [(&str, &str); 1] = [("ResourceClaim", "devices are not allocated")];
+
+/// Optional features of a plan, off unless somebody turns them on (Karpenter's feature gates of these names).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Features {
+    /// NodeOverlays change prices and capacity of instance types.
+    pub node_overlay: bool,
+    /// CapacityBuffers keep room for pods to come.
+    pub capacity_buffer: bool,
+}
 
 /// A question to the solver.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +51,7 @@ impl Input {
 }
 
 /// Objects of files. NodePools of which nobody has said that they are not ready are ready.
-pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>) -> Input {
+pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Features) -> Input {
     let mut fold = Fold::default();
     let mut input = Input::default();
     let mut pods: Owners = Vec::new();
@@ -55,6 +62,9 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>) -> Input {
     let mut uids: BTreeSet<PodUid> = BTreeSet::new();
     for placed in gathered.objects {
         let found = placed.found;
+        if let Some(group) = found.group {
+            fold.fold(Fact::GroupSeen(Arc::new(group)));
+        }
         match found.object {
             Object::Pool(pool) => fold.fold(Fact::PoolSeen(Arc::new(ready(*pool)))),
             Object::Class(class) => fold.fold(Fact::ClassSeen(Arc::new(class))),
@@ -66,6 +76,9 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>) -> Input {
             Object::Volume(volume) => fold.fold(Fact::VolumeSeen(Arc::new(volume))),
             Object::StorageClass(class) => fold.fold(Fact::StorageClassSeen(Arc::new(class))),
             Object::CsiNode(node) => fold.fold(Fact::CsiNodeSeen(Arc::new(node))),
+            Object::Overlay(overlay) => fold.fold(Fact::OverlaySeen(Arc::new(*overlay))),
+            Object::Buffer(buffer) => fold.fold(Fact::BufferSeen(Arc::new(*buffer))),
+            Object::Template(template) => fold.fold(Fact::TemplateSeen(Arc::new(template))),
             Object::Attachment(one) => fold.fold(Fact::AttachmentSeen(Arc::new(one))),
             Object::Pod { mut pod, volumes, .. } => {
                 // A pod that no API server has seen has no UID, and copied ones share theirs.
@@ -85,7 +98,12 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>) -> Input {
                 }
                 pods.push((Arc::new(*pod), found.owners));
             }
-            Object::Workload(workload) => workloads.push((workload, found.owners)),
+            Object::Workload(workload) => {
+                if let Some(scalable) = workload.scalable() {
+                    fold.fold(Fact::ScalableSeen(Arc::new(scalable)));
+                }
+                workloads.push((workload, found.owners));
+            }
             Object::Irrelevant(kind) => drop(idle.insert(kind)),
             // Nothing is evicted by a plan, and priorities stand in the pods.
             Object::Budget(_) | Object::Priority(..) => {}
@@ -110,26 +128,26 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>) -> Input {
     for pod in all {
         fold.fold(Fact::PodSeen(Arc::clone(pod)));
     }
-    input.set_aside = gated
-        .into_iter()
-        .map(|(key, gates)| {
-            (key, format!("the pod has scheduling gates ({}); it is planned once they are removed", gates.join(", ")))
-        })
-        .collect();
+    input.set_aside = gated.into_iter().map(|(key, gates)| (key, behind(&gates))).collect();
     input.snapshot = fold.snapshot().clone();
     input.notices.extend(without_effect(&idle));
-    complete(input, types)
+    complete(input, types, features)
+}
+
+/// What a pod behind scheduling gates waits for.
+fn behind(gates: &[String]) -> String {
+    format!("the pod has scheduling gates ({}); it is planned once they are removed", gates.join(", "))
 }
 
 /// What a cluster was seen to hold; pending are the pods for which kube-scheduler found no place. NodePools that nobody has judged yet,
 /// because no joiner runs there, are ready.
-pub fn from_snapshot(mut snapshot: Snapshot, types: Vec<InstanceType>) -> Input {
+pub fn from_snapshot(mut snapshot: Snapshot, types: Vec<InstanceType>, features: Features) -> Input {
     snapshot.pools =
         snapshot.pools.iter().map(|(name, pool)| (name.clone(), Arc::new(ready((**pool).clone())))).collect();
-    complete(Input { snapshot, ..Input::default() }, types)
+    complete(Input { snapshot, ..Input::default() }, types, features)
 }
 
-fn complete(mut input: Input, types: Vec<InstanceType>) -> Input {
+fn complete(mut input: Input, types: Vec<InstanceType>, features: Features) -> Input {
     let list: Arc<Vec<Arc<InstanceType>>> = Arc::new(types.into_iter().map(Arc::new).collect());
     for pool in input.snapshot.pools.values() {
         input.catalog.pools.insert(pool.name.clone(), Arc::clone(&list));
@@ -149,7 +167,35 @@ fn complete(mut input: Input, types: Vec<InstanceType>) -> Input {
     input.notices.extend(lost);
     input.pods = snapshot.pending.keys().filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
     input.pods.sort_by(|a, b| a.key.cmp(&b.key));
+    add_features(&mut input, features);
     input
+}
+
+/// NodeOverlays and CapacityBuffers, and what to know of those that change nothing.
+fn add_features(input: &mut Input, features: Features) {
+    let off = |kind, name: &dyn std::fmt::Display| {
+        format!("{kind} {name}: has no effect, the feature is off; add --feature-gates {kind}=true")
+    };
+    if features.node_overlay {
+        overlays::apply(&mut input.catalog, &input.snapshot);
+        input.notices.extend(input.catalog.overlays.iter().filter_map(|(name, judgement)| match &judgement.verdict {
+            // What is wrong in a file has been said already.
+            Verdict::Applied | Verdict::Invalid(_) => None,
+            Verdict::Conflict(why) => Some(format!("NodeOverlay {name}: is not applied: {why}")),
+        }));
+    } else {
+        input.notices.extend(input.snapshot.overlays.keys().map(|name| off("NodeOverlay", name)));
+    }
+    if !features.capacity_buffer {
+        input.notices.extend(input.snapshot.buffers.keys().map(|key| off("CapacityBuffer", key)));
+        return;
+    }
+    input.pods.extend(buffers::placeholders(&input.snapshot).pods);
+    for buffer in input.snapshot.buffers.values().filter(|buffer| buffer.errors.is_empty()) {
+        if let Resolution::NotReady { message, .. } = buffers::resolve(&input.snapshot, buffer) {
+            input.notices.push(format!("CapacityBuffer {}: keeps no room: {message}", buffer.key));
+        }
+    }
 }
 
 /// The API server's judgement, which files do not carry.

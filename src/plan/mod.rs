@@ -15,7 +15,7 @@ mod report;
 
 pub use answer::{Answer, answer};
 pub use explain::{Case, Choice, Explanation, Ground, Unknown, nodeclaim, pod};
-pub use input::{Input, from_manifests, from_snapshot};
+pub use input::{Features, Input, from_manifests, from_snapshot};
 pub use json::json;
 pub use report::{render, write};
 pub use table::table;

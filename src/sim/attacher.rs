@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use futures::StreamExt;
+use tokio::time::Instant;
 
 use super::agenda::Agenda;
 use super::cluster::SimCluster;
@@ -89,7 +90,12 @@ impl Attacher {
         let idle: Vec<Arc<str>> =
             store.volumes.attachments.values().filter(idle).map(|one| Arc::clone(&one.name)).collect();
         for name in &idle {
-            store.detach(name);
+            match store.volumes.stuck.get(name).filter(|until| **until > Instant::now()) {
+                Some(until) => self.agenda.at(*until, node.clone()),
+                None => {
+                    store.detach(name);
+                }
+            }
         }
     }
 }

@@ -13,8 +13,8 @@ use super::admission::{Gate, Open, Requests, Verdict};
 use super::seed::{self, Seed};
 use super::store::{Store, Written};
 use crate::cluster::{
-    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch,
-    PoolStatusPatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch,
+    OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
@@ -214,6 +214,22 @@ impl Cluster for SimCluster {
         Box::pin(self.request("patch", "nodeclasses/status", |store| store.patch_class_status(class, patch)))
     }
 
+    fn patch_overlay_status<'a>(
+        &'a self,
+        name: &'a str,
+        patch: &'a OverlayStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.request("patch", "nodeoverlays/status", |store| store.patch_overlay_status(name, patch)))
+    }
+
+    fn patch_buffer_status<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        patch: &'a BufferStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.request("patch", "capacitybuffers/status", |store| store.patch_buffer_status(key, patch)))
+    }
+
     fn nominate<'a>(
         &'a self,
         pod: &'a ObjectKey,
@@ -247,7 +263,9 @@ impl Cluster for SimCluster {
     fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {
         Box::pin(self.request("update", "leases", |store| {
             let (holder, remaining) = store.renew_lease(holder, LEASE);
-            Ok(Lease { holder, remaining })
+            let key = ObjectKey::new("kube-system", "karpenter-leader-election");
+            let (object, audit) = (Regarding::Lease(key, "".into()), store.audit.clone());
+            Ok(Lease { holder, remaining, object, audit })
         }))
     }
 

@@ -142,7 +142,9 @@ impl Kept {
     /// Keeps a number of pods of the current template, replacing older ones by a rolling update: at most a quarter more than wanted
     /// (rounded up), at most a quarter unavailable (rounded down), as Deployments do by default.
     fn roll(&self, name: &Arc<str>, store: &mut Store, pods: Pods, wanted: u64) {
-        let (old, new): (Vec<_>, Vec<_>) = pods.living.into_iter().partition(|pod| *pod.shape != *self.workload.shape);
+        let ours = &self.workload.shape;
+        let is_old = |pod: &Arc<Pod>| !Arc::ptr_eq(&pod.shape, ours) && pod.shape != *ours;
+        let (old, new): (Vec<_>, Vec<_>) = pods.living.into_iter().partition(is_old);
         if old.is_empty() {
             return self.keep(name, store, new, wanted);
         }

@@ -131,7 +131,11 @@ impl World {
                 }
                 Ok(())
             }
-            Act::Scale { kind, key, replicas } => found(kind, key, self.workloads.scale(kind, key, *replicas)),
+            Act::Scale { kind, key, replicas } => {
+                let wanted = i64::try_from(*replicas).unwrap_or(i64::MAX);
+                self.cluster.store().scale_scalable(kind, key, wanted);
+                found(kind, key, self.workloads.scale(kind, key, *replicas))
+            }
             Act::Delete { kind, key } => found(kind, key, self.delete(kind, key)),
             Act::Edit(edit) => found(&edit.kind, &edit.key(), edit.perform(&mut self.cluster.store())),
             Act::Answer(answers) => {
@@ -175,6 +179,9 @@ impl World {
             Object::StorageClass(class) => store.apply_storage_class(class),
             Object::CsiNode(node) => store.apply_csi_node(node),
             Object::Attachment(attachment) => store.apply_attachment(attachment),
+            Object::Overlay(overlay) => store.apply_overlay(*overlay),
+            Object::Buffer(buffer) => store.apply_buffer(*buffer),
+            Object::Template(template) => store.apply_template(template),
             Object::Node(node) => {
                 // A Node without a machine: it stays as it was written, and a second one of its name changes nothing.
                 store.create_node(*node).ok();
@@ -182,6 +189,9 @@ impl World {
             // A pod has become something that keeps it.
             Object::Priority(..) | Object::Irrelevant(_) | Object::Pod { .. } => {}
             Object::Workload(workload) => {
+                if let Some(scalable) = workload.scalable() {
+                    store.apply_scalable(scalable);
+                }
                 // The workloads take the store themselves.
                 drop(store);
                 self.workloads.apply(workload);
@@ -199,6 +209,9 @@ impl World {
             "PodDisruptionBudget" => store.delete_budget(key),
             "PersistentVolumeClaim" => store.delete_volume_claim(key),
             "VolumeAttachment" => store.detach(&key.name),
+            "NodeOverlay" => store.delete_overlay(&key.name),
+            "CapacityBuffer" => store.delete_buffer(key),
+            "PodTemplate" => store.delete_template(key),
             "KWOKNodeClass" | "OutscaleNodeClass" => {
                 let group = if kind == "KWOKNodeClass" { "karpenter.kwok.sh" } else { "karpenter.outscale.com" };
                 let reference = ClassRef { group: group.into(), kind: kind.into(), name: key.name.clone() };
@@ -212,6 +225,7 @@ impl World {
                 uid.is_some_and(|uid| store.delete_pod(key, &uid, None).is_ok()) || bare
             }
             _ => {
+                store.delete_scalable(kind, key);
                 drop(store);
                 self.workloads.delete(kind, key)
             }

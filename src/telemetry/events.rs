@@ -125,6 +125,13 @@ pub fn awaiting_volume_detachment(node: About, what: &str) -> Event {
     Event::normal(node, "AwaitingVolumeDetachment", what)
 }
 
+/// A Node is smaller than its machine was said to be.
+pub fn failed_consistency_check(claim: About, problem: &str) -> Event {
+    let mut event = Event::warning(claim, "FailedConsistencyCheck", problem);
+    event.sameness = Some(problem.to_owned());
+    event
+}
+
 /// A node is not empty yet, and why.
 pub fn failed_draining(node: About, why: &str) -> Event {
     Event::warning(node, "FailedDraining", format!("Failed to drain node, {why}"))
@@ -171,6 +178,31 @@ pub fn not_understood(claim: About, problem: &str) -> Event {
     let mut event = Event::warning(claim, "FailedValidation", message);
     event.sameness = Some(problem.to_owned());
     event
+}
+
+/// Somebody has written into a NodeClaim what cannot be right: field and remedy.
+pub fn mistaken(claim: About, mistake: &str) -> Event {
+    let mut event = Event::warning(claim, "FailedValidation", mistake);
+    event.sameness = Some(mistake.to_owned());
+    event
+}
+
+/// The auditor does not dare to act: why, and what a person can do.
+pub fn audit_breaker_open(lease: About, reason: &str, remedy: &str) -> Event {
+    let message = format!("Nothing is removed: {reason}. {remedy}");
+    let mut event = Event::warning(lease, "AuditBreakerOpen", message.as_str()).every(Duration::from_mins(15));
+    event.sameness = Some(message);
+    event
+}
+
+/// A person has decided about the auditor's findings.
+pub fn audit_decided(lease: About, decision: &str, findings: usize) -> Event {
+    Event::normal(lease, "AuditDecided", format!("A person said {decision} about {findings} findings of the auditor"))
+}
+
+/// A broken node is not repaired, because too many are.
+pub fn node_repair_blocked(about: About, why: &str) -> Event {
+    Event::warning(about, "NodeRepairBlocked", why).every(Duration::from_mins(15))
 }
 
 /// The cloud has no machine for a NodeClaim.

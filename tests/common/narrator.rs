@@ -104,6 +104,7 @@ impl Narrator {
             Regarding::Node(name, _) => format!("Node {name}"),
             Regarding::Claim(name, _) => format!("NodeClaim {name}"),
             Regarding::Pool(name, _) => format!("NodePool {name}"),
+            Regarding::Lease(key, _) => format!("Lease {key}"),
         };
         let kind = if event.warning { "Warning" } else { "Event" };
         tale.push(format!("{about}: {kind} {}: {}", event.reason, event.message));

@@ -10,7 +10,8 @@ use joiner::cluster::{Cluster, Error};
 use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, NodeClass};
 use joiner::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use joiner::core::writes::{
-    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch, PoolPatch, PoolStatusPatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch,
+    OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
 use joiner::sim::{SimCluster, Topic};
 
@@ -94,6 +95,22 @@ impl Cluster for SeenCluster {
         patch: &'a ClassStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>> {
         self.inner.patch_class_status(class, patch)
+    }
+
+    fn patch_overlay_status<'a>(
+        &'a self,
+        name: &'a str,
+        patch: &'a OverlayStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.patch_overlay_status(name, patch)
+    }
+
+    fn patch_buffer_status<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        patch: &'a BufferStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.patch_buffer_status(key, patch)
     }
 
     fn nominate<'a>(

@@ -26,6 +26,9 @@ const EVERYTHING: &str = include_str!("everything.yaml");
 /// More pods than this are planned by other tests; here they only take time.
 const PODS: usize = 2_000;
 
+/// All of them.
+const FEATURES: plan::Features = plan::Features { node_overlay: true, capacity_buffer: true };
+
 /// Scalars that have hurt somebody somewhere.
 const NASTY: [&str; 34] = [
     "",
@@ -188,7 +191,7 @@ fn plan_all(text: &str) {
     for trouble in &gathered.troubles {
         assert!(!trouble.to_string().trim().is_empty(), "trouble without a word");
     }
-    let input = plan::from_manifests(gathered, catalog::generated());
+    let input = plan::from_manifests(gathered, catalog::generated(), FEATURES);
     if input.pods.len() > PODS {
         return;
     }
@@ -241,7 +244,8 @@ fn the_corpus_is_understood_and_planned() {
     let shapes = ShapeStore::new();
     let gathered = gather(&[Source::Stdin], &mut || Ok(EVERYTHING.to_owned()), &shapes);
     assert_eq!(gathered.troubles.iter().map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new());
-    let answer = plan::answer(plan::from_manifests(gathered, catalog::generated()), &Settings::default(), || 0.0);
+    let answer =
+        plan::answer(plan::from_manifests(gathered, catalog::generated(), FEATURES), &Settings::default(), || 0.0);
     assert!(answer.input.pods.len() >= 10 && answer.plan.price > 0.0, "{answer:?}");
     plan_all(&everything().to_string());
 }

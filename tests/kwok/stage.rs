@@ -109,8 +109,11 @@ impl Stage {
         for pool in api.list(POOLS) {
             api.delete(&format!("{POOLS}/{}", name(&pool)));
         }
+        api.delete("/apis/karpenter.sh/v1alpha1/nodeoverlays");
         for namespace in api.list("/api/v1/namespaces?labelSelector=scenario") {
             let namespace = name(&namespace);
+            api.delete(&format!("/apis/autoscaling.x-k8s.io/v1beta1/namespaces/{namespace}/capacitybuffers"));
+            api.delete(&format!("/api/v1/namespaces/{namespace}/podtemplates"));
             for kind in ["deployments", "statefulsets", "daemonsets"] {
                 api.delete(&format!("/apis/apps/v1/namespaces/{namespace}/{kind}"));
             }
@@ -234,7 +237,9 @@ fn prepare() -> Ground {
     let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/joiner");
     let chart = chart.to_str().expect("the repository has a plain name");
     // The chart as it is, but for its pods: nothing here can run an image. joiner is started by the scenarios.
-    plane.helm(&["install", "joiner", chart, "--namespace", "kube-system", "--set", "replicas=0"]);
+    // The rights of all features; which are on, the scenarios say.
+    let features = "replicas=0,settings.featureGates.nodeOverlay=true,settings.featureGates.capacityBuffer=true";
+    plane.helm(&["install", "joiner", chart, "--namespace", "kube-system", "--set", features]);
     plane.apply(CLASS);
     let kubeconfig = plane.kubeconfig_for_service_account("kube-system", "joiner");
     let api = KubeApi::new(&plane, &plane.kubeconfig());
@@ -248,6 +253,7 @@ fn prepare() -> Ground {
         }
     }
     assert_eq!(variables["LEADER_ELECTION_NAMESPACE"], "kube-system");
+    variables.remove("FEATURE_GATES");
     variables.insert("METRICS_PORT".to_owned(), "0".to_owned());
     variables.insert("HEALTH_PROBE_PORT".to_owned(), "0".to_owned());
     // A build that ends while the scenarios run must not change what they try.

@@ -9,7 +9,9 @@ use crate::clouds::LaunchSpec;
 use crate::cluster::Cluster;
 use crate::core::facts::{self, Pod, Snapshot, Status, find_condition};
 use crate::core::ids::NodeName;
-use crate::core::lifecycle::{Act, Candidates, DeleteReason, LaunchFailure, candidates, lost_nominations, unnominated};
+use crate::core::lifecycle::{
+    Act, Candidates, DeleteReason, Deletion, LaunchFailure, candidates, class_version, lost_nominations, unnominated,
+};
 use crate::core::resources::Resources;
 
 use super::Claim;
@@ -20,6 +22,9 @@ impl Claim {
     pub(super) fn perform(&mut self, act: Act, claim: &Arc<facts::Claim>, snapshot: &Arc<Snapshot>, cx: &Cx<ClaimMsg>) {
         let name = claim.name.clone();
         let (cluster, cloud) = (Arc::clone(&self.args.wiring.cluster), Arc::clone(&self.args.wiring.cloud));
+        if let Some(deletion) = Deletion::asked(&act, cx.now()) {
+            self.memory.deletion = Some(deletion);
+        }
         match act {
             Act::Launch => self.launch(claim, snapshot, cx),
             Act::PatchClaim(patch) => {
@@ -33,10 +38,9 @@ impl Claim {
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
             }
             Act::DeleteClaim(reason) => {
-                self.note(cx.now(), &format!("deleted: {}", reason.as_str()));
+                self.tell_of_deletion(claim, &reason, cx);
                 let pods = claim.node.as_ref().map_or(0, |node| snapshot.pods_on(node).count());
-                self.tell_of_deletion(claim, &reason, pods, cx);
-                self.memory.claim_deleted = Some(cx.now());
+                self.doomed = Some((reason, pods));
                 let op = self.begin("the NodeClaim's deletion");
                 let call = async move { cluster.delete_claim(&name).await.map(|()| None) };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
@@ -44,14 +48,14 @@ impl Claim {
             Act::PatchNode(node, patch) => {
                 let op = self.begin("the Node");
                 self.memory.patched_node.clone_from(&patch.version);
-                let there = snapshot.nodes.get(&node).map(|node| &**node);
-                tell_of_node(claim, there, &patch, cx.now());
-                self.warn_of_missing_taint(claim, there, cx);
+                if let Some(node) = snapshot.nodes.get(&node) {
+                    tell_of_node(claim, node, &patch, cx.now());
+                    self.warn_of_missing_taint(claim, node, cx);
+                }
                 let call = async move { cluster.patch_node(&node, &patch).await };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
             }
             Act::DeleteNode(node, uid) => {
-                self.memory.node_deleted = Some((uid.clone(), cx.now()));
                 let op = self.begin("the Node's deletion");
                 let call = async move { cluster.delete_node(&node, &uid).await };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
@@ -69,6 +73,7 @@ impl Claim {
                     slots.evictor.cast(EvictorMsg::Force(force));
                 }
             }
+            Act::AskDrift => self.ask_drift(claim, snapshot, cx),
             Act::Find(token) => {
                 let op = self.begin("the cloud to say whether there is a machine");
                 let call = async move { cloud.find(&token).await };
@@ -97,7 +102,9 @@ impl Claim {
             }
         };
         let catalog = self.args.wiring.boards.catalog();
-        let Some(types) = catalog.classes.get(&claim.class) else {
+        // What its NodePool was planned with: NodeOverlays change prices, and what a machine has.
+        let of_pool = claim.pool().and_then(|pool| catalog.pools.get(&pool));
+        let Some(types) = of_pool.or_else(|| catalog.classes.get(&claim.class)) else {
             self.postpone("the cloud has not yet told its instance types".to_owned(), cx);
             return;
         };
@@ -125,6 +132,19 @@ impl Claim {
         self.note(cx.now(), "asked the cloud for a machine");
         let call = async move { cloud.create(&spec).await };
         cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Launched(op, outcome));
+    }
+
+    /// Asks the cloud about drift, beside whatever else there is to do: nothing waits for the answer.
+    fn ask_drift(&mut self, claim: &Arc<facts::Claim>, snapshot: &Snapshot, cx: &Cx<ClaimMsg>) {
+        let Some(class) = snapshot.classes.get(&claim.class).cloned() else { return };
+        self.memory.drift.asked = Some(cx.now());
+        self.memory.drift.class = Some(class_version(&class));
+        self.memory.drift.failed = false;
+        let op = self.begin_aside();
+        let (cloud, claim) = (Arc::clone(&self.args.wiring.cloud), Arc::clone(claim));
+        let call = async move { cloud.drift(&claim, &class).await };
+        cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::DriftTold(op, outcome));
+        cx.cast(ClaimMsg::Look);
     }
 
     /// The launch did not work, and is tried again after a while that grows with every failure. It is kept apart from other failures: it

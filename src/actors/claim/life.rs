@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts;
 use crate::core::ids::ClaimName;
-use crate::core::lifecycle::{Memory, Situation, Step, step, waiting};
+use crate::core::lifecycle::{DeleteReason, Memory, Situation, Step, step, waiting};
 
 use crate::actors::protocol::ClaimMsg;
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View, backoff};
@@ -22,6 +22,8 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 const OVERTAKEN: SignedDuration = SignedDuration::from_millis(100);
 /// How long a launch may be under way without anybody here knowing: calls to the cloud are given up after two minutes.
 pub(super) const DOUBT: SignedDuration = SignedDuration::from_mins(2);
+/// Longest time between two looks at a NodeClaim with a deadline: moments are told by a clock that can be set, and sleeping is not.
+const LONGEST_SLEEP: Duration = Duration::from_mins(10);
 /// How many steps of its life an actor can show.
 const TIMELINE: usize = 32;
 
@@ -45,8 +47,12 @@ pub(in crate::actors) struct Claim {
     pub(super) broken: Option<facts::Broken>,
     /// The object as it was last looked at: when it is gone, this is what is said of it.
     pub(super) known: Option<Arc<facts::Claim>>,
+    /// Why its deletion was asked for, and how many pods its node had then; counted when it is granted.
+    pub(super) doomed: Option<(DeleteReason, usize)>,
     under_way: Option<(OpId, &'static str)>,
     last_op: OpId,
+    /// A question under way that nothing waits for.
+    pub(super) aside: Option<OpId>,
     /// Something was heard while an act was under way.
     look_again: bool,
     last: Option<Step>,
@@ -79,9 +85,29 @@ impl Claim {
             cx.stop();
             return;
         };
+        if self.known.as_ref().is_some_and(|known| known.uid != claim.uid) {
+            // A namesake took its place between two looks: what is remembered is about another machine.
+            self.tell_of_end(cx);
+            self.memory =
+                Memory { since: Some(cx.now()), doubt_until: cx.now().saturating_add(DOUBT).ok(), ..Memory::default() };
+            (self.written, self.doomed, self.aside) = (None, None, None);
+            self.note(cx.now(), "another NodeClaim of the same name");
+        }
         self.known = Some(Arc::clone(&claim));
         let snapshot = self.args.wiring.boards.snapshot();
-        let situation = Situation::of(&claim, &snapshot, &self.memory, cx.now());
+        let catalog = self.args.wiring.boards.catalog();
+        let protections = self.args.wiring.settings.protections;
+        if protections.clock {
+            self.memory.mend(cx.now());
+        }
+        let mut situation = Situation::of(&claim, &snapshot, &self.memory, cx.now())
+            .with_types(catalog.classes.get(&claim.class).map(|types| types.as_slice()))
+            .with_repair(self.args.wiring.repair.as_ref())
+            .with_drift_every(self.args.wiring.cloud.drift_every());
+        situation.by_token = protections.ownership;
+        if !protections.detachment {
+            situation.attachments = None;
+        }
         let mut next = step(&situation);
         if claim.deleting.is_some() {
             let nodes: Vec<_> = situation.nodes.iter().copied().cloned().collect();
@@ -92,9 +118,14 @@ impl Claim {
             self.note(cx.now(), next.phase.as_str());
         }
         self.tell_of_quarantine(&claim, cx);
+        self.tell_of_mistakes(&claim, &next.mistakes, cx);
+        if let Some(why) = &next.blocked {
+            self.tell_of_blocked_repair(&claim, &snapshot, why, cx);
+        }
         self.alarm = next.look_at.map(|at| {
-            // A moment that has just passed must not make it spin.
-            cx.after(cx.house.clock.until(at).max(Duration::from_millis(10)), ClaimMsg::Look)
+            // A moment that has just passed must not make it spin, and a clock that jumps must not put it to sleep.
+            let longest = if protections.clock { LONGEST_SLEEP } else { Duration::MAX };
+            cx.after(cx.house.clock.until(at).clamp(Duration::from_millis(10), longest), ClaimMsg::Look)
         });
         let act = next.act.take();
         self.last = Some(next);
@@ -107,6 +138,13 @@ impl Claim {
     pub(super) fn begin(&mut self, what: &'static str) -> OpId {
         self.last_op += 1;
         self.under_way = Some((self.last_op, what));
+        self.last_op
+    }
+
+    /// Begins a question that nothing waits for; the answer to an earlier one no longer counts.
+    pub(super) fn begin_aside(&mut self) -> OpId {
+        self.last_op += 1;
+        self.aside = Some(self.last_op);
         self.last_op
     }
 
@@ -148,6 +186,11 @@ impl Claim {
         self.memory.hold_until = Some(cx.now().saturating_add(OVERTAKEN).unwrap_or(Timestamp::MAX));
     }
 
+    /// What was to be mended at the last look.
+    pub(super) fn last_mistakes(&self) -> &[String] {
+        self.last.as_ref().map_or(&[], |step| &step.mistakes)
+    }
+
     pub(super) fn note(&mut self, at: Timestamp, what: &str) {
         if self.timeline.len() == TIMELINE {
             self.timeline.remove(0);
@@ -172,12 +215,18 @@ impl Behaviour for Claim {
         Self {
             args: args.clone(),
             // A predecessor may have died with a launch in its hands.
-            memory: Memory { doubt_until: cx.now().saturating_add(DOUBT).ok(), ..Memory::default() },
+            memory: Memory {
+                since: Some(cx.now()),
+                doubt_until: cx.now().saturating_add(DOUBT).ok(),
+                ..Memory::default()
+            },
             written: None,
             broken: None,
             known: None,
+            doomed: None,
             under_way: None,
             last_op: 0,
+            aside: None,
             look_again: false,
             last: None,
             alarm: None,
@@ -198,6 +247,9 @@ impl Behaviour for Claim {
         let mut details = Vec::new();
         if let Some(claim) = self.object() {
             details.extend(claim.broken.as_ref().map(|b| ("cannot be understood".to_owned(), b.problem.to_string())));
+            let mistakes = last.iter().flat_map(|step| &step.mistakes);
+            details.extend(mistakes.map(|mistake| ("to be mended".to_owned(), mistake.clone())));
+            details.extend(last.and_then(|step| step.blocked.clone()).map(|why| ("not repaired".to_owned(), why)));
             details.extend(claim.pool().map(|pool| ("NodePool".to_owned(), pool.to_string())));
             details.extend(claim.node.as_ref().map(|node| ("Node".to_owned(), node.to_string())));
             details.extend(claim.provider_id.as_ref().map(|id| ("machine".to_owned(), id.to_string())));
@@ -205,6 +257,15 @@ impl Behaviour for Claim {
                 [crate::core::labels::INSTANCE_TYPE, crate::core::labels::ZONE, crate::core::labels::CAPACITY_TYPE]
             {
                 details.extend(claim.labels.get(key).map(|value| (key.to_owned(), value.to_string())));
+            }
+            let shown = |kind: &str| claim.conditions.iter().find(|condition| &*condition.kind == kind).cloned();
+            for condition in ["Drifted", "Consolidatable", "ConsistentStateFound"].into_iter().filter_map(shown) {
+                let text = if condition.message.is_empty() { &condition.reason } else { &condition.message };
+                let since = condition.since;
+                details.push((
+                    condition.kind.to_string(),
+                    format!("{} since {since:.0}: {text}", condition.status.as_str()),
+                ));
             }
         }
         let doing = self.under_way.map(|(_, what)| format!("{what} to end"));

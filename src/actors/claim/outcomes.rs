@@ -35,7 +35,7 @@ impl Claim {
                         self.written = Some(claim);
                     }
                     // Only a deletion returns no object.
-                    Some(None) => self.memory.deleted = true,
+                    Some(None) => self.deletion_granted(cx),
                     None => {}
                 }
             }
@@ -49,6 +49,7 @@ impl Claim {
                     self.memory.hold_until = None;
                 }
             }
+            ClaimMsg::DriftTold(op, outcome) if self.aside == Some(op) => self.drift_told(outcome, cx),
             ClaimMsg::Nominated(op, outcome) if self.ends(op) => {
                 if let Outcome::Done((done, failed)) = outcome {
                     self.tell_of_nominations(done, failed, cx);
@@ -59,7 +60,7 @@ impl Claim {
             ClaimMsg::Got(op, outcome) if self.ends(op) => {
                 self.memory.asked = Some(cx.now());
                 if let Some(machine) = self.called("the cloud", outcome, cx) {
-                    self.memory.sight = machine.map_or(Sight::Gone, |machine| Sight::Present(Arc::new(machine)));
+                    self.memory.sight = machine.map_or(Sight::Missing, |machine| Sight::Present(Arc::new(machine)));
                 }
             }
             ClaimMsg::Deleted(op, outcome) if self.ends(op) => match self.called("the deletion", outcome, cx) {
@@ -78,11 +79,23 @@ impl Claim {
             },
             ClaimMsg::Written(..)
             | ClaimMsg::NodeWritten(..)
+            | ClaimMsg::DriftTold(..)
             | ClaimMsg::Nominated(..)
             | ClaimMsg::Launched(..)
             | ClaimMsg::Found(..)
             | ClaimMsg::Got(..)
             | ClaimMsg::Deleted(..) => {}
+        }
+    }
+
+    /// The API server will delete the NodeClaim: only now it counts as disrupted, and once.
+    fn deletion_granted(&mut self, cx: &Cx<ClaimMsg>) {
+        if let Some(deletion) = &mut self.memory.deletion {
+            deletion.grant();
+        }
+        if let (Some((reason, pods)), Some(claim)) = (self.doomed.take(), self.known.clone()) {
+            self.note(cx.now(), &format!("deleted: {}", reason.as_str()));
+            self.tell_of_granted_deletion(&claim, &reason, pods);
         }
     }
 
@@ -119,13 +132,40 @@ impl Claim {
         }
     }
 
-    /// Several machines with one token are a fault: all but the first by name are taken down.
+    fn drift_told(&mut self, outcome: Outcome<Option<String>, clouds::Error>, cx: &Cx<ClaimMsg>) {
+        self.aside = None;
+        let trouble = match outcome {
+            Outcome::Done(drifted) => {
+                self.memory.drift.answer = Some(drifted.map(Into::into));
+                return;
+            }
+            Outcome::Failed(clouds::Error::Unsupported(_)) => {
+                self.memory.drift.answer = Some(None);
+                return;
+            }
+            Outcome::Failed(error) => error.to_string(),
+            Outcome::Lost | Outcome::NotLeader => "no answer".to_owned(),
+        };
+        // What was known of drift stays, and the cloud is asked again in a while.
+        self.memory.drift.failed = true;
+        cx.slot().meter().failed(cx.now(), &format!("whether the machine has drifted: {trouble}"));
+    }
+
+    /// Several machines with one token are a fault: all but the one that the NodeClaim names, else the first by name, are taken down.
     fn found(&mut self, outcome: Outcome<Vec<Machine>, clouds::Error>, cx: &Cx<ClaimMsg>) {
         let Some(mut machines) = self.called("the cloud", outcome, cx) else { return };
-        machines.sort_by(|a, b| a.id.cmp(&b.id));
+        let claimed = self.known.as_ref().and_then(|known| known.provider_id.clone());
+        machines.sort_by_key(|machine| (claimed.as_ref() != Some(&machine.id), machine.id.clone()));
         let mut machines = machines.into_iter();
         self.memory.looked = Some(cx.now());
-        self.memory.sight = machines.next().map_or(Sight::Absent, |machine| Sight::Present(Arc::new(machine)));
+        let none = match &self.memory.sight {
+            // Neither under the ID that the object has nor under its mark.
+            Sight::Missing => Sight::Gone,
+            // The machine that the object names is another's, and there is none of its own to take down.
+            Sight::Present(_) if self.known.as_ref().is_some_and(|known| known.deleting.is_some()) => Sight::Gone,
+            _ => Sight::Absent,
+        };
+        self.memory.sight = machines.next().map_or(none, |machine| Sight::Present(Arc::new(machine)));
         for extra in machines {
             tracing::error!(nodeclaim = %self.args.name, machine = %extra.id, "second machine for one NodeClaim, taking it down");
             let cloud = Arc::clone(&self.args.wiring.cloud);

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::actors::protocol::ClaimMsg;
+use crate::actors::protocol::{ClaimMsg, PoolsMsg};
 use crate::actors::runtime::Cx;
-use crate::core::facts::{self, Node, Status};
+use crate::core::facts::{self, Node, Snapshot, Status, find_condition};
+use crate::core::health::Failure;
 use crate::core::ids::PoolName;
 use crate::core::labels;
-use crate::core::lifecycle::{DeleteReason, Sight};
+use crate::core::lifecycle::{DeleteReason, Sight, inconsistencies};
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::conditions::transitions;
 use crate::telemetry::events;
@@ -23,10 +24,25 @@ impl Claim {
         // Not what the snapshot has by now: the watch may be faster than the answer to the write.
         let Some(before) = self.known.clone().filter(|before| before.uid == now.uid) else { return };
         let pool = pool(now);
+        if let (Some(wrong), Some(right)) = (&before.provider_id, &now.provider_id)
+            && wrong != right
+        {
+            let what = format!("status.providerID: {wrong} is not its machine; joiner wrote back {right}");
+            tracing::error!(nodeclaim = %now.name, "{what}");
+            self.announce(events::mistaken(about(now), &what), cx);
+        }
         for transition in transitions(&before.conditions, &now.conditions) {
             metrics::claim_condition_changed(now, &transition);
             match (&*transition.kind, transition.to) {
-                ("Registered", Status::True) => metrics::node_created(&pool, label(now, labels::ZONE)),
+                ("Registered", Status::True) => {
+                    metrics::node_created(&pool, label(now, labels::ZONE));
+                    self.tell_of_launch(now, Ok(()));
+                }
+                ("ConsistentStateFound", Status::False) => {
+                    for problem in inconsistencies(&transition.message) {
+                        self.announce(events::failed_consistency_check(about(now), problem), cx);
+                    }
+                }
                 ("Drained", Status::True) => metrics::node_drained(&pool),
                 ("VolumesDetached", Status::Unknown) => {
                     let snapshot = self.args.wiring.boards.snapshot();
@@ -67,31 +83,58 @@ impl Claim {
         self.announce(events::not_understood(about(claim), &broken.problem), cx);
     }
 
-    /// A NodeClaim is deleted that nobody asked to delete.
-    pub(super) fn tell_of_deletion(
+    /// Somebody has written into the NodeClaim what cannot be right. Said once for each mistake.
+    pub(super) fn tell_of_mistakes(&mut self, claim: &facts::Claim, mistakes: &[String], cx: &Cx<ClaimMsg>) {
+        let known = self.last_mistakes().to_vec();
+        for mistake in mistakes.iter().filter(|mistake| claim.broken.is_none() && !known.contains(mistake)) {
+            tracing::error!(nodeclaim = %claim.name, mistake, "nodeclaim needs to be mended");
+            self.announce(events::mistaken(about(claim), mistake), cx);
+        }
+    }
+
+    /// A repair is due and does not happen.
+    pub(super) fn tell_of_blocked_repair(
         &mut self,
         claim: &facts::Claim,
-        reason: &DeleteReason,
-        pods: usize,
+        snapshot: &Snapshot,
+        why: &str,
         cx: &Cx<ClaimMsg>,
     ) {
+        let node = snapshot.node_of(claim).map(|node| Regarding::Node(node.name.clone(), node.uid.clone()));
+        let pool = claim.pool().and_then(|pool| snapshot.pools.get(&pool));
+        let pool = pool.map(|pool| Regarding::Pool(pool.name.clone(), pool.uid.clone()));
+        for about in node.into_iter().chain([about(claim)]).chain(pool) {
+            self.announce(events::node_repair_blocked(about, why), cx);
+        }
+    }
+
+    /// The NodePool's launches are remembered: this one became a Node, or did not.
+    fn tell_of_launch(&self, claim: &facts::Claim, outcome: Result<(), Failure>) {
+        if let Some(pool) = &claim.owner_pool {
+            self.args.wiring.slots.pools.cast(PoolsMsg::Launched(pool.clone(), outcome));
+        }
+    }
+
+    /// The deletion that joiner asked for was granted.
+    pub(super) fn tell_of_granted_deletion(&self, claim: &facts::Claim, reason: &DeleteReason, pods: usize) {
+        count_deletion(claim, reason, pods);
+        if !matches!(reason, DeleteReason::LaunchTimeout | DeleteReason::RegistrationTimeout) {
+            return;
+        }
+        let launched = find_condition(&claim.conditions, "Launched");
+        let failure = match launched.filter(|launched| launched.status != Status::True) {
+            Some(launched) => Failure { reason: launched.reason.to_string(), message: launched.message.to_string() },
+            None => Failure { reason: "RegistrationFailed".to_owned(), message: "Failed to register node".to_owned() },
+        };
+        self.tell_of_launch(claim, Err(failure));
+    }
+
+    /// joiner asks for the deletion of a NodeClaim that nobody asked to delete.
+    pub(super) fn tell_of_deletion(&mut self, claim: &facts::Claim, reason: &DeleteReason, cx: &Cx<ClaimMsg>) {
         tracing::info!(nodeclaim = %claim.name, reason = reason.as_str(), "deleting nodeclaim");
         if let DeleteReason::InsufficientCapacity(message) = reason {
             self.announce(events::insufficient_capacity(about(claim), &claim.name, message), cx);
         }
-        let counted = match reason {
-            DeleteReason::InsufficientCapacity(_) => DisruptedFor::InsufficientCapacity,
-            DeleteReason::ClassNotReady(_) => DisruptedFor::NodeClassNotReady,
-            DeleteReason::LaunchTimeout => DisruptedFor::LaunchTimeout,
-            DeleteReason::RegistrationTimeout => DisruptedFor::RegistrationTimeout,
-            DeleteReason::Expired => DisruptedFor::Expired,
-            DeleteReason::MachineGone => DisruptedFor::GarbageCollected,
-            // A user's act, not ours.
-            DeleteReason::NodeDeleted => return,
-        };
-        let mode = TerminationMode::of(claim.termination_grace);
-        let pods = u64::try_from(pods).unwrap_or(u64::MAX);
-        metrics::claim_disrupted(counted, &pool(claim), label(claim, labels::CAPACITY_TYPE), None, mode, pods);
     }
 
     /// The cloud confirms that the machine is gone.
@@ -121,9 +164,29 @@ impl Claim {
     }
 }
 
+/// The deletion that joiner asked for was granted; `pods` of the node have to move.
+fn count_deletion(claim: &facts::Claim, reason: &DeleteReason, pods: usize) {
+    let counted = match reason {
+        DeleteReason::InsufficientCapacity(_) => DisruptedFor::InsufficientCapacity,
+        DeleteReason::ClassNotReady(_) => DisruptedFor::NodeClassNotReady,
+        DeleteReason::LaunchTimeout => DisruptedFor::LaunchTimeout,
+        DeleteReason::RegistrationTimeout => DisruptedFor::RegistrationTimeout,
+        DeleteReason::Expired => DisruptedFor::Expired,
+        DeleteReason::Unhealthy(condition) => {
+            metrics::claim_unhealthy(claim, condition, TerminationMode::Forceful);
+            DisruptedFor::Unhealthy
+        }
+        DeleteReason::MachineGone => DisruptedFor::GarbageCollected,
+        // A user's act, not ours.
+        DeleteReason::NodeDeleted => return,
+    };
+    let mode = TerminationMode::of(claim.termination_grace);
+    let pods = u64::try_from(pods).unwrap_or(u64::MAX);
+    metrics::claim_disrupted(counted, &pool(claim), label(claim, labels::CAPACITY_TYPE), None, mode, pods);
+}
+
 /// A Node's finalizer is about to be taken off, because its machine is gone.
-pub(super) fn tell_of_node(claim: &facts::Claim, node: Option<&Node>, patch: &NodePatch, now: Timestamp) {
-    let Some(node) = node else { return };
+pub(super) fn tell_of_node(claim: &facts::Claim, node: &Node, patch: &NodePatch, now: Timestamp) {
     let (Some(deleting), Some(finalizers)) = (node.deleting, &patch.finalizers) else { return };
     if !finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER) {
         let (since_deletion, lifetime) = (between(deleting, now), between(node.created, now));

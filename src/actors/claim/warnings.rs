@@ -40,12 +40,10 @@ impl Claim {
     }
 
     /// A Node is about to be registered, and may have come without the taint that keeps pods away until then.
-    pub(super) fn warn_of_missing_taint(&mut self, claim: &facts::Claim, node: Option<&Node>, cx: &Cx<ClaimMsg>) {
+    pub(super) fn warn_of_missing_taint(&mut self, claim: &facts::Claim, node: &Node, cx: &Cx<ClaimMsg>) {
         let unregistered = Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute);
-        let comes = |node: &&Node| claim.deleting.is_none() && !claim.is("Registered") && !node.is_registered();
-        if let Some(node) = node.filter(comes)
-            && !node.taints.iter().any(|taint| taint.matches(&unregistered))
-        {
+        let comes = claim.deleting.is_none() && !claim.is("Registered") && !node.is_registered();
+        if comes && !node.taints.iter().any(|taint| taint.matches(&unregistered)) {
             tracing::error!(nodeclaim = %claim.name, node = %node.name, "node came without the unregistered taint");
             let about = Regarding::Claim(claim.name.clone(), claim.uid.clone());
             self.say(events::unregistered_taint_missing(about, &node.name), cx);

@@ -25,6 +25,8 @@ pub enum Kind {
     Provisioner,
     /// Keeps NodePool status.
     Pools,
+    /// Gives static NodePools their number of NodeClaims.
+    Statics,
     /// Compares machines, NodeClaims and Nodes.
     Auditor,
     /// Works out what NodeClasses come to.
@@ -44,6 +46,7 @@ impl Kind {
         Self::Batcher,
         Self::Provisioner,
         Self::Pools,
+        Self::Statics,
         Self::Auditor,
         Self::Classes,
     ];
@@ -61,6 +64,7 @@ impl Kind {
             Self::Batcher => "batcher",
             Self::Provisioner => "provisioner",
             Self::Pools => "pools",
+            Self::Statics => "statics",
             Self::Auditor => "auditor",
             Self::Classes => "classes",
         }

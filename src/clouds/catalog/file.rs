@@ -164,6 +164,12 @@ impl Reader {
             });
         }
         let offering = Offering { requirements, price, available: true, reservation_capacity: offering.reservation };
+        if offering.is_reserved() && (offering.reservation().is_none() || offering.reservation_capacity.is_none()) {
+            return Err((
+                field.to_owned(),
+                "is reserved capacity that nobody can count; give it ReservationCapacity, and a requirement that names the reservation (a key whose name ends in reservation-id, operator In, one value)".to_owned(),
+            ));
+        }
         for key in [labels::CAPACITY_TYPE, labels::ZONE] {
             if offering.value(key).is_none() {
                 return Err((

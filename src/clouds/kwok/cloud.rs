@@ -197,6 +197,10 @@ impl Cloud for Kwok {
         async { Ok(None) }.boxed()
     }
 
+    fn drift_every(&self) -> Option<Duration> {
+        None
+    }
+
     /// Those of Karpenter 1.15's KWOK provider.
     fn repair_policies(&self) -> Vec<RepairPolicy> {
         let policy = |condition, status, toleration, action, grace, reason| RepairPolicy {

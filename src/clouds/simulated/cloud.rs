@@ -305,7 +305,8 @@ impl Cloud for Simulated {
 
     fn drift<'a>(&'a self, claim: &'a Claim, class: &'a NodeClass) -> BoxFuture<'a, Result<Option<String>, Error>> {
         Box::pin(async move {
-            self.wait().await;
+            // No chance is drawn: that somebody asks changes nothing else of a day.
+            sleep(self.shared.conduct.call.0).await;
             let machines = self.settled();
             let machine = claim.provider_id.as_ref().and_then(|id| machines.get(id));
             let drifted = machine.is_some_and(|machine| machine.class_generation != class.generation);
@@ -313,17 +314,21 @@ impl Cloud for Simulated {
         })
     }
 
+    fn drift_every(&self) -> Option<Duration> {
+        None
+    }
+
     fn repair_policies(&self) -> Vec<RepairPolicy> {
-        let policy = |status, priority| RepairPolicy {
+        let policy = |status, reason| RepairPolicy {
             condition: "Ready",
             status,
             toleration: NOT_READY,
             action: RepairAction::Replace,
             termination_grace: None,
-            priority,
-            reason: None,
+            priority: 50,
+            reason,
         };
-        vec![policy(Status::False, 50), policy(Status::Unknown, 50)]
+        vec![policy(Status::False, None), policy(Status::Unknown, Some(".*"))]
     }
 }
 

@@ -5,29 +5,36 @@
 //! as they are parsed: nothing of the API library's types stays in memory.
 
 mod amounts;
+mod buffer;
 mod claim;
 mod class;
 mod common;
 mod daemon;
 mod draft;
+mod group;
 mod namespace;
 mod node;
+mod overlay;
 mod pod;
 mod pool;
 mod problems;
 mod text;
 mod volume;
 pub mod wire;
+pub mod wire_groups;
 pub mod wire_volumes;
 
 pub use amounts::{capacity, written};
+pub use buffer::{buffer, read_buffer, read_template, scalable, template};
 pub use claim::{claim, read_claim};
 pub use class::{ClassKind, class, read_class};
 pub use daemon::{daemon, read_daemon};
 pub(crate) use draft::seconds;
 pub use draft::{claim_object, condition_object, taint_object};
+pub use group::{controller_group, plain_group, read_group};
 pub use namespace::{namespace, read_namespace};
 pub use node::{node, read_node};
+pub use overlay::{overlay, read_overlay};
 pub use pod::{ShapeStore, pod, read_pod};
 pub use pool::{pool, read_pool};
 pub use problems::Unreadable;

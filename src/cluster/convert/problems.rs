@@ -44,6 +44,11 @@ impl Problems {
         }
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     /// All of them in one sentence, or nothing.
     pub(super) fn sentence(self) -> Option<Arc<str>> {
         (!self.found.is_empty()).then(|| self.found.join("; ").into())

@@ -12,6 +12,7 @@ use kube::core::{ApiResource, ClusterResourceScope, DynamicResourceScope, Namesp
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
+pub use super::wire_groups::*;
 pub use super::wire_volumes::*;
 
 /// Metadata without the parts that nobody reads (`managedFields` is often half of an object).
@@ -295,6 +296,25 @@ pub struct DaemonSetSpec {
     pub template: Option<PodTemplate>,
 }
 
+/// A PodTemplate.
+#[derive(Clone, Debug, Deserialize)]
+pub struct PodTemplateObject {
+    /// Metadata.
+    #[serde(default, deserialize_with = "metadata")]
+    pub metadata: ObjectMeta,
+    /// What pods made from it look like.
+    pub template: Option<PodTemplate>,
+}
+
+/// `spec` of a workload that can be scaled.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct ScalableSpec {
+    /// How many pods there ought to be; 1 when absent.
+    pub replicas: Option<i64>,
+    /// What its pods look like.
+    pub template: Option<PodTemplate>,
+}
+
 /// A pod template.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct PodTemplate {
@@ -366,11 +386,16 @@ resources! {
     Node: ClusterResourceScope, "", "nodes";
     Namespace: ClusterResourceScope, "", "namespaces";
     DaemonSet: NamespaceResourceScope, "apps", "daemonsets";
+    Service: NamespaceResourceScope, "", "services";
+    ReplicationController: NamespaceResourceScope, "", "replicationcontrollers";
+    ReplicaSet: NamespaceResourceScope, "apps", "replicasets";
+    StatefulSet: NamespaceResourceScope, "apps", "statefulsets";
     PersistentVolumeClaim: NamespaceResourceScope, "", "persistentvolumeclaims";
     PersistentVolume: ClusterResourceScope, "", "persistentvolumes";
     StorageClass: ClusterResourceScope, "storage.k8s.io", "storageclasses";
     CSINode: ClusterResourceScope, "storage.k8s.io", "csinodes";
     VolumeAttachment: ClusterResourceScope, "storage.k8s.io", "volumeattachments";
+    PodTemplateObject: NamespaceResourceScope, "", "podtemplates";
 }
 
 impl Resource for Custom {

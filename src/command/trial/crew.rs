@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -29,14 +30,23 @@ pub(super) struct Crew {
     pub(super) cloud: Arc<dyn Cloud>,
     pub(super) settings: Settings,
     pub(super) clock: Clock,
+    /// By how much joiner's clock is wrong.
+    pub(super) wrong_by: &'static AtomicI64,
     joiner: RefCell<Option<Joiner>>,
     /// How many joiners there were: no two may give the same names.
     lives: Cell<u64>,
 }
 
 impl Crew {
-    pub(super) fn new(cluster: Arc<dyn Cluster>, cloud: Arc<dyn Cloud>, settings: Settings, clock: Clock) -> Self {
-        Self { cluster, cloud, settings, clock, joiner: RefCell::new(None), lives: Cell::new(0) }
+    pub(super) fn new(
+        cluster: Arc<dyn Cluster>,
+        cloud: Arc<dyn Cloud>,
+        settings: Settings,
+        clock: Clock,
+        wrong_by: &'static AtomicI64,
+    ) -> Self {
+        let clock = clock.that_jumps(wrong_by);
+        Self { cluster, cloud, settings, clock, wrong_by, joiner: RefCell::new(None), lives: Cell::new(0) }
     }
 
     /// Starts joiner.
@@ -69,6 +79,7 @@ impl Crew {
                     self.start();
                 }
                 Order::Panic(pick) => self.strike(pick),
+                Order::Clock(wrong_by) => self.wrong_by.store(wrong_by, Ordering::Relaxed),
             }
         }
         std::future::pending::<()>().await;

@@ -1,10 +1,12 @@
 //! Cuts a history that fails down to the shortest that still does.
 
+use std::fmt::Write;
+
 use anyhow::Result;
 
 use crate::actors;
 use crate::sim::faults::{Fault, Plan};
-use crate::sim::invariants::Invariant;
+use crate::sim::invariants::{Invariant, time_of_day};
 
 use super::history::{History, Told};
 
@@ -20,6 +22,49 @@ pub struct Shortest {
     pub told: Told,
     /// How many histories were played to find it.
     pub attempts: usize,
+}
+
+/// How many lines of the journal of a shortened history are printed.
+pub(super) const LINES: usize = 120;
+
+impl Shortest {
+    /// What happened in it to the objects of the first promise that it breaks, up to that moment.
+    pub(super) fn trace(&self, lines: usize) -> Vec<String> {
+        let first = self.told.violations.first();
+        first.map_or_else(Vec::new, |broken| self.told.journal.trace(&broken.objects, broken.at, lines))
+    }
+
+    /// For people: its faults, what still goes wrong in it, and how that came.
+    pub fn text(&self) -> String {
+        let plan = &self.history.plan.0;
+        let mut text = format!(
+            "the shortest history of seed {} that still fails has {} faults (found in {} attempts):\n",
+            self.history.seed,
+            plan.len(),
+            self.attempts
+        );
+        // Writing to a string does not fail.
+        for mishap in plan {
+            let _ = writeln!(
+                text,
+                "    from {} on: {} (for {} s; the {}. occasion; pick {})",
+                time_of_day(mishap.at),
+                mishap.fault.as_str(),
+                mishap.lasting.as_secs(),
+                mishap.pass_over.saturating_add(1),
+                mishap.pick
+            );
+        }
+        if let Some(broken) = self.told.violations.first() {
+            let at = time_of_day(broken.at);
+            let _ = writeln!(text, "\nwhat it breaks: {} at {at}: {}", broken.invariant.as_str(), broken.what);
+        }
+        for line in self.trace(LINES) {
+            let _ = writeln!(text, "    {line}");
+        }
+        let _ = write!(text, "play it again with --seed {}", self.history.seed);
+        text
+    }
 }
 
 struct Search<'a> {

@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::history::Told;
+use super::shrink::{LINES, Shortest};
 use crate::sim::invariants::Invariant;
 
 /// What a trial found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Verdict {
     /// How many histories were played.
     pub seeds: u64,
@@ -22,6 +23,8 @@ pub struct Verdict {
     pub faults: BTreeMap<&'static str, u64>,
     /// What was broken, in order of seeds.
     pub violations: Vec<Broken>,
+    /// The shortest history found that breaks the first of them.
+    pub shortest: Option<Shortest>,
     /// How long it took in our time.
     pub wall_seconds: f64,
 }
@@ -51,6 +54,8 @@ struct Json<'v> {
     nodes_peak: usize,
     faults: &'v BTreeMap<&'static str, u64>,
     violations: Vec<JsonBroken<'v>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortest: Option<JsonShortest>,
     wall_seconds: f64,
     seeds_per_second: f64,
 }
@@ -64,6 +69,46 @@ struct JsonBroken<'v> {
     objects: &'v [String],
     what: &'v str,
     trace: &'v [String],
+}
+
+/// A shortened history.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonShortest {
+    seed: u64,
+    attempts: usize,
+    faults: Vec<JsonMishap>,
+    what: Vec<String>,
+    trace: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonMishap {
+    at_seconds: u64,
+    fault: &'static str,
+    lasting_seconds: u64,
+    pass_over: u64,
+    pick: u64,
+}
+
+impl JsonShortest {
+    fn of(shortest: &Shortest) -> Self {
+        let faults = shortest.history.plan.0.iter().map(|mishap| JsonMishap {
+            at_seconds: mishap.at.as_secs(),
+            fault: mishap.fault.as_str(),
+            lasting_seconds: mishap.lasting.as_secs(),
+            pass_over: mishap.pass_over,
+            pick: mishap.pick,
+        });
+        Self {
+            seed: shortest.history.seed,
+            attempts: shortest.attempts,
+            faults: faults.collect(),
+            what: shortest.told.violations.iter().map(|violation| violation.what.clone()).collect(),
+            trace: shortest.trace(LINES),
+        }
+    }
 }
 
 impl<'v> JsonBroken<'v> {
@@ -98,6 +143,7 @@ impl Verdict {
             nodes_peak: self.nodes_peak,
             faults: &self.faults,
             violations: self.violations.iter().map(JsonBroken::of).collect(),
+            shortest: self.shortest.as_ref().map(JsonShortest::of),
             wall_seconds: self.wall_seconds,
             seeds_per_second: self.seeds_per_second(),
         })
@@ -124,6 +170,9 @@ impl Verdict {
             }
         }
         let _ = write!(text, "{} violations", self.violations.len());
+        if let Some(shortest) = &self.shortest {
+            let _ = write!(text, "\n\n{}", shortest.text());
+        }
         text
     }
 }

@@ -1,12 +1,14 @@
 //! The catalog: instance types with their offerings and prices, for each NodePool.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::core::ids::{ClassRef, InstanceTypeName, PoolName};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::{ResourceName, Resources};
+
+use super::{Judgement, Overlaid};
 
 /// Where and how an instance type can be had, and at what price.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,7 +19,8 @@ pub struct Offering {
     pub price: f64,
     /// Whether it can be had now, as far as is known.
     pub available: bool,
-    /// For reserved capacity: how many machines are left of the reservation.
+    /// For reserved capacity: how many machines of this cluster the reservation has room for in all. NodeClaims that are in it already
+    /// are among them; the solver counts those.
     pub reservation_capacity: Option<u32>,
 }
 
@@ -38,6 +41,17 @@ impl Offering {
     /// Its capacity type.
     pub fn capacity_type(&self) -> Option<&Arc<str>> {
         self.value(labels::CAPACITY_TYPE)
+    }
+
+    /// Whether it was paid for beforehand.
+    pub fn is_reserved(&self) -> bool {
+        self.capacity_type().is_some_and(|kind| &**kind == labels::RESERVED)
+    }
+
+    /// For reserved capacity: the label that names the reservation, and its name.
+    pub fn reservation(&self) -> Option<(&Arc<str>, &Arc<str>)> {
+        let named = self.requirements.iter().find(|r| labels::is_reservation_id(&r.key))?;
+        Some((&named.key, self.value(&named.key).filter(|_| self.is_reserved())?))
     }
 }
 
@@ -82,6 +96,26 @@ pub struct Catalog {
     pub classes: BTreeMap<ClassRef, Arc<Vec<Arc<InstanceType>>>>,
     /// Instance types in the cloud's order; sold-out offerings are there with `available` false.
     pub pools: BTreeMap<PoolName, Arc<Vec<Arc<InstanceType>>>>,
+    /// What became of each NodeOverlay.
+    pub overlays: BTreeMap<Arc<str>, Judgement>,
+    /// Where NodeOverlays have changed something in `pools`.
+    pub overlaid: BTreeMap<PoolName, Overlaid>,
+}
+
+impl Catalog {
+    /// The annotations of a NodeClaim that may become one of these instance types: which kinds of NodeOverlay had a say.
+    pub fn overlay_marks<'a>(
+        &self,
+        pool: &PoolName,
+        names: &(impl Iterator<Item = &'a InstanceTypeName> + Clone),
+    ) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
+        let of = |changed: &BTreeSet<InstanceTypeName>| names.clone().any(|name| changed.contains(name));
+        let overlaid = self.overlaid.get(pool);
+        let priced = overlaid.is_some_and(|overlaid| of(&overlaid.priced)).then_some(labels::PRICE_OVERLAY_APPLIED);
+        let enlarged =
+            overlaid.is_some_and(|overlaid| of(&overlaid.enlarged)).then_some(labels::CAPACITY_OVERLAY_APPLIED);
+        priced.into_iter().chain(enlarged).map(|key| (key.into(), "true".into()))
+    }
 }
 
 #[cfg(test)]

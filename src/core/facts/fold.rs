@@ -3,15 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
 
-use super::{Claim, Fact, Kind, Node, Pod, PodShape, Snapshot};
+use super::{Claim, Fact, Kind, Node, Owner, Pod, PodShape, ScalableKind, Snapshot};
 
 /// What has changed since the last look, by whom it concerns.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent bits of news, not a state machine")]
 pub struct News {
-    /// NodeClaims of which something changed: themselves, their Nodes, or (while they are being deleted) the pods there.
+    /// NodeClaims of which something changed: themselves, their Nodes, what they were made from, pods that came or went there, or (while they
+    /// are being deleted) any pod there.
     pub claims: BTreeSet<ClaimName>,
     /// NodePools changed.
     pub pools: bool,
@@ -25,6 +28,10 @@ pub struct News {
     pub arrivals: bool,
     /// Something changed that could make room for a pod that was refused.
     pub supply: bool,
+    /// NodeOverlays changed.
+    pub overlays: bool,
+    /// CapacityBuffers changed, or what they are made from.
+    pub buffers: bool,
     /// Pods that were bound.
     pub landed: Landed,
 }
@@ -55,6 +62,11 @@ pub(super) enum Key {
     StorageClass(Arc<str>),
     CsiNode(NodeName),
     Attachment(Arc<str>),
+    Group(Arc<str>),
+    Overlay(Arc<str>),
+    Buffer(ObjectKey),
+    Template(ObjectKey),
+    Scalable((ScalableKind, ObjectKey)),
 }
 
 /// Makes snapshots out of facts.
@@ -62,20 +74,25 @@ pub(super) enum Key {
 pub struct Fold {
     pub(super) snapshot: Snapshot,
     claim_of: BTreeMap<ProviderId, ClaimName>,
+    /// Provider IDs that were named by more than one NodeClaim: somebody has edited one of them.
+    disputed: BTreeSet<ProviderId>,
     /// While a kind is being listed again: what was known of it and has not been seen since.
     unseen: BTreeMap<Kind, BTreeSet<Key>>,
     /// While a plan is being judged: when kube-scheduler first weighed nodes for its pods, as an epoch.
     weighed: BTreeMap<PodUid, u64>,
+    /// When the facts arrive that are folded next; nothing when nobody has said.
+    now: Option<Timestamp>,
     pub(super) news: News,
 }
 
 impl Fold {
-    /// Knows nothing yet but the plans of an earlier snapshot.
+    /// Knows nothing yet but what no list brings back of an earlier snapshot: plans, and when pods came and went.
     pub fn with_plans_of(earlier: &Snapshot) -> Self {
         let snapshot = Snapshot {
             epoch: earlier.epoch,
             planned: earlier.planned.clone(),
             planned_for: earlier.planned_for.clone(),
+            pod_events: earlier.pod_events.clone(),
             ..Snapshot::default()
         };
         Self { snapshot, ..Self::default() }
@@ -97,6 +114,11 @@ impl Fold {
         std::mem::take(&mut self.news)
     }
 
+    /// Facts that are folded from now on arrive at this time.
+    pub fn at(&mut self, now: Timestamp) {
+        self.now = Some(now);
+    }
+
     /// Takes in a fact.
     pub fn fold(&mut self, fact: Fact) {
         self.snapshot.epoch += 1;
@@ -116,12 +138,20 @@ impl Fold {
                 self.news.pending |= supply && pool.is_ready() && !self.snapshot.pending.is_empty();
                 self.news.supply |= supply;
                 self.news.pools = true;
+                let known = self.snapshot.pools.get(&pool.name);
+                if known.is_none_or(|old| old.generation != pool.generation || old.annotations != pool.annotations) {
+                    self.claims_changed(|claim| claim.pool().as_ref() == Some(&pool.name));
+                }
                 self.snapshot.pools.insert(pool.name.clone(), pool);
             }
             Fact::ClassSeen(class) => {
                 self.seen(Kind::NodeClass, &Key::Class(class.reference.clone()));
                 self.news.classes = true;
                 self.news.supply = true;
+                let known = self.snapshot.classes.get(&class.reference);
+                if known.is_none_or(|old| old.generation != class.generation || old.conditions != class.conditions) {
+                    self.claims_changed(|claim| claim.class == class.reference);
+                }
                 self.snapshot.classes.insert(class.reference.clone(), class);
             }
             Fact::DaemonSeen(daemon) => {
@@ -132,6 +162,8 @@ impl Fold {
                 self.seen(Kind::Namespace, &Key::Namespace(Arc::clone(&name)));
                 self.snapshot.namespaces.insert(name, labels);
             }
+            Fact::GroupSeen(group) => self.group_seen(&group),
+            Fact::GroupGone(path) => self.gone(&Key::Group(path)),
             Fact::PodGone(uid) => self.gone(&Key::Pod(uid)),
             Fact::NodeGone(name) => self.gone(&Key::Node(name)),
             Fact::ClaimGone(name) => self.gone(&Key::Claim(name)),
@@ -157,7 +189,7 @@ impl Fold {
                     self.everything_is_news();
                 }
             }
-            about_volumes => self.fold_volumes(about_volumes),
+            about_features => self.fold_features(about_features),
         }
     }
 
@@ -203,7 +235,15 @@ impl Fold {
         self.news.classes = true;
         self.news.usage = true;
         self.news.supply = true;
+        self.news.overlays = true;
+        self.news.buffers |= !self.snapshot.buffers.is_empty();
         self.news.pending |= self.somebody_waits();
+    }
+
+    /// What these NodeClaims are made from has changed.
+    fn claims_changed(&mut self, concerns: impl Fn(&Claim) -> bool) {
+        let claims = self.snapshot.claims.values().filter(|claim| concerns(claim));
+        self.news.claims.extend(claims.map(|claim| claim.name.clone()));
     }
 
     /// Whether a pod needs a place and is not planned for one.
@@ -216,6 +256,7 @@ impl Fold {
         let old = self.snapshot.pods.insert(pod.uid.clone(), Arc::clone(pod));
         let home = |pod: &Pod| if pod.is_active_on_node() { pod.node.clone() } else { None };
         let (before, now) = (old.as_deref().and_then(home), home(pod));
+        self.pod_event(old.as_deref(), pod);
         if before != now {
             if let Some(node) = before {
                 self.unbind(&node, &pod.uid);
@@ -224,6 +265,8 @@ impl Fold {
                 // As it was: with the binding the API server writes the node's zone and region into the pod's labels.
                 self.land(old.as_deref().unwrap_or(pod), node);
                 self.snapshot.bound.entry(node.clone()).or_default().insert(pod.uid.clone());
+                // It may have taken room that is to be kept free.
+                self.news.supply |= !self.snapshot.buffers.is_empty();
             }
         }
         if let Some(node) = now {
@@ -304,6 +347,36 @@ impl Fold {
         })
     }
 
+    /// Keeps when pods came to a node, ended there or began to end there. A pod that was there before joiner looked came when it was bound:
+    /// a restart makes no node look busy.
+    fn pod_event(&mut self, old: Option<&Pod>, pod: &Pod) {
+        let (Some(node), Some(now)) = (&pod.node, self.now) else { return };
+        let is_left_over = self.snapshot.listed.contains(&Kind::Node) && !self.snapshot.nodes.contains_key(node);
+        if is_left_over || matches!(pod.shape.owner, Owner::DaemonSet | Owner::Node) {
+            return;
+        }
+        let at = match old {
+            Some(old) if old.node != pod.node || old.is_terminal() != pod.is_terminal() => now,
+            Some(old) if old.deleting.is_none() && pod.deleting.is_some() => now,
+            Some(_) => return,
+            None if self.snapshot.listed.contains(&Kind::Pod) => pod.scheduled.unwrap_or(now),
+            None => match pod.scheduled {
+                Some(scheduled) => scheduled,
+                None => return,
+            },
+        };
+        // Whole seconds, as the status of NodeClaims has them.
+        let at = Timestamp::from_second(at.as_second()).unwrap_or(at);
+        if self.snapshot.pod_events.get(node).is_none_or(|known| *known < at) {
+            self.snapshot.pod_events.insert(node.clone(), at);
+            self.news.claims.extend(self.claim_on(node).cloned());
+        }
+    }
+
+    fn claim_on(&self, node: &NodeName) -> Option<&ClaimName> {
+        self.claim_of.get(self.snapshot.nodes.get(node)?.provider_id.as_ref()?)
+    }
+
     /// A planned pod has been bound. Where it took the place that was planned for a pod that equals it, or at least requests the same, the two
     /// change places in the plan: such pods are interchangeable, and kube-scheduler takes them in an order of its own.
     fn land(&mut self, pod: &Pod, node: &NodeName) {
@@ -356,8 +429,16 @@ impl Fold {
             return;
         }
         self.seen(Kind::NodeClaim, &Key::Claim(claim.name.clone()));
+        let before = self.snapshot.claims.get(&claim.name).and_then(|known| known.provider_id.clone());
+        if let Some(before) = before.filter(|before| claim.provider_id.as_ref() != Some(before)) {
+            self.unclaim(&before, &claim.name);
+        }
         if let Some(id) = &claim.provider_id {
-            self.claim_of.insert(id.clone(), claim.name.clone());
+            // The first stays.
+            let owner = self.claim_of.entry(id.clone()).or_insert_with(|| claim.name.clone());
+            if *owner != claim.name {
+                self.disputed.insert(id.clone());
+            }
         }
         if claim.deleting.is_some() {
             self.unplanned(&claim.name);
@@ -382,12 +463,13 @@ impl Fold {
                 if let Some(id) = self.snapshot.nodes.remove(name).and_then(|node| node.provider_id.clone()) {
                     self.unlink(&id, name);
                 }
+                self.snapshot.pod_events.remove(name);
                 self.news.usage = true;
                 self.news.supply = true;
             }
             Key::Claim(name) => {
                 if let Some(id) = self.snapshot.claims.remove(name).and_then(|claim| claim.provider_id.clone()) {
-                    self.claim_of.remove(&id);
+                    self.unclaim(&id, name);
                 }
                 self.unplanned(name);
                 self.news.claims.insert(name.clone());
@@ -409,7 +491,21 @@ impl Fold {
             Key::Namespace(name) => {
                 self.snapshot.namespaces.remove(name);
             }
-            about_volumes => self.volume_gone(about_volumes),
+            Key::Group(path) => self.group_gone(path),
+            about_features => self.feature_gone(about_features),
+        }
+    }
+
+    /// A NodeClaim names this machine no more; another may.
+    fn unclaim(&mut self, id: &ProviderId, name: &ClaimName) {
+        if self.claim_of.get(id) != Some(name) {
+            return;
+        }
+        self.claim_of.remove(id);
+        if self.disputed.remove(id) {
+            let mut others = self.snapshot.claims.values();
+            let other = others.find(|other| other.provider_id.as_ref() == Some(id) && other.name != *name);
+            self.claim_of.extend(other.map(|other| (id.clone(), other.name.clone())));
         }
     }
 
@@ -434,6 +530,14 @@ impl Fold {
             Kind::StorageClass => snapshot.storage_classes.keys().cloned().map(Key::StorageClass).collect(),
             Kind::CsiNode => snapshot.csi_nodes.keys().cloned().map(Key::CsiNode).collect(),
             Kind::VolumeAttachment => snapshot.attachments.keys().cloned().map(Key::Attachment).collect(),
+            Kind::Service | Kind::ReplicationController | Kind::ReplicaSet | Kind::StatefulSet => self.groups(kind),
+            Kind::NodeOverlay => snapshot.overlays.keys().cloned().map(Key::Overlay).collect(),
+            Kind::CapacityBuffer => snapshot.buffers.keys().cloned().map(Key::Buffer).collect(),
+            Kind::PodTemplate => snapshot.templates.keys().cloned().map(Key::Template).collect(),
+            Kind::Scalable(scalable) => {
+                let of_kind = snapshot.scalables.keys().filter(|(one, _)| *one == scalable);
+                of_kind.cloned().map(Key::Scalable).collect()
+            }
         }
     }
 
@@ -463,10 +567,7 @@ impl Fold {
     /// Pods and attachments concern a claim actor only while its node is being emptied.
     pub(super) fn pods_of_node_changed(&mut self, node: &NodeName) {
         let claim = self
-            .snapshot
-            .nodes
-            .get(node)
-            .and_then(|node| self.claim_of.get(node.provider_id.as_ref()?))
+            .claim_on(node)
             .filter(|name| self.snapshot.claims.get(*name).is_some_and(|claim| claim.deleting.is_some()));
         self.news.claims.extend(claim.cloned());
     }

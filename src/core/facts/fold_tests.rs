@@ -185,3 +185,29 @@ fn a_nodeclaim_that_came_back_with_a_late_answer_goes_when_the_api_server_knows_
     assert!(!fold.snapshot().claims.contains_key(&ClaimName::from("a")));
     assert!(fold.take_news().claims.contains(&ClaimName::from("a")), "its actor hears of it");
 }
+
+#[test]
+fn a_provider_id_that_was_copied_by_hand_leads_back_to_its_owner() {
+    let mut fold = plan(&[]);
+    let claim = |name: &str, id: &str| {
+        let mut claim = (*fold.snapshot().claims[&ClaimName::from(name)]).clone();
+        claim.provider_id = Some(id.into());
+        Fact::ClaimSeen(Arc::new(claim))
+    };
+    let (copied, corrected) = (claim("b", "sim://a"), claim("b", "sim://b"));
+    let touched = |fold: &mut Fold, node: &str| {
+        fold.take_news();
+        let node = Arc::clone(&fold.snapshot().nodes[&NodeName::from(node)]);
+        fold.fold(Fact::NodeSeen(node));
+        fold.take_news().claims.into_iter().map(|name| name.to_string()).collect::<Vec<_>>()
+    };
+    fold.fold(copied.clone());
+    assert_eq!(touched(&mut fold, "node-a"), ["a"]);
+    fold.fold(corrected);
+    assert_eq!(touched(&mut fold, "node-a"), ["a"]);
+    assert_eq!(touched(&mut fold, "node-b"), ["b"]);
+    // The owner goes while the other still names its machine.
+    fold.fold(copied);
+    fold.fold(Fact::ClaimGone("a".into()));
+    assert_eq!(touched(&mut fold, "node-a"), ["b"]);
+}

@@ -2,15 +2,20 @@
 //!
 //! [`Fact`] is the word that `cluster` hands to `actors`; [`Snapshot`] is all that a decision may look at.
 
+mod buffer;
 mod catalog;
 mod claim;
 mod class;
 mod condition;
 mod daemon;
 mod fold;
+mod fold_features;
+mod fold_groups;
 mod fold_volumes;
+mod group;
 mod machine;
 mod node;
+mod overlay;
 mod pod;
 mod pool;
 #[cfg(test)]
@@ -21,14 +26,17 @@ mod taint;
 mod volume;
 mod waits;
 
+pub use buffer::{Buffer, BufferStatus, PodTemplate, Scalable, ScalableKind, Source};
 pub use catalog::{Catalog, InstanceType, Offering};
 pub use claim::{Broken, Claim, ClaimDraft};
 pub use class::NodeClass;
 pub use condition::{Condition, Status, find as find_condition};
 pub use daemon::DaemonSet;
 pub use fold::{Fold, Landed, News};
+pub use group::Group;
 pub use machine::Machine;
 pub use node::Node;
+pub use overlay::{Judgement, Overlaid, Overlay, PriceChange, Verdict};
 pub use pod::{
     AffinityTerm, HostPort, NodeAffinity, Owner, Pod, PodPhase, PodShape, PolicyHonor, Preference, Selector,
     TopologySpread, Weighted,

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Claim, Effect, Machine, Node, Pod, PodPhase, PodShape, PolicyHonor, Taint, TopologySpread};
+use super::{
+    Claim, Condition, ConsolidationPolicy, Disruption, Effect, Machine, Node, NodeClass, Pod, PodPhase, PodShape,
+    PolicyHonor, Pool, Status, Taint, Template, TopologySpread,
+};
 use crate::core::ids::{ClassRef, ObjectKey};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
@@ -12,6 +15,11 @@ use crate::core::resources::Resources;
 /// The moment at which everything begins.
 pub(crate) fn start() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+/// NodePool `web`, ready.
+pub(crate) fn ready_pool() -> Pool {
+    Pool { conditions: vec![condition("Ready", Status::True)], ..pool() }
 }
 
 /// A NodeClaim of NodePool `web` as its author wrote it.
@@ -23,7 +31,10 @@ pub(crate) fn claim() -> Claim {
         version: "1".into(),
         created: start(),
         deleting: None,
-        labels: Labels::from([(labels::NODEPOOL.into(), "web".into())]),
+        labels: Labels::from([
+            (labels::NODEPOOL.into(), "web".into()),
+            ("karpenter.kwok.sh/kwoknodeclass".into(), "default".into()),
+        ]),
         annotations: Labels::new(),
         finalizers: vec![],
         owner_pool: None,
@@ -118,4 +129,85 @@ pub(crate) fn zone_spread(max_skew: i32) -> TopologySpread {
         node_affinity_policy: PolicyHonor::Honor,
         node_taints_policy: PolicyHonor::Ignore,
     }
+}
+
+/// NodePool `web` as joiner has hashed it: nodes may be consolidated after 30 s.
+pub(crate) fn pool() -> Pool {
+    let hash = [(labels::NODEPOOL_HASH, "1"), (labels::NODEPOOL_HASH_VERSION, labels::HASH_VERSION)];
+    Pool {
+        name: "web".into(),
+        uid: "pool-uid-1".into(),
+        generation: 1,
+        version: "1".into(),
+        created: start(),
+        deleting: None,
+        annotations: hash.into_iter().map(|(key, value)| (key.into(), value.into())).collect(),
+        weight: 0,
+        limits: Resources::new(),
+        replicas: None,
+        template: Template {
+            labels: Labels::new(),
+            annotations: Labels::new(),
+            requirements: vec![],
+            taints: vec![],
+            startup_taints: vec![],
+            class: claim().class,
+            termination_grace: None,
+            expire_after: None,
+        },
+        disruption: Disruption {
+            consolidate_after: Some(std::time::Duration::from_secs(30)),
+            policy: ConsolidationPolicy::WhenEmptyOrUnderutilized,
+            budgets: vec![],
+        },
+        hash: "1".into(),
+        errors: vec![],
+        status_nodes: None,
+        status_resources: Resources::new(),
+        class_generation: None,
+        conditions: vec![],
+    }
+}
+
+/// NodeClass `default`, ready.
+pub(crate) fn class() -> NodeClass {
+    NodeClass {
+        reference: claim().class,
+        generation: 1,
+        deleting: None,
+        conditions: vec![condition("Ready", Status::True)],
+        body: Arc::new(()),
+    }
+}
+
+/// A condition that has held from the start.
+pub(crate) fn condition(kind: &str, status: Status) -> Condition {
+    Condition { kind: kind.into(), status, reason: kind.into(), message: "".into(), since: start(), generation: 1 }
+}
+
+/// The NodeClaim once its Node serves.
+pub(crate) fn serving() -> Claim {
+    let mut claim = claim();
+    claim.finalizers.push(labels::TERMINATION_FINALIZER.into());
+    claim.provider_id = Some(machine().id);
+    claim.node = Some("node-1".into());
+    claim.capacity = machine().capacity;
+    claim.allocatable = machine().allocatable;
+    claim.labels.extend(machine().labels);
+    claim.conditions =
+        ["Launched", "Registered", "Initialized", "Ready"].map(|kind| condition(kind, Status::True)).into();
+    claim
+}
+
+/// Its Node then.
+pub(crate) fn serving_node() -> Node {
+    let mut node = node();
+    node.labels = serving().labels;
+    node.labels.insert(labels::REGISTERED.into(), "true".into());
+    node.labels.insert(labels::INITIALIZED.into(), "true".into());
+    node.finalizers.push(labels::TERMINATION_FINALIZER.into());
+    node.owner_claims.push("web-1".into());
+    node.taints.clear();
+    node.conditions.push(condition("Ready", Status::True));
+    node
 }

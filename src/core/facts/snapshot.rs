@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
+use jiff::Timestamp;
 
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
 use crate::core::labels::Labels;
 
 use super::{
-    Claim, CsiNode, DaemonSet, Kind, Node, NodeClass, Pod, Pool, StorageClass, Volume, VolumeAttachment, VolumeClaim,
+    Buffer, Claim, CsiNode, DaemonSet, Group, Kind, Node, NodeClass, Overlay, Pod, PodTemplate, Pool, Scalable,
+    ScalableKind, StorageClass, Volume, VolumeAttachment, VolumeClaim,
 };
 
 /// A picture of the cluster. Copying it copies a few pointers; maps are ordered, so that walking them is deterministic.
@@ -59,6 +61,18 @@ pub struct Snapshot {
     pub attachments: OrdMap<Arc<str>, Arc<VolumeAttachment>>,
     /// Names of the VolumeAttachments of each node.
     pub attached: OrdMap<NodeName, OrdSet<Arc<str>>>,
+    /// When a pod (of no DaemonSet) was last bound to each node, ended there, or began to end there. Whole seconds.
+    pub pod_events: OrdMap<NodeName, Timestamp>,
+    /// Services and controllers by path (see [`Group`]); only where default spread constraints ask for them.
+    pub groups: OrdMap<Arc<str>, Arc<Group>>,
+    /// NodeOverlays by name.
+    pub overlays: OrdMap<Arc<str>, Arc<Overlay>>,
+    /// CapacityBuffers.
+    pub buffers: OrdMap<ObjectKey, Arc<Buffer>>,
+    /// PodTemplates.
+    pub templates: OrdMap<ObjectKey, Arc<PodTemplate>>,
+    /// Workloads that CapacityBuffers may follow.
+    pub scalables: OrdMap<(ScalableKind, ObjectKey), Arc<Scalable>>,
     /// Kinds of which everything has been reported at least once.
     pub listed: OrdSet<Kind>,
     /// Kinds that joiner may not look at, as far as it has tried.

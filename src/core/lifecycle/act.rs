@@ -1,5 +1,7 @@
 //! The acts that a life consists of: a closed list, each one request or one handful of them.
 
+use std::sync::Arc;
+
 use crate::core::facts::Pod;
 use crate::core::ids::{ClaimUid, NodeName, NodeUid, ObjectKey, PodUid, ProviderId};
 use crate::core::writes::{ClaimPatch, ClaimStatusPatch, NodePatch};
@@ -16,6 +18,8 @@ pub enum Act {
     Find(ClaimUid),
     /// Ask the cloud whether this machine exists.
     Get(ProviderId),
+    /// Ask the cloud whether the machine still matches its NodeClass.
+    AskDrift,
     /// Launch the machine.
     Launch,
     /// Ask for the deletion of the NodeClaim.
@@ -70,6 +74,8 @@ pub enum DeleteReason {
     Expired,
     /// Its Node was deleted.
     NodeDeleted,
+    /// Its Node has been broken for too long: which condition says so.
+    Unhealthy(Arc<str>),
     /// Its machine is gone, as the auditor or the cloud found.
     MachineGone,
 }
@@ -84,6 +90,7 @@ impl DeleteReason {
             Self::RegistrationTimeout => "registration_timeout",
             Self::Expired => "expired",
             Self::NodeDeleted => "node_deleted",
+            Self::Unhealthy(_) => "unhealthy",
             Self::MachineGone => "garbage_collected",
         }
     }

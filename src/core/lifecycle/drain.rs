@@ -73,7 +73,7 @@ fn tier(pod: &Pod) -> usize {
 }
 
 /// Whether do-not-disrupt protects the pod at this moment.
-pub(super) fn is_protected(pod: &Pod, now: Timestamp) -> bool {
+pub(in crate::core) fn is_protected(pod: &Pod, now: Timestamp) -> bool {
     match (pod.shape.do_not_disrupt, pod.started) {
         (None, _) => false,
         (Some(None), _) | (Some(Some(_)), None) => true,

@@ -18,7 +18,9 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Launching;
     Some(match &situation.memory.sight {
         // A lost answer: look before launching again.
-        Sight::Uncertain => Step::act(phase, Act::Find(situation.claim.uid.clone())),
+        Sight::Uncertain | Sight::Missing => Step::act(phase, Act::Find(situation.claim.uid.clone())),
+        // A status that says of a launch what only a launch can have brought was edited: there is a machine, and it has to be found.
+        Sight::Unasked if was_launched(situation) => Step::act(phase, Act::Find(situation.claim.uid.clone())),
         Sight::Unasked | Sight::Absent => match &situation.memory.launch_failure {
             Some(failure) if situation.now < failure.retry_at => {
                 let wait = Step::wait(phase, format!("the next attempt to launch: {}", failure.message));
@@ -33,6 +35,12 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
         // Launched, and gone before the object could say so.
         Sight::Gone => Step::act(phase, Act::DeleteClaim(super::DeleteReason::MachineGone)),
     })
+}
+
+/// Whether some part of the status says that there was a machine.
+fn was_launched(situation: &Situation<'_>) -> bool {
+    let claim = situation.claim;
+    claim.provider_id.is_some() || claim.node.is_some() || situation.has("Launched", Status::True)
 }
 
 /// Labels and annotations that the machine adds to the NodeClaim. For labels the NodeClaim's own win, for annotations the cloud's.

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::Status;
+use crate::core::facts::{Node, Status};
 
 use super::{DeleteReason, Situation};
 use super::{status, termination};
@@ -11,6 +11,10 @@ use super::{status, termination};
 const LAUNCH_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
 /// A NodeClaim whose Node has not registered after this long is given up (Karpenter's registration TTL).
 const REGISTRATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
+
+/// Whoever takes over a NodeClaim tries for this long before it is given up, however old it says that it is: its own clock may be the one that is
+/// wrong, or the time may have passed while nobody was there.
+const FAIR_TRY: SignedDuration = SignedDuration::from_mins(1);
 
 /// The deadlines that are running: what happens, and when.
 pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timestamp)> {
@@ -25,12 +29,15 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
     let mended =
         if situation.has(status::VALID, Status::True) { situation.since(status::VALID) } else { claim.created };
     let since = |kind| situation.since(kind).max(mended);
+    let tried = situation.memory.since.map_or(Timestamp::MIN, |since| add(since, FAIR_TRY));
     let mut deadlines = Vec::new();
-    if !situation.has("Launched", Status::True) {
-        deadlines.push(("given up: not launched", add(since("Launched"), LAUNCH_TIMEOUT)));
+    // A condition can be taken out of the status by hand. What there is to see counts more.
+    let registered = situation.node().is_some_and(Node::is_registered);
+    if !situation.has("Launched", Status::True) && !registered {
+        deadlines.push(("given up: not launched", add(since("Launched"), LAUNCH_TIMEOUT).max(tried)));
     }
-    if !situation.has("Registered", Status::True) {
-        deadlines.push(("given up: not registered", add(since("Registered"), REGISTRATION_TIMEOUT)));
+    if !situation.has("Registered", Status::True) && !registered {
+        deadlines.push(("given up: not registered", add(since("Registered"), REGISTRATION_TIMEOUT).max(tried)));
     }
     if let Some(age) = claim.expire_after {
         let age = SignedDuration::try_from(age).unwrap_or(SignedDuration::MAX);

@@ -9,21 +9,34 @@
 //! ```
 
 mod act;
+mod consistency;
+mod consolidation;
+mod deletion;
 mod detach;
 mod drain;
+mod drift;
+mod hydration;
 mod initialization;
 mod launch;
 mod liveness;
+mod mistakes;
 mod opening;
 mod registration;
+mod repair;
 mod situation;
 mod status;
 mod step;
 mod termination;
 
+pub(in crate::core) use drain::is_protected;
+
 pub use act::{Act, DeleteReason, PodRef};
+pub use consistency::listed as inconsistencies;
+pub use deletion::Deletion;
+pub use drift::{CloudDrift, EVERY as DRIFT_EVERY, class_version};
 pub use launch::{Candidates, candidates};
 pub use opening::Opening;
+pub use repair::Repair;
 pub use situation::{LaunchFailure, Memory, Sight, Situation, lost_nominations, unnominated};
 pub use step::{Phase, Step, step};
 pub use termination::waiting;

@@ -6,13 +6,16 @@ use crate::core::resources::Resources;
 use crate::core::writes::ClaimStatusPatch;
 
 use super::drain::drain;
-use super::{Sight, Situation, detach, initialization, termination};
+use super::drift::{self, Judgement};
+use super::{Sight, Situation, consistency, consolidation, detach, initialization, mistakes, step, termination};
 
 /// Dependents of a NodeClaim's `Ready`.
 const DEPENDENTS: [&str; 3] = ["Launched", "Registered", "Initialized"];
 /// A condition of those NodeClaims only that cannot be understood (False) or could not be once (True). Karpenter has it on NodePools; a
 /// broken NodeClaim keeps it from reading any. `Launched` and the others keep what they say: a machine may well be there.
 pub(super) const VALID: &str = "ValidationSucceeded";
+/// Its reason while it is False.
+const NOT_VALID: &str = "NodeClaimValidationFailed";
 /// The same while a NodeClaim cannot be understood: `Ready` follows from that, too.
 const DEPENDENTS_OF_BROKEN: [&str; 4] = ["Launched", "Registered", "Initialized", VALID];
 /// Longest message of a condition (Karpenter cuts launch failures here, the three dots included).
@@ -21,11 +24,11 @@ const LONGEST_MESSAGE: usize = 1024;
 /// The change that brings the status up to date; nothing when it is.
 pub(super) fn wanted(situation: &Situation<'_>) -> Option<ClaimStatusPatch> {
     let claim = situation.claim;
-    if let Some(broken) = &claim.broken {
+    if let Some(broken) = claim.broken.as_ref().filter(|_| step::is_quarantined(claim)) {
         return quarantined(situation, broken);
     }
     let mut patch = ClaimStatusPatch::default();
-    if let Some(machine) = situation.memory.machine() {
+    if let Some(machine) = situation.memory.machine().filter(|machine| mistakes::is_own(situation, machine)) {
         hydrate(&mut patch, situation, machine);
     }
     if let Some(node) = situation.node().filter(|node| node.is_registered())
@@ -33,6 +36,7 @@ pub(super) fn wanted(situation: &Situation<'_>) -> Option<ClaimStatusPatch> {
     {
         patch.node = Some(node.name.clone());
     }
+    patch.last_pod_event = consolidation::event_to_write(situation);
     let conditions = conditions(situation);
     if conditions != claim.conditions {
         patch.conditions = Some(conditions);
@@ -53,7 +57,7 @@ fn quarantined(situation: &Situation<'_>, broken: &Broken) -> Option<ClaimStatus
     }
     let (current, created) = (&claim.conditions, claim.created);
     let mut conditions = Conditions::of(current, &DEPENDENTS_OF_BROKEN, claim.generation, created, situation.now);
-    conditions.set(VALID, Status::False, "NodeClaimValidationFailed", &cut(&broken.problem));
+    conditions.set(VALID, Status::False, NOT_VALID, &cut(&broken.problem));
     let conditions = conditions.finish();
     (conditions != claim.conditions).then(|| ClaimStatusPatch {
         version: Some(claim.version.clone()),
@@ -81,7 +85,10 @@ fn hydrate(patch: &mut ClaimStatusPatch, situation: &Situation<'_>, machine: &Ma
 fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
     let claim = situation.claim;
     let mut conditions = Conditions::of(&claim.conditions, &DEPENDENTS, claim.generation, claim.created, situation.now);
-    if conditions.get(VALID).is_some() {
+    let mistakes = mistakes::found(situation);
+    if !mistakes.is_empty() {
+        conditions.set(VALID, Status::False, NOT_VALID, &cut(&mistakes.join("; ")));
+    } else if conditions.get(VALID).is_some() {
         conditions.set_true(VALID);
     }
     launched(situation, &mut conditions);
@@ -89,8 +96,28 @@ fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
     initialized(situation, &mut conditions);
     if claim.deleting.is_some() {
         terminating(situation, &mut conditions);
+    } else {
+        disruptable(situation, &mut conditions);
     }
     conditions.finish()
+}
+
+/// What disruption goes by, and what people should know of the Node.
+fn disruptable(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
+    match drift::judge(situation) {
+        Judgement::Drifted(reason) => conditions.set(drift::DRIFTED, Status::True, &reason, &reason),
+        Judgement::Fine => conditions.clear(drift::DRIFTED),
+        Judgement::Open => {}
+    }
+    match consolidation::wanted(situation) {
+        Some(true) => conditions.set_true(consolidation::CONSOLIDATABLE),
+        Some(false) => conditions.clear(consolidation::CONSOLIDATABLE),
+        None => {}
+    }
+    let initialized = conditions.get("Initialized").is_some_and(|condition| condition.status == Status::True);
+    if initialized && let Some((status, reason, message)) = consistency::wanted(situation) {
+        conditions.set(consistency::CONSISTENT, status, reason, &cut(&message));
+    }
 }
 
 fn launched(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {

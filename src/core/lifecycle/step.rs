@@ -2,14 +2,15 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::Status;
+use crate::core::facts::{Claim, Status};
 use crate::core::labels;
 use crate::core::writes::ClaimPatch;
 
-use super::{Act, DeleteReason, Situation, initialization, launch, liveness, registration, status, termination};
-
-/// Seconds after which a deletion that does not show is asked for again.
-const ASK_AGAIN: i64 = 5;
+use super::{Act, DeleteReason, Situation};
+use super::{
+    consolidation, drift, hydration, initialization, launch, liveness, mistakes, registration, repair, status,
+    termination,
+};
 
 /// Where in its life a NodeClaim's machine is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -64,22 +65,34 @@ pub struct Step {
     pub look_at: Option<Timestamp>,
     /// Deadlines that are running: what happens, and when.
     pub deadlines: Vec<(&'static str, Timestamp)>,
+    /// What somebody should mend: field and remedy of each.
+    pub mistakes: Vec<String>,
+    /// Why a repair that is due does not happen.
+    pub blocked: Option<String>,
 }
 
 impl Step {
     /// Something is to be done now.
     pub(super) fn act(phase: Phase, act: Act) -> Self {
-        Self { phase, act: Some(act), waits_for: None, look_at: None, deadlines: Vec::new() }
+        Self { act: Some(act), ..Self::rest(phase) }
     }
 
     /// Nothing is to be done until something is heard.
     pub(super) fn wait(phase: Phase, waits_for: impl Into<String>) -> Self {
-        Self { phase, act: None, waits_for: Some(waits_for.into()), look_at: None, deadlines: Vec::new() }
+        Self { waits_for: Some(waits_for.into()), ..Self::rest(phase) }
     }
 
     /// Nothing to do and nothing to wait for.
     pub(super) fn rest(phase: Phase) -> Self {
-        Self { phase, act: None, waits_for: None, look_at: None, deadlines: Vec::new() }
+        Self {
+            phase,
+            act: None,
+            waits_for: None,
+            look_at: None,
+            deadlines: Vec::new(),
+            mistakes: Vec::new(),
+            blocked: None,
+        }
     }
 
     /// Look again at a moment at the latest.
@@ -93,20 +106,15 @@ impl Step {
 /// Looks at a NodeClaim once.
 pub fn step(situation: &Situation<'_>) -> Step {
     let mut step = next(situation);
-    if situation.memory.deleted && matches!(step.act, Some(Act::DeleteClaim(_))) {
-        step = Step::wait(step.phase, "the NodeClaim to show its deletion");
-    }
+    step.mistakes = mistakes::found(situation);
     step.deadlines = liveness::deadlines(situation);
+    aside(situation, &mut step);
     let earliest = step.deadlines.iter().map(|(_, at)| *at).filter(|at| *at > situation.now).min();
     if let Some(earliest) = earliest {
         step = step.look_at(earliest);
     }
-    if let Some(again) = asked_for(situation, step.act.as_ref()).map(|asked| after(asked, ASK_AGAIN))
-        && situation.now < again
-    {
-        step.act = None;
-        step.waits_for = Some("a deletion that was asked for to show".to_owned());
-        step = step.look_at(again);
+    if let Some(deletion) = &situation.memory.deletion {
+        deletion.hold(&mut step, situation.now);
     }
     // An act that just failed waits for its turn, whatever it is: the phase goes on saying what it is about.
     if let (Some(hold), Some(act)) = (situation.memory.hold_until, &step.act)
@@ -120,21 +128,9 @@ pub fn step(situation: &Situation<'_>) -> Step {
     step
 }
 
-/// When a deletion was asked for already. The watch shows soon that it was granted, or takes its time; asking on and on until then would be
-/// a storm of requests.
-fn asked_for(situation: &Situation<'_>, act: Option<&Act>) -> Option<Timestamp> {
-    match act? {
-        Act::DeleteClaim(_) => situation.memory.claim_deleted,
-        Act::DeleteNode(_, uid) => {
-            situation.memory.node_deleted.as_ref().filter(|(asked, _)| asked == uid).map(|(_, at)| *at)
-        }
-        _ => None,
-    }
-}
-
 fn next(situation: &Situation<'_>) -> Step {
     let claim = situation.claim;
-    if let Some(broken) = &claim.broken {
+    if let Some(broken) = claim.broken.as_ref().filter(|_| is_quarantined(claim)) {
         let wait = Step::wait(Phase::Quarantined, format!("somebody to mend the NodeClaim: {}", broken.problem));
         return tell_then_wait(situation, wait);
     }
@@ -151,6 +147,9 @@ fn next(situation: &Situation<'_>) -> Step {
         );
     }
     let phase = phase(situation);
+    if let Some(step) = mistakes::look_up(situation, phase) {
+        return step;
+    }
     // A NodeClaim that was mended says so before anything else: its deadlines begin anew with that.
     if situation.has(status::VALID, Status::False)
         && let Some(step) = write_status(situation, phase)
@@ -166,6 +165,9 @@ fn next(situation: &Situation<'_>) -> Step {
     if situation.nodes.iter().any(|node| node.deleting.is_some()) {
         return Step::act(phase, Act::DeleteClaim(DeleteReason::NodeDeleted));
     }
+    if let Some(step) = repair::next(situation, phase) {
+        return step;
+    }
     if let Some(step) = launch::next(situation) {
         return step;
     }
@@ -180,6 +182,34 @@ fn next(situation: &Situation<'_>) -> Step {
         return step;
     }
     write_status(situation, phase).unwrap_or_else(|| Step::rest(phase))
+}
+
+/// What is done while nothing else is: labels written back, the cloud asked about drift, conditions that change with time.
+fn aside(situation: &Situation<'_>, step: &mut Step) {
+    let claim = situation.claim;
+    if claim.broken.is_some() || claim.deleting.is_some() {
+        return;
+    }
+    let ask = drift::ask_at(situation);
+    if step.act.is_none() {
+        let asks = ask.is_some_and(|at| situation.now >= at);
+        step.act = if asks { Some(Act::AskDrift) } else { hydration::next(situation) };
+    }
+    step.blocked = repair::blocked(situation);
+    let diagnosis = repair::diagnosis(situation);
+    step.deadlines.extend(diagnosis.map(|diagnosis| ("repair is due", diagnosis.due)));
+    let consolidation = consolidation::from(situation).filter(|at| *at > situation.now);
+    step.deadlines.extend(consolidation.map(|at| ("may be consolidated", at)));
+    let moments = [repair::look_at(situation), ask, consolidation::write_at(situation), drift::catalog_at(situation)];
+    if let Some(at) = moments.into_iter().flatten().filter(|at| *at > situation.now).min() {
+        step.look_at = Some(step.look_at.map_or(at, |earlier| earlier.min(at)));
+    }
+}
+
+/// Whether a NodeClaim is left alone because it cannot be understood. Its spec cannot be mended, only deleted: when somebody does, what can be
+/// read of it is enough to take its machine down, unless its conditions cannot be read, which is where a drain is written down.
+pub(super) fn is_quarantined(claim: &Claim) -> bool {
+    claim.broken.as_ref().is_some_and(|broken| claim.deleting.is_none() || broken.conditions)
 }
 
 /// A status that says what was found, when the object does not say it yet.

@@ -10,7 +10,7 @@ use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::drain::drain;
 use super::step::{self, Phase, Step};
-use super::{Act, Sight, Situation, detach};
+use super::{Act, Sight, Situation, detach, mistakes};
 
 /// How often the cloud is asked whether a machine is gone (Karpenter's value).
 const ASK_AGAIN: i64 = 5;
@@ -23,13 +23,15 @@ const SHORTEST_DRAIN: SignedDuration = SignedDuration::from_secs(5);
 pub(super) fn next(situation: &Situation<'_>) -> Step {
     let claim = situation.claim;
     if !claim.has_finalizer() {
-        return Step::rest(Phase::Gone);
+        let others = claim.finalizers.join(", ");
+        let wait = format!("others to take their finalizers off the NodeClaim: {others}");
+        return if others.is_empty() { Step::rest(Phase::Gone) } else { Step::wait(Phase::Gone, wait) };
     }
     if let Some(patch) = announce_deadline(claim) {
         return Step::act(Phase::Draining, Act::PatchClaim(patch));
     }
     // Every Node is told to go first: its finalizer keeps it until the machine is confirmed gone.
-    if let Some(node) = situation.nodes.iter().find(|node| node.deleting.is_none() && is_ours(node)) {
+    if let Some(node) = situation.nodes.iter().find(|node| node.deleting.is_none() && is_ours(situation, node)) {
         return Step::act(Phase::Draining, Act::DeleteNode(node.name.clone(), node.uid.clone()));
     }
     if let Some(step) = empty_nodes(situation) {
@@ -48,7 +50,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
         return Step::act(Phase::Terminating, Act::PatchNode(node.name.clone(), without_finalizer(node)));
     }
     // Somebody else's finalizer may keep a Node; the NodeClaim goes last, so that whoever looks after the Node finds it.
-    if let Some(node) = situation.nodes.iter().find(|node| is_ours(node)) {
+    if let Some(node) = situation.nodes.iter().find(|node| is_ours(situation, node)) {
         return Step::wait(Phase::Terminating, format!("Node {} to vanish", node.name));
     }
     let version = Some(Arc::clone(&claim.version));
@@ -64,14 +66,23 @@ pub fn waiting(situation: &Situation<'_>) -> usize {
     drain(&situation.pods, deadline(situation.claim), situation.now).waiting
 }
 
-/// When the drain must be over, if there is a deadline that can be read. Without one the drain goes on politely: nothing is deleted
-/// by mistake, and nothing stands still.
+/// When the drain must be over, if there is a deadline. One that cannot be read is the one that would have been written; where there is none
+/// either, the drain goes on politely: nothing is deleted by mistake, and nothing stands still.
 pub(super) fn deadline(claim: &Claim) -> Option<Timestamp> {
-    claim.annotations.get(labels::TERMINATION_TIMESTAMP)?.parse().ok()
+    let text = claim.annotations.get(labels::TERMINATION_TIMESTAMP)?;
+    text.parse().ok().or_else(|| granted(claim))
 }
 
-fn is_ours(node: &Node) -> bool {
-    node.is_registered() || holds(&node.finalizers)
+/// The end of the termination grace period.
+fn granted(claim: &Claim) -> Option<Timestamp> {
+    let grace = SignedDuration::try_from(claim.termination_grace?).unwrap_or(SignedDuration::MAX);
+    Some(claim.deleting?.saturating_add(grace).unwrap_or(Timestamp::MAX))
+}
+
+/// A Node that was registered, though somebody may have taken its label or its finalizer away.
+fn is_ours(situation: &Situation<'_>, node: &Node) -> bool {
+    let owned = node.owner_claims.iter().any(|owner| **owner == *situation.claim.name.as_str());
+    owned || node.is_registered() || holds(&node.finalizers)
 }
 
 fn holds(finalizers: &[Arc<str>]) -> bool {
@@ -84,12 +95,10 @@ fn without(finalizers: &[Arc<str>]) -> Vec<Arc<str>> {
 
 /// The annotation that fixes the deadline of a NodeClaim with a termination grace period. Written once, and never moved.
 fn announce_deadline(claim: &Claim) -> Option<ClaimPatch> {
-    let grace = claim.termination_grace?;
     if claim.annotations.contains_key(labels::TERMINATION_TIMESTAMP) {
         return None;
     }
-    let grace = SignedDuration::try_from(grace).unwrap_or(SignedDuration::MAX);
-    let deadline = claim.deleting?.saturating_add(grace).unwrap_or(Timestamp::MAX);
+    let deadline = granted(claim)?;
     let text = deadline.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let annotations = Labels::from([(labels::TERMINATION_TIMESTAMP.into(), text.into())]);
     Some(ClaimPatch { version: Some(Arc::clone(&claim.version)), annotations, ..ClaimPatch::default() })
@@ -101,17 +110,22 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     if situation.memory.sight == Sight::Gone || situation.has("Drained", Status::True) {
         return None;
     }
-    let nodes: Vec<&Arc<Node>> = situation.nodes.iter().copied().filter(|node| is_ours(node)).collect();
+    let nodes: Vec<&Arc<Node>> = situation.nodes.iter().copied().filter(|node| is_ours(situation, node)).collect();
     if nodes.is_empty() {
         return None;
     }
     // The kubelet of a node that is not Ready may never confirm a pod's end: ask the cloud whether there is a machine at all, now and again.
     // A cloud that does not answer holds nothing up: the pods are asked to leave meanwhile.
-    if nodes.iter().all(|node| !node.is_ready())
-        && situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN))
-        && let Some(id) = situation.provider_id()
-    {
-        return Some(Step::act(Phase::Draining, Act::Get(id.clone())));
+    if nodes.iter().all(|node| !node.is_ready()) {
+        // Not under the ID that the object has: whether it is there under its mark is known at once.
+        if situation.memory.sight == Sight::Missing {
+            return Some(Step::act(Phase::Draining, Act::Find(situation.claim.uid.clone())));
+        }
+        if situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN))
+            && let Some(id) = situation.provider_id()
+        {
+            return Some(Step::act(Phase::Draining, Act::Get(id.clone())));
+        }
     }
     if let Some(node) = nodes.iter().find(|node| !is_closed(node)) {
         if situation.memory.patched_node.as_ref() == Some(&node.version) {
@@ -141,7 +155,8 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     if !drain.protected.is_empty() {
         wait = format!("{wait}; {} must not be disrupted (karpenter.sh/do-not-disrupt)", drain.protected.join(", "));
     }
-    Some(Step::wait(Phase::Draining, wait).look_at(look))
+    let step = Step::wait(Phase::Draining, wait);
+    Some(step.look_at(look))
 }
 
 fn end_of_shortest_drain(situation: &Situation<'_>) -> Timestamp {
@@ -197,13 +212,24 @@ fn doubt(situation: &Situation<'_>) -> Option<Step> {
 /// Takes the machine down; nothing once the cloud is certain that there is none.
 fn take_down(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Terminating;
-    match (&situation.memory.sight, situation.provider_id()) {
-        (Sight::Gone, _) => step::write_status(situation, phase),
-        // Nothing says that there ever was a machine. Only the cloud can: an answer may have been lost with a predecessor.
-        (Sight::Unasked | Sight::Uncertain, None) => Some(Step::act(phase, Act::Find(situation.claim.uid.clone()))),
-        (Sight::Absent, None) => doubt(situation),
-        (Sight::Present(_), None) => None,
-        (_, Some(id)) => {
+    let find = || Some(Step::act(phase, Act::Find(situation.claim.uid.clone())));
+    match &situation.memory.sight {
+        Sight::Gone => step::write_status(situation, phase),
+        // A list by token may lag behind; whoever is asked for the one machine knows better.
+        Sight::Absent => match &situation.claim.provider_id {
+            Some(id) => Some(Step::act(phase, Act::Get(id.clone()))),
+            None => doubt(situation),
+        },
+        // The ID in the object is somebody's word. Before a machine is taken down it is looked at: it may be another NodeClaim's.
+        Sight::Unasked => match situation.provider_id() {
+            Some(id) => Some(Step::act(phase, Act::Get(id.clone()))),
+            // Nothing says that there ever was a machine. Only the cloud can: an answer may have been lost with a predecessor.
+            None => find(),
+        },
+        Sight::Uncertain | Sight::Missing => find(),
+        Sight::Present(machine) if !mistakes::is_own(situation, machine) => find(),
+        Sight::Present(machine) => {
+            let id = &machine.id;
             let asked = situation.memory.delete_asked;
             if asked.is_some()
                 && let Some(step) = step::write_status(situation, phase)

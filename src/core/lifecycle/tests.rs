@@ -86,6 +86,11 @@ impl Toy {
                 self.say("launch");
                 self.memory.sight = Sight::Present(Arc::new(machine()));
             }
+            Act::AskDrift => {
+                self.say("ask about drift");
+                self.memory.drift.asked = Some(self.now);
+                self.memory.drift.answer = Some(None);
+            }
             Act::Find(_) => {
                 self.say("find");
                 self.memory.looked = Some(self.now);
@@ -261,7 +266,7 @@ fn a_life_from_launch_to_ready() {
     assert_eq!(toy.run(), "Initializing: the Node to become Ready");
     insta::assert_snapshot!(toy.trace(), @r#"
     nominate to node-1
-    Node: karpenter.sh/nodepool=web, karpenter.sh/registered=true, topology.kubernetes.io/zone=zone-a, taints ["node.kubernetes.io/not-ready", "team", "cilium"], finalizers ["karpenter.sh/termination"], owner web-1
+    Node: karpenter.kwok.sh/kwoknodeclass=default, karpenter.sh/nodepool=web, karpenter.sh/registered=true, topology.kubernetes.io/zone=zone-a, taints ["node.kubernetes.io/not-ready", "team", "cilium"], finalizers ["karpenter.sh/termination"], owner web-1
     status: Initialized=Unknown(NodeNotReady) Registered=True(Registered)
     "#);
     toy.ready();
@@ -271,7 +276,7 @@ fn a_life_from_launch_to_ready() {
     insta::assert_snapshot!(toy.trace(), @r"
     status: Initialized=Unknown(StartupTaintsExist)
     Node: karpenter.sh/initialized=true
-    status: Initialized=True(Initialized) Ready=True(Ready)
+    status: ConsistentStateFound=True(ConsistentStateFound) Initialized=True(Initialized) Ready=True(Ready)
     ");
 }
 
@@ -392,18 +397,23 @@ fn a_deletion_that_was_asked_for_is_not_asked_for_at_every_look() {
     let mut toy = Toy::serving();
     toy.node("node-1").deleting = Some(start());
     assert!(matches!(toy.look().act, Some(Act::DeleteClaim(_))));
-    // Accepted, and the watch does not show it yet.
-    toy.memory.claim_deleted = Some(start());
+    // No answer yet, and the watch does not show it.
+    toy.memory.deletion = Deletion::asked(&toy.look().act.unwrap(), toy.now);
     let waiting = toy.look();
-    assert_eq!((waiting.act, waiting.waits_for.as_deref()), (None, Some("a deletion that was asked for to show")));
+    assert_eq!((waiting.act, waiting.waits_for.as_deref()), (None, Some("the NodeClaim to show its deletion")));
+    assert_eq!(waiting.look_at, Some(start() + SignedDuration::from_secs(5)));
     toy.pass(5);
     assert!(matches!(toy.look().act, Some(Act::DeleteClaim(_))), "it may have got lost");
+    toy.memory.deletion.as_mut().unwrap().grant();
+    assert_eq!(toy.look().act, None, "it was granted: the watch takes its time");
     toy.delete();
-    toy.memory.node_deleted = Some(("node-uid-1".into(), toy.now));
     toy.node("node-1").deleting = None;
+    let ask = toy.look().act.unwrap();
+    assert!(matches!(ask, Act::DeleteNode(..)), "another deletion than the one that was granted");
+    toy.memory.deletion = Deletion::asked(&ask, toy.now);
     assert_eq!(toy.look().act, None);
-    toy.memory.node_deleted = Some(("another".into(), toy.now));
-    assert!(matches!(toy.look().act, Some(Act::DeleteNode(..))));
+    toy.memory.deletion = Deletion::asked(&Act::DeleteNode("node-1".into(), "another".into()), toy.now);
+    assert!(matches!(toy.look().act, Some(Act::DeleteNode(..))), "of a namesake that is gone");
 }
 
 #[test]
@@ -470,8 +480,12 @@ fn a_nodeclaim_is_deleted_once_though_the_watch_is_late() {
     let mut toy = Toy::new(claim());
     toy.run();
     toy.memory.refused = Some(DeleteReason::ClassNotReady("no such NodeClass".into()));
-    assert!(matches!(toy.look().act, Some(Act::DeleteClaim(DeleteReason::ClassNotReady(_)))));
-    toy.memory.deleted = true;
+    let act = toy.look().act.unwrap();
+    assert!(matches!(act, Act::DeleteClaim(DeleteReason::ClassNotReady(_))));
+    let mut deletion = Deletion::asked(&act, toy.now).unwrap();
+    deletion.grant();
+    toy.memory.deletion = Some(deletion);
+    toy.pass(60);
     assert_eq!(toy.run(), "Registering: the NodeClaim to show its deletion");
 }
 

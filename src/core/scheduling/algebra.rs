@@ -6,11 +6,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::core::labels::Labels;
+use crate::core::labels::{self, Labels};
 use crate::core::requirements::Requirement;
 
 use super::interner::{Domain, KeyId, Universe, number};
 use super::masks::Mask;
+use super::reserved::Reservations;
 use super::shelf::{Sets, Shelf};
 
 /// A conjunction of requirements on labels.
@@ -24,8 +25,11 @@ pub(super) struct ProfileId(pub(super) u32);
 /// What a profile says of keys that it does not mention.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Source {
-    /// A planned node: well-known keys are open, others absent. The number is that of the shelf with its instance types.
+    /// A planned node: well-known keys are open, others absent. The number is that of the shelf with its instance types. Reserved
+    /// capacity is not for it.
     Shelf(u32),
+    /// A planned node that holds a reservation (the second number), and can be nothing else.
+    Held(u32, u32),
     /// A node that exists, or is under way: what it does not have, it has not.
     Node,
 }
@@ -37,38 +41,55 @@ pub(super) struct Profile {
     pub(super) types: Mask,
     /// Cheapest such offering of each type; infinite where there is none.
     pub(super) prices: Box<[f64]>,
+    /// Instance types that match and have an available reserved offering that matches, with the number of the reservation.
+    pub(super) reserved: Box<[(u32, u32)]>,
 }
+
+impl Profile {
+    /// Instance types that match, reserved capacity included.
+    pub(super) fn possible(&self) -> Mask {
+        let mut all = self.types.clone();
+        self.reserved.iter().for_each(|(at, _)| all.set(*at as usize));
+        all
+    }
+}
+
+impl Source {
+    /// The shelf of a planned node.
+    pub(super) fn shelf(self) -> Option<u32> {
+        match self {
+            Self::Shelf(shelf) | Self::Held(shelf, _) => Some(shelf),
+            Self::Node => None,
+        }
+    }
+}
+
+/// What the sets of a profile leave of a shelf: types, prices, reserved capacity.
+type Stock = (Mask, Box<[f64]>, Box<[(u32, u32)]>);
 
 /// The tables.
 #[derive(Default)]
 pub(super) struct Algebra {
     pub(super) universe: Universe,
     pub(super) shelves: Vec<Shelf>,
+    pub(super) reservations: Reservations,
     terms: Vec<Sets>,
     term_index: FxHashMap<Sets, TermId>,
     profiles: Vec<Profile>,
     profile_index: FxHashMap<(Source, Sets), ProfileId>,
     joins: FxHashMap<(ProfileId, TermId), Option<ProfileId>>,
     pins: FxHashMap<(KeyId, Option<u32>), TermId>,
+    holds: FxHashMap<(ProfileId, u32), Option<ProfileId>>,
 }
 
 impl Algebra {
-    pub(super) fn new(universe: Universe, shelves: Vec<Shelf>) -> Self {
-        Self {
-            universe,
-            shelves,
-            terms: Vec::new(),
-            term_index: FxHashMap::default(),
-            profiles: Vec::new(),
-            profile_index: FxHashMap::default(),
-            joins: FxHashMap::default(),
-            pins: FxHashMap::default(),
-        }
+    pub(super) fn new(universe: Universe, shelves: Vec<Shelf>, reservations: Reservations) -> Self {
+        Self { universe, shelves, reservations, ..Self::default() }
     }
 
     /// How much is remembered.
     pub(super) fn size(&self) -> usize {
-        self.terms.len() + self.profiles.len() + self.joins.len()
+        self.terms.len() + self.profiles.len() + self.joins.len() + self.holds.len()
     }
 
     /// The term that says all of the labels and requirements, or the key on which they contradict each other.
@@ -135,46 +156,77 @@ impl Algebra {
 
     fn default_domain(&self, source: Source, key: KeyId) -> Domain {
         match source {
-            Source::Shelf(_) if self.universe.key(key).open => self.universe.open(key),
+            Source::Shelf(_) | Source::Held(..) if self.universe.key(key).open => self.universe.open(key),
             _ => self.universe.absent(key),
         }
     }
 
     /// The profile with exactly these sets.
     pub(super) fn add_profile(&mut self, source: Source, sets: Sets) -> ProfileId {
-        let (types, prices) = match source {
-            Source::Node => (Mask::default(), Box::default()),
-            Source::Shelf(shelf) => self.stock(shelf, &sets, None),
-        };
-        self.insert(source, sets, types, prices)
+        let stock = self.stock(source, &sets, None);
+        self.insert(source, sets, stock)
     }
 
-    fn insert(&mut self, source: Source, sets: Sets, types: Mask, prices: Box<[f64]>) -> ProfileId {
+    fn insert(&mut self, source: Source, sets: Sets, (types, prices, reserved): Stock) -> ProfileId {
         if let Some(known) = self.profile_index.get(&(source, sets.clone())) {
             return *known;
         }
         let id = ProfileId(number(self.profiles.len()));
         self.profile_index.insert((source, sets.clone()), id);
-        self.profiles.push(Profile { source, sets, types, prices });
+        self.profiles.push(Profile { source, sets, types, prices, reserved });
         id
     }
 
-    /// Types and prices under the given sets, starting from those of a wider profile.
-    fn stock(&self, shelf: u32, sets: &Sets, wider: Option<&Mask>) -> (Mask, Box<[f64]>) {
+    /// What the given sets leave, starting from the types of a wider profile.
+    fn stock(&self, source: Source, sets: &Sets, wider: Option<&Mask>) -> Stock {
+        let Some(shelf) = source.shelf() else { return Stock::default() };
+        let held = if let Source::Held(_, held) = source { Some(held) } else { None };
         let shelf = &self.shelves[shelf as usize];
         let mut mask = Mask::empty(shelf.types.len());
         let mut prices = vec![f64::INFINITY; shelf.types.len()].into_boxed_slice();
+        let mut reserved: Vec<(u32, u32)> = Vec::new();
         for (at, kind) in shelf.types.iter().enumerate().filter(|(at, _)| wider.is_none_or(|w| w.has(*at))) {
             if !agree(&kind.sets, sets) {
                 continue;
             }
-            let fitting = kind.offerings.iter().filter(|o| o.available && agree(&o.sets, sets));
-            prices[at] = fitting.map(|offer| offer.price).fold(f64::INFINITY, f64::min);
+            for offer in kind.offerings.iter().filter(|offer| offer.available && agree(&offer.sets, sets)) {
+                if offer.reservation == held {
+                    prices[at] = prices[at].min(offer.price);
+                } else if let Some(id) = offer.reservation.filter(|_| held.is_none()) {
+                    reserved.push((number(at), id));
+                }
+            }
             if prices[at].is_finite() {
                 mask.set(at);
             }
         }
-        (mask, prices)
+        reserved.dedup();
+        (mask, prices, reserved.into())
+    }
+
+    /// The profile of a node that holds a reservation, or nothing when it may not.
+    pub(super) fn hold(&mut self, profile: ProfileId, reservation: u32) -> Option<ProfileId> {
+        if let Some(known) = self.holds.get(&(profile, reservation)) {
+            return *known;
+        }
+        let held = self.held(profile, reservation);
+        self.holds.insert((profile, reservation), held);
+        held
+    }
+
+    fn held(&mut self, profile: ProfileId, reservation: u32) -> Option<ProfileId> {
+        let shelf = self.profile(profile).source.shelf()?;
+        let capacity_type = self.universe.find(labels::CAPACITY_TYPE)?;
+        let one = &self.reservations.0[reservation as usize];
+        let wanted = [
+            (capacity_type, self.universe.value(capacity_type, labels::RESERVED)),
+            (one.key, self.universe.value(one.key, &one.id)),
+        ];
+        let mut sets = self.profile(profile).sets.clone();
+        for (key, domain) in &wanted {
+            narrow(&mut sets, &self.universe, *key, domain).ok()?;
+        }
+        Some(self.add_profile(Source::Held(shelf, reservation), sets))
     }
 
     /// The profile narrowed by the term, or nothing when they exclude each other.
@@ -213,11 +265,11 @@ impl Algebra {
         if !changed {
             return Some(profile);
         }
-        let (types, prices) = match source {
-            Source::Node => (Mask::default(), Box::default()),
-            Source::Shelf(shelf) => self.stock(shelf, &sets, Some(&old.types)),
+        let stock = match source {
+            Source::Node => Stock::default(),
+            Source::Shelf(_) | Source::Held(..) => self.stock(source, &sets, Some(&old.possible())),
         };
-        Some(self.insert(source, sets, types, prices))
+        Some(self.insert(source, sets, stock))
     }
 
     /// The first key on which profile and term exclude each other: for explanations.

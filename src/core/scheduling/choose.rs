@@ -5,6 +5,8 @@
 //! it would cost at least: its share of the type that suits it best. A promise only guides: a pod that may not go where it was promised
 //! goes elsewhere, and the room is given to others.
 
+use std::cmp::Ordering;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -12,7 +14,7 @@ use super::algebra::{ProfileId, TermId};
 use super::fill::Filling;
 use super::interner::KeyId;
 use super::masks::Mask;
-use super::shelf::{Amounts, add, fits, subtract};
+use super::shelf::{Amounts, Type, add, fits, subtract};
 use super::topology::CounterId;
 use super::world::World;
 
@@ -28,10 +30,36 @@ pub(super) const COMPANY: usize = 32;
 /// How many pods of each entry of the demand a node is meant for.
 pub(super) type Promises = SmallVec<[(usize, u32); 4]>;
 
+impl From<Filled> for Aim {
+    fn from(filled: Filled) -> Self {
+        Self { room: filled.room, promises: filled.promises, value: filled.value, held: filled.held }
+    }
+}
+
 /// Types that were worth looking at, and what waited then.
 pub(super) struct Shortlist {
     types: SmallVec<[usize; SHORT]>,
     worth: f64,
+}
+
+/// What a new node should come to hold.
+pub(super) struct Aim {
+    /// Room beside daemons.
+    pub(super) room: Amounts,
+    /// For which of the waiting pods.
+    pub(super) promises: Promises,
+    /// What the pods are worth per money spent.
+    value: f64,
+    /// What they are worth.
+    held: f64,
+}
+
+impl Aim {
+    /// The better of two: more for the money, then more at all, then the smaller node.
+    pub(super) fn compare(&self, other: &Self) -> Ordering {
+        let (value, held) = (self.value.total_cmp(&other.value), self.held.total_cmp(&other.held));
+        value.then(held).then_with(|| other.room.cmp(&self.room))
+    }
 }
 
 /// What a node of some type would hold.
@@ -50,8 +78,14 @@ pub(super) fn best_buys(world: &World<'_>) -> Vec<(Amounts, f64)> {
     for site in &world.pools {
         let profile = world.algebra.profile(site.base);
         let types = &world.algebra.shelves[site.shelf].types;
-        for at in profile.types.bits() {
-            let (room, price) = (&types[at].allocatable, profile.prices[at]);
+        let reserved_only = profile.types.is_empty();
+        for at in profile.possible().bits() {
+            // Reserved capacity tells nothing of what room is worth, unless there is no other.
+            let room = &types[at].allocatable;
+            let price = if reserved_only { least_reserved(&types[at]) } else { profile.prices[at] };
+            if price.is_infinite() {
+                continue;
+            }
             let as_good = |(other, cost): &(Amounts, f64), room: &Amounts, price: f64| {
                 let no_dearer = |a: i64, b: i64| b <= 0 || a > 0 && cost * b as f64 <= price * a as f64;
                 other.iter().zip(room).all(|(a, b)| no_dearer(*a, *b))
@@ -65,6 +99,11 @@ pub(super) fn best_buys(world: &World<'_>) -> Vec<(Amounts, f64)> {
         }
     }
     all
+}
+
+fn least_reserved(kind: &Type) -> f64 {
+    let reserved = kind.offerings.iter().filter(|offer| offer.available && offer.reservation.is_some());
+    reserved.map(|offer| offer.price).fold(f64::INFINITY, f64::min)
 }
 
 /// The least that so much costs: over all types, price times the largest share of any resource.
@@ -85,13 +124,13 @@ pub(super) fn worth(best_buys: &[(Amounts, f64)], requests: &[i64]) -> f64 {
 impl World<'_> {
     /// The room that a new node of this profile should fill beside its daemons, and with what. `entry` is that of the pod it is opened
     /// for, which is always among those promised.
-    pub(super) fn aim(&mut self, pool: usize, profile: ProfileId, mask: &Mask, entry: usize) -> (Amounts, Promises) {
+    pub(super) fn aim(&mut self, pool: usize, profile: ProfileId, mask: &Mask, entry: usize) -> Aim {
         let company = self.company(pool, profile);
         let known = self.demand.shortlists.get(&profile).filter(|known| self.demand.worth > STALE * known.worth);
         if let Some(known) = known {
             let types: SmallVec<[usize; SHORT]> = known.types.iter().copied().filter(|at| mask.has(*at)).collect();
             if let Some(best) = best(self.tried(pool, profile, &types, &company, entry)) {
-                return (best.room, best.promises);
+                return best.into();
             }
         }
         let shelf = &self.algebra.shelves[self.pools[pool].shelf];
@@ -109,7 +148,14 @@ impl World<'_> {
         tried.sort_by(|a, b| b.value.total_cmp(&a.value).then_with(|| b.held.total_cmp(&a.held)));
         let short = tried.iter().take(SHORT).map(|filled| filled.at).collect();
         self.demand.shortlists.insert(profile, Shortlist { types: short, worth: self.demand.worth });
-        best(tried).map_or_else(|| (self.zero(), Promises::new()), |best| (best.room, best.promises))
+        best(tried).map_or_else(|| self.exactly(profile, mask, &self.zero()), Into::into)
+    }
+
+    /// An aim at so much room, for pods that are known.
+    pub(super) fn exactly(&self, profile: ProfileId, mask: &Mask, room: &Amounts) -> Aim {
+        let prices = &self.algebra.profile(profile).prices;
+        let price = mask.bits().map(|at| prices[at]).fold(f64::INFINITY, f64::min);
+        Aim { room: room.clone(), promises: Promises::new(), value: -price, held: 0.0 }
     }
 
     /// The kinds of pods that wait, are promised nothing yet, and could live on such a node.

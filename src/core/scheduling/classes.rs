@@ -52,7 +52,7 @@ pub(super) struct Class {
     pub(super) shape: Arc<PodShape>,
     pub(super) requests: Amounts,
     pub(super) tolerations: u32,
-    /// From all wishes to bare requirements. Empty when the pod contradicts itself.
+    /// From all wishes to bare requirements. Empty when the pod contradicts itself, or asks for what joiner cannot give.
     pub(super) variants: Vec<Variant>,
     /// The key on which the pod's own requirements contradict each other.
     pub(super) contradiction: Option<KeyId>,
@@ -197,7 +197,11 @@ impl World<'_> {
         if terms.is_empty() && contradiction.is_none() {
             contradiction = Some(KeyId(0));
         }
-        let variants = self.variants(shape, &required, &terms, tolerations, needs.as_deref());
+        let variants = if shape.dynamic_resources || shape.broken.is_some() {
+            Vec::new()
+        } else {
+            self.variants(shape, &required, &terms, tolerations, needs.as_deref())
+        };
         // Each side alone can be met, both together cannot: the first alternatives show on which key.
         let elsewhere = needs.as_ref().filter(|_| variants.is_empty() && contradiction.is_none()).and_then(|needs| {
             let all = required.first()?.iter().chain(needs.alternatives.first()?);

@@ -4,6 +4,7 @@ use crate::core::facts::HostPort;
 
 use super::algebra::ProfileId;
 use super::choose::Promises;
+use super::least::Least;
 use super::masks::Mask;
 use super::shelf::Amounts;
 
@@ -19,6 +20,8 @@ pub(super) struct Draft {
     /// What those will take.
     pub(super) reserved: Amounts,
     pub(super) types: Mask,
+    /// How many values of which labels `types` must have: what the pool asks for, or what is left of that.
+    pub(super) least: Least,
     pub(super) ports: Vec<HostPort>,
     /// What it takes of its pool's limits as long as all of `types` are possible.
     pub(super) charged: Amounts,

@@ -16,6 +16,9 @@ impl Run<'_> {
         if let Some(what) = &class.shape.broken {
             return vec![Reason::Invalid(Arc::clone(what))];
         }
+        if class.shape.dynamic_resources {
+            return vec![Reason::DynamicResources];
+        }
         if let Some(key) = class.contradiction {
             return vec![Reason::Contradiction { key: Arc::clone(&self.world.algebra.universe.key(key).name) }];
         }
@@ -70,7 +73,8 @@ impl Run<'_> {
                 offered: self.text(key, &offered),
             };
         };
-        let types = self.world.algebra.profile(joined).types.clone();
+        let profile = self.world.algebra.profile(joined);
+        let (types, bought) = (profile.possible(), profile.types.clone());
         if types.is_empty() {
             return self.explain_no_types(pool, joined);
         }
@@ -85,7 +89,11 @@ impl Run<'_> {
         if allowed.is_empty() {
             return self.explain_limit(pool, &holding);
         }
-        if let Err((key, wanted, found)) = self.world.variety(pool, joined, &allowed) {
+        if !allowed.meets(&bought) && self.world.reservable(joined).is_empty() {
+            return Reason::ReservedInUse { pool: name };
+        }
+        let least = Arc::clone(&self.world.pools[pool].least);
+        if let Err((key, wanted, found)) = self.world.variety(pool, joined, &allowed, &least) {
             let key = Arc::clone(&self.world.algebra.universe.key(key).name);
             return Reason::MinValues { pool: name, key, wanted, found };
         }

@@ -51,6 +51,7 @@ impl Reason {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "Invalid",
+            Self::DynamicResources => "DynamicResources",
             Self::Contradiction { .. } => "Contradiction",
             Self::Volume(_) => "Volume",
             Self::VolumesElsewhere { .. } => "VolumesElsewhere",
@@ -68,6 +69,7 @@ impl Reason {
             Self::AttachLimit { .. } => "AttachLimit",
             Self::VolumeTopology { .. } => "VolumeTopology",
             Self::MinValues { .. } => "MinValues",
+            Self::ReservedInUse { .. } => "ReservedInUse",
             Self::Requirement { .. } => "Requirement",
             Self::Taint { .. } => "Taint",
             Self::Topology { .. } => "Topology",
@@ -82,6 +84,7 @@ impl Reason {
     pub fn pool(&self) -> Option<&PoolName> {
         match self {
             Self::Invalid(_)
+            | Self::DynamicResources
             | Self::Contradiction { .. }
             | Self::Volume(_)
             | Self::VolumesElsewhere { .. }
@@ -99,6 +102,7 @@ impl Reason {
             | Self::AttachLimit { pool, .. }
             | Self::VolumeTopology { pool, .. }
             | Self::MinValues { pool, .. }
+            | Self::ReservedInUse { pool }
             | Self::Requirement { pool, .. }
             | Self::Taint { pool, .. }
             | Self::Topology { pool }
@@ -112,6 +116,7 @@ impl Reason {
     fn pool_mut(&mut self) -> Option<&mut PoolName> {
         match self {
             Self::Invalid(_)
+            | Self::DynamicResources
             | Self::Contradiction { .. }
             | Self::Volume(_)
             | Self::VolumesElsewhere { .. }
@@ -129,6 +134,7 @@ impl Reason {
             | Self::AttachLimit { pool, .. }
             | Self::VolumeTopology { pool, .. }
             | Self::MinValues { pool, .. }
+            | Self::ReservedInUse { pool }
             | Self::Requirement { pool, .. }
             | Self::Taint { pool, .. }
             | Self::Topology { pool }

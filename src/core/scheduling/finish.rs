@@ -11,14 +11,15 @@ use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 
-use super::algebra::ProfileId;
+use super::algebra::{ProfileId, Source};
 use super::draft::Draft;
 use super::interner::{Domain, KeyId, Rest};
+use super::least::Least;
 use super::masks::Mask;
 use super::name::Names;
 use super::plan::PlannedClaim;
 use super::reason::Reason;
-use super::shelf::Amounts;
+use super::shelf::{Amounts, Offer};
 use super::world::World;
 
 /// What NodeClaims have in common whose pool, labels and possible instance types are the same: most of what is written in them.
@@ -33,7 +34,7 @@ struct Mould {
 
 /// Moulds that were made already.
 #[derive(Default)]
-pub(super) struct Moulds(FxHashMap<(usize, ProfileId, Mask), Result<Mould, Reason>>);
+pub(super) struct Moulds(FxHashMap<(usize, ProfileId, Mask, Least), Result<Mould, Reason>>);
 
 /// The NodeClaim of a draft.
 pub(super) fn finished(
@@ -42,7 +43,7 @@ pub(super) fn finished(
     moulds: &mut Moulds,
     names: &mut Names<'_>,
 ) -> Result<PlannedClaim, Reason> {
-    let kind = (draft.pool, draft.profile, draft.types.clone());
+    let kind = (draft.pool, draft.profile, draft.types.clone(), Arc::clone(&draft.least));
     let mould = moulds.0.entry(kind).or_insert_with(|| mould(world, draft)).as_ref().map_err(Clone::clone)?;
     let fact = &world.pools[draft.pool].fact;
     let mut total = Resources::new();
@@ -78,7 +79,7 @@ fn mould(world: &World<'_>, draft: &Draft) -> Result<Mould, Reason> {
     let site = &world.pools[draft.pool];
     let shelf = &world.algebra.shelves[site.shelf];
     let profile = world.algebra.profile(draft.profile);
-    let listed = listed(world, draft)?;
+    let (listed, least) = listed(world, draft)?;
     let fact = &site.fact;
     let mut labels = fact.template.labels.clone();
     labels.insert(labels::NODEPOOL.into(), fact.name.as_str().into());
@@ -87,18 +88,22 @@ fn mould(world: &World<'_>, draft: &Draft) -> Result<Mould, Reason> {
     let mut annotations = fact.template.annotations.clone();
     annotations.insert(labels::NODEPOOL_HASH.into(), Arc::clone(&fact.hash));
     annotations.insert(labels::NODEPOOL_HASH_VERSION.into(), labels::HASH_VERSION.into());
+    let relaxed = if least == site.least { "false" } else { "true" };
+    annotations.insert(labels::MIN_VALUES_RELAXED.into(), relaxed.into());
+    let names = listed.iter().map(|at| &shelf.types[*at].fact.name);
+    annotations.extend(world.problem.catalog.overlay_marks(&fact.name, &names));
     Ok(Mould {
         overhead: least_overhead(world, draft, &listed),
         labels,
         annotations,
-        requirements: requirements(world, draft, &listed),
+        requirements: requirements(world, draft, &listed, &least),
         price: listed.iter().map(|at| profile.prices[*at]).fold(f64::INFINITY, f64::min),
         listed: listed.iter().map(|at| shelf.types[*at].fact.name.clone()).collect(),
     })
 }
 
-/// The instance types to list: cheapest first, at most so many, and with the variety that the pool asks for.
-fn listed(world: &World<'_>, draft: &Draft) -> Result<Vec<usize>, Reason> {
+/// The instance types to list: cheapest first, at most so many, and with the variety that is asked for, or what is left of it.
+fn listed(world: &World<'_>, draft: &Draft) -> Result<(Vec<usize>, Least), Reason> {
     let site = &world.pools[draft.pool];
     let prices = &world.algebra.profile(draft.profile).prices;
     let mut all: Vec<usize> = draft.types.bits().collect();
@@ -109,13 +114,13 @@ fn listed(world: &World<'_>, draft: &Draft) -> Result<Vec<usize>, Reason> {
     let short = {
         let mut first = chosen.clone();
         all.iter().take(most).for_each(|at| first.set(*at));
-        world.variety(draft.pool, draft.profile, &first).is_err()
+        world.variety(draft.pool, draft.profile, &first, &draft.least).is_err()
     };
     if short {
-        for (key, least) in &site.min_values {
+        for (key, least) in draft.least.iter() {
             for at in &all {
                 let before = world.values_of(site.shelf, draft.profile, &chosen, *key).count();
-                if before >= *least as usize {
+                if before >= *least as usize || chosen.count() >= most {
                     break;
                 }
                 let mut with = chosen.clone();
@@ -132,13 +137,15 @@ fn listed(world: &World<'_>, draft: &Draft) -> Result<Vec<usize>, Reason> {
         }
         chosen.set(*at);
     }
-    if let Err((key, wanted, found)) = world.variety(draft.pool, draft.profile, &chosen) {
+    let mut least = Arc::clone(&draft.least);
+    if world.problem.settings.lower_min_values {
+        least = world.lowered(draft.pool, draft.profile, &chosen, &least);
+    } else if let Err((key, wanted, found)) = world.variety(draft.pool, draft.profile, &chosen, &least) {
         let key = Arc::clone(&world.algebra.universe.key(key).name);
         return Err(Reason::MinValues { pool: site.fact.name.clone(), key, wanted, found });
     }
     all.retain(|at| chosen.has(*at));
-    all.truncate(most);
-    Ok(all)
+    Ok((all, least))
 }
 
 /// What daemons take at least on any of the listed types.
@@ -169,12 +176,12 @@ fn custom_labels(world: &World<'_>, sets: &[(KeyId, Domain)]) -> Labels {
 }
 
 /// `spec.requirements`: all that the draft came to require, the listed types, and the capacity types in which they can be had.
-fn requirements(world: &World<'_>, draft: &Draft, listed: &[usize]) -> Vec<Requirement> {
+fn requirements(world: &World<'_>, draft: &Draft, listed: &[usize], least: &[(KeyId, u32)]) -> Vec<Requirement> {
     let universe = &world.algebra.universe;
     let site = &world.pools[draft.pool];
     let shelf = &world.algebra.shelves[site.shelf];
     let profile = world.algebra.profile(draft.profile);
-    let min_values: BTreeMap<KeyId, u32> = site.min_values.iter().copied().collect();
+    let min_values: BTreeMap<KeyId, u32> = least.iter().copied().collect();
     let least = |key: &str| universe.find(key).and_then(|key| min_values.get(&key)).copied();
     let mut all: BTreeMap<Arc<str>, Vec<Requirement>> = BTreeMap::new();
     for (key, domain) in &profile.sets {
@@ -190,10 +197,12 @@ fn requirements(world: &World<'_>, draft: &Draft, listed: &[usize]) -> Vec<Requi
     let offered = |sets: &[(KeyId, Domain)]| {
         sets.iter().all(|(key, domain)| profile.sets.iter().all(|(k, d)| k != key || d.meets(domain)))
     };
+    let held = if let Source::Held(_, held) = profile.source { Some(held) } else { None };
     let mut capacity_types: Vec<Arc<str>> = Vec::new();
     for at in listed {
         let kind = &shelf.types[*at];
-        for (offer, fact) in kind.offerings.iter().zip(&kind.fact.offerings).filter(|(offer, _)| offer.available) {
+        let had = |offer: &Offer| offer.available && offer.reservation == held;
+        for (offer, fact) in kind.offerings.iter().zip(&kind.fact.offerings).filter(|(offer, _)| had(offer)) {
             let Some(capacity_type) = fact.capacity_type() else { continue };
             if !capacity_types.contains(capacity_type) && offered(&offer.sets) {
                 capacity_types.push(Arc::clone(capacity_type));

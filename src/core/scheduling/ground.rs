@@ -22,6 +22,7 @@ use super::plan::Plan;
 use super::pools::PoolSite;
 use super::problem::Problem;
 use super::reason::Reason;
+use super::reserved::Reservations;
 use super::shelf::{Amounts, Dimensions, Sets, Shelf};
 use super::solve::Run;
 use super::tolerance::Tolerance;
@@ -191,8 +192,9 @@ impl Kept {
                 lists.push(Arc::clone(list));
             }
         }
-        let shelves = lists.iter().map(|list| Shelf::new(list, &universe, &dimensions)).collect();
-        let mut world = World::bare(problem, dimensions, Algebra::new(universe, shelves));
+        let reservations = Reservations::new(&lists, &universe);
+        let shelves = lists.iter().map(|list| Shelf::new(list, &universe, &dimensions, &reservations)).collect();
+        let mut world = World::bare(problem, dimensions, Algebra::new(universe, shelves, reservations));
         for (pool, list) in ready {
             let shelf = lists.iter().position(|known| Arc::ptr_eq(known, list)).expect("every list was numbered");
             world.open_pool(pool, shelf);

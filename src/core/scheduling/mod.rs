@@ -10,6 +10,7 @@ mod masks;
 
 mod interner;
 
+mod reserved;
 mod shelf;
 
 mod algebra;
@@ -47,7 +48,10 @@ mod rooms;
 mod choose;
 mod fill;
 
+mod least;
 mod modest;
+
+mod open;
 
 mod demand;
 
@@ -59,6 +63,7 @@ mod name;
 
 mod finish;
 
+mod defaults;
 mod explain;
 
 mod facts;
@@ -73,9 +78,11 @@ mod reason;
 
 pub use bound::lower_bound;
 pub use checks::{Violation, check};
+pub use defaults::DefaultSpreads;
 pub use fault::VolumeFault;
 pub use ground::{Ground, solve};
 pub use improve::improved;
+pub use name::Names;
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
 pub use reason::{Reason, amount_text};

@@ -5,13 +5,21 @@
 
 use super::algebra::ProfileId;
 use super::choose::sum;
+use super::interner::KeyId;
 use super::masks::Mask;
 use super::shelf::fits;
 use super::world::World;
 
 impl World<'_> {
     /// The types of `mask` that take no more of what the pool limits than the cheapest one with so much room beside daemons.
-    pub(super) fn modest(&self, pool: usize, profile: ProfileId, mask: Mask, room: &[i64]) -> Mask {
+    pub(super) fn modest(
+        &self,
+        pool: usize,
+        profile: ProfileId,
+        mask: Mask,
+        room: &[i64],
+        least: &[(KeyId, u32)],
+    ) -> Mask {
         let site = &self.pools[pool];
         if site.room.resources.iter().all(Option::is_none) {
             return mask;
@@ -32,6 +40,6 @@ impl World<'_> {
             }
         }
         // A pool that asks for variety gets it, and is charged for it.
-        if self.variety(pool, profile, &modest).is_ok() { modest } else { mask }
+        if self.variety(pool, profile, &modest, least).is_ok() { modest } else { mask }
     }
 }

@@ -2,28 +2,31 @@
 
 use std::collections::BTreeSet;
 
+use crate::core::facts::Snapshot;
 use crate::core::ids::{ClaimName, PoolName};
-
-use super::problem::Problem;
 
 /// Kubernetes' alphabet for generated names: no vowels and nothing that looks like another character.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Gives out names.
-pub(super) struct Names<'p> {
-    problem: &'p Problem<'p>,
+#[derive(Debug)]
+pub struct Names<'p> {
+    snapshot: &'p Snapshot,
+    salt: u64,
     given: BTreeSet<ClaimName>,
     next: u64,
 }
 
 impl<'p> Names<'p> {
-    pub(super) fn new(problem: &'p Problem<'p>) -> Self {
-        Self { problem, given: BTreeSet::new(), next: 0 }
+    /// Names that this snapshot does not have. Another salt gives other names.
+    pub fn new(snapshot: &'p Snapshot, salt: u64) -> Self {
+        Self { snapshot, salt, given: BTreeSet::new(), next: 0 }
     }
 
-    pub(super) fn name(&mut self, pool: &PoolName) -> ClaimName {
+    /// One more name for a NodeClaim of this NodePool.
+    pub fn name(&mut self, pool: &PoolName) -> ClaimName {
         loop {
-            let mut bits = mix(self.problem.settings.name_salt ^ mix(self.next));
+            let mut bits = mix(self.salt ^ mix(self.next));
             self.next += 1;
             let mut text = format!("{pool}-");
             for _ in 0..5 {
@@ -31,7 +34,7 @@ impl<'p> Names<'p> {
                 bits /= 27;
             }
             let name = ClaimName::from(text);
-            if !self.problem.snapshot.claims.contains_key(&name) && self.given.insert(name.clone()) {
+            if !self.snapshot.claims.contains_key(&name) && self.given.insert(name.clone()) {
                 return name;
             }
         }

@@ -1,5 +1,7 @@
 //! May this pod go there, and what would the candidate's labels then be?
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::core::facts::HostPort;
@@ -186,10 +188,11 @@ impl Run<'_> {
         if holding.is_empty() {
             return Err(Refused::Forever);
         }
-        self.settle(pool, joined, &holding, class, wants).ok_or(Refused::ForNow)
+        let least = Arc::clone(&self.drafts[at].least);
+        self.settle(pool, joined, &holding, class, wants, &least).ok_or(Refused::ForNow)
     }
 
-    /// Pins every key that a constraint looks at. `types` are those that would hold the pods.
+    /// Pins every key that a constraint looks at. `types` are those that would hold the pods; so many values of labels must stay.
     pub(super) fn settle(
         &mut self,
         pool: usize,
@@ -197,6 +200,7 @@ impl Run<'_> {
         types: &Mask,
         class: &Class,
         wants: &Wants,
+        least: &[(KeyId, u32)],
     ) -> Option<(ProfileId, Mask)> {
         let taints = self.world.pools[pool].taints;
         let mut profile = profile;
@@ -209,23 +213,23 @@ impl Run<'_> {
             let filter = self.world.counters.filter_of(filter).clone();
             for term in filter.terms.iter().flatten() {
                 let Some(inside) = self.world.algebra.join(profile, *term) else { continue };
-                if self.still(pool, inside, types).is_some() {
+                if self.still(pool, inside, types, least).is_some() {
                     profile = inside;
                     break;
                 }
             }
         }
         for key in &class.pins {
-            profile = self.pin(pool, profile, types, *key, wants.iter().find(|w| w.key == *key))?;
+            profile = self.pin((pool, least), profile, types, *key, wants.iter().find(|w| w.key == *key))?;
         }
-        let left = self.still(pool, profile, types)?;
+        let left = self.still(pool, profile, types, least)?;
         Some((profile, left))
     }
 
     /// Settles one key: on the emptiest allowed domain, then the cheapest, then the first by name.
     fn pin(
         &mut self,
-        pool: usize,
+        (pool, least): (usize, &[(KeyId, u32)]),
         profile: ProfileId,
         types: &Mask,
         key: KeyId,
@@ -245,7 +249,7 @@ impl Run<'_> {
         for value in values.bits() {
             let term = self.world.algebra.pin(key, Some(value));
             let Some(pinned) = self.world.algebra.join(profile, term) else { continue };
-            let Some(left) = self.still(pool, pinned, types) else { continue };
+            let Some(left) = self.still(pool, pinned, types, least) else { continue };
             let count = rank.map_or(0, |id| self.world.counters.get(id).in_domain(value));
             let prices = &self.world.algebra.profile(pinned).prices;
             let price = left.bits().map(|at| prices[at]).fold(f64::INFINITY, f64::min);
@@ -257,16 +261,16 @@ impl Run<'_> {
         }
         if domain.absent && want.is_none_or(|w| w.absent) {
             let term = self.world.algebra.pin(key, None);
-            return self.world.algebra.join(profile, term).filter(|p| self.still(pool, *p, types).is_some());
+            return self.world.algebra.join(profile, term).filter(|p| self.still(pool, *p, types, least).is_some());
         }
         None
     }
 
     /// The types that a narrower profile leaves, if they are enough.
-    pub(super) fn still(&self, pool: usize, profile: ProfileId, types: &Mask) -> Option<Mask> {
+    pub(super) fn still(&self, pool: usize, profile: ProfileId, types: &Mask, least: &[(KeyId, u32)]) -> Option<Mask> {
         let mut left = types.clone();
         left.and(&self.world.algebra.profile(profile).types);
-        if left.is_empty() || self.world.variety(pool, profile, &left).is_err() { None } else { Some(left) }
+        if left.is_empty() || self.world.variety(pool, profile, &left, least).is_err() { None } else { Some(left) }
     }
 }
 

@@ -17,11 +17,22 @@ pub struct Settings {
     /// Whether preferred affinities and `ScheduleAnyway` spreads are tried before they are given up (Karpenter's preference policy
     /// `Respect`) or not looked at (`Ignore`).
     pub respect_preferences: bool,
+    /// Whether a NodePool's `minValues` may be lowered to place a pod (Karpenter's policy `BestEffort`) or must hold (`Strict`).
+    pub lower_min_values: bool,
+    /// Whether a pod that only reserved capacity suits waits until some is free (as in provisioning), rather than going to a lighter
+    /// NodePool (as when a disruption is considered).
+    pub wait_for_reserved: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { name_salt: 0, max_instance_types: 600, respect_preferences: true }
+        Self {
+            name_salt: 0,
+            max_instance_types: 600,
+            respect_preferences: true,
+            lower_min_values: false,
+            wait_for_reserved: false,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::core::resources::ResourceName;
 
 use super::algebra::{ProfileId, Source, narrow};
 use super::interner::KeyId;
+use super::least::Least;
 use super::masks::Mask;
 use super::ports;
 use super::reason::Reason;
@@ -41,7 +42,8 @@ pub(super) struct PoolSite {
     pub(super) taints: u32,
     pub(super) groups: Arc<[DaemonGroup]>,
     pub(super) room: Room,
-    pub(super) min_values: Vec<(KeyId, u32)>,
+    /// How many values of which labels its NodeClaims must leave open.
+    pub(super) least: Least,
 }
 
 /// The label of the NodeClass, and labels that a node of this pool will have.
@@ -82,7 +84,7 @@ impl World<'_> {
             }
         }
         let base = self.algebra.add_profile(Source::Shelf(super::interner::number(shelf)), sets);
-        if self.algebra.profile(base).types.is_empty() {
+        if self.algebra.profile(base).possible().is_empty() {
             self.unusable.push(Reason::NoTypes { pool: pool.name.clone() });
             return;
         }
@@ -100,8 +102,8 @@ impl World<'_> {
             resources: self.dimensions.0.iter().map(limit).collect(),
             nodes: limit(&ResourceName::nodes()).map(|milli| milli.div_euclid(1000)),
         };
-        let min_values = min_values.into_iter().collect();
-        self.pools.push(PoolSite { fact: Arc::clone(pool), shelf, base, taints, groups, room, min_values });
+        let least = min_values.into_iter().collect();
+        self.pools.push(PoolSite { fact: Arc::clone(pool), shelf, base, taints, groups, room, least });
     }
 
     /// Instance types grouped by the daemons that they would carry.
@@ -117,7 +119,7 @@ impl World<'_> {
             let mut types = Mask::empty(count);
             for term in self.daemon_terms(&daemon.shape) {
                 if let Some(profile) = self.algebra.join(base, term) {
-                    types.or(&self.algebra.profile(profile).types);
+                    types.or(&self.algebra.profile(profile).possible());
                 }
             }
             for at in types.bits() {
@@ -179,31 +181,6 @@ impl World<'_> {
         let mut allowed = mask.clone();
         shelf.at_most(&mut allowed, &site.room.resources);
         allowed
-    }
-
-    /// Whether the types of `mask` offer as many different values as the pool asks for; else the key, what is asked, and what there is.
-    pub(super) fn variety(&self, pool: usize, profile: ProfileId, mask: &Mask) -> Result<(), (KeyId, u32, u32)> {
-        let site = &self.pools[pool];
-        for (key, least) in &site.min_values {
-            let found = self.values_of(site.shelf, profile, mask, *key).count();
-            if found < *least as usize {
-                return Err((*key, *least, super::interner::number(found)));
-            }
-        }
-        Ok(())
-    }
-
-    /// The values of a key that types of `mask` have and the profile allows.
-    pub(super) fn values_of(&self, shelf: usize, profile: ProfileId, mask: &Mask, key: KeyId) -> Mask {
-        let mut values = Mask::empty(self.algebra.universe.key(key).values.len());
-        for at in mask.bits() {
-            let kind = &self.algebra.shelves[shelf].types[at];
-            if let Some((_, domain)) = kind.sets.iter().find(|(k, _)| *k == key) {
-                values.or(&domain.bits);
-            }
-        }
-        values.and(&self.algebra.domain(profile, key).bits);
-        values
     }
 
     /// The largest capacity among the types of `mask`: what a NodeClaim that lists them may come to use of the limits.

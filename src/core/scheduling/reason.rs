@@ -17,6 +17,8 @@ use super::fault::VolumeFault;
 pub enum Reason {
     /// The pod itself could not be understood: what, and how to mend it.
     Invalid(Arc<str>),
+    /// The pod asks for devices by `spec.resourceClaims`, which joiner does not allocate.
+    DynamicResources,
     /// The pod's own node selector and node affinity exclude each other.
     Contradiction {
         /// Label key.
@@ -131,6 +133,11 @@ pub enum Reason {
         wanted: u32,
         /// How many are left.
         found: u32,
+    },
+    /// Only reserved capacity of the pool suits the pod, and none is free.
+    ReservedInUse {
+        /// NodePool.
+        pool: PoolName,
     },
     /// The pod's labels requirements and the pool's exclude each other.
     Requirement {
@@ -262,12 +269,43 @@ impl Reason {
             _ => Ok(()),
         }
     }
+
+    /// What a pool has to offer, all in all.
+    fn fmt_offered(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoOffering { pool, types } => write!(
+                f,
+                "NodePool {pool} has {types} instance types that match, but none can be had at the moment; allow more zones, capacity types or types"
+            ),
+            Self::NoMatchingType { pool } => {
+                write!(
+                    f,
+                    "NodePool {pool} has no instance type with the labels that the pod asks for; would fit if the pod asked for others, or the NodePool allowed more types"
+                )
+            }
+            Self::MinValues { pool, key, wanted, found } => write!(
+                f,
+                "NodePool {pool} asks for {wanted} values of {key} (minValues), but only {found} are left for this pod; lower minValues"
+            ),
+            Self::ReservedInUse { pool } => write!(
+                f,
+                "only reserved capacity of NodePool {pool} suits the pod, and NodeClaims use all of it; the pod waits until some is free, or until the NodePool allows {} or {} too",
+                crate::core::labels::ON_DEMAND,
+                crate::core::labels::SPOT
+            ),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid(what) => write!(f, "{what}"),
+            Self::DynamicResources => write!(
+                f,
+                "the pod asks for devices by spec.resourceClaims, and joiner does not allocate devices; ask for them by an extended resource in resources.limits, or give the pod a node that is there"
+            ),
             Self::Contradiction { key } => {
                 write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
             }
@@ -296,23 +334,13 @@ impl fmt::Display for Reason {
                     "NodePool {pool} has no instance type with enough of all that the pod requests at once; would fit if it requested less of one resource"
                 )
             }
-            Self::NoOffering { pool, types } => write!(
-                f,
-                "NodePool {pool} has {types} instance types that match, but none can be had at the moment; allow more zones, capacity types or types"
-            ),
-            Self::NoMatchingType { pool } => {
-                write!(
-                    f,
-                    "NodePool {pool} has no instance type with the labels that the pod asks for; would fit if the pod asked for others, or the NodePool allowed more types"
-                )
-            }
+            Self::NoOffering { .. }
+            | Self::NoMatchingType { .. }
+            | Self::MinValues { .. }
+            | Self::ReservedInUse { .. } => self.fmt_offered(f),
             Self::HostPort { pool, port } => {
                 write!(f, "host port {port} is taken by a DaemonSet on every node of NodePool {pool}; use another port")
             }
-            Self::MinValues { pool, key, wanted, found } => write!(
-                f,
-                "NodePool {pool} asks for {wanted} values of {key} (minValues), but only {found} are left for this pod; lower minValues"
-            ),
             Self::Requirement { pool, key, wanted, offered } => {
                 write!(
                     f,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::core::facts::InstanceType;
+use crate::core::facts::{InstanceType, Offering};
 use crate::core::resources::{ResourceName, Resources};
 
 use super::interner::{Domain, KeyId, Universe};
 use super::masks::Mask;
+use super::reserved::Reservations;
 
 /// Amounts in thousandths, one per resource of the problem.
 pub(super) type Amounts = SmallVec<[i64; 4]>;
@@ -65,6 +66,8 @@ pub(super) struct Offer {
     pub(super) sets: Sets,
     pub(super) price: f64,
     pub(super) available: bool,
+    /// The number of its reservation.
+    pub(super) reservation: Option<u32>,
 }
 
 /// The instance types of one list of the catalog.
@@ -81,7 +84,22 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    pub(super) fn new(list: &[Arc<InstanceType>], universe: &Universe, dimensions: &Dimensions) -> Self {
+    pub(super) fn new(
+        list: &[Arc<InstanceType>],
+        universe: &Universe,
+        dimensions: &Dimensions,
+        reservations: &Reservations,
+    ) -> Self {
+        let offer = |offering: &Offering| {
+            let reservation = reservations.of(offering);
+            Offer {
+                sets: sets(&offering.requirements, universe),
+                price: offering.price,
+                // Reserved capacity that nobody can name cannot be counted, and so not be used.
+                available: offering.available && (reservation.is_some() || !offering.is_reserved()),
+                reservation,
+            }
+        };
         let mut types: Vec<Type> = list
             .iter()
             .map(|fact| {
@@ -90,15 +108,7 @@ impl Shelf {
                     sets: sets(&fact.requirements, universe),
                     allocatable: dimensions.amounts(&allocatable),
                     capacity: dimensions.amounts(&fact.capacity),
-                    offerings: fact
-                        .offerings
-                        .iter()
-                        .map(|offering| Offer {
-                            sets: sets(&offering.requirements, universe),
-                            price: offering.price,
-                            available: offering.available,
-                        })
-                        .collect(),
+                    offerings: fact.offerings.iter().map(offer).collect(),
                     name: fact.name.as_str().into(),
                     fact: Arc::clone(fact),
                 }

@@ -4,16 +4,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::choose::Promises;
-use super::classes::{Class, Variant};
+use super::classes::Class;
 use super::cursor::Cursors;
 use super::draft::Draft;
 use super::interner::number;
-use super::place::Wants;
 use super::plan::{PlacedOn, Plan, Refusal};
 use super::reason::Reason;
 use super::rooms::{Kind, Rooms};
-use super::shelf::{Amounts, add, subtract};
+use super::shelf::{add, subtract};
 use super::world::World;
 
 /// A solve under way.
@@ -111,7 +109,7 @@ impl<'p> Run<'p> {
             return false;
         }
         let placed = self.with_class(pod, |run, class| {
-            if class.shape.broken.is_some() || run.failed[which as usize].is_some() && !class.is_topological() {
+            if run.failed[which as usize].is_some() && !class.is_topological() {
                 return false;
             }
             (0..class.variants.len()).any(|at| run.place_variant(pod, which, at, class))
@@ -131,74 +129,6 @@ impl<'p> Run<'p> {
             || self.beyond(pod, class, variant, &wants, &mut cursor);
         self.cursors.give(which, at, cursor);
         placed
-    }
-
-    /// Opens a node from the first pool that allows it: for pods that need this much room together, or as large as is good value.
-    pub(super) fn on_new(
-        &mut self,
-        pod: usize,
-        class: &Class,
-        variant: &Variant,
-        wants: &Wants,
-        meant: Option<&Amounts>,
-    ) -> bool {
-        let host = self.host_of_draft(self.drafts.len());
-        if self.host_allows(class, variant, host).is_err() {
-            return false;
-        }
-        for pool in 0..self.world.pools.len() {
-            let (base, taints) = (self.world.pools[pool].base, self.world.pools[pool].taints);
-            if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints) {
-                continue;
-            }
-            let Some(joined) = self.world.algebra.join(base, variant.term) else { continue };
-            if !self.could(joined, wants) {
-                continue;
-            }
-            let holding = self.world.holding(
-                pool,
-                &self.world.algebra.profile(joined).types,
-                &class.requests,
-                &class.shape.host_ports,
-            );
-            let types = self.world.within_limits(pool, &holding);
-            let types = self.world.attaching(pool, types, host, class);
-            if types.is_empty() {
-                continue;
-            }
-            let Some((profile, types)) = self.settle(pool, joined, &types, class, wants) else { continue };
-            let (aim, promises) = match meant {
-                Some(room) => (room.clone(), Promises::new()),
-                None => self.world.aim(pool, profile, &types, class.demand),
-            };
-            let types = self.world.modest(pool, profile, types, &aim);
-            let mut reserved = self.world.zero();
-            for (entry, many) in &promises {
-                for (total, need) in reserved.iter_mut().zip(&self.world.demand.entries[*entry].requests) {
-                    *total = total.saturating_add(need.saturating_mul(i64::from(*many)));
-                }
-            }
-            let charged = self.world.largest(pool, &types);
-            self.world.pools[pool].room.charge(&charged, 1);
-            self.drafts.push(Draft {
-                pool,
-                profile,
-                requests: self.world.zero(),
-                aim,
-                promises,
-                reserved,
-                types: types.clone(),
-                ports: Vec::new(),
-                charged,
-                pods: Vec::new(),
-            });
-            let at = self.drafts.len() - 1;
-            self.world.demand.promise(number(at), &self.drafts[at]);
-            self.rooms.push(None, &self.drafts[at].left());
-            self.put_on_draft(pod, at, class, profile, types);
-            return true;
-        }
-        false
     }
 
     pub(super) fn put_on_host(&mut self, pod: usize, at: usize, class: &Class) {
@@ -278,7 +208,7 @@ impl<'p> Run<'p> {
             let pods = pods.iter().map(|pod| Arc::clone(&self.world.pods[*pod])).collect();
             plan.existing.push(PlacedOn { claim: host.claim.clone(), node: host.node.clone(), pods });
         }
-        let mut names = super::name::Names::new(self.world.problem);
+        let mut names = super::name::Names::new(self.world.problem.snapshot, self.world.problem.settings.name_salt);
         let mut moulds = super::finish::Moulds::default();
         for draft in &self.drafts {
             match super::finish::finished(&self.world, draft, &mut moulds, &mut names) {

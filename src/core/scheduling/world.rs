@@ -9,7 +9,7 @@ use crate::core::facts::{AffinityTerm, HostPort, InstanceType, Owner, Pod, PodSh
 use crate::core::ids::NodeName;
 use crate::core::requirements::Requirement;
 
-use super::algebra::{Algebra, ProfileId, Source};
+use super::algebra::{Algebra, ProfileId};
 use super::attach::Attached;
 use super::classes::{Class, group};
 use super::demand::Demand;
@@ -63,6 +63,8 @@ pub(super) struct World<'p> {
     pub(super) daemons_on: FxHashMap<(ProfileId, u32), (Amounts, Vec<HostPort>)>,
     /// Volumes on nodes, there and planned.
     pub(super) attached: Attached,
+    /// How many more machines each reservation has room for.
+    pub(super) left_reserved: Vec<u32>,
 }
 
 /// The pods of a question, in an order of their own, by shape and by what their volumes ask for.
@@ -114,6 +116,7 @@ impl<'p> World<'p> {
             looks: FxHashMap::default(),
             daemons_on: FxHashMap::default(),
             attached: Attached::default(),
+            left_reserved: Vec::new(),
         }
     }
 
@@ -128,6 +131,7 @@ impl<'p> World<'p> {
             }
         }
         self.leave_out();
+        self.left_reserved = self.algebra.reservations.left(self.problem.snapshot, &self.algebra.universe);
         self.pods = asked.pods;
         self.class_of = asked.class_of;
         let left = self.leave_nodes();
@@ -340,7 +344,7 @@ impl<'p> World<'p> {
     /// The values that a planned node of this profile could have, whether or not they can be bought at the moment.
     fn offered(&self, profile: ProfileId, key: KeyId) -> Mask {
         let domain = self.algebra.domain(profile, key);
-        let Source::Shelf(shelf) = self.algebra.profile(profile).source else { return domain.bits.clone() };
+        let Some(shelf) = self.algebra.profile(profile).source.shelf() else { return domain.bits.clone() };
         let find = |sets: &[(KeyId, Domain)]| sets.iter().find(|(k, _)| *k == key).map(|(_, d)| d.bits.clone());
         let mut all = Mask::empty(self.algebra.universe.key(key).values.len());
         let mut carried = false;

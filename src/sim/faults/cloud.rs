@@ -297,7 +297,7 @@ impl Cloud for HostileCloud {
     fn list(&self) -> BoxFuture<'_, Result<Listing, Error>> {
         Box::pin(async move {
             let answer = self.listing().await;
-            self.note("", "list", &answer, |listing| {
+            self.note("the cloud", "list", &answer, |listing| {
                 format!(
                     "{} machines, {}",
                     listing.machines.len(),
@@ -326,6 +326,10 @@ impl Cloud for HostileCloud {
 
     fn drift<'a>(&'a self, claim: &'a Claim, class: &'a NodeClass) -> BoxFuture<'a, Result<Option<String>, Error>> {
         self.inner.drift(claim, class)
+    }
+
+    fn drift_every(&self) -> Option<Duration> {
+        self.inner.drift_every()
     }
 
     fn repair_policies(&self) -> Vec<RepairPolicy> {

@@ -13,8 +13,8 @@ use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use super::stream;
 use crate::cluster::{
-    Announcement, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch, PoolPatch,
-    PoolStatusPatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch,
+    OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
@@ -235,7 +235,8 @@ impl Cluster for HostileCluster {
 
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
         Box::pin(async move {
-            let answer = self.pass(request("list", "nodeclaims", &"", false), self.inner.list_claims()).await;
+            let answer =
+                self.pass(request("list", "nodeclaims", &"the NodeClaims", false), self.inner.list_claims()).await;
             answer.map(|fresh| self.list(fresh))
         })
     }
@@ -269,6 +270,27 @@ impl Cluster for HostileCluster {
     ) -> BoxFuture<'a, Result<(), Error>> {
         let asked = request("patch", "nodeclasses/status", class, false);
         Box::pin(self.pass(asked, self.inner.patch_class_status(class, patch)))
+    }
+
+    fn patch_overlay_status<'a>(
+        &'a self,
+        name: &'a str,
+        patch: &'a OverlayStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let inner = self.inner.patch_overlay_status(name, patch);
+        Box::pin(async move {
+            let asked = request("patch", "nodeoverlays/status", &name, patch.version.is_some());
+            self.pass(asked, inner).await
+        })
+    }
+
+    fn patch_buffer_status<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        patch: &'a BufferStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let asked = request("patch", "capacitybuffers/status", key, patch.version.is_some());
+        Box::pin(self.pass(asked, self.inner.patch_buffer_status(key, patch)))
     }
 
     fn nominate<'a>(

@@ -57,8 +57,12 @@ impl Day {
             last.push(("DaemonSet", "agent"));
         }
         let mut apps = Vec::new();
+        let mut volumes = seed.stream("day's volumes");
         for number in 0..rng.usize(3..=7) {
-            let (app, manifests) = app(&mut rng, number);
+            let (app, mut manifests) = app(&mut rng, number);
+            if app.kind == "StatefulSet" || volumes.u32(..4) == 0 {
+                with_volume(&mut manifests[0]);
+            }
             apps.push(app);
             objects.extend(manifests);
         }
@@ -147,7 +151,7 @@ fn apply(at: Duration, manifests: &[Value]) -> Result<Step, Invalid> {
     Ok(Step { at, act: Act::Apply(objects) })
 }
 
-/// Two NodePools: one whose drains are polite without end, one with a deadline.
+/// The classes and two NodePools: one whose drains are polite without end, one with a deadline.
 fn pools(rng: &mut Rng) -> Vec<Value> {
     let class =
         json!({"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "default"}});
@@ -168,7 +172,9 @@ fn pools(rng: &mut Rng) -> Vec<Value> {
             "spec": {"template": {"spec": spec}}})
     };
     let (general, batch) = (pool("general", None), pool("batch", Some(10)));
-    vec![class, general, batch]
+    let storage = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "zonal"},
+        "provisioner": "csi.example.com", "volumeBindingMode": "WaitForFirstConsumer"});
+    vec![class, storage, general, batch]
 }
 
 fn daemons() -> Value {
@@ -188,6 +194,18 @@ fn template(name: &str, cores: f64) -> Value {
             "resources": {"requests": {"cpu": format!("{milli}m"), "memory": format!("{}Mi", (milli * 1.5).round())}},
         }]},
     })
+}
+
+/// Gives every pod of a workload a volume of its own: one that stays for the next pod of that name, or goes with the pod.
+fn with_volume(workload: &mut Value) {
+    let claim = json!({"storageClassName": "zonal", "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "10Gi"}}});
+    if workload["kind"] == "StatefulSet" {
+        workload["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": claim}]);
+    } else {
+        workload["spec"]["template"]["spec"]["volumes"] =
+            json!([{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": claim}}}]);
+    }
 }
 
 /// A Deployment or StatefulSet, with what comes with it.

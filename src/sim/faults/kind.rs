@@ -113,6 +113,8 @@ faults! {
     Partition = "partition", 0.5, 30..=1200;
     /// A pod does not end when its grace period is over.
     PodStuck = "pod-stuck", 8.0, 60..=1800;
+    /// A volume is not detached from its node for a while.
+    AttachmentStuck = "attachment-stuck", 6.0, 120..=3600;
     /// A PodDisruptionBudget allows no eviction for a while.
     BudgetBlocks = "budget-blocks", 4.0, 300..=3600;
 
@@ -122,6 +124,8 @@ faults! {
     JoinerKilledMidCall = "joiner-killed-mid-call", 4.0, 1..=60;
     /// An actor panics.
     ActorPanics = "actor-panics", 8.0, 0..=0;
+    /// joiner's clock jumps, forwards or backwards, and is right again after a while.
+    ClockJumps = "clock-jumps", 3.0, 10..=1800;
     /// Somebody else holds the lease for a while.
     LeaseLost = "lease-lost", 3.0, 16..=180;
 
@@ -135,6 +139,10 @@ faults! {
     UserStripsFinalizers = "user-strips-finalizers", 2.0, 0..=0;
     /// A user puts nonsense into annotations of a NodeClaim.
     UserEditsClaim = "user-edits-nodeclaim", 4.0, 0..=0;
+    /// A user writes another machine's provider ID, or one of no machine, into a NodeClaim's status, or takes it out.
+    UserEditsProviderId = "user-edits-provider-id", 3.0, 0..=0;
+    /// A user takes conditions out of a NodeClaim's status.
+    UserEditsStatus = "user-edits-status", 3.0, 0..=0;
     /// A user takes labels and taints off a Node.
     UserEditsNode = "user-edits-node", 4.0, 0..=0;
     /// Somebody holds a NodeClaim with a finalizer of their own for a while.

@@ -18,6 +18,8 @@ pub enum Order {
     Kill(Duration),
     /// Let an actor panic; the number decides which, and when.
     Panic(u64),
+    /// Let its clock be wrong by so many milliseconds from now on.
+    Clock(i64),
 }
 
 /// What is still to go wrong. Clones are handles to the same list.

@@ -10,7 +10,7 @@ use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use crate::clouds::simulated::Simulated;
 use crate::cluster::ClaimPatch;
-use crate::core::facts::{Claim, Effect, Node, Owner, Pod, Pool, Selector, Status, Taint};
+use crate::core::facts::{Claim, Effect, Node, Owner, Pod, Pool, Selector, Status, Taint, VolumeAttachment};
 use crate::core::ids::{ClaimName, NodeName, ObjectKey, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::manifests::{Budget, Count};
@@ -20,21 +20,25 @@ use crate::sim::invariants::Invariants;
 use crate::sim::store::Store;
 
 /// The faults that need no occasion but an object that is there.
-const BY_THEMSELVES: [Fault; 18] = [
+const BY_THEMSELVES: [Fault; 22] = [
     Fault::MachineDies,
     Fault::RegistersTwice,
     Fault::NodeNotReady,
     Fault::KubeletSilent,
     Fault::Partition,
     Fault::PodStuck,
+    Fault::AttachmentStuck,
     Fault::BudgetBlocks,
     Fault::JoinerKilled,
     Fault::ActorPanics,
+    Fault::ClockJumps,
     Fault::LeaseLost,
     Fault::UserDeletesClaim,
     Fault::UserDeletesNode,
     Fault::UserStripsFinalizers,
     Fault::UserEditsClaim,
+    Fault::UserEditsProviderId,
+    Fault::UserEditsStatus,
     Fault::UserEditsNode,
     Fault::ForeignFinalizer,
     Fault::UserEditsPool,
@@ -66,6 +70,7 @@ enum Todo {
     DeleteTwin(NodeName),
     RestorePool(Box<Pool>),
     LetGo(ClaimName),
+    SetClock,
 }
 
 impl Player {
@@ -99,6 +104,7 @@ impl Player {
                 }
             }
             Todo::Sweep => sweep(&mut store),
+            Todo::SetClock => self.mishaps.order(Order::Clock(0)),
             Todo::Recover(ids) => ids.iter().for_each(|id| self.recover(&mut store, id)),
             Todo::DeleteBudget(key) => drop(store.delete_budget(&key)),
             // Somebody may have been faster.
@@ -159,6 +165,18 @@ impl Player {
                 store.stuck.insert(pod.uid.clone(), Instant::now() + lasting);
                 Some(pod.key.to_string())
             }
+            Fault::AttachmentStuck => {
+                // Best of all one whose node is to go.
+                let all = |wanted: &dyn Fn(&Node) -> bool| -> Vec<Arc<str>> {
+                    let there = store.volumes.attachments.values();
+                    let of = |one: &&Arc<VolumeAttachment>| store.nodes.get(&one.node).is_some_and(|node| wanted(node));
+                    there.filter(of).map(|one| Arc::clone(&one.name)).collect()
+                };
+                let name =
+                    one_of(&all(&|node| node.deleting.is_some()), pick).or_else(|| one_of(&all(&|_| true), pick))?;
+                store.volumes.stuck.insert(Arc::clone(&name), Instant::now() + lasting);
+                Some(name.to_string())
+            }
             Fault::BudgetBlocks => self.block(store, mishap),
             Fault::JoinerKilled => {
                 self.mishaps.order(Order::Kill(lasting));
@@ -166,6 +184,11 @@ impl Player {
             }
             Fault::ActorPanics => {
                 self.mishaps.order(Order::Panic(pick));
+                Some(String::new())
+            }
+            Fault::ClockJumps => {
+                self.mishaps.order(Order::Clock(jump(pick)));
+                self.agenda.after(lasting, Todo::SetClock);
                 Some(String::new())
             }
             Fault::LeaseLost => {
@@ -217,6 +240,26 @@ impl Player {
                 let annotations = Labels::from([(labels::TERMINATION_TIMESTAMP.into(), "tomorrow at noon".into())]);
                 drop(store.patch_claim(&claim.name, &ClaimPatch { annotations, ..ClaimPatch::default() }).ok()?);
             }
+            Fault::UserEditsProviderId => {
+                let launched: Vec<_> = living.iter().filter(|claim| claim.provider_id.is_some()).cloned().collect();
+                let claim = one_of(&launched, pick)?;
+                let other = one_of(&launched, pick >> 16)?.provider_id.clone();
+                store.update_claim(&claim.name, |claim| {
+                    claim.provider_id = match (pick >> 8) % 3 {
+                        0 => None,
+                        1 => Some(ProviderId::from("sim://nowhere/m-0")),
+                        _ => other,
+                    };
+                });
+                return Some(claim.name.to_string());
+            }
+            Fault::UserEditsStatus => {
+                store.update_claim(&claim.name, |claim| match (pick >> 8) % 3 {
+                    0 => claim.conditions.clear(),
+                    1 => claim.conditions.retain(|condition| &*condition.kind != "Launched"),
+                    _ => claim.conditions.retain(|condition| &*condition.kind != "Registered"),
+                });
+            }
             Fault::ForeignFinalizer => {
                 set_finalizers(store, &claim.name, |finalizers| finalizers.push(FOREIGN.into()));
                 self.agenda.after(lasting, Todo::LetGo(claim.name.clone()));
@@ -261,6 +304,13 @@ impl Player {
             });
         }
     }
+}
+
+/// By how many milliseconds a clock jumps: seconds as often as minutes as often as hours, up to six of them, forwards as often as backwards.
+fn jump(pick: u64) -> i64 {
+    let most = [10_000, 600_000, 21_600_000][(pick % 3) as usize];
+    let by = i64::try_from((pick >> 8) % most).unwrap_or_default() + 1_000;
+    if (pick >> 4).is_multiple_of(2) { by } else { -by }
 }
 
 fn one_of<T: Clone>(all: &[T], pick: u64) -> Option<T> {

@@ -39,11 +39,17 @@ impl Journal {
         }
     }
 
-    /// The last so many things that happened to some objects or to the world as a whole, as lines, up to a time.
+    /// The last so many things that happened to some objects or to the world as a whole (from the first mention of the objects on), as
+    /// lines, up to a time.
     pub fn trace(&self, objects: &[String], until: Duration, most: usize) -> Vec<String> {
         let Some(kept) = &self.0 else { return Vec::new() };
         let entries = kept.1.lock().unwrap_or_else(PoisonError::into_inner);
-        let concerns = |entry: &&Entry| entry.at <= until && objects.contains(&entry.object);
+        let mentioned = |entry: &Entry| objects.contains(&entry.object);
+        let Some(first) = entries.iter().find(|entry| mentioned(entry)).map(|entry| entry.at) else {
+            return Vec::new();
+        };
+        let concerns =
+            |entry: &&Entry| (first..=until).contains(&entry.at) && (entry.object.is_empty() || mentioned(entry));
         let mut lines: Vec<_> = entries.iter().rev().filter(concerns).take(most).map(Entry::to_string).collect();
         lines.reverse();
         lines
@@ -56,11 +62,16 @@ impl Journal {
     }
 }
 
+/// A time from the start, as hours, minutes and seconds.
+pub fn time_of_day(at: Duration) -> String {
+    let seconds = at.as_secs();
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{hours:02}:{minutes:02}:{rest:02}.{:03}", at.subsec_millis())
+}
+
 impl std::fmt::Display for Entry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let seconds = self.at.as_secs();
-        let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        write!(f, "{hours:02}:{minutes:02}:{rest:02}.{:03} ", self.at.subsec_millis())?;
+        write!(f, "{} ", time_of_day(self.at))?;
         if self.object.is_empty() { f.write_str(&self.what) } else { write!(f, "{}: {}", self.object, self.what) }
     }
 }

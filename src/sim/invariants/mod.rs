@@ -10,6 +10,6 @@ mod ends;
 mod watch;
 
 pub use ends::Left;
-pub use journal::{Entry, Journal};
+pub use journal::{Entry, Journal, time_of_day};
 pub use violation::{Invariant, Violation};
 pub use watch::Invariants;

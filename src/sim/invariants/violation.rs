@@ -36,6 +36,8 @@ invariants! {
     NoServingClaimDeleted = "no-serving-nodeclaim-deleted";
     /// No pod is taken past a PodDisruptionBudget before a deadline allows it.
     BudgetsHold = "no-eviction-past-budget";
+    /// No machine is ordered down whose drained node has volumes attached, before a deadline allows it.
+    VolumesFirst = "volumes-detach-before-machine-goes";
     /// A NodeClaim's finalizer stays until its machine is gone.
     FinalizerLast = "finalizer-outlives-machine";
     /// Whatever waits says what for.

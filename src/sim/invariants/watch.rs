@@ -14,12 +14,14 @@ use crate::clouds::simulated::{Change, Simulated};
 use crate::core::facts::{Claim, Fact, Node, Pod};
 use crate::core::ids::{ClaimName, ClaimUid, PodUid, ProviderId};
 use crate::core::labels;
-use crate::sim::SimCluster;
 use crate::sim::store::Store;
+use crate::sim::{Clock, SimCluster};
 
 /// How long a machine may run without a NodeClaim while things go wrong all around: the auditor needs three looks that agree over five
 /// minutes, each of which a fault can spoil, and takes a share of all machines at a time.
 const ORPHANED_AT_MOST: Duration = Duration::from_hours(2);
+/// A volume that was attached no longer ago may not be known yet: the watch can be late.
+const JUST_NOW: Duration = Duration::from_mins(5);
 /// How often it is looked whether a bound has passed.
 const LOOK: Duration = Duration::from_mins(10);
 /// Most violations that are kept of one history: the first tell the story.
@@ -30,6 +32,7 @@ const MOST: usize = 20;
 pub struct Invariants {
     pub(super) cluster: SimCluster,
     pub(super) cloud: Simulated,
+    clock: Clock,
     pub(super) journal: Journal,
     start: Instant,
     book: Arc<Mutex<Book>>,
@@ -67,8 +70,10 @@ impl Known {
 
 impl Invariants {
     /// Begins to watch a world.
-    pub fn new(cluster: SimCluster, cloud: Simulated, journal: Journal) -> Self {
-        Self { cluster, cloud, journal, start: Instant::now(), book: Arc::default() }
+    ///
+    /// `clock` is joiner's own: a deadline has come when it says so.
+    pub fn new(cluster: SimCluster, cloud: Simulated, clock: Clock, journal: Journal) -> Self {
+        Self { cluster, cloud, clock, journal, start: Instant::now(), book: Arc::default() }
     }
 
     /// What was broken so far.
@@ -237,14 +242,45 @@ impl Invariants {
             return self.broken(Invariant::NoClaimedMachineDeleted, self.objects_of(id), what);
         };
         let claimed = self.cluster.store().claims.get(&name).is_some_and(|claim| {
-            claim.uid == token
-                && claim.deleting.is_none()
-                && claim.provider_id.as_ref().is_none_or(|claimed| claimed == id)
+            claim.uid == token && claim.deleting.is_none() && !self.is_twin(id, &token, claim.provider_id.as_ref())
         });
+        self.volumes_to_be_left(id, &name);
         if claimed {
             let what =
                 format!("machine {id} is ordered down, and NodeClaim {name}, which nobody has deleted, claims it");
             self.broken(Invariant::NoClaimedMachineDeleted, self.objects_of(id), what);
+        }
+    }
+
+    /// Whether a NodeClaim that did not get this machine's name has another with the same token.
+    fn is_twin(&self, id: &ProviderId, token: &ClaimUid, claimed: Option<&ProviderId>) -> bool {
+        let book = self.book();
+        let other = claimed.filter(|claimed| *claimed != id).and_then(|claimed| book.machines.get(claimed));
+        other.is_some_and(|other| other.token.as_ref() == Some(token))
+    }
+
+    /// A machine is about to be ordered down: the volumes of its node must have gone. Those that came a moment ago, or after it was said that all
+    /// have gone, do not count.
+    fn volumes_to_be_left(&self, id: &ProviderId, name: &ClaimName) {
+        let left: Vec<String> = {
+            let store = self.cluster.store();
+            let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_some()) else { return };
+            let now = store.now().max((self.clock)());
+            if claim.is("VolumesDetached") || deadline(claim).is_some_and(|deadline| deadline <= now) {
+                return;
+            }
+            let nodes = store.nodes.values().filter(|node| node.provider_id.as_ref() == Some(id) && node.is_ready());
+            let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
+            let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
+            let old = |since: &Instant| since.elapsed() > JUST_NOW;
+            all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old))
+                .map(|one| one.name.to_string())
+                .collect()
+        };
+        if !left.is_empty() {
+            let what = format!("machine {id} is ordered down with {} attached to its node", left.join(", "));
+            let objects = [name.to_string(), id.to_string()].into_iter().chain(left).collect();
+            self.broken(Invariant::VolumesFirst, objects, what);
         }
     }
 
@@ -254,7 +290,11 @@ impl Invariants {
             let store = self.cluster.store();
             let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_none()) else { return };
             claim.provider_id.clone().filter(|id| {
-                claim.is("Registered") && !is_expired(claim, store.now()) && self.runs(id) && is_wanted(&store, id)
+                let registered = |node: &Arc<Node>| node.provider_id.as_ref() == Some(id) && node.is_registered();
+                (claim.is("Registered") || store.nodes.values().any(registered))
+                    && !is_expired(claim, store.now().max((self.clock)()))
+                    && self.runs(id)
+                    && is_wanted(&store, id)
             })
         };
         if let Some(id) = serving {
@@ -270,7 +310,8 @@ impl Invariants {
             let store = self.cluster.store();
             let Some(record) = store.pods.get(uid) else { return };
             let pod = &record.pod;
-            (store.forbids(pod) && !is_deadline_near(&store, pod)).then(|| pod.key.to_string())
+            let now = store.now().max((self.clock)());
+            (store.forbids(pod) && !is_deadline_near(&store, pod, now)).then(|| pod.key.to_string())
         };
         if let Some(pod) = forbidden {
             let what = format!("pod {pod} is deleted, which its budget forbids and no deadline allows");
@@ -309,16 +350,20 @@ fn is_wanted(store: &Store, id: &ProviderId) -> bool {
     nodes.peek().is_some() && nodes.all(|node| node.deleting.is_none() && !disrupted(node))
 }
 
+/// When the drain of a NodeClaim's node must be over, if that can be read.
+fn deadline(claim: &Claim) -> Option<Timestamp> {
+    claim.annotations.get(labels::TERMINATION_TIMESTAMP)?.parse().ok()
+}
+
 /// Whether the deadline of a pod's node lets it be deleted now, so that it has its grace period before it.
-fn is_deadline_near(store: &Store, pod: &Pod) -> bool {
+fn is_deadline_near(store: &Store, pod: &Pod, now: Timestamp) -> bool {
     let Some(node) = pod.node.as_ref().and_then(|name| store.nodes.get(name)) else { return false };
     // By provider ID: a user may have taken the owner off the Node.
     let mut claims =
         store.claims.values().filter(|claim| claim.provider_id.is_some() && claim.provider_id == node.provider_id);
     claims.any(|claim| {
-        let deadline =
-            claim.annotations.get(labels::TERMINATION_TIMESTAMP).and_then(|text| text.parse::<Timestamp>().ok());
+        let deadline = deadline(claim);
         let grace = SignedDuration::from_secs(pod.shape.grace_seconds + 1);
-        deadline.is_some_and(|deadline| deadline.saturating_sub(grace).is_ok_and(|from| from <= store.now()))
+        deadline.is_some_and(|deadline| deadline.saturating_sub(grace).is_ok_and(|from| from <= now))
     })
 }

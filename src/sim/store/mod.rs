@@ -10,6 +10,7 @@ mod nodes;
 mod pools;
 
 mod budgets;
+mod features;
 mod pods;
 mod volumes;
 

@@ -16,6 +16,7 @@ use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolNam
 use crate::core::labels::Labels;
 use crate::manifests::Budget;
 
+use super::features::Features;
 use super::pods::{PodRecord, Tally};
 use super::volumes::Volumes;
 use crate::sim::Clock;
@@ -50,10 +51,13 @@ pub struct Store {
     pub(in crate::sim) namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
     pub(in crate::sim) budgets: BTreeMap<ObjectKey, Budget>,
     pub(in crate::sim) volumes: Volumes,
+    pub(in crate::sim) features: Features,
     /// Pods whose containers do not end although they should, and until when.
     pub(in crate::sim) stuck: BTreeMap<PodUid, Instant>,
     pub(in crate::sim) events: VecDeque<Written>,
     pub(in crate::sim) lease: Option<(String, Instant)>,
+    /// What a person has written into the lease for the auditor.
+    pub(in crate::sim) audit: Option<Arc<str>>,
     subscribers: Vec<Subscriber>,
     last_change: Instant,
 }
@@ -92,9 +96,11 @@ impl Store {
             namespaces: ["default", "kube-system"].map(namespace).into(),
             budgets: BTreeMap::new(),
             volumes: Volumes::default(),
+            features: Features::default(),
             stuck: BTreeMap::new(),
             events: VecDeque::new(),
             lease: None,
+            audit: None,
             subscribers: Vec::new(),
             last_change: Instant::now(),
         }
@@ -149,6 +155,11 @@ impl Store {
         }
     }
 
+    /// Writes into the lease what a person has to say to the auditor, or takes it away.
+    pub fn annotate_lease(&mut self, audit: Option<&str>) {
+        self.audit = audit.map(Into::into);
+    }
+
     /// Gives the lease back, if `holder` has it.
     pub fn release_lease(&mut self, holder: &str) {
         if self.lease.as_ref().is_some_and(|(other, _)| other == holder) {
@@ -172,7 +183,7 @@ impl Store {
             Kind::Namespace => {
                 self.namespaces.iter().map(|(name, labels)| Fact::NamespaceSeen(name.clone(), labels.clone())).collect()
             }
-            about_volumes => self.all_of_volumes(about_volumes),
+            about_features => self.all_of_features(about_features),
         }
     }
 

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::objects::Store;
 use crate::core::facts::{
     CsiNode, Fact, Kind, Node, Pod, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim,
@@ -22,6 +24,10 @@ pub(in crate::sim) struct Volumes {
     pub(in crate::sim) classes: BTreeMap<Arc<str>, Arc<StorageClass>>,
     pub(in crate::sim) csi_nodes: BTreeMap<NodeName, Arc<CsiNode>>,
     pub(in crate::sim) attachments: BTreeMap<Arc<str>, Arc<VolumeAttachment>>,
+    /// Since when each attachment is there.
+    pub(in crate::sim) since: BTreeMap<Arc<str>, Instant>,
+    /// Attachments that do not go although they should, and until when.
+    pub(in crate::sim) stuck: BTreeMap<Arc<str>, Instant>,
     /// Claims of ephemeral volumes by their pod.
     ephemeral: BTreeMap<PodUid, Vec<ObjectKey>>,
 }
@@ -81,6 +87,7 @@ impl Store {
     /// Puts a VolumeAttachment.
     pub fn apply_attachment(&mut self, one: VolumeAttachment) {
         let one = Arc::new(one);
+        self.volumes.since.insert(Arc::clone(&one.name), Instant::now());
         self.volumes.attachments.insert(Arc::clone(&one.name), Arc::clone(&one));
         self.emit(&Fact::AttachmentSeen(one));
     }
@@ -89,6 +96,8 @@ impl Store {
     pub fn detach(&mut self, name: &Arc<str>) -> bool {
         let there = self.volumes.attachments.remove(name).is_some();
         if there {
+            self.volumes.since.remove(name);
+            self.volumes.stuck.remove(name);
             self.emit(&Fact::AttachmentGone(Arc::clone(name)));
         }
         there

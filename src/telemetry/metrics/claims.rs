@@ -41,6 +41,29 @@ pub fn claim_disrupted(
     }
 }
 
+/// joiner decided to remove a NodeClaim because a condition of its node says that it is broken.
+pub fn claim_unhealthy(claim: &Claim, condition: &str, mode: TerminationMode) {
+    let of = |key| label(&claim.labels, key);
+    let image = claim.image.as_deref().unwrap_or_default();
+    let condition = snake_case(condition);
+    let labels = [&*condition, of(labels::NODEPOOL), of(labels::CAPACITY_TYPE), image, mode.as_str()];
+    count(&f::NODECLAIMS_UNHEALTHY, &labels, 1);
+}
+
+/// `DiskPressure` as `disk_pressure`; letters that follow each other in upper case are one word.
+fn snake_case(words: &str) -> String {
+    let mut text = String::new();
+    let mut before = '_';
+    for letter in words.chars() {
+        if letter.is_uppercase() && (before.is_lowercase() || before.is_ascii_digit()) {
+            text.push('_');
+        }
+        text.extend(letter.to_lowercase());
+        before = letter;
+    }
+    text
+}
+
 /// The finalizer of a NodeClaim was taken off, `since_deletion` after it was deleted.
 pub fn claim_terminated(claim: &Claim, since_deletion: Duration) {
     let of = |key| label(&claim.labels, key);

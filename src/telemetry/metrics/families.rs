@@ -97,6 +97,9 @@ families! {
     NODECLAIMS_DISRUPTED: Counter, "karpenter_nodeclaims_disrupted_total",
         ["reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"],
         "NodeClaims whose removal joiner decided.";
+    NODECLAIMS_UNHEALTHY: Counter, "karpenter_nodeclaims_unhealthy_disrupted_total",
+        ["condition", "nodepool", "capacity_type", "image_id", "termination_mode"],
+        "NodeClaims removed because their node was broken, by the condition that said so.";
     PODS_DISRUPTION_INITIATED: Counter, "karpenter_pods_disruption_initiated_total",
         ["reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"],
         "Pods that have to move because joiner decided to remove their node.";
@@ -299,6 +302,9 @@ families! {
         "Planned pods that were bound: where they were planned, or elsewhere. Pods of one shape are interchangeable.";
     NOMINATIONS: Counter, "joiner_nominations_total", ["result"], "Nominations of pods to nodes.";
     ORPHANS: Counter, "joiner_orphans_found_total", ["kind"], "Machines, NodeClaims and Nodes that lacked their counterpart.";
+
+    AUDIT_BREAKER: Gauge, "joiner_audit_breaker_open", [],
+        "1 when so much looks orphaned at once that nothing is removed before a person has decided.";
 
     // The process, under the names that Go programs use
     PROCESS_CPU: Counter, "process_cpu_seconds_total", [], "Total user and system CPU time spent in seconds.";

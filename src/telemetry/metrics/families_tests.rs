@@ -11,6 +11,7 @@ const KARPENTERS: &str = "
   karpenter_nodeclaims_created_total counter: reason nodepool min_values_relaxed
   karpenter_nodeclaims_terminated_total counter: nodepool capacity_type zone
   karpenter_nodeclaims_disrupted_total counter: reason nodepool capacity_type consolidation_policy termination_mode
+  karpenter_nodeclaims_unhealthy_disrupted_total counter: condition nodepool capacity_type image_id termination_mode
   karpenter_pods_disruption_initiated_total counter: reason nodepool capacity_type consolidation_policy termination_mode
   karpenter_nodes_created_total counter: nodepool zone
   karpenter_nodes_terminated_total counter: nodepool zone
@@ -105,7 +106,7 @@ fn names_types_and_labels_are_karpenters() {
         assert_eq!(family.labels.iter().copied().collect::<BTreeSet<_>>(), labels, "labels of {name}");
         checked += 1;
     }
-    assert_eq!(checked, 71);
+    assert_eq!(checked, 72);
 }
 
 #[test]

@@ -20,7 +20,8 @@ mod scheduling;
 mod tests;
 
 pub use claims::{
-    claim_created, claim_disrupted, claim_terminated, instance_terminated, node_created, node_drained, node_terminated,
+    claim_created, claim_disrupted, claim_terminated, claim_unhealthy, instance_terminated, node_created, node_drained,
+    node_terminated,
 };
 pub use cluster::{sample_nodes, sample_pods, sample_pools};
 pub use conditions::{
@@ -34,7 +35,9 @@ pub use labels::{
 pub use pods::{eviction_requested, pod_decided, pod_drained, pod_reached};
 pub use process::sample_process;
 pub use registry::{Error, Exporter};
-pub use runtime::{ActorFigures, cloud_called, cloud_outcome_unknown, cluster_synced, leading, orphan_found};
+pub use runtime::{
+    ActorFigures, audit_breaker, cloud_called, cloud_outcome_unknown, cluster_synced, leading, orphan_found,
+};
 pub use samples::Samples;
 pub use scheduling::{
     nominated, nothing_to_schedule, plan_made, pods_by_zone, pods_landed, scheduled, scheduling, scheduling_left,

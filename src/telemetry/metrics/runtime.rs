@@ -80,6 +80,11 @@ pub fn orphan_found(kind: OrphanKind) {
     count(&f::ORPHANS, &[kind.as_str()], 1);
 }
 
+/// Whether the auditor's circuit breaker is open.
+pub fn audit_breaker(open: bool) {
+    set(&f::AUDIT_BREAKER, &[], if open { 1.0 } else { 0.0 });
+}
+
 /// Whether this process holds the lease of this name.
 pub fn leading(lease: &str, leads: bool) {
     set(&f::LEADER, &[lease], if leads { 1.0 } else { 0.0 });

@@ -8,4 +8,5 @@ mod shapes;
 
 pub(super) use read::shape;
 pub use read::{pod, read_pod};
+pub(super) use selector::label_selector;
 pub use shapes::ShapeStore;

@@ -13,7 +13,7 @@ use crate::cluster::convert::problems::Problems;
 
 /// A label selector with `matchLabelKeys` (and `mismatchLabelKeys`) folded in: the pod's own value of each such key must (not) be
 /// shared. The API server folds some of them itself; what is there already is not said twice.
-pub(super) fn label_selector(
+pub(in crate::cluster::convert) fn label_selector(
     field: &str,
     selector: Option<&LabelSelector>,
     own: &Labels,

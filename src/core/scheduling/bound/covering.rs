@@ -10,9 +10,14 @@ const ZERO: f64 = 1e-9;
 /// Exchanges in one go, per row. More of them mean that the program goes round in circles.
 const EXCHANGES: usize = 30;
 
+/// Wants and how many pods of each.
+pub(super) type Amounts = Vec<(usize, f64)>;
+
 /// A column: a filling and its price.
 struct Column {
     price: f64,
+    /// The bin, where it can be bought.
+    bin: Option<usize>,
     cells: Vec<(usize, f64)>,
 }
 
@@ -40,12 +45,12 @@ impl Covering {
         let (wants, rows) = (relaxed.wants.len(), relaxed.wants.len() + relaxed.free.len());
         let mut demand: Vec<f64> = relaxed.wants.iter().map(|want| want.count).collect();
         demand.resize(rows, 1.0);
-        let mut best: Vec<Option<(f64, f64)>> = vec![None; wants];
-        for bin in &relaxed.bins {
+        let mut best: Vec<Option<(f64, f64, usize)>> = vec![None; wants];
+        for (at, bin) in relaxed.bins.iter().enumerate() {
             for (want, fit) in &bin.takes {
                 let each = bin.price / fit;
-                if best[*want].is_none_or(|(price, fit)| each < price / fit) {
-                    best[*want] = Some((bin.price, *fit));
+                if best[*want].is_none_or(|(price, fit, _)| each < price / fit) {
+                    best[*want] = Some((bin.price, *fit, at));
                 }
             }
         }
@@ -58,7 +63,7 @@ impl Covering {
             inverse: (0..rows).map(|row| (0..rows).map(|at| if at == row { 1.0 } else { 0.0 }).collect()).collect(),
         };
         for (row, best) in best.into_iter().enumerate() {
-            let Some((price, fit)) = best else {
+            let Some((price, fit, bin)) = best else {
                 // Zero of them are asked for, and how many more there are stands in the row.
                 all.demand[row] = 0.0;
                 all.level[row] = 0.0;
@@ -68,21 +73,21 @@ impl Covering {
             all.basis[row] = Place::Column(all.columns.len());
             all.inverse[row][row] = 1.0 / fit;
             all.level[row] = all.demand[row] / fit;
-            all.columns.push(Column { price, cells: vec![(row, fit)] });
+            all.columns.push(Column { price, bin: Some(bin), cells: vec![(row, fit)] });
         }
         all
     }
 
     /// Adds a filling of a bin that can be bought.
-    pub(super) fn add(&mut self, bin: &Bin, amounts: &[(usize, f64)]) {
-        self.columns.push(Column { price: bin.price, cells: amounts.to_vec() });
+    pub(super) fn add(&mut self, (at, bin): (usize, &Bin), amounts: &[(usize, f64)]) {
+        self.columns.push(Column { price: bin.price, bin: Some(at), cells: amounts.to_vec() });
     }
 
     /// Adds a filling of a free bin.
     pub(super) fn add_free(&mut self, at: usize, amounts: &[(usize, f64)]) {
         let mut cells = amounts.to_vec();
         cells.push((self.wants + at, 1.0));
-        self.columns.push(Column { price: 0.0, cells });
+        self.columns.push(Column { price: 0.0, bin: None, cells });
     }
 
     /// What the cheapest mix costs.
@@ -97,13 +102,13 @@ impl Covering {
         (worth.iter().map(|worth| worth.max(0.0)).collect(), saved.iter().map(|saved| (-saved).max(0.0)).collect())
     }
 
-    /// The fillings in the cheapest mix, and how many nodes there are of each.
-    pub(super) fn mix(&self) -> Vec<(f64, Vec<(usize, f64)>)> {
+    /// How many nodes there are in the cheapest mix, each time the bin and its filling.
+    pub(super) fn mix(&self) -> Vec<(f64, usize, Amounts)> {
         let columns = self.basis.iter().zip(&self.level).filter_map(|(place, level)| match place {
-            Place::Column(at) => Some((*level, self.columns[*at].cells.clone())),
+            Place::Column(at) => Some((*level, self.columns[*at].bin?, self.columns[*at].cells.clone())),
             Place::Slack(_) => None,
         });
-        columns.filter(|(level, _)| *level > ZERO).collect()
+        columns.filter(|(level, ..)| *level > ZERO).collect()
     }
 
     /// Solves it with the columns that it has.

@@ -260,7 +260,12 @@ impl Search<'_> {
             self.at_most = self.at_most.max(value);
             self.best = Some(self.chosen.clone());
         }
-        let Some(item) = self.items.get(at) else { return };
+        // What does not fit any more is passed by: otherwise many items of one size would be taken leave of one by one.
+        let fits =
+            |item: &Item<'_>| item.need.iter().zip(room).all(|(need, room)| *need <= 0.0 || room / need + ZERO >= 1.0);
+        let Some(more) = self.items[at..].iter().position(fits) else { return };
+        let at = at + more;
+        let item = &self.items[at];
         let reach = value + dot(room, self.prices) + self.rest[at];
         if reach <= self.least * (1.0 + ZERO) {
             self.at_most = self.at_most.max(reach.min(self.least * (1.0 + ZERO)));

@@ -3,8 +3,10 @@
 use super::covering::Covering;
 use super::knapsack::{Filling, branched, cut, rounded};
 use super::relax::{Bin, Relaxed, WHOLE, Want, relax, to_buy};
+use super::spokesmen::{OF_CUT_PODS, OF_MIX, OF_PROOF, Speaks, spokesmen};
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::problem::Problem;
+use crate::core::scheduling::shelf::Amounts;
 use crate::core::scheduling::world::World;
 
 /// How often new fillings are sought. What has been found by then is used.
@@ -23,8 +25,6 @@ const PLATEAU: usize = 10;
 const FLAT: f64 = 1e-3;
 /// What is taken off for the rounding of floating-point numbers, which is a thousand times smaller.
 const SAFETY: f64 = 1e-9;
-/// How many kinds of pods stand for the others where there are too many.
-const SPOKESMEN: usize = 120;
 
 /// The least that any plan costs which places the pods that `plan` places, in USD per hour: no such plan is cheaper.
 ///
@@ -38,30 +38,63 @@ pub fn lower_bound(problem: &Problem<'_>, plan: &Plan) -> f64 {
     of(&relaxed)
 }
 
+/// How many nodes, and what is in each.
+pub(in crate::core::scheduling) struct Share {
+    /// Nodes, fractions counted.
+    pub(in crate::core::scheduling) nodes: f64,
+    /// The room of one, beside daemons.
+    pub(in crate::core::scheduling) room: Amounts,
+    /// Pods of each want.
+    pub(in crate::core::scheduling) amounts: Vec<(usize, f64)>,
+}
+
 /// The cheapest mix of fillings, fractions of nodes counted.
 pub(in crate::core::scheduling) struct Mix {
-    /// How many nodes with how many pods of each want.
-    pub(in crate::core::scheduling) fillings: Vec<(f64, Vec<(usize, f64)>)>,
+    /// What it consists of.
+    pub(in crate::core::scheduling) fillings: Vec<Share>,
     /// What a pod of each want is worth.
     pub(in crate::core::scheduling) worth: Vec<f64>,
     /// The classes of each want.
     pub(in crate::core::scheduling) classes: Vec<Vec<usize>>,
+    /// Whether a want stands for pods that differ in size, so that a filling holds more or fewer of them.
+    pub(in crate::core::scheduling) is_rough: bool,
 }
 
-/// The cheapest mix of new nodes for so many pods of each class; nothing when there are no pods, or too many kinds of them.
+/// The cheapest mix of new nodes for so many pods of each class; nothing when there are no pods.
 pub(in crate::core::scheduling) fn mix(world: &mut World<'_>, counts: &[u32]) -> Option<Mix> {
-    let (relaxed, classes) = to_buy(world, counts);
-    if relaxed.wants.is_empty() || relaxed.wants.len() > WHOLE {
+    let (mut relaxed, mut classes) = to_buy(world, counts);
+    if relaxed.wants.is_empty() {
         return None;
+    }
+    let is_rough = relaxed.wants.len() > WHOLE;
+    if is_rough {
+        let (few, parts) = spokesmen(&relaxed, OF_MIX, Speaks::Mean);
+        let together = |part: &Vec<usize>| part.iter().flat_map(|want| classes[*want].iter().copied()).collect();
+        classes = parts.iter().map(together).collect();
+        relaxed = few;
     }
     let (program, ..) = sought(&relaxed, true);
     let (worth, _) = program.worth();
-    Some(Mix { fillings: program.mix(), worth, classes })
+    let fillings = program.mix().into_iter().map(|(nodes, bin, amounts)| {
+        let room = relaxed.bins[bin].room.iter().zip(&relaxed.unit).map(|(room, unit)| whole(room * unit)).collect();
+        Share { nodes, room, amounts }
+    });
+    Some(Mix { fillings: fillings.collect(), worth, classes, is_rough })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "rooms were whole numbers before they were made shares")]
+fn whole(amount: f64) -> i64 {
+    amount.round() as i64
 }
 
 /// The bound of a covering problem.
 pub(super) fn of(relaxed: &Relaxed) -> f64 {
-    let bound = if relaxed.wants.len() > WHOLE { of_many(relaxed) } else { sought(relaxed, true).1 };
+    let bound = if relaxed.wants.len() > WHOLE {
+        let (fewer, _) = spokesmen(relaxed, OF_PROOF, Speaks::Least);
+        of_many(relaxed).max(sought(&fewer, true).1)
+    } else {
+        sought(relaxed, true).1
+    };
     if bound.is_finite() { (bound * (1.0 - SAFETY)).max(0.0) } else { 0.0 }
 }
 
@@ -87,22 +120,22 @@ fn sought(relaxed: &Relaxed, whole: bool) -> (Covering, f64, Vec<Vec<f64>>) {
         let fillings: Vec<Filling> = relaxed.bins.iter().map(fill).collect();
         let free: Vec<Filling> = relaxed.free.iter().map(|bin| cut(bin, wants, &tried, whole)).collect();
         let mut found = 0;
-        for (bin, filling) in relaxed.bins.iter().zip(&fillings) {
+        for (bin, filling) in relaxed.bins.iter().enumerate().zip(&fillings) {
             let value: f64 = filling.amounts.iter().map(|(want, many)| worth[*want] * many).sum();
-            if value > bin.price * (1.0 + CLOSE / 4.0) {
+            if value > bin.1.price * (1.0 + CLOSE / 4.0) {
                 program.add(bin, &filling.amounts);
                 found += 1;
             }
         }
         if is_between {
             // The program's own prices show what is still missing in it, roughly.
-            for bin in &relaxed.bins {
+            for (at, bin) in relaxed.bins.iter().enumerate() {
                 let cut = cut(bin, wants, &worth, whole);
                 if cut.at_most > bin.price * (1.0 + CLOSE) {
                     let amounts = if whole { rounded(bin, wants, &worth, &cut) } else { cut.amounts };
                     let value: f64 = amounts.iter().map(|(want, many)| worth[*want] * many).sum();
                     if value > bin.price * (1.0 + CLOSE) {
-                        program.add(bin, &amounts);
+                        program.add((at, bin), &amounts);
                         found += 1;
                     }
                 }
@@ -166,7 +199,7 @@ fn certain(relaxed: &Relaxed, worth: &[f64], fillings: &[Filling], whole: bool) 
 /// The bound for more kinds of pods than a program can have rows: a program of a few that stand for the others tells what room is worth
 /// in each bin, and a pod is worth the least that it would pay for room in any bin that it may go to.
 fn of_many(relaxed: &Relaxed) -> f64 {
-    let few = spokesmen(relaxed);
+    let (few, _) = spokesmen(relaxed, OF_CUT_PODS, Speaks::Mean);
     let (_, _, prices) = sought(&few, false);
     if prices.is_empty() {
         return 0.0;
@@ -216,81 +249,6 @@ fn usual(relaxed: &Relaxed, prices: &[Vec<f64>]) -> Vec<f64> {
         count += 1.0;
     }
     sum.into_iter().map(|price| if count > 0.0 { price / count } else { 0.0 }).collect()
-}
-
-/// A few wants in place of many: those that may go to the same bins are halved where they differ most, until there are enough, and each
-/// part is spoken for by its mean.
-fn spokesmen(relaxed: &Relaxed) -> Relaxed {
-    let mut parts: Vec<Vec<usize>> = same_bins(relaxed);
-    while parts.len() < SPOKESMEN {
-        let widest =
-            (0..parts.len()).map(|at| (at, spread(relaxed, &parts[at]))).max_by(|a, b| a.1.1.total_cmp(&b.1.1));
-        let Some((at, (dimension, width))) = widest else { break };
-        if width <= 0.0 {
-            break;
-        }
-        let mut part = std::mem::take(&mut parts[at]);
-        part.sort_by(|a, b| relaxed.wants[*a].need[dimension].total_cmp(&relaxed.wants[*b].need[dimension]));
-        let upper = part.split_off(part.len() / 2);
-        parts[at] = part;
-        parts.push(upper);
-    }
-    let mut part_of = vec![0; relaxed.wants.len()];
-    for (number, part) in parts.iter().enumerate() {
-        for want in part {
-            part_of[*want] = number;
-        }
-    }
-    let mean = |part: &Vec<usize>| {
-        let count: f64 = part.iter().map(|want| relaxed.wants[*want].count).sum();
-        let mut need = vec![0.0; relaxed.wants[part[0]].need.len()];
-        for want in part.iter().map(|want| &relaxed.wants[*want]) {
-            need.iter_mut().zip(&want.need).for_each(|(sum, own)| *sum += own * want.count / count);
-        }
-        Want { need, count }
-    };
-    let bin = |bin: &Bin| {
-        let mut takes: Vec<(usize, f64)> = Vec::new();
-        for (want, fit) in &bin.takes {
-            match takes.iter_mut().find(|(part, _)| *part == part_of[*want]) {
-                Some((_, most)) => *most = most.max(*fit),
-                None => takes.push((part_of[*want], *fit)),
-            }
-        }
-        Bin { takes, ..bin.clone() }
-    };
-    Relaxed {
-        wants: parts.iter().map(mean).collect(),
-        bins: relaxed.bins.iter().map(bin).collect(),
-        free: relaxed.free.iter().map(bin).collect(),
-    }
-}
-
-/// Wants by the bins that they may go to.
-fn same_bins(relaxed: &Relaxed) -> Vec<Vec<usize>> {
-    let mut bins_of: Vec<Vec<usize>> = vec![Vec::new(); relaxed.wants.len()];
-    for (at, bin) in relaxed.bins.iter().chain(&relaxed.free).enumerate() {
-        bin.takes.iter().for_each(|(want, _)| bins_of[*want].push(at));
-    }
-    let mut parts: std::collections::BTreeMap<Vec<usize>, Vec<usize>> = std::collections::BTreeMap::new();
-    for (want, bins) in bins_of.into_iter().enumerate() {
-        parts.entry(bins).or_default().push(want);
-    }
-    parts.into_values().collect()
-}
-
-/// The dimension in which a part is widest, and how wide, counted in pods.
-fn spread(relaxed: &Relaxed, part: &[usize]) -> (usize, f64) {
-    if part.len() < 2 {
-        return (0, 0.0);
-    }
-    let count: f64 = part.iter().map(|want| relaxed.wants[*want].count).sum();
-    let dimensions = relaxed.wants[part[0]].need.len();
-    let width = |dimension: usize| {
-        let needs = || part.iter().map(|want| relaxed.wants[*want].need[dimension]);
-        (needs().fold(0.0, f64::max) - needs().fold(f64::INFINITY, f64::min)) * count
-    };
-    (0..dimensions).map(|at| (at, width(at))).max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
 }
 
 #[cfg(test)]

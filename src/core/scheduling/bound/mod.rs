@@ -5,12 +5,14 @@
 //! A price for each kind of pod is sought such that no node could hold pods worth more than the node costs: then all pods together cost
 //! at least what they are worth. Such prices come out of a linear program over fillings of nodes (`covering`), whose columns are found by
 //! filling knapsacks (`knapsack`). Whatever comes out of it is checked once more against every node and scaled down until it holds: the
-//! answer is a bound even when the search stopped early (`lower`).
+//! answer is a bound even when the search stopped early (`lower`). Where there are thousands of kinds, a few speak for the others
+//! (`spokesmen`).
 
 mod covering;
 mod knapsack;
 mod lower;
 mod relax;
+mod spokesmen;
 
 pub use lower::lower_bound;
-pub(super) use lower::{Mix, mix};
+pub(super) use lower::{Mix, Share, mix};

@@ -37,6 +37,8 @@ pub(super) struct Bin {
 /// The covering problem.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Relaxed {
+    /// The largest room there is, per resource, in thousandths: what needs and rooms are shares of.
+    pub(super) unit: Vec<f64>,
     pub(super) wants: Vec<Want>,
     /// What can be bought, any number of each.
     pub(super) bins: Vec<Bin>,
@@ -83,7 +85,8 @@ pub(super) fn relax(world: &mut World<'_>, plan: &Plan) -> Relaxed {
     let (kinds, raws) = wants(world, &counts);
     let kinds: Vec<Kind> = kinds.into_iter().map(|identity| kind(world, identity)).collect();
     let candidates = candidates(world, &kinds);
-    let hosts = hosts(world, &kinds, &raws);
+    let mut hosts = hosts(world, &kinds, &raws);
+    hosts.extend(reserved(world, &kinds, &raws));
     scaled(&raws, &candidates, &hosts)
 }
 
@@ -238,6 +241,41 @@ fn hosts(world: &mut World<'_>, kinds: &[Kind], raws: &[Raw]) -> Vec<(Candidate,
     groups
 }
 
+/// Reserved capacity as if it cost nothing: each reservation as many times as it has machines left, in the largest type that it has.
+fn reserved(world: &mut World<'_>, kinds: &[Kind], raws: &[Raw]) -> Vec<(Candidate, Vec<f64>)> {
+    let mut groups = Vec::new();
+    for id in 0..world.left_reserved.len() {
+        let left = i64::from(world.left_reserved[id]);
+        let mut members = Mask::empty(kinds.len());
+        let mut room = world.zero();
+        for pool in 0..world.pools.len() {
+            let (base, taints, shelf) = (world.pools[pool].base, world.pools[pool].taints, world.pools[pool].shelf);
+            for (number, kind) in kinds.iter().enumerate() {
+                for (term, soft) in &kind.variants {
+                    if !world.tolerance.tolerates(kind.tolerations, taints, *soft) {
+                        continue;
+                    }
+                    let Some(joined) = world.algebra.join(base, *term) else { continue };
+                    let offered = &world.algebra.profile(joined).reserved;
+                    for (at, _) in offered.iter().filter(|(_, reservation)| *reservation as usize == id) {
+                        members.set(number);
+                        let has = &world.algebra.shelves[shelf].types[*at as usize].allocatable;
+                        room.iter_mut().zip(has).for_each(|(room, has)| *room = (*room).max(*has));
+                    }
+                }
+            }
+        }
+        if left == 0 || members.is_empty() {
+            continue;
+        }
+        let fit = |raw: &Raw| if members.has(raw.kind) { how_many(raw, &room) * left as f64 } else { 0.0 };
+        let fits = raws.iter().map(fit).collect();
+        let room = room.iter().map(|room| room.saturating_mul(left)).collect();
+        groups.push((Candidate { price: 0.0, room, kinds: members }, fits));
+    }
+    groups
+}
+
 /// How many pods of a want fit into a room, at most all of them.
 fn how_many(raw: &Raw, room: &[i64]) -> f64 {
     let needed = raw.requests.iter().zip(room).filter(|(need, _)| **need > 0);
@@ -254,7 +292,8 @@ fn scaled(raws: &[Raw], candidates: &[Candidate], hosts: &[(Candidate, Vec<f64>)
     let share = |amounts: &[i64]| -> Vec<f64> {
         amounts.iter().zip(&unit).map(|(amount, unit)| (*amount).max(0) as f64 / unit).collect()
     };
-    let wants = raws.iter().map(|raw| Want { need: share(&raw.requests), count: f64::from(raw.count) }).collect();
+    let wants: Vec<Want> =
+        raws.iter().map(|raw| Want { need: share(&raw.requests), count: f64::from(raw.count) }).collect();
     let bins = candidates.iter().map(|one| {
         let members = raws.iter().enumerate().filter(|(_, raw)| one.kinds.has(raw.kind));
         let takes = members.map(|(at, raw)| (at, how_many(raw, &one.room))).filter(|(_, fit)| *fit > 0.0).collect();
@@ -265,5 +304,6 @@ fn scaled(raws: &[Raw], candidates: &[Candidate], hosts: &[(Candidate, Vec<f64>)
         Bin { price: 0.0, room: share(&group.room), takes }
     });
     let some = |bin: &Bin| !bin.takes.is_empty();
-    Relaxed { wants, bins: bins.filter(some).collect(), free: free.filter(some).collect() }
+    let (bins, free) = (bins.filter(some).collect(), free.filter(some).collect());
+    Relaxed { unit, wants, bins, free }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::core::facts::{ClaimDraft, Pod};
+use crate::core::facts::{ClaimDraft, Offering, Pod};
 use crate::core::ids::{InstanceTypeName, PoolName};
 use crate::core::labels;
 use crate::core::requirements::{Requirement, Requirements, ValueSet};
@@ -71,9 +71,13 @@ pub(super) fn check<'a>(
     let open = problem.open_keys();
     let mut known: FxHashMap<(PoolName, Vec<Requirement>), (usize, Verdicts)> = FxHashMap::default();
     let mut lists: FxHashMap<(*const InstanceTypeName, usize), Listed> = FxHashMap::default();
+    let offered = || problem.catalog.pools.values().flat_map(|list| list.iter()).flat_map(|kind| &kind.offerings);
+    // Where there is reserved capacity it matters whether a NodeClaim may have it; elsewhere the list of capacity types is as good as none.
+    let reserved = offered().any(Offering::is_reserved);
     for claim in &plan.claims {
         let draft = &claim.draft;
-        let beside = |r: &&Requirement| &*r.key != labels::INSTANCE_TYPE && &*r.key != labels::CAPACITY_TYPE;
+        let aside = |key: &str| key == labels::INSTANCE_TYPE || key == labels::CAPACITY_TYPE && !reserved;
+        let beside = |r: &&Requirement| !aside(&r.key);
         let rest: Vec<Requirement> = draft.requirements.iter().filter(beside).cloned().collect();
         let next = known.len();
         let (which, verdicts) = known

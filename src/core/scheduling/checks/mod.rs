@@ -4,7 +4,9 @@
 
 mod claims;
 mod hosts;
+mod reserved;
 mod topology;
+mod variety;
 mod verify;
 mod violation;
 mod volumes;

@@ -13,7 +13,7 @@ use crate::core::requirements::{Requirements, ValueSet};
 use super::super::plan::Plan;
 use super::super::problem::Problem;
 use super::violation::Violation;
-use super::{claims, hosts, topology};
+use super::{claims, hosts, reserved, topology, variety};
 
 /// All that is wrong with a plan; nothing when it is right.
 pub fn check(problem: &Problem<'_>, plan: &Plan) -> Vec<Violation> {
@@ -23,6 +23,8 @@ pub fn check(problem: &Problem<'_>, plan: &Plan) -> Vec<Violation> {
     claims::check(problem, plan, &mut places, &mut found);
     hosts::check(problem, plan, &mut places, &mut found);
     topology::check(problem, &places, &mut found);
+    reserved::check(problem, plan, &mut found);
+    variety::check(problem, plan, &mut found);
     found.sort_unstable();
     found.dedup();
     found

@@ -94,6 +94,18 @@ pub enum Violation {
     },
     /// A pool's limits are exceeded.
     BeyondLimits(PoolName),
+    /// More NodeClaims may be launched into a reservation than it has room for.
+    OverReserved {
+        /// Name of the reservation.
+        reservation: Arc<str>,
+    },
+    /// A NodeClaim's types have fewer values of a label than its `minValues`, or those are lower than its NodePool's without leave.
+    TooAlike {
+        /// NodeClaim.
+        place: Arc<str>,
+        /// Label key.
+        key: Arc<str>,
+    },
 }
 
 impl fmt::Display for Violation {
@@ -121,6 +133,10 @@ impl fmt::Display for Violation {
             Self::Skewed { key, domain } => write!(f, "too many pods in {key}={domain} for a spread constraint"),
             Self::Lonely { pod } => write!(f, "no pod that {pod} has affinity to is in its domain"),
             Self::NotApart { key, domain } => write!(f, "pods that must be apart share {key}={domain}"),
+            Self::OverReserved { reservation } => {
+                write!(f, "more NodeClaims may be launched into reservation {reservation} than it has room for")
+            }
+            Self::TooAlike { place, key } => write!(f, "{place} does not keep the minValues of {key}"),
             Self::BeyondLimits(pool) => write!(f, "the NodeClaims of {pool} may exceed its limits"),
         }
     }

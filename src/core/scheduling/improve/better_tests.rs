@@ -60,3 +60,42 @@ proptest! {
         prop_assert!(bound <= better.price + 1e-9, "{bound} {}", better.price);
     }
 }
+
+/// Pods of which hardly two are alike, from a fixed sequence.
+fn different(count: u64) -> Vec<std::sync::Arc<crate::core::facts::Pod>> {
+    let mut state = 7_u64;
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i64::try_from((state >> 33) % below).unwrap()
+    };
+    (0..count)
+        .flat_map(|at| {
+            let (cpu, memory) = (50 + draw(2_000), 64 + draw(7_000));
+            pods(&format!("p{at}"), 1, &shape(cpu, memory))
+        })
+        .collect()
+}
+
+#[test]
+fn pods_of_which_no_two_are_alike_are_planned_close_to_their_bound() {
+    let scene = Scene::new().with_pods(different(600));
+    let plan = scene.solve();
+    let before = plan.price;
+    let better = improved(&mut Ground::default(), &scene.problem(), plan);
+    let bound = lower_bound(&scene.problem(), &better);
+    println!("{before:.3} became {:.3}, bound {bound:.3}: {:.2} %", better.price, 100.0 * (better.price / bound - 1.0));
+    assert!(check(&scene.problem(), &better).is_empty() && better.refused.is_empty());
+    assert!(better.price <= before && better.price <= bound * 1.04, "{before} became {}, bound {bound}", better.price);
+}
+
+#[test]
+fn large_pods_of_which_no_two_are_alike_are_bounded_in_whole_pods() {
+    // Two of them never share the largest node that there is: fractions of pods would.
+    let types = vec![instance_type("a", 8, 32, 0.4), instance_type("b", 16, 64, 0.8)];
+    let large = (0..400).flat_map(|at| pods(&format!("p{at}"), 1, &shape(9_000 + at, 30_000 + 7 * at)));
+    let scene = Scene::default().with_pool(pool("default"), types).with_pods(large.collect());
+    let plan = scene.solve();
+    let bound = lower_bound(&scene.problem(), &plan);
+    assert_eq!(plan.claims.len(), 400);
+    assert!(bound > plan.price * 0.999 && bound <= plan.price + 1e-9, "{bound} of {}", plan.price);
+}

@@ -2,18 +2,21 @@
 
 use rustc_hash::FxHashSet;
 
+use super::rough;
 use crate::core::ids::PodUid;
-use crate::core::scheduling::bound::{Mix, mix};
+use crate::core::scheduling::bound::{Mix, Share, mix};
 use crate::core::scheduling::classes::Class;
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::world::World;
 
 /// How often the covering problem of what is left is solved again.
 const ROUNDS: usize = 6;
+/// The same where no two pods are alike: each round takes longer, and leaves less.
+const ROUGH_ROUNDS: usize = 3;
 /// A filling of which the mix has at least this part of a node is worth a whole node in the later rounds.
-const MOST_OF_IT: f64 = 0.5;
+pub(super) const MOST_OF_IT: f64 = 0.5;
 /// A node that would be filled with less than this part of its filling is left to the solver.
-const FULL: f64 = 0.9;
+pub(super) const FULL: f64 = 0.9;
 
 /// Which pods are put into the script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,8 +44,12 @@ pub(super) fn script(world: &mut World<'_>, plan: &Plan, scope: Scope) -> Vec<Ve
     for round in 0..ROUNDS {
         let counts: Vec<u32> = waiting.iter().map(|pods| u32::try_from(pods.len()).unwrap_or(u32::MAX)).collect();
         let Some(mix) = mix(world, &counts) else { break };
-        let added = take(world, &mix, &mut waiting, round > 0, &mut groups);
-        if added == 0 {
+        let added = if mix.is_rough {
+            rough::take(world, &mix, &mut waiting, round > 0, &mut groups)
+        } else {
+            take(world, &mix, &mut waiting, round > 0, &mut groups)
+        };
+        if added == 0 || mix.is_rough && round + 1 == ROUGH_ROUNDS {
             break;
         }
     }
@@ -51,6 +58,19 @@ pub(super) fn script(world: &mut World<'_>, plan: &Plan, scope: Scope) -> Vec<Ve
 
 fn is_tied(class: &Class) -> bool {
     class.is_topological() || !class.shape.host_ports.is_empty()
+}
+
+/// The fillings of which there are most nodes first.
+pub(super) fn largest_first(mix: &Mix) -> Vec<&Share> {
+    let mut fillings: Vec<&Share> = mix.fillings.iter().collect();
+    fillings.sort_by(|a, b| b.nodes.total_cmp(&a.nodes));
+    fillings
+}
+
+/// Whole nodes.
+pub(super) fn whole(nodes: f64, round_up: bool) -> f64 {
+    let whole = (nodes + 1e-6).floor();
+    if round_up && nodes - whole >= MOST_OF_IT { whole + 1.0 } else { whole }
 }
 
 /// Fills nodes by the mix, as long as there are pods for them.
@@ -62,14 +82,8 @@ fn take(
     groups: &mut Vec<Vec<PodUid>>,
 ) -> usize {
     let before = groups.len();
-    let mut fillings: Vec<&(f64, Vec<(usize, f64)>)> = mix.fillings.iter().collect();
-    fillings.sort_by(|a, b| b.0.total_cmp(&a.0));
-    for (level, amounts) in fillings {
-        let mut nodes = (level + 1e-6).floor();
-        if round_up && level - nodes >= MOST_OF_IT {
-            nodes += 1.0;
-        }
-        let mut left = nodes;
+    for Share { nodes, amounts, .. } in largest_first(mix) {
+        let mut left = whole(*nodes, round_up);
         while left >= 1.0 {
             left -= 1.0;
             let there = |want: usize| mix.classes[want].iter().map(|class| waiting[*class].len()).sum::<usize>() as f64;

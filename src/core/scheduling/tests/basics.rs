@@ -177,3 +177,18 @@ fn pools_that_are_not_ready_are_named() {
     let reasons: Vec<String> = plan.refused[0].reasons.iter().map(ToString::to_string).collect();
     assert!(reasons.iter().any(|r| r.contains("NodePool default is not ready")), "{reasons:?}");
 }
+
+#[test]
+fn pods_that_ask_for_devices_are_refused_with_the_reason() {
+    let mut one = shape(100, 100);
+    one.dynamic_resources = true;
+    let scene = Scene::new().with_node(node("roomy", 8, 32, &[])).with_pods(pods("devices", 1, &one)).with_pods(pods(
+        "plain",
+        1,
+        &shape(100, 100),
+    ));
+    let plan = scene.solve();
+    assert_eq!(plan.existing[0].pods[0].key.name.as_ref(), "plain-00000");
+    assert_eq!(plan.refused[0].reasons, [Reason::DynamicResources]);
+    assert!(plan.claims.is_empty());
+}

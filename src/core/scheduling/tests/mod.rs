@@ -4,10 +4,13 @@ pub(in crate::core::scheduling) mod build;
 
 mod basics;
 mod checklist;
+mod defaults;
 mod kept;
 mod laws;
 mod likeness;
+mod min_values;
 mod price;
+mod reserved;
 mod topology;
 mod volumes;
 mod zones;

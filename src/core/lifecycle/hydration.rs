@@ -1,0 +1,71 @@
+//! Hydration: labels and the finalizer that a NodeClaim and its Node must carry, written back when they are missing. Whoever takes a cluster
+//! over from an older release, or from somebody who edited by hand, finds objects without them.
+
+use std::sync::Arc;
+
+use crate::core::facts::{Node, Status};
+use crate::core::labels::{self, Labels};
+use crate::core::writes::{ClaimPatch, NodePatch};
+
+use super::Situation;
+use super::act::Act;
+use super::drift::DRIFTED;
+
+/// What is missing on the NodeClaim, then on its registered Node; nothing when nothing is.
+pub(super) fn next(situation: &Situation<'_>) -> Option<Act> {
+    let claim = situation.claim;
+    let class = || Labels::from([(claim.class.label().into(), Arc::clone(&claim.class.name))]);
+    let missing = less(class(), &claim.labels);
+    if !missing.is_empty() {
+        return Some(Act::PatchClaim(ClaimPatch { labels: missing, ..ClaimPatch::default() }));
+    }
+    if let Some(annotations) = rehashed(situation) {
+        return Some(Act::PatchClaim(ClaimPatch { annotations, ..ClaimPatch::default() }));
+    }
+    let node = situation.node().filter(|node| node.deleting.is_none())?;
+    if !situation.has("Registered", Status::True) || situation.memory.patched_node.as_ref() == Some(&node.version) {
+        return None;
+    }
+    let mut wanted = class();
+    wanted.insert(labels::REGISTERED.into(), "true".into());
+    wanted.extend(claim.labels.get_key_value(labels::NODEPOOL).map(|(key, pool)| (Arc::clone(key), Arc::clone(pool))));
+    let missing = less(wanted, &node.labels);
+    let finalizers = with_finalizer(node);
+    (!missing.is_empty() || finalizers.is_some()).then(|| {
+        let version = Some(Arc::clone(&node.version));
+        Act::PatchNode(node.name.clone(), NodePatch { version, labels: missing, finalizers, ..NodePatch::default() })
+    })
+}
+
+/// The hash by the current recipe, for a NodeClaim that was hashed by another and whose NodePool still is. One that has drifted keeps its
+/// hash, which stays another one than the NodePool's.
+fn rehashed(situation: &Situation<'_>) -> Option<Labels> {
+    let pool = situation.pool.filter(|pool| !pool.hash.is_empty() && pool.errors.is_empty())?;
+    let is_current = |annotations: &Labels| {
+        annotations.get(labels::NODEPOOL_HASH_VERSION).is_some_and(|version| &**version == labels::HASH_VERSION)
+    };
+    if is_current(&pool.annotations) || is_current(&situation.claim.annotations) {
+        return None;
+    }
+    let mut hash = Labels::from([(labels::NODEPOOL_HASH_VERSION.into(), labels::HASH_VERSION.into())]);
+    if !situation.has(DRIFTED, Status::True) {
+        hash.insert(labels::NODEPOOL_HASH.into(), Arc::clone(&pool.hash));
+    }
+    Some(hash)
+}
+
+fn less(mut wanted: Labels, present: &Labels) -> Labels {
+    wanted.retain(|key, value| present.get(key) != Some(value));
+    wanted
+}
+
+fn with_finalizer(node: &Node) -> Option<Vec<Arc<str>>> {
+    if node.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER) {
+        return None;
+    }
+    Some(node.finalizers.iter().cloned().chain([labels::TERMINATION_FINALIZER.into()]).collect())
+}
+
+#[cfg(test)]
+#[path = "hydration_tests.rs"]
+mod tests;

@@ -1,0 +1,71 @@
+//! Mistakes: what somebody has written into a NodeClaim that can be understood and cannot be right. It is said, with field and remedy; the
+//! machine goes on, and is neither leaked nor taken down for it.
+
+use jiff::Timestamp;
+
+use crate::core::facts::{Machine, Status};
+use crate::core::labels;
+
+use super::step::{Phase, Step};
+use super::{Act, Sight, Situation};
+
+/// Field and remedy of each mistake.
+pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
+    let claim = situation.claim;
+    let mut found: Vec<String> = claim.broken.iter().map(|broken| broken.problem.to_string()).collect();
+    if let Some(text) = claim.annotations.get(labels::TERMINATION_TIMESTAMP)
+        && text.parse::<Timestamp>().is_err()
+    {
+        found.push(format!(
+            "metadata.annotations[{}]: {text:?} is no time; write one as 2026-01-31T12:00:00Z, or remove it; until then {}",
+            labels::TERMINATION_TIMESTAMP,
+            if claim.termination_grace.is_some() { "spec.terminationGracePeriod counts" } else { "there is no deadline" },
+        ));
+    }
+    if let Some(id) = &claim.provider_id {
+        if let Sight::Present(machine) = &situation.memory.sight
+            && machine.id == *id
+            && !is_own(situation, machine)
+        {
+            found.push(format!(
+                "status.providerID: machine {id} carries the mark of another NodeClaim and is left alone; write back the ID of this one's own"
+            ));
+        } else if let Some((node, theirs)) = estranged(situation) {
+            found.push(format!(
+                "status.providerID: {id} is not the ID of Node {node}, which this NodeClaim owns ({theirs}); joiner asks the cloud and writes back what is true"
+            ));
+        }
+    }
+    found
+}
+
+/// Whether a machine carries this NodeClaim's mark, or a damaged one: then the NodeClaim's word for it counts.
+pub(super) fn is_own(situation: &Situation<'_>, machine: &Machine) -> bool {
+    !situation.by_token || machine.token.as_ref().is_none_or(|token| *token == situation.claim.uid)
+}
+
+/// Asks the cloud for the machine when the object's word for it cannot be true.
+pub(super) fn look_up(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
+    let known = match &situation.memory.sight {
+        Sight::Present(machine) => is_own(situation, machine),
+        Sight::Unasked | Sight::Uncertain | Sight::Missing => false,
+        Sight::Absent | Sight::Gone => true,
+    };
+    let doubtful = situation.has("Launched", Status::True) && estranged(situation).is_some();
+    (doubtful && !known).then(|| Step::act(phase, Act::Find(situation.claim.uid.clone())))
+}
+
+/// The Node that this NodeClaim owns, and its provider ID, when that is another than the NodeClaim's.
+fn estranged<'a>(situation: &Situation<'a>) -> Option<(&'a str, &'a str)> {
+    let claim = situation.claim;
+    let id = claim.provider_id.as_ref()?;
+    situation.nodes.iter().find_map(|node| {
+        let owned = node.owner_claims.iter().any(|owner| **owner == *claim.name.as_str());
+        let theirs = node.provider_id.as_ref().filter(|theirs| owned && *theirs != id)?;
+        Some((node.name.as_str(), theirs.as_str()))
+    })
+}
+
+#[cfg(test)]
+#[path = "mistakes_tests.rs"]
+mod tests;

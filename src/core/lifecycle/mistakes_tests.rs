@@ -1,0 +1,175 @@
+//! Objects edited by hand into nonsense: said, and survived.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::core::facts::samples::{claim, machine, node, pod, serving, serving_node, start};
+use crate::core::facts::{Broken, Claim, Fact, Fold, Node, find_condition};
+use crate::core::lifecycle::{Memory, step, termination};
+
+struct World {
+    claim: Claim,
+    others: Vec<Claim>,
+    nodes: Vec<Node>,
+    memory: Memory,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { claim: serving(), others: vec![], nodes: vec![serving_node()], memory: Memory::default() }
+    }
+
+    fn deleted() -> Self {
+        let mut world = Self::new();
+        world.claim.deleting = Some(start());
+        world.memory.doubt_until = Some(start());
+        world
+    }
+
+    fn look(&self) -> Step {
+        let mut fold = Fold::default();
+        let claims = std::iter::once(&self.claim).chain(&self.others);
+        claims.for_each(|claim| fold.fold(Fact::ClaimSeen(Arc::new(claim.clone()))));
+        self.nodes.iter().for_each(|node| fold.fold(Fact::NodeSeen(Arc::new(node.clone()))));
+        fold.fold(Fact::PodSeen(Arc::new(pod("a", Some("node-1")))));
+        step(&Situation::of(&self.claim, fold.snapshot(), &self.memory, start()))
+    }
+
+    fn act(&self) -> Act {
+        self.look().act.unwrap()
+    }
+
+    fn status(&self) -> (Status, String) {
+        let Act::PatchStatus(patch) = self.act() else { panic!("{:?}", self.look()) };
+        let conditions = patch.conditions.unwrap();
+        let valid = find_condition(&conditions, "ValidationSucceeded").unwrap();
+        (valid.status, valid.message.to_string())
+    }
+}
+
+fn another() -> (Claim, Machine, Node) {
+    let (mut claim, mut machine, mut node) = (serving(), machine(), serving_node());
+    (claim.name, claim.uid, claim.node) = ("web-2".into(), "uid-2".into(), Some("node-2".into()));
+    (machine.id, machine.token) = ("sim://a/2".into(), Some("uid-2".into()));
+    claim.provider_id = Some(machine.id.clone());
+    (node.name, node.uid, node.provider_id) = ("node-2".into(), "node-uid-2".into(), Some(machine.id.clone()));
+    node.owner_claims = vec!["web-2".into()];
+    (claim, machine, node)
+}
+
+#[test]
+fn a_deadline_that_is_no_time_is_said_and_the_grace_period_counts() {
+    let mut world = World::new();
+    world.claim.annotations.insert(labels::TERMINATION_TIMESTAMP.into(), "tomorrow".into());
+    let (status, message) = world.status();
+    assert_eq!(status, Status::False);
+    assert!(message.contains("nodeclaim-termination-timestamp]: \"tomorrow\" is no time; write one as"), "{message}");
+    assert!(message.ends_with("there is no deadline"));
+    assert_eq!(world.look().mistakes, [message]);
+    let mut claim = world.claim.clone();
+    claim.deleting = Some(start());
+    assert_eq!(termination::deadline(&claim), None, "politely, for as long as it takes");
+    claim.termination_grace = Some(Duration::from_mins(1));
+    assert_eq!(termination::deadline(&claim), Some(start() + jiff::SignedDuration::from_mins(1)));
+    world.claim.annotations.clear();
+    assert!(world.look().mistakes.is_empty());
+}
+
+#[test]
+fn a_provider_id_that_was_edited_is_looked_up_and_written_back() {
+    let mut world = World::new();
+    world.claim.provider_id = Some("sim://nonsense".into());
+    assert!(world.look().mistakes[0].starts_with("status.providerID: sim://nonsense is not the ID of Node node-1"));
+    assert_eq!(world.act(), Act::Find("uid-1".into()));
+    world.memory.sight = Sight::Present(Arc::new(machine()));
+    let Act::PatchStatus(patch) = world.act() else { panic!("not written back") };
+    assert_eq!(patch.provider_id, Some("sim://a/1".into()));
+}
+
+#[test]
+fn somebody_elses_machine_and_node_are_left_alone() {
+    let (other, theirs, node) = another();
+    let mut world = World::deleted();
+    world.claim.provider_id = Some(theirs.id.clone());
+    world.others.push(other);
+    world.nodes = vec![node];
+    assert_eq!(
+        world.act(),
+        Act::Get(theirs.id.clone()),
+        "their Node is not touched, and the machine is looked at first"
+    );
+    world.memory.sight = Sight::Present(Arc::new(theirs));
+    assert!(world.look().mistakes[0].contains("carries the mark of another NodeClaim and is left alone"));
+    assert_eq!(world.act(), Act::Find("uid-1".into()), "where is its own?");
+    let mut found =
+        World { memory: Memory { sight: Sight::Present(Arc::new(machine())), ..world.memory.clone() }, ..world };
+    assert_eq!(found.act(), Act::DeleteMachine("sim://a/1".into()));
+    found.memory =
+        Memory { sight: Sight::Absent, looked: Some(start()), doubt_until: Some(start()), ..Memory::default() };
+    assert!(matches!(found.act(), Act::Get(_)), "a list by token may lag behind");
+    found.memory.sight = Sight::Gone;
+    assert!(matches!(found.act(), Act::PatchStatus(_) | Act::PatchClaim(_)), "there is none: it may go");
+}
+
+#[test]
+fn an_id_that_the_cloud_does_not_know_is_no_proof_that_there_is_no_machine() {
+    let mut world = World::deleted();
+    world.nodes.clear();
+    world.claim.provider_id = Some("sim://nonsense".into());
+    assert_eq!(world.act(), Act::Get("sim://nonsense".into()));
+    world.memory.sight = Sight::Missing;
+    assert_eq!(world.act(), Act::Find("uid-1".into()));
+}
+
+#[test]
+fn a_node_without_its_label_and_finalizer_is_drained_all_the_same() {
+    let mut world = World::deleted();
+    world.memory.sight = Sight::Present(Arc::new(machine()));
+    world.nodes[0].labels.remove(labels::REGISTERED);
+    world.nodes[0].finalizers.clear();
+    assert!(matches!(world.act(), Act::DeleteNode(..)));
+    world.nodes[0].deleting = Some(start());
+    assert!(matches!(world.act(), Act::PatchNode(..)), "closed, then drained");
+}
+
+#[test]
+fn what_is_broken_for_good_can_be_deleted() {
+    let mut world = World::deleted();
+    let broken = |conditions| Some(Broken { problem: "spec.resources: is no map; write one".into(), conditions });
+    world.claim.broken = broken(false);
+    assert!(matches!(world.act(), Act::DeleteNode(..)));
+    world.nodes[0].deleting = Some(start());
+    world.nodes[0]
+        .taints
+        .push(crate::core::facts::Taint::new(labels::DISRUPTED_TAINT, crate::core::facts::Effect::NoSchedule));
+    world.nodes[0].labels.insert(labels::EXCLUDE_BALANCERS.into(), "karpenter".into());
+    let Act::PatchStatus(patch) = world.act() else { panic!("the drain is written down") };
+    let conditions = patch.conditions.unwrap();
+    assert!(find_condition(&conditions, "Drained").is_some());
+    assert_eq!(find_condition(&conditions, "ValidationSucceeded").unwrap().status, Status::False);
+    world.claim.broken = broken(true);
+    assert_eq!(world.look().phase, Phase::Quarantined, "a drain could not be written down");
+}
+
+#[test]
+fn finalizers_of_others_are_named() {
+    let mut world = World::deleted();
+    world.claim.finalizers = vec!["example.com/backup".into()];
+    let step = world.look();
+    assert_eq!(step.phase, Phase::Gone);
+    assert_eq!(
+        step.waits_for.as_deref(),
+        Some("others to take their finalizers off the NodeClaim: example.com/backup")
+    );
+}
+
+#[test]
+fn a_node_that_nobody_owns_yet_is_matched_by_its_id() {
+    let mut world = World::new();
+    world.claim = Claim { provider_id: Some(machine().id), conditions: vec![], ..claim() };
+    world.nodes = vec![node()];
+    let mut fold = Fold::default();
+    fold.fold(Fact::NodeSeen(Arc::new(node())));
+    assert!(Situation::of(&world.claim, fold.snapshot(), &Memory::default(), start()).node().is_some());
+}

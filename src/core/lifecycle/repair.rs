@@ -1,0 +1,74 @@
+//! Repair as it was before Karpenter 1.15 (`--legacy-node-repair`): a machine that has been broken for too long goes at once, whatever budgets,
+//! pods and grace periods say. What replaces under budgets is a disruption, and not in here.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::core::labels::{self, Labels};
+use crate::core::repair::{Diagnosis, Policies};
+use crate::core::writes::ClaimPatch;
+
+use super::step::Phase;
+use super::{Act, DeleteReason, Situation, Step};
+
+/// How soon a repair that is blocked is looked at again (Karpenter's value).
+const LOOK_AGAIN: SignedDuration = SignedDuration::from_mins(5);
+
+/// Whether and how nodes are repaired.
+#[derive(Clone, Debug)]
+pub struct Repair {
+    /// What means that a machine is broken.
+    pub policies: Policies,
+    /// At once, instead of as a disruption.
+    pub legacy: bool,
+}
+
+/// What is the matter with the Node, due or not.
+pub(super) fn diagnosis(situation: &Situation<'_>) -> Option<Diagnosis> {
+    let repair = situation.repair.filter(|_| situation.claim.deleting.is_none())?;
+    let node = situation.node()?;
+    if repair.legacy {
+        return repair.policies.legacy(node);
+    }
+    repair.policies.diagnose(node, None, situation.now)
+}
+
+/// What is next for a machine that is to go because it is broken.
+pub(super) fn next(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
+    let diagnosis = due(situation)?;
+    if blocked(situation).is_some() {
+        return None;
+    }
+    let claim = situation.claim;
+    let is_past = |text: &Arc<str>| text.parse::<Timestamp>().is_ok_and(|at| at <= situation.now);
+    if !claim.annotations.get(labels::TERMINATION_TIMESTAMP).is_some_and(is_past) {
+        let text = situation.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let annotations = Labels::from([(labels::TERMINATION_TIMESTAMP.into(), text.into())]);
+        let version = Some(Arc::clone(&claim.version));
+        return Some(Step::act(phase, Act::PatchClaim(ClaimPatch { version, annotations, ..ClaimPatch::default() })));
+    }
+    Some(Step::act(phase, Act::DeleteClaim(DeleteReason::Unhealthy(diagnosis.condition))))
+}
+
+/// Why a repair that is due does not happen.
+pub(super) fn blocked(situation: &Situation<'_>) -> Option<String> {
+    due(situation)?;
+    situation.repair?.policies.blocked(situation.snapshot, situation.claim.pool().as_ref())
+}
+
+/// When there is something to look at: the repair becomes due, or it is due and blocked.
+pub(super) fn look_at(situation: &Situation<'_>) -> Option<Timestamp> {
+    let due = diagnosis(situation)?.due;
+    let again = situation.now.saturating_add(LOOK_AGAIN).unwrap_or(Timestamp::MAX);
+    Some(if due > situation.now { due } else { again })
+}
+
+fn due(situation: &Situation<'_>) -> Option<Diagnosis> {
+    situation.repair.filter(|repair| repair.legacy)?;
+    diagnosis(situation).filter(|diagnosis| diagnosis.due <= situation.now)
+}
+
+#[cfg(test)]
+#[path = "repair_tests.rs"]
+mod tests;

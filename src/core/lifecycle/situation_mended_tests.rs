@@ -1,0 +1,166 @@
+//! What somebody wrote into a status by hand, and what a clock that jumped has left behind.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+
+use super::*;
+use crate::core::facts::samples::{claim, machine, node, start};
+use crate::core::facts::{Condition, Fact, Fold};
+use crate::core::labels;
+use crate::core::lifecycle::{Act, DeleteReason, LaunchFailure, Step, step};
+
+/// NodeClaim `web-1`, which serves.
+fn serving() -> Claim {
+    let condition = |kind: &str| Condition {
+        kind: kind.into(),
+        status: Status::True,
+        reason: kind.into(),
+        message: "".into(),
+        since: start(),
+        generation: 1,
+    };
+    Claim {
+        finalizers: vec![labels::TERMINATION_FINALIZER.into()],
+        provider_id: Some("sim://a/1".into()),
+        node: Some("node-1".into()),
+        conditions: ["Launched", "Registered", "Initialized", "Ready"].map(condition).into(),
+        ..claim()
+    }
+}
+
+/// The registered Node of a NodeClaim.
+fn node_of(claim: &str, number: u32) -> Node {
+    let mut node = node();
+    (node.name, node.uid) = (format!("node-{number}").into(), format!("node-uid-{number}").into());
+    node.provider_id = Some(format!("sim://a/{number}").into());
+    node.owner_claims = vec![claim.into()];
+    node.finalizers = vec![labels::TERMINATION_FINALIZER.into()];
+    node.labels.insert(labels::REGISTERED.into(), "true".into());
+    node.labels.insert(labels::INITIALIZED.into(), "true".into());
+    node.taints.clear();
+    node
+}
+
+/// One look, five minutes after the start: `web-1` has node 1, and `web-2` node 2.
+fn look(claim: &Claim, memory: &Memory) -> Step {
+    look_among(vec![node_of("web-1", 1), node_of("web-2", 2)], claim, memory)
+}
+
+fn look_among(nodes: Vec<Node>, claim: &Claim, memory: &Memory) -> Step {
+    let mut fold = Fold::default();
+    let other = Claim { name: "web-2".into(), uid: "uid-2".into(), ..serving() };
+    let other = Claim { provider_id: Some("sim://a/2".into()), node: Some("node-2".into()), ..other };
+    fold.fold(Fact::ClaimSeen(Arc::new(other)));
+    fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
+    for node in nodes {
+        fold.fold(Fact::NodeSeen(Arc::new(node)));
+    }
+    step(&Situation::of(claim, fold.snapshot(), memory, later(300)))
+}
+
+fn later(seconds: i64) -> Timestamp {
+    start() + SignedDuration::from_secs(seconds)
+}
+
+fn knows_its_machine() -> Memory {
+    Memory { sight: Sight::Present(Arc::new(machine())), ..Memory::default() }
+}
+
+#[test]
+fn an_edited_provider_id_is_put_right() {
+    for wrong in ["sim://a/2", "sim://nowhere/0"] {
+        let edited = Claim { provider_id: Some(wrong.into()), ..serving() };
+        assert!(matches!(look(&edited, &Memory::default()).act, Some(Act::Find(token)) if token == edited.uid));
+        let Some(Act::PatchStatus(patch)) = look(&edited, &knows_its_machine()).act else {
+            panic!("the status is written");
+        };
+        assert_eq!(patch.provider_id, Some("sim://a/1".into()));
+    }
+    let emptied = Claim { provider_id: None, ..serving() };
+    assert!(matches!(look(&emptied, &Memory::default()).act, Some(Act::Find(_))), "it is not launched again");
+}
+
+#[test]
+fn a_nodeclaim_that_names_anothers_machine_takes_neither_that_nor_its_node() {
+    let edited = Claim { provider_id: Some("sim://a/2".into()), deleting: Some(start()), ..serving() };
+    for memory in [Memory::default(), knows_its_machine()] {
+        let drains = look(&edited, &memory).act;
+        assert!(matches!(&drains, Some(Act::DeleteNode(name, _)) if name.as_str() == "node-1"), "{drains:?}");
+    }
+
+    // Its own Node is gone, and whoever took over remembers nothing.
+    let look = |memory: &Memory| look_among(vec![node_of("web-2", 2)], &edited, memory).act;
+    assert!(matches!(look(&Memory::default()), Some(Act::Get(_))), "whose is it?");
+    let theirs = Machine { id: "sim://a/2".into(), token: Some("uid-2".into()), ..machine() };
+    let theirs = Memory { sight: Sight::Present(Arc::new(theirs)), ..Memory::default() };
+    assert!(matches!(look(&theirs), Some(Act::Find(_))), "another's");
+    let taken_down = look(&knows_its_machine());
+    assert!(matches!(&taken_down, Some(Act::DeleteMachine(id)) if id.as_str() == "sim://a/1"), "{taken_down:?}");
+    let looked = Memory { sight: Sight::Absent, looked: Some(later(300)), ..Memory::default() };
+    assert!(matches!(look(&looked), Some(Act::Get(_))), "the machine that it names may yet be its own");
+}
+
+#[test]
+fn a_nodeclaim_that_serves_is_not_given_up_because_its_conditions_were_taken_out() {
+    let mut emptied = Claim { conditions: Vec::new(), ..serving() };
+    assert!(matches!(look(&emptied, &Memory::default()).act, Some(Act::Find(_))));
+    assert!(matches!(look(&emptied, &knows_its_machine()).act, Some(Act::PatchClaim(_) | Act::PatchStatus(_))));
+    emptied.created = later(-100_000);
+    assert!(!matches!(look(&emptied, &knows_its_machine()).act, Some(Act::DeleteClaim(_))));
+}
+
+#[test]
+fn nobody_gives_up_what_they_have_not_tried() {
+    // Five minutes old: by a clock that is ahead, or because nobody was there.
+    let untried = Claim { finalizers: vec![labels::TERMINATION_FINALIZER.into()], ..claim() };
+    assert!(matches!(look(&untried, &Memory::default()).act, Some(Act::DeleteClaim(DeleteReason::LaunchTimeout))));
+    let new = Memory { since: Some(later(299)), ..Memory::default() };
+    assert!(matches!(look(&untried, &new).act, Some(Act::Launch)));
+    let tired = Memory { since: Some(later(240)), ..Memory::default() };
+    assert!(matches!(look(&untried, &tired).act, Some(Act::DeleteClaim(DeleteReason::LaunchTimeout))));
+}
+
+#[test]
+fn moments_of_a_clock_that_was_ahead_are_not_waited_for() {
+    let hours = later(20_000);
+    let failure = LaunchFailure { message: "no network".into(), attempts: 3, retry_at: hours };
+    let mut memory = Memory {
+        since: Some(hours),
+        doubt_until: Some(hours),
+        looked: Some(hours),
+        launch_failure: Some(failure.clone()),
+        delete_asked: Some(hours),
+        asked: Some(hours),
+        deletion: Deletion::asked(&Act::DeleteClaim(DeleteReason::LaunchTimeout), hours),
+        hold_until: Some(hours),
+        assembled: Some(hours),
+        ..Memory::default()
+    };
+    memory.mend(start());
+    let mended = Memory {
+        since: Some(start()),
+        doubt_until: Some(later(120)),
+        launch_failure: Some(LaunchFailure { retry_at: start(), ..failure }),
+        delete_asked: Some(start()),
+        asked: Some(start()),
+        deletion: Deletion::asked(&Act::DeleteClaim(DeleteReason::LaunchTimeout), start()),
+        assembled: Some(start()),
+        ..Memory::default()
+    };
+    assert_eq!(memory, mended);
+
+    let sound = Memory { hold_until: Some(later(60)), doubt_until: Some(later(119)), ..mended };
+    let mut same = sound.clone();
+    same.mend(start());
+    assert_eq!(same, sound);
+}
+
+#[test]
+fn a_condition_from_the_future_is_as_old_as_its_nodeclaim() {
+    let mut ahead = serving();
+    ahead.conditions[0].since = later(20_000);
+    let (fold, memory) = (Fold::default(), Memory::default());
+    let situation = Situation::of(&ahead, fold.snapshot(), &memory, later(300));
+    assert_eq!(situation.since("Launched"), start());
+}

@@ -1,0 +1,85 @@
+//! What NodePools are told about themselves.
+
+use super::*;
+use crate::core::facts::samples::{class, condition, pool, serving, serving_node, start};
+use crate::core::facts::{Fact, Fold, Node};
+use crate::core::health::Failure;
+
+fn snapshot(claims: Vec<Claim>, node: Option<Node>) -> Snapshot {
+    let mut fold = Fold::default();
+    for claim in claims {
+        fold.fold(Fact::ClaimSeen(Arc::new(claim)));
+    }
+    if let Some(node) = node {
+        fold.fold(Fact::NodeSeen(Arc::new(node)));
+    }
+    fold.snapshot().clone()
+}
+
+fn cpu(snapshot: &Snapshot) -> i64 {
+    usage(snapshot).get(&"web".into()).map_or(0, |used| used.get(&"cpu".into()))
+}
+
+#[test]
+fn usage_is_what_the_nodes_report_and_before_that_what_the_cloud_said() {
+    assert_eq!(cpu(&snapshot(vec![serving()], None)), 1000);
+    let mut node = serving_node();
+    node.capacity = Resources::new().with("cpu", 800);
+    assert_eq!(cpu(&snapshot(vec![serving()], Some(node.clone()))), 800);
+    node.capacity = Resources::new();
+    assert_eq!(cpu(&snapshot(vec![serving()], Some(node.clone()))), 0, "an initialized node is believed");
+    node.labels.remove(labels::INITIALIZED);
+    assert_eq!(cpu(&snapshot(vec![serving()], Some(node))), 1000, "it has not reported yet");
+    let leaving = Claim { deleting: Some(start()), ..serving() };
+    assert!(usage(&snapshot(vec![leaving], None)).is_empty());
+}
+
+fn next(pool: &Pool, class: Option<&NodeClass>, health: &Health, rehashed: bool) -> Option<Wanted> {
+    wanted(pool, &Resources::new(), class, health, || rehashed, start())
+}
+
+#[test]
+fn a_new_recipe_waits_for_the_nodeclaims_and_a_new_hash_does_not() {
+    let mut edited = pool();
+    edited.hash = "2".into();
+    let is_hash = |wanted| matches!(wanted, Some(Wanted::Annotations(_)));
+    assert!(is_hash(next(&edited, None, &Health::default(), false)));
+    edited.annotations.insert(labels::NODEPOOL_HASH_VERSION.into(), "v2".into());
+    assert!(!is_hash(next(&edited, None, &Health::default(), false)));
+    assert!(is_hash(next(&edited, None, &Health::default(), true)));
+    edited.hash = "".into();
+    assert!(!is_hash(next(&edited, None, &Health::default(), true)), "a spec that cannot be read has none");
+
+    let with = |version: &str| {
+        let mut claim = serving();
+        claim.annotations.insert(labels::NODEPOOL_HASH_VERSION.into(), version.into());
+        claim
+    };
+    assert!(is_rehashed(&pool(), &snapshot(vec![with("v3")], None)));
+    assert!(!is_rehashed(&pool(), &snapshot(vec![with("v2")], None)));
+    assert!(!is_rehashed(&pool(), &snapshot(vec![serving()], None)));
+    assert!(is_rehashed(&pool(), &snapshot(vec![Claim { deleting: Some(start()), ..with("v2") }], None)));
+}
+
+#[test]
+fn registration_health_begins_unknown_and_follows_the_launches() {
+    let health = |wanted: Option<Wanted>| match wanted {
+        Some(Wanted::Status(patch)) => patch.conditions.map(|all| find_condition(&all, HEALTHY).cloned()),
+        _ => None,
+    };
+    let unknown = health(next(&pool(), Some(&class()), &Health::default(), true)).unwrap().unwrap();
+    assert_eq!((unknown.status, &*unknown.reason), (Status::Unknown, "AwaitingReconciliation"));
+    assert_eq!(health(next(&pool(), None, &Health::default(), true)), Some(None), "not without its NodeClass");
+
+    let mut judged = Pool { class_generation: Some(1), ..pool() };
+    judged.conditions.push(condition(HEALTHY, Status::True));
+    let mut bad = Health::default();
+    for _ in 0..2 {
+        bad.heard(Err(Failure { reason: "LaunchFailed".into(), message: "quota".into() }));
+    }
+    let found = health(next(&judged, Some(&class()), &bad, true)).unwrap().unwrap();
+    assert_eq!((found.status, &*found.reason, &*found.message), (Status::False, "LaunchFailed", "quota"));
+    judged.generation = 2;
+    let found = health(next(&judged, Some(&class()), &bad, true)).unwrap().unwrap();
+    assert_eq!(found.status, Status::Unknown, "it was edited");
+}

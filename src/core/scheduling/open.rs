@@ -1,0 +1,157 @@
+//! A new node: from the first pool that allows it, in a reservation if there is one, as large as is good value.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::algebra::{ProfileId, Source};
+use super::choose::{Aim, Promises};
+use super::classes::{Class, Variant};
+use super::draft::Draft;
+use super::interner::number;
+use super::least::Least;
+use super::masks::Mask;
+use super::place::Wants;
+use super::shelf::Amounts;
+use super::solve::Run;
+
+/// For whom a node is opened.
+struct Asks<'a> {
+    class: &'a Class,
+    wants: &'a Wants,
+    /// The room that pods need together for which the node is meant; nothing leaves it to the solver what the node should hold.
+    meant: Option<&'a Amounts>,
+}
+
+/// A node that could be opened.
+struct Design {
+    profile: ProfileId,
+    types: Mask,
+    aim: Aim,
+    least: Least,
+}
+
+impl Run<'_> {
+    /// Opens a node from the first pool that allows it: for pods that need this much room together, or as large as is good value.
+    pub(super) fn on_new(
+        &mut self,
+        pod: usize,
+        class: &Class,
+        variant: &Variant,
+        wants: &Wants,
+        meant: Option<&Amounts>,
+    ) -> bool {
+        let host = self.host_of_draft(self.drafts.len());
+        if self.host_allows(class, variant, host).is_err() {
+            return false;
+        }
+        let asks = Asks { class, wants, meant };
+        for pool in 0..self.world.pools.len() {
+            let (base, taints) = (self.world.pools[pool].base, self.world.pools[pool].taints);
+            if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints) {
+                continue;
+            }
+            let Some(joined) = self.world.algebra.join(base, variant.term) else { continue };
+            if !self.could(joined, wants) {
+                continue;
+            }
+            let design = self.in_reservation(pool, joined, &asks).or_else(|| self.design(pool, joined, &asks));
+            if let Some(design) = design {
+                self.open(pod, pool, class, design);
+                return true;
+            }
+            if self.world.problem.settings.wait_for_reserved && self.waits(pool, joined, class) {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// The best node in a reservation that has room: what was paid for is used first.
+    fn in_reservation(&mut self, pool: usize, joined: ProfileId, asks: &Asks<'_>) -> Option<Design> {
+        let mut best: Option<Design> = None;
+        for id in self.world.reservable(joined) {
+            let Some(held) = self.world.algebra.hold(joined, id) else { continue };
+            let Some(design) = self.design(pool, held, asks) else { continue };
+            if best.as_ref().is_none_or(|best| design.aim.compare(&best.aim) == Ordering::Greater) {
+                best = Some(design);
+            }
+        }
+        best
+    }
+
+    /// Whether such a pod has to wait for reserved capacity: it is all that the pool has for it, and none is free.
+    fn waits(&self, pool: usize, joined: ProfileId, class: &Class) -> bool {
+        let profile = self.world.algebra.profile(joined);
+        let holds = |types: &Mask| {
+            let holding = self.world.holding(pool, types, &class.requests, &class.shape.host_ports);
+            !self.world.within_limits(pool, &holding).is_empty()
+        };
+        !profile.reserved.is_empty()
+            && self.world.reservable(joined).is_empty()
+            && !holds(&profile.types)
+            && holds(&profile.possible())
+    }
+
+    /// The node that a pool would make of such labels.
+    fn design(&mut self, pool: usize, joined: ProfileId, asks: &Asks<'_>) -> Option<Design> {
+        let class = asks.class;
+        let possible = &self.world.algebra.profile(joined).types;
+        let holding = self.world.holding(pool, possible, &class.requests, &class.shape.host_ports);
+        let types = self.world.within_limits(pool, &holding);
+        let types = self.world.attaching(pool, types, self.host_of_draft(self.drafts.len()), class);
+        if types.is_empty() {
+            return None;
+        }
+        let mut least = Arc::clone(&self.world.pools[pool].least);
+        let mut settled = self.settle(pool, joined, &types, class, asks.wants, &least);
+        if settled.is_none() && self.world.problem.settings.lower_min_values && !least.is_empty() {
+            settled = self.settle(pool, joined, &types, class, asks.wants, &[]);
+            let (profile, types) = settled.as_ref()?;
+            least = self.world.lowered(pool, *profile, types, &least);
+        }
+        let (profile, types) = settled?;
+        let aim = match asks.meant {
+            Some(room) => self.world.exactly(profile, &types, room),
+            None => self.world.aim(pool, profile, &types, class.demand),
+        };
+        let types = self.world.modest(pool, profile, types, &aim.room, &least);
+        Some(Design { profile, types, aim, least })
+    }
+
+    fn open(&mut self, pod: usize, pool: usize, class: &Class, design: Design) {
+        let Design { profile, types, aim: Aim { room: aim, promises, .. }, least } = design;
+        if let Source::Held(_, id) = self.world.algebra.profile(profile).source {
+            self.world.left_reserved[id as usize] -= 1;
+        }
+        let reserved = self.promised(&promises);
+        let charged = self.world.largest(pool, &types);
+        self.world.pools[pool].room.charge(&charged, 1);
+        self.drafts.push(Draft {
+            pool,
+            profile,
+            requests: self.world.zero(),
+            aim,
+            promises,
+            reserved,
+            types: types.clone(),
+            least,
+            ports: Vec::new(),
+            charged,
+            pods: Vec::new(),
+        });
+        let at = self.drafts.len() - 1;
+        self.world.demand.promise(number(at), &self.drafts[at]);
+        self.rooms.push(None, &self.drafts[at].left());
+        self.put_on_draft(pod, at, class, profile, types);
+    }
+
+    fn promised(&self, promises: &Promises) -> Amounts {
+        let mut reserved = self.world.zero();
+        for (entry, many) in promises {
+            for (total, need) in reserved.iter_mut().zip(&self.world.demand.entries[*entry].requests) {
+                *total = total.saturating_add(need.saturating_mul(i64::from(*many)));
+            }
+        }
+        reserved
+    }
+}
