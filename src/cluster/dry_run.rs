@@ -21,7 +21,7 @@ use crate::core::resources::Resources;
 
 use super::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, KubeCluster,
-    Lease, NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch,
+    Lease, NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
 
 /// Sentences that are remembered, so that none is said twice.
@@ -338,7 +338,9 @@ impl Cluster for DryRun {
 
     fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {
         // Nobody is kept from acting by somebody who does not act.
-        async move { Ok(Lease { holder: holder.to_owned(), remaining: Duration::from_secs(15) }) }.boxed()
+        let object = Regarding::Lease(ObjectKey::new("", ""), "".into());
+        async move { Ok(Lease { holder: holder.to_owned(), remaining: Duration::from_secs(15), object, audit: None }) }
+            .boxed()
     }
 
     fn release_lease<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), Error>> {

@@ -35,7 +35,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order in which they are started.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Supervisor,
         Self::Leader,
         Self::State,
