@@ -42,6 +42,7 @@ fn start(command: Command) -> anyhow::Result<ExitCode> {
         Command::Plan(plan) if !command::plan(&plan)? => return Ok(ExitCode::FAILURE),
         Command::Plan(_) => Ok(()),
         Command::Explain(explain) => command::explain(&explain),
+        Command::Fake(fake) => command::fake(&fake),
         Command::Crds => print(&api::crds::yaml()),
         Command::Version => print(concat!("joiner ", env!("CARGO_PKG_VERSION"), "\n")),
         Command::Print(text) => print(&text),

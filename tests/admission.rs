@@ -451,3 +451,110 @@ fn defaults_are_filled_in_as_by_karpenter() {
         assert_eq!(stored["spec"]["template"]["spec"]["expireAfter"], "720h");
     }
 }
+
+/// What a schema without an original admits and refuses.
+fn own(name: &str) -> Definition {
+    let ours = crds::all().into_iter().find(|crd| crd["metadata"]["name"] == name).expect("one of our kinds");
+    Definition::of(&ours)
+}
+
+fn outscale(change: impl FnOnce(&mut Value)) -> Value {
+    let mut class = json!({
+        "apiVersion": "karpenter.outscale.com/v1alpha1",
+        "kind": "OutscaleNodeClass",
+        "metadata": { "name": "workers" },
+        "spec": {
+            "imageId": "ami-0a1b2c3d",
+            "subnetIds": ["subnet-0a1b2c3d"],
+            "securityGroupIds": ["sg-0a1b2c3d"],
+            "talos": { "secretRef": { "name": "talos-worker" } },
+        },
+    });
+    change(&mut class["spec"]);
+    class
+}
+
+#[test]
+fn an_outscale_class_says_each_thing_once_and_in_outscales_words() {
+    let definition = own("outscalenodeclasses.karpenter.outscale.com");
+    let good: Vec<Value> = vec![
+        outscale(|_| {}),
+        outscale(|spec| {
+            spec.as_object_mut().expect("a map").remove("imageId");
+            spec["imageSelectorTerms"] =
+                json!([{ "name": "Talos-*", "owner": "Outscale" }, { "id": "ami-0a1b2c3d" }, { "tags": { "a": "*" } }]);
+        }),
+        outscale(|spec| {
+            spec["vmTypes"] =
+                json!({ "families": ["tinav7", "c5"], "names": ["tinav7.c6r10p1"], "performances": ["highest"] })
+        }),
+        outscale(|spec| {
+            spec["blockDeviceMappings"] = json!([
+                { "deviceName": "/dev/sda1", "bsu": { "volumeSize": 100, "volumeType": "io1", "iops": 1000 } },
+                { "deviceName": "/dev/xvdb" },
+            ]);
+        }),
+        outscale(|spec| spec["tags"] = json!({ "team": "web", "empty": "" })),
+        outscale(|spec| {
+            spec["kubelet"] = json!({ "maxPods": 50, "systemReserved": { "cpu": "100m", "memory": 1024 } })
+        }),
+        outscale(|spec| {
+            spec["talos"] = json!({ "secretRef": { "name": "x", "key": "y" }, "nodeName": "NodeClaim", "patches": ["a: 1"], "clusterEndpoint": "https://api:6443" });
+        }),
+        outscale(|spec| spec["placement"] = json!({ "tenancy": "dedicated", "repulseServer": "web" })),
+    ];
+    for object in good {
+        assert_eq!(refusals(&definition, &object, None), Vec::<String>::new(), "{object}");
+    }
+    let bad: Vec<Value> = vec![
+        outscale(|spec| spec["imageId"] = json!("ami-xyz")),
+        outscale(|spec| drop(spec.as_object_mut().expect("a map").remove("imageId"))),
+        outscale(|spec| spec["imageSelectorTerms"] = json!([{ "name": "x" }])),
+        outscale(|spec| {
+            spec.as_object_mut().expect("a map").remove("imageId");
+            spec["imageSelectorTerms"] = json!([{ "owner": "Outscale" }]);
+        }),
+        outscale(|spec| spec["subnetIds"] = json!([])),
+        outscale(|spec| spec["subnetIds"] = json!(["subnet-1"])),
+        outscale(|spec| spec["subnetSelectorTerms"] = json!([{ "tags": { "a": "b" } }])),
+        outscale(|spec| spec["securityGroupIds"] = json!(["eg-0a1b2c3d"])),
+        outscale(|spec| spec["vmTypes"] = json!({ "performances": ["best"] })),
+        outscale(|spec| {
+            spec["blockDeviceMappings"] = json!([{ "deviceName": "/dev/sda1" }, { "deviceName": "/dev/sda1" }])
+        }),
+        outscale(|spec| {
+            spec["blockDeviceMappings"] =
+                json!([{ "deviceName": "/dev/sda1", "bsu": { "volumeType": "gp2", "iops": 100 } }])
+        }),
+        outscale(|spec| {
+            spec["blockDeviceMappings"] = json!([{ "deviceName": "/dev/sda1", "bsu": { "volumeType": "io1" } }])
+        }),
+        outscale(|spec| spec["tags"] = json!({ "OscK8sNodeName": "x" })),
+        outscale(|spec| spec["tags"] = json!({ "karpenter.sh/managed-by": "x" })),
+        outscale(|spec| spec["tags"] = json!({ "": "x" })),
+        outscale(|spec| spec["kubelet"] = json!({ "kubeReserved": { "pods": "1" } })),
+        outscale(|spec| spec["talos"] = json!({})),
+        outscale(|spec| spec["talos"]["nodeName"] = json!("Fqdn")),
+        outscale(|spec| spec["talos"]["clusterEndpoint"] = json!("http://api")),
+        outscale(|spec| spec["nodeRole"] = json!("controlplane")),
+    ];
+    for object in bad {
+        assert!(!refusals(&definition, &object, None).is_empty(), "admitted: {object}");
+    }
+}
+
+#[test]
+fn the_examples_for_outscale_are_admitted() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/outscale/nodepool.yaml");
+    let text = std::fs::read_to_string(path).expect("there is an example");
+    let mut kinds = Vec::new();
+    for part in text.split("\n---\n") {
+        let object: Value = serde_saphyr::from_str(part).expect("the example is YAML");
+        let kind = object["kind"].as_str().expect("it has a kind").to_owned();
+        let name =
+            if kind == "NodePool" { "nodepools.karpenter.sh" } else { "outscalenodeclasses.karpenter.outscale.com" };
+        assert_eq!(refusals(&own(name), &object, None), Vec::<String>::new(), "{kind}");
+        kinds.push(kind);
+    }
+    assert_eq!(kinds, ["OutscaleNodeClass", "NodePool"]);
+}

@@ -41,7 +41,7 @@ const BANNED: [(&str, &[&str]); 4] = [
 const ACTORS_GROUND: &str = "runtime";
 
 /// Clouds never name each other; what they share stands beside them.
-const CLOUD_ROOMS: [&str; 2] = ["kwok", "simulated"];
+const CLOUD_ROOMS: [&str; 3] = ["kwok", "outscale", "simulated"];
 
 /// Longest file, tests left out.
 const LONGEST_FILE: usize = 800;

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use crate::clouds::SoldOut;
-use crate::core::facts::{Catalog as Published, InstanceType, Offering, Snapshot, Verdict};
+use crate::core::facts::{Catalog as Published, InstanceType, NodeClass, Offering, Snapshot, Verdict};
 use crate::core::ids::{ClassRef, PoolName};
 use crate::core::overlays;
 
@@ -64,8 +64,8 @@ impl Judged {
 
 #[derive(Debug)]
 struct Class {
-    /// Generation that was fetched: a class that was edited may offer something else.
-    generation: i64,
+    /// The class as it was when its types were fetched: one that was edited, or comes to something else, may offer something else.
+    class: Arc<NodeClass>,
     fetching: bool,
     failure: Option<String>,
     /// As the cloud has them.
@@ -77,9 +77,13 @@ impl Catalog {
     fn look(&mut self, cx: &Cx<CatalogMsg>) {
         let snapshot = self.wiring.boards.snapshot();
         self.classes.retain(|reference, _| snapshot.classes.contains_key(reference));
+        let works_out = !self.wiring.cloud.class_conditions().is_empty();
         for (reference, class) in &snapshot.classes {
             let known = self.classes.get(reference);
-            if known.is_none_or(|known| known.generation != class.generation && !known.fetching) {
+            let differs = |known: &Class| {
+                known.class.generation != class.generation || (works_out && !Arc::ptr_eq(&known.class, class))
+            };
+            if known.is_none_or(|known| differs(known) && !known.fetching) {
                 self.fetch(reference, cx);
             }
         }
@@ -89,12 +93,12 @@ impl Catalog {
     fn fetch(&mut self, reference: &ClassRef, cx: &Cx<CatalogMsg>) {
         let Some(class) = self.wiring.boards.snapshot().classes.get(reference).cloned() else { return };
         let known = self.classes.entry(reference.clone()).or_insert(Class {
-            generation: class.generation,
+            class: Arc::clone(&class),
             fetching: false,
             failure: None,
             types: None,
         });
-        known.generation = class.generation;
+        known.class = Arc::clone(&class);
         known.fetching = true;
         let (cloud, reference) = (Arc::clone(&self.wiring.cloud), reference.clone());
         cx.start(Permits::ReadCloud, async move { cloud.catalog(&class).await }, move |outcome| {

@@ -10,7 +10,8 @@
 //!             ├─ provisioner  solves, checks, creates NodeClaims
 //!             ├─ pools        status of NodePools, NodeOverlays and CapacityBuffers
 //!             ├─ statics      gives static NodePools their number of NodeClaims
-//!             └─ auditor      compares machines, NodeClaims and Nodes
+//!             ├─ auditor      compares machines, NodeClaims and Nodes
+//!             └─ classes      has the cloud work out what NodeClasses come to
 //! ```
 //!
 //! Law: whoever acts does not decide. An actor turns facts into snapshots, snapshots into plans (in `core`), plans into operations. It
@@ -25,6 +26,7 @@ mod boards;
 mod catalog;
 mod claim;
 mod claims;
+mod classes;
 mod decisions;
 mod evictor;
 mod leader;

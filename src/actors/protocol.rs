@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::clouds::{self, Deletion, Listing, SoldOut};
+use crate::clouds::{self, Deletion, Listing, Resolution, SoldOut};
 use crate::cluster::{self, Lease};
 use crate::core::facts::{Claim, Fact, InstanceType, Machine};
 use crate::core::health::Failure;
@@ -192,6 +192,17 @@ pub enum StaticsMsg {
     Created(ClaimName, Written<Arc<Claim>>),
     /// *Outcome.* A NodeClaim was deleted, or not.
     Deleted(ClaimName, Written<()>),
+}
+
+/// To `classes`.
+#[derive(Debug)]
+pub enum ClassesMsg {
+    /// *Nudge.* NodeClasses have changed, or it is time to ask the cloud again.
+    Look,
+    /// *Outcome.* What a NodeClass of that generation comes to.
+    Resolved(ClassRef, i64, Called<Resolution>),
+    /// *Outcome.* The status of a NodeClass was written.
+    Written(ClassRef, Written<()>),
 }
 
 /// To `auditor`.

@@ -104,6 +104,10 @@ pub struct Settings {
     pub default_spreads: Vec<TopologySpread>,
     /// How often the cloud is asked for its instance types.
     pub catalog_refresh: Duration,
+    /// How often the cloud is asked what NodeClasses come to (Karpenter's AWS provider: 5 minutes).
+    pub class_refresh: Duration,
+    /// How often it is asked of those that are not ready: somebody is waiting for it.
+    pub class_retry: Duration,
     /// How long a sold-out offering is not tried again (AWS' provider: 3 minutes).
     pub sold_out_for: Duration,
     /// Whether broken nodes are repaired, and how.
@@ -131,6 +135,8 @@ impl Default for Settings {
             lower_min_values: false,
             default_spreads: Vec::new(),
             catalog_refresh: Duration::from_hours(1),
+            class_refresh: Duration::from_mins(5),
+            class_retry: Duration::from_secs(30),
             sold_out_for: Duration::from_mins(3),
             repair: NodeRepair::default(),
             audit_every: Duration::from_mins(2),

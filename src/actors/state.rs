@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::telemetry::metrics;
 
-use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, PoolsMsg, ProvisionerMsg, StateMsg, StaticsMsg};
+use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, PoolsMsg, ProvisionerMsg, StateMsg, StaticsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Mailbox, Timer, View};
 use super::tree::Wiring;
 use super::witness::Witness;
@@ -76,6 +76,9 @@ impl State {
         }
         if news.pools || news.classes || news.overlays {
             slots.catalog.cast(CatalogMsg::Look);
+        }
+        if news.classes {
+            slots.classes.cast(ClassesMsg::Look);
         }
         if news.usage || news.pools || news.classes || news.overlays || news.buffers {
             slots.pools.cast(PoolsMsg::Look);

@@ -15,12 +15,13 @@ use super::batcher::Batcher;
 use super::boards::Boards;
 use super::catalog::Catalog;
 use super::claims::Claims;
+use super::classes::Classes;
 use super::evictor::Evictor;
 use super::leader::Leader;
 use super::pools::Pools;
 use super::protocol::{
-    AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, EvictorMsg, LeaderMsg, PoolsMsg, ProvisionerMsg, StateMsg,
-    StaticsMsg,
+    AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, EvictorMsg, LeaderMsg, PoolsMsg, ProvisionerMsg,
+    StateMsg, StaticsMsg,
 };
 use super::provisioner::Provisioner;
 use super::runtime::{Clock, House, Observations, Operations, Permits, Post, RootMsg, Saboteur, Slot, Supervisor};
@@ -53,6 +54,7 @@ pub(super) struct Slots {
     pub pools: Slot<PoolsMsg>,
     pub statics: Slot<StaticsMsg>,
     pub auditor: Slot<AuditorMsg>,
+    pub classes: Slot<ClassesMsg>,
 }
 
 /// What every actor is born with.
@@ -130,6 +132,7 @@ impl Joiner {
             pools: Slot::empty(),
             statics: Slot::empty(),
             auditor: Slot::empty(),
+            classes: Slot::empty(),
         };
         let repair = repair(&*parts.cloud, parts.settings.repair);
         let wiring = Arc::new(Wiring {
@@ -152,6 +155,7 @@ impl Joiner {
             Post::new::<Pools>(&slots.pools, args()),
             Post::new::<Statics>(&slots.statics, args()),
             Post::new::<Auditor>(&slots.auditor, args()),
+            Post::new::<Classes>(&slots.classes, args()),
             Post::new::<State>(&slots.state, args()),
         ];
         let root = Supervisor::start(posts, &house);

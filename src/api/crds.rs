@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::capacitybuffer::CapacityBuffer;
 use crate::api::classes::kwok::KwokNodeClass;
+use crate::api::classes::outscale::OutscaleNodeClass;
 use crate::api::nodeclaim::NodeClaim;
 use crate::api::nodeoverlay::NodeOverlay;
 use crate::api::nodepool::NodePool;
@@ -22,6 +23,7 @@ pub fn all() -> Vec<Value> {
         definition::<NodeOverlay>(),
         definition::<CapacityBuffer>(),
         definition::<KwokNodeClass>(),
+        definition::<OutscaleNodeClass>(),
     ]
 }
 

@@ -11,7 +11,7 @@ use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::telemetry::metrics::{self, CloudCall, CloudFailure};
 
-use super::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairPolicy};
+use super::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairPolicy, Resolution};
 
 /// Wraps any cloud.
 pub struct Metered(Arc<dyn Cloud>);
@@ -59,6 +59,14 @@ impl Cloud for Metered {
 
     fn label_keys(&self) -> Vec<&'static str> {
         self.0.label_keys()
+    }
+
+    fn class_conditions(&self) -> &'static [&'static str] {
+        self.0.class_conditions()
+    }
+
+    fn resolve<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Resolution, Error>> {
+        self.0.resolve(class)
     }
 
     fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {

@@ -10,6 +10,7 @@ pub mod catalog;
 mod error;
 pub mod kwok;
 mod metered;
+pub mod outscale;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use crate::core::lifecycle::DRIFT_EVERY;
 
 pub use error::{Error, LaunchRefused, SoldOut};
 pub use metered::Metered;
-pub use spec::{Deletion, LaunchSpec, Listing};
+pub use spec::{Deletion, Judgement, LaunchSpec, Listing, Resolution};
 
 pub use crate::core::repair::{RepairAction, RepairPolicy};
 
@@ -39,6 +40,17 @@ pub trait Cloud: Send + Sync + 'static {
     /// Label keys that users may require although their domain is restricted (KWOK: `karpenter.kwok.sh/instance-size`, ...).
     fn label_keys(&self) -> Vec<&'static str> {
         Vec::new()
+    }
+
+    /// The conditions on which `Ready` of this cloud's NodeClasses depends. Empty where nobody needs to work anything out: then a NodeClass is as
+    /// its status says, and [`Cloud::resolve`] is never asked.
+    fn class_conditions(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Works out what a NodeClass comes to in this cloud: what its selectors find, and what is wrong with it.
+    fn resolve<'a>(&'a self, _class: &'a NodeClass) -> BoxFuture<'a, Result<Resolution, Error>> {
+        Box::pin(async { Ok(Resolution::default()) })
     }
 
     /// All instance types of a NodeClass with all offerings, those that cannot be had now included. As long as nothing has changed, the

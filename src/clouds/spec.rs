@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
+use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Status};
 use crate::core::ids::ClaimUid;
 
 /// All that a cloud needs to launch one machine. The choice among `candidates` is the cloud's: the cheapest that it can get.
@@ -38,4 +38,26 @@ pub struct Listing {
     pub complete: bool,
     /// Machines younger than this may be missing (eventual consistency).
     pub settles_within: Duration,
+}
+
+/// What a NodeClass has come to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Resolution {
+    /// What is said of its conditions; those that are not mentioned stay as they are.
+    pub judgements: Vec<Judgement>,
+    /// The other fields of its status as a JSON object, if they are to change.
+    pub details: Option<Arc<str>>,
+}
+
+/// What is said of one condition of a NodeClass.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Judgement {
+    /// The condition.
+    pub condition: &'static str,
+    /// Whether it holds.
+    pub status: Status,
+    /// Why, in one word.
+    pub reason: &'static str,
+    /// Why, and what to do about it: field and remedy.
+    pub message: String,
 }

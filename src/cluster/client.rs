@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::api::validation::CloudLabels;
 use crate::core::facts::{Claim, ClaimDraft, Fact};
-use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
 use super::convert::wire::Custom;
 use super::convert::{self, ClassKind, ShapeStore};
@@ -27,7 +27,7 @@ use super::permissions::Permissions;
 use super::request::{JSON, MERGE, Request, VERSION};
 use super::throttle::Throttle;
 use super::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch,
     OverlayStatusPatch, PoolPatch, PoolStatusPatch, answer, events, evict, patch, watch,
 };
 
@@ -416,6 +416,27 @@ impl Cluster for KubeCluster {
         let request =
             Request::new("patch", KARPENTER, "nodepools/status", format!("NodePool {name}")).at(name.as_str());
         self.tell(request.with(MERGE, patch::pool_status(patch))).boxed()
+    }
+
+    fn patch_class_status<'a>(
+        &'a self,
+        class: &'a ClassRef,
+        patch: &'a ClassStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        async move {
+            let object = class.to_string();
+            let kinds = &self.shared.options.classes;
+            let kind = kinds.iter().find(|kind| *kind.group == *class.group && *kind.kind == *class.kind);
+            let Some((kind, status)) = kind.and_then(|kind| Some((kind, kind.status?))) else {
+                let message = "the status of this kind is not joiner's to write; this is a defect of joiner".to_owned();
+                return Err(Error::Invalid { object, message });
+            };
+            let body = patch::class_status(&object, patch)?;
+            let path = format!("/apis/{}/{}/{}/{}/status", kind.group, kind.version, kind.plural, class.name);
+            let request = Request { path, ..Request::new("patch", kind.group, status, object) };
+            self.tell(request.with(MERGE, body)).await
+        }
+        .boxed()
     }
 
     fn patch_overlay_status<'a>(

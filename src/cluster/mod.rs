@@ -8,6 +8,7 @@ mod error;
 mod answer;
 mod client;
 mod counts;
+mod dry_run;
 mod events;
 mod evict;
 mod lease;
@@ -25,14 +26,15 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
 use crate::core::facts::{Claim, ClaimDraft, Fact};
-use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
 pub use crate::core::writes::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, OverlayStatusPatch, PoolPatch,
-    PoolStatusPatch, Regarding,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch,
+    OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
 pub use client::{CheckError, ClientFrom, KubeCluster, Options};
 pub use counts::{RequestCounts, WatchHealth};
+pub use dry_run::DryRun;
 pub use error::Error;
 pub use permissions::Permissions;
 
@@ -80,6 +82,13 @@ pub trait Cluster: Send + Sync + 'static {
         &'a self,
         name: &'a PoolName,
         patch: &'a PoolStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Changes the status of a NodeClass of a kind that joiner looks after.
+    fn patch_class_status<'a>(
+        &'a self,
+        class: &'a ClassRef,
+        patch: &'a ClassStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>>;
 
     /// Changes the status of a NodeOverlay.

@@ -7,7 +7,8 @@ use crate::core::labels::Labels;
 use super::convert::{condition_object, taint_object, written};
 use super::request::{MERGE, STRATEGIC};
 use super::{
-    BufferStatusPatch, ClaimPatch, ClaimStatusPatch, Error, NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch,
+    BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Error, NodePatch, OverlayStatusPatch, PoolPatch,
+    PoolStatusPatch,
 };
 
 /// Metadata of a patch: only what changes.
@@ -132,6 +133,21 @@ pub(super) fn pool_status(patch: &PoolStatusPatch) -> Value {
     set("nodeClassObservedGeneration", patch.class_generation.map(Value::from));
     set("conditions", patch.conditions.as_ref().map(|all| all.iter().map(condition_object).collect()));
     with_status(patch.version.as_ref(), status)
+}
+
+/// A change of a NodeClass' status.
+pub(super) fn class_status(object: &str, patch: &ClassStatusPatch) -> Result<Value, Error> {
+    let mut status = Map::new();
+    if let Some(details) = &patch.details {
+        status = serde_json::from_str(details).map_err(|error| Error::Invalid {
+            object: object.to_owned(),
+            message: format!("the cloud's status is no JSON object ({error}); this is a defect of joiner"),
+        })?;
+    }
+    if let Some(conditions) = &patch.conditions {
+        status.insert("conditions".to_owned(), conditions.iter().map(condition_object).collect());
+    }
+    Ok(with_status(None, status))
 }
 
 /// A change of a NodeOverlay's status.

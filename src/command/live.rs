@@ -7,13 +7,14 @@ use kube::Client;
 
 use crate::actors::runtime::Clock;
 use crate::actors::{self, Parts};
-use crate::api::classes::kwok::KwokNodeClass;
-use crate::clouds::Cloud;
-use crate::clouds::catalog;
-use crate::clouds::kwok::{CLASS_GROUP, CLASS_KIND, Kwok};
-use crate::cluster::convert::ClassKind;
-use crate::cluster::{ClientFrom, KubeCluster, Options, RequestCounts};
+use crate::clouds::kwok::Kwok;
+use crate::clouds::outscale::{self, KubeSecrets};
+use crate::clouds::{Cloud, catalog, kwok};
+use crate::cluster::{self, ClientFrom, DryRun, KubeCluster, Options, RequestCounts};
 use crate::config::{self, Cluster, Run, Settings};
+use crate::manifests;
+
+use super::rehearsal;
 
 /// A client of the cluster that was named.
 async fn client(settings: &Settings, cluster: &Cluster) -> Result<Client> {
@@ -26,11 +27,16 @@ async fn client(settings: &Settings, cluster: &Cluster) -> Result<Client> {
 }
 
 /// What of a cluster is watched, whatever is done with it.
-fn options(settings: &Settings, label_keys: Vec<&'static str>, clock: Clock) -> Options {
+fn options(settings: &Settings, cloud: config::Cloud, clock: Clock) -> Options {
     let mut options = Options::new(Arc::new(move || clock.now()));
-    options.classes = vec![ClassKind::of::<KwokNodeClass>(CLASS_GROUP, "v1alpha1", CLASS_KIND, "kwoknodeclasses")];
-    options.restricted_domains = vec!["karpenter.kwok.sh"];
-    options.label_keys = label_keys;
+    (options.classes, options.restricted_domains, options.label_keys) = match cloud {
+        config::Cloud::Outscale => {
+            (vec![manifests::outscale_class()], vec![outscale::CLASS_GROUP], outscale::LABEL_KEYS.to_vec())
+        }
+        config::Cloud::Kwok | config::Cloud::Simulated => {
+            (vec![manifests::kwok_class()], vec![kwok::CLASS_GROUP], catalog::KWOK_LABEL_KEYS.to_vec())
+        }
+    };
     options.groups = !settings.default_spreads.is_empty();
     options.overlays = settings.gates.node_overlay;
     options.buffers = settings.gates.capacity_buffer;
@@ -40,9 +46,13 @@ fn options(settings: &Settings, label_keys: Vec<&'static str>, clock: Clock) -> 
 }
 
 /// The cluster alone, to look at.
-pub(super) async fn cluster(settings: &Settings, cluster: &Cluster, clock: Clock) -> Result<KubeCluster> {
+pub(super) async fn cluster(
+    settings: &Settings,
+    (cluster, cloud): (&Cluster, config::Cloud),
+    clock: Clock,
+) -> Result<KubeCluster> {
     let client = client(settings, cluster).await?;
-    let cluster = KubeCluster::new(client, options(settings, catalog::KWOK_LABEL_KEYS.to_vec(), clock));
+    let cluster = KubeCluster::new(client, options(settings, cloud, clock));
     cluster.check().await?;
     Ok(cluster)
 }
@@ -51,15 +61,18 @@ pub(super) async fn cluster(settings: &Settings, cluster: &Cluster, clock: Clock
 pub(super) async fn connect(run: &Run, clock: Clock) -> Result<(Parts, Arc<RequestCounts>)> {
     let settings = &run.settings;
     let client = client(settings, &run.cluster).await?;
-    let types = super::rehearsal::instance_types(settings)?;
-    let cloud = match run.cloud {
-        config::Cloud::Kwok => Kwok::new(client.clone(), types),
+    let cloud: Arc<dyn Cloud> = match run.cloud {
+        config::Cloud::Kwok => Arc::new(Kwok::new(client.clone(), rehearsal::instance_types(settings)?)),
+        config::Cloud::Outscale => {
+            let secrets = Arc::new(KubeSecrets::new(client.clone(), &namespace(None)));
+            Arc::new(super::outscale::cloud(settings, secrets, clock, run.dry_run).await?)
+        }
         config::Cloud::Simulated => anyhow::bail!(
             "--cloud simulated has machines in memory only; it goes with --cluster simulated, a real cluster needs --cloud kwok"
         ),
     };
     let identity = identity(settings);
-    let mut options = options(settings, cloud.label_keys(), clock);
+    let mut options = options(settings, run.cloud, clock);
     options.instance.clone_from(&identity);
     if let Some(election) = &settings.leader_election {
         options.lease_name.clone_from(&election.name);
@@ -69,16 +82,21 @@ pub(super) async fn connect(run: &Run, clock: Clock) -> Result<(Parts, Arc<Reque
     let cluster = KubeCluster::new(client, options);
     let version = cluster.check().await?;
     tracing::info!(version, cloud = cloud.name(), "connected to the cluster");
+    let counts = cluster.counts();
+    let cluster: Arc<dyn cluster::Cluster> =
+        if run.dry_run { Arc::new(DryRun::new(cluster, Arc::new(move || clock.now()))) } else { Arc::new(cluster) };
+    let actors = actors_settings(settings);
     let settings = actors::Settings {
         lease_name,
+        // A dry run acts on nothing, and must not keep those from acting who do.
+        leader_election: actors.leader_election && !run.dry_run,
         identity,
         // Two joiners, or two lives of one, must not give two NodeClaims the same name.
         name_salt: u64::from(std::process::id())
             ^ u64::try_from(clock.now().as_nanosecond() & i128::from(u64::MAX)).unwrap_or(0),
-        ..actors_settings(settings)
+        ..actors
     };
-    let counts = cluster.counts();
-    Ok((Parts { cluster: Arc::new(cluster), cloud: Arc::new(cloud), settings, clock }, counts))
+    Ok((Parts { cluster, cloud, settings, clock }, counts))
 }
 
 /// What of the settings the actors are told.

@@ -1,8 +1,10 @@
 //! What the subcommands of the binary do: they wire the other rooms together, and decide nothing.
 
 mod embedded;
+mod fake;
 mod live;
 mod load;
+mod outscale;
 mod plan;
 mod rehearsal;
 mod run;
@@ -13,6 +15,7 @@ mod trial;
 mod trouble;
 mod why;
 
+pub use fake::fake;
 pub use load::mixed;
 pub use plan::{explain, plan};
 pub use rehearsal::{Rehearsal, default_pool, scenario_of};

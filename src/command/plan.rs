@@ -60,6 +60,12 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
         tell(warning);
     }
     let (mut input, understood) = input(plan)?;
+    if plan.cloud == config::Cloud::Outscale {
+        let asked = super::outscale::sell(&mut input, &plan.settings, Clock::machine());
+        for notice in runtime()?.block_on(asked)? {
+            tell(&notice);
+        }
+    }
     let mut spreads = scheduling::DefaultSpreads::new(plan.settings.default_spreads.clone());
     input.pods = spreads.apply(&input.snapshot, input.pods);
     for notice in &input.notices {
@@ -122,12 +128,14 @@ fn made(plan: &config::Plan, shapes: &ShapeStore) -> Result<Vec<Object>> {
     Ok(objects)
 }
 
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")
+}
+
 /// One look at the cluster of the kubeconfig: everything is listed once, nothing is written.
 fn look(plan: &config::Plan) -> Result<Snapshot> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
-    runtime.block_on(async {
-        let cluster = live::cluster(&plan.settings, &config::Cluster::Found, Clock::machine()).await?;
+    runtime()?.block_on(async {
+        let cluster = live::cluster(&plan.settings, (&config::Cluster::Found, plan.cloud), Clock::machine()).await?;
         let mut facts = cluster.facts();
         let mut fold = Fold::default();
         let listed = async {

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::core::facts::TopologySpread;
 
+use super::fake::Fake;
 use super::gates::FeatureGates;
 use super::settings::{
     Cloud, LogLevel, LogOutput, MinValuesPolicy, Nominate, Output, PreferencePolicy, Progress, Subject,
@@ -40,6 +41,8 @@ pub(super) enum Sub {
     Plan(Box<PlanFlags>),
     /// Say why a pod found no place, or why a NodeClaim is as it is.
     Explain(Box<ExplainFlags>),
+    /// Serve a stand-in for a cloud's API on this machine, to rehearse with.
+    Fake(Fake),
     /// Print the custom resource definitions as YAML, for `kubectl apply --server-side -f -`.
     Crds,
     /// Print the version.
@@ -53,9 +56,13 @@ pub(super) struct RunFlags {
     #[arg(long, env = "JOINER_CLUSTER", value_name = "CLUSTER", value_enum, help_heading = WORLD)]
     pub(super) cluster: Option<ClusterFlag>,
 
-    /// Where machines come from: `kwok` (nodes without machines) or `simulated`. Default: `kwok`; `simulated` in a simulated cluster
+    /// Where machines come from: `kwok` (nodes without machines), `outscale` (3DS OUTSCALE) or `simulated`. Default: `kwok`; `simulated` in a simulated cluster
     #[arg(long, env = "JOINER_CLOUD", value_name = "CLOUD", value_enum, help_heading = WORLD)]
     pub(super) cloud: Option<Cloud>,
+
+    /// Write nothing to the cluster and change nothing in the cloud: log what would be created or deleted, and why. With `--cloud outscale`
+    #[arg(long, env = "DRY_RUN", value_name = "BOOL", default_value = "false", action = Set, help_heading = WORLD)]
+    pub(super) dry_run: bool,
 
     /// What happens in a simulated cluster
     #[arg(value_name = "SCENARIO.yaml", help_heading = WORLD)]
@@ -136,6 +143,10 @@ pub(super) struct Input {
     #[arg(long, value_name = "N", help_heading = PLAN)]
     pub(super) pods: Option<usize>,
 
+    /// Whose instance types and prices count: `kwok`, or `outscale`, whose API is asked and where nothing is changed
+    #[arg(long, env = "JOINER_CLOUD", value_name = "CLOUD", value_enum, default_value_t = Cloud::Kwok, help_heading = PLAN)]
+    pub(super) cloud: Cloud,
+
     /// How to print the answer
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table, help_heading = PLAN)]
     pub(super) output: Output,
@@ -196,6 +207,8 @@ pub(super) const EXPLAIN: &str = "Explanation";
 pub(super) struct Flags {
     #[command(flatten)]
     pub(super) decisions: Decisions,
+    #[command(flatten)]
+    pub(super) outscale: OutscaleFlags,
     #[command(flatten)]
     pub(super) service: Service,
     #[command(flatten)]
@@ -261,6 +274,33 @@ impl LogOutputs {
     fn parse(text: &str) -> Result<Self, String> {
         text.split(',').map(LogOutput::parse).collect::<Result<_, _>>().map(Self)
     }
+}
+
+/// Heading of the flags of the cloud `outscale`.
+pub(super) const OUTSCALE: &str = "Outscale";
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = OUTSCALE)]
+pub(super) struct OutscaleFlags {
+    /// Name of the cluster: machines are marked with it, and looked for by it. Required with `--cloud outscale`
+    #[arg(long, env, value_name = "NAME", value_parser = values::mark)]
+    pub(super) cluster_name: Option<String>,
+
+    /// ID of the cluster in the tags `OscK8sClusterID/<id>`, by which the cloud controller manager finds its machines. Default: the cluster's name
+    #[arg(long, env, value_name = "ID", value_parser = values::mark)]
+    pub(super) osc_cluster_id: Option<String>,
+
+    /// Secret in joiner's own namespace with `access_key`, `secret_key`, `region` and, if need be, `endpoint`. Default: variables, or a profile
+    #[arg(long, env, value_name = "NAME")]
+    pub(super) osc_secret: Option<String>,
+
+    /// JSON file with prices that win over those of Outscale's catalogue: `cores` (`v6-p2`), `gib`, `gpus`, `types`, per hour
+    #[arg(long, env, value_name = "FILE")]
+    pub(super) outscale_prices: Option<PathBuf>,
+
+    /// Part of a machine's memory that its hypervisor keeps
+    #[arg(long, env, value_name = "PART", default_value = "0.075", value_parser = values::thousandths)]
+    pub(super) vm_memory_overhead_percent: i64,
 }
 
 #[derive(Args, Debug)]

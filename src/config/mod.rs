@@ -7,6 +7,7 @@
 //!
 //! `flags` is the list itself; help text and the table in the README are generated from it.
 
+mod fake;
 mod flags;
 mod gates;
 mod parse;
@@ -15,11 +16,12 @@ mod spreads;
 mod table;
 mod values;
 
+pub use fake::{Fake, FakeCloud, SoldOut};
 pub use gates::FeatureGates;
 pub use parse::parse;
 pub use settings::{
     Cloud, Cluster, Command, Explain, Faults, LeaderElection, LogLevel, LogOutput, MinValuesPolicy, Nominate, Output,
-    Plan, PreferencePolicy, Progress, Run, Settings, Simulate, Subject, Trace, TraceFormat, World,
+    OutscaleSettings, Plan, PreferencePolicy, Progress, Run, Settings, Simulate, Subject, Trace, TraceFormat, World,
 };
 pub use table::table;
 

@@ -9,10 +9,12 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, ValueEnum};
 
 use super::flags::{
-    Cli, ClusterFlag, ExplainFlags, Flags, IGNORED, Input, PROCESS, PlanFlags, RunFlags, SimulateFlags, Sub,
+    Cli, ClusterFlag, ExplainFlags, Flags, IGNORED, Input, OUTSCALE, OutscaleFlags, PROCESS, PlanFlags, RunFlags,
+    SimulateFlags, Sub,
 };
 use super::settings::{
-    Cloud, Cluster, Command, Explain, Faults, LeaderElection, Plan, Run, Settings, Simulate, Trace, TraceFormat, World,
+    Cloud, Cluster, Command, Explain, Faults, LeaderElection, OutscaleSettings, Plan, Run, Settings, Simulate, Trace,
+    TraceFormat, World,
 };
 use super::values;
 
@@ -36,7 +38,12 @@ pub(super) fn documented() -> clap::Command {
         })
     };
     plain
-        .mut_subcommand("simulate", |command| hidden(command, "log_level"))
+        .mut_subcommand("simulate", |command| {
+            hidden(command, "log_level").mut_args(|arg| {
+                let idle = arg.get_help_heading() == Some(OUTSCALE);
+                if idle { arg.hide(true) } else { arg }
+            })
+        })
         .mut_subcommand("plan", |command| hidden(command, "kubeconfig"))
         .mut_subcommand("explain", |command| hidden(command, "kubeconfig"))
 }
@@ -77,6 +84,7 @@ pub fn parse(args: impl IntoIterator<Item = String>, env: impl Fn(&str) -> Optio
             let plan = plan(input, None, warnings)?;
             Ok(Command::Explain(Box::new(Explain { plan, subject, name, namespace, url })))
         }
+        Sub::Fake(fake) => Ok(Command::Fake(fake)),
         Sub::Crds => Ok(Command::Crds),
         Sub::Version => Ok(Command::Version),
     }
@@ -91,7 +99,7 @@ fn with_command(mut args: Vec<String>, documented: &clap::Command) -> Result<Vec
         flag if flag.is_empty() || flag.starts_with('-') => args.insert(0, "run".to_owned()),
         word => {
             return Err(format!(
-                "{word:?} is no command of joiner; run, simulate, plan, explain, crds, version and help are"
+                "{word:?} is no command of joiner; run, simulate, plan, explain, fake, crds, version and help are"
             ));
         }
     }
@@ -179,7 +187,7 @@ fn help(documented: clap::Command, args: &[String]) -> String {
 }
 
 fn run(flags: RunFlags, warnings: Vec<String>) -> Result<Command, String> {
-    let RunFlags { settings, cluster, cloud, scenario, pods } = flags;
+    let RunFlags { settings, cluster, cloud, dry_run, scenario, pods } = flags;
     let simulated = cluster == Some(ClusterFlag::Simulated);
     if !simulated {
         let given =
@@ -196,7 +204,25 @@ fn run(flags: RunFlags, warnings: Vec<String>) -> Result<Command, String> {
         Some(ClusterFlag::Simulated) => Cluster::Simulated(World { scenario, pods }),
     };
     let cloud = cloud.unwrap_or(if simulated { Cloud::Simulated } else { Cloud::Kwok });
-    Ok(Command::Run(Box::new(Run { settings: validated(settings, warnings), cluster, cloud })))
+    if cloud == Cloud::Outscale {
+        if simulated {
+            return Err("--cloud outscale needs a real cluster; leave --cluster simulated out".to_owned());
+        }
+        named(&settings.outscale)?;
+    } else if dry_run {
+        return Err(
+            "--dry-run goes with --cloud outscale only; `joiner plan` says what would be bought elsewhere".to_owned()
+        );
+    }
+    Ok(Command::Run(Box::new(Run { settings: validated(settings, warnings), cluster, cloud, dry_run })))
+}
+
+/// Without the cluster's name nobody could tell whose a machine is.
+fn named(flags: &OutscaleFlags) -> Result<(), String> {
+    if flags.cluster_name.is_none() {
+        return Err("--cloud outscale needs the cluster's name, which becomes its machines' mark; set --cluster-name or CLUSTER_NAME".to_owned());
+    }
+    Ok(())
 }
 
 fn simulate(flags: SimulateFlags, warnings: Vec<String>) -> Result<Command, String> {
@@ -248,14 +274,17 @@ fn recorded(written: Option<&[String]>) -> Result<Option<Trace>, String> {
 }
 
 fn plan(input: Input, report: Option<PathBuf>, warnings: Vec<String>) -> Result<Plan, String> {
-    let Input { filename, trace, pods, output, settings } = input;
+    let Input { filename, trace, pods, cloud, output, settings } = input;
     let trace = recorded(trace.as_deref())?;
-    Ok(Plan { settings: validated(settings, warnings), files: filename, trace, pods, output, report })
+    if cloud == Cloud::Simulated {
+        return Err("--cloud simulated has no prices of its own; kwok and outscale are accepted".to_owned());
+    }
+    Ok(Plan { settings: validated(settings, warnings), files: filename, trace, pods, cloud, output, report })
 }
 
 /// Flags as settings; combinations without effect become warnings.
 fn validated(flags: Flags, mut warnings: Vec<String>) -> Settings {
-    let Flags { decisions, service, ignored: _ } = flags;
+    let Flags { decisions, outscale, service, ignored: _ } = flags;
     let gates = decisions.feature_gates;
     for name in &gates.unknown {
         warnings.push(format!("feature gate {name} is not known and has no effect"));
@@ -281,6 +310,13 @@ fn validated(flags: Flags, mut warnings: Vec<String>) -> Settings {
         legacy_node_repair: decisions.legacy_node_repair,
         nominate: decisions.nominate,
         instance_types: decisions.instance_types_file_path,
+        outscale: OutscaleSettings {
+            cluster_name: outscale.cluster_name,
+            cluster_id: outscale.osc_cluster_id,
+            secret: outscale.osc_secret,
+            prices: outscale.outscale_prices,
+            memory_overhead: outscale.vm_memory_overhead_percent,
+        },
         metrics_port: service.metrics_port,
         health_probe_port: service.health_probe_port,
         kube_client_qps: service.kube_client_qps,

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 
 use crate::core::facts::TopologySpread;
 
+use super::fake::Fake;
 use super::gates::FeatureGates;
 
 /// What joiner was asked to do.
@@ -21,6 +22,8 @@ pub enum Command {
     Plan(Box<Plan>),
     /// Say why something was decided.
     Explain(Box<Explain>),
+    /// Serve a stand-in for a cloud's API.
+    Fake(Fake),
     /// Print the custom resource definitions.
     Crds,
     /// Print the version.
@@ -38,6 +41,8 @@ pub struct Run {
     pub cluster: Cluster,
     /// Where machines come from.
     pub cloud: Cloud,
+    /// Whether nothing is to be written to the cluster or changed in the cloud: what would happen is said.
+    pub dry_run: bool,
 }
 
 /// Which cluster to look after.
@@ -67,6 +72,8 @@ pub enum Cloud {
     Kwok,
     /// Machines in memory.
     Simulated,
+    /// 3DS OUTSCALE.
+    Outscale,
 }
 
 /// `joiner simulate`. At least one of `scenario`, `trace` and `faults` is there.
@@ -112,6 +119,8 @@ pub struct Plan {
     pub trace: Option<Trace>,
     /// So many mixed pods.
     pub pods: Option<usize>,
+    /// Whose instance types and prices count.
+    pub cloud: Cloud,
     /// How to print the plan.
     pub output: Output,
     /// Where to write the page.
@@ -272,6 +281,21 @@ pub struct LeaderElection {
     pub namespace: Option<String>,
 }
 
+/// What the cloud `outscale` is told. Keys, region and endpoint are read as Outscale's own tools read them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct OutscaleSettings {
+    /// Name of the cluster: the machines' mark.
+    pub cluster_name: Option<String>,
+    /// The cluster as the cloud controller manager knows it; nothing means by its name.
+    pub cluster_id: Option<String>,
+    /// A Secret with the keys; nothing means variables or a profile.
+    pub secret: Option<String>,
+    /// Prices that win over the API's.
+    pub prices: Option<PathBuf>,
+    /// What a hypervisor keeps of a machine's memory, in thousandths.
+    pub memory_overhead: i64,
+}
+
 /// All settings but those that only `run` or only `simulate` has.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
@@ -293,6 +317,8 @@ pub struct Settings {
     pub nominate: Nominate,
     /// Instance types of the clouds without machines; nothing means the built-in ones.
     pub instance_types: Option<PathBuf>,
+    /// What the cloud `outscale` is told.
+    pub outscale: OutscaleSettings,
     /// Port of `/metrics`; zero means any.
     pub metrics_port: u16,
     /// Port of `/healthz` and `/readyz`; zero means any.

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use clap::Arg;
 
-use super::flags::{EXPLAIN, PLAN, REHEARSAL};
+use super::fake::FAKE;
+use super::flags::{EXPLAIN, OUTSCALE, PLAN, REHEARSAL};
 use super::parse::documented;
 
 /// The settings of `joiner run`, and what the other commands have beyond them, as markdown.
@@ -16,10 +17,12 @@ pub fn table() -> String {
     let rehearsal = arguments("simulate").filter(|arg| arg.get_help_heading() == Some(REHEARSAL));
     let plan = arguments("plan").filter(|arg| arg.get_help_heading() == Some(PLAN));
     let explain = arguments("explain").filter(|arg| arg.get_help_heading() == Some(EXPLAIN));
+    let fake = arguments("fake").filter(|arg| arg.get_help_heading() == Some(FAKE));
     let mut all = arguments("run")
         .chain(rehearsal)
         .chain(plan)
         .chain(explain)
+        .chain(fake)
         .filter(|arg| arg.get_id() != "help")
         .collect::<Vec<_>>();
     // Stable: by heading in order of appearance, and within it in order of declaration.
@@ -29,9 +32,13 @@ pub fn table() -> String {
         if heading != arg.get_help_heading() {
             heading = arg.get_help_heading();
             let title = match heading {
+                Some(OUTSCALE) => {
+                    "Outscale (`--cloud outscale`; keys, region and endpoint as Outscale's own tools read them: `OSC_ACCESS_KEY`, `OSC_SECRET_KEY`, `OSC_REGION`, `OSC_ENDPOINT_API`, `OSC_PROFILE`, `OSC_CONFIG_FILE`)"
+                }
                 Some(REHEARSAL) => "Rehearsal (`joiner simulate`, besides the decisions above)",
                 Some(PLAN) => "Plan (`joiner plan`, besides the decisions above)",
                 Some(EXPLAIN) => "Explanation (`joiner explain`, besides those of a plan)",
+                Some(FAKE) => "Fake (`joiner fake`)",
                 other => other.unwrap_or("Other"),
             };
             let gap = if text.is_empty() { "" } else { "\n" };

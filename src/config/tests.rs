@@ -42,6 +42,7 @@ fn nothing_at_all_runs_with_the_defaults_of_karpenter() {
         legacy_node_repair: false,
         nominate: Nominate::All,
         instance_types: None,
+        outscale: OutscaleSettings { memory_overhead: 75, ..OutscaleSettings::default() },
         metrics_port: 8080,
         health_probe_port: 8081,
         kube_client_qps: 200,
@@ -327,7 +328,7 @@ fn the_short_commands_are_read() {
     assert_eq!(read(&["--version"], &[]), Ok(Command::Version));
     assert_eq!(
         refused(&["simulat", "day.yaml"], &[]),
-        "\"simulat\" is no command of joiner; run, simulate, plan, explain, crds, version and help are"
+        "\"simulat\" is no command of joiner; run, simulate, plan, explain, fake, crds, version and help are"
     );
 }
 
@@ -381,4 +382,27 @@ fn durations_are_those_of_go() {
         let message = refused(&[&format!("--batch-max-duration={bad}")], &[]);
         assert!(message.contains("a duration such as 10s"), "{bad:?}: {message}");
     }
+}
+
+#[test]
+fn outscale_is_told_whose_machines_are_whose() {
+    let told = run(
+        &["--cloud=outscale", "--dry-run", "--osc-secret", "keys"],
+        &[("CLUSTER_NAME", "prod"), ("OSC_CLUSTER_ID", "id-1"), ("VM_MEMORY_OVERHEAD_PERCENT", "0.05")],
+    );
+    assert!(told.dry_run && told.cloud == Cloud::Outscale);
+    let outscale = told.settings.outscale;
+    assert_eq!((outscale.cluster_name.as_deref(), outscale.cluster_id.as_deref()), (Some("prod"), Some("id-1")));
+    assert_eq!((outscale.secret.as_deref(), outscale.memory_overhead), (Some("keys"), 50));
+    assert!(refused(&["--cloud=outscale"], &[]).contains("set --cluster-name or CLUSTER_NAME"));
+    assert!(
+        refused(&["--cloud=outscale", "--cluster=simulated"], &[("CLUSTER_NAME", "x")])
+            .contains("needs a real cluster")
+    );
+    assert!(refused(&["--dry-run"], &[]).contains("--dry-run goes with --cloud outscale only"));
+    assert!(refused(&["--cluster-name", "a b"], &[]).contains("letters, digits"));
+    assert!(refused(&["--vm-memory-overhead-percent", "7.5"], &[]).contains("a part from 0 to 0.5"));
+    let planned = read(&["plan", "--cloud", "outscale"], &[]);
+    assert!(matches!(planned, Ok(Command::Plan(plan)) if plan.cloud == Cloud::Outscale));
+    assert!(refused(&["plan", "--cloud", "simulated"], &[]).contains("has no prices of its own"));
 }

@@ -55,3 +55,22 @@ pub(super) fn truth(text: &str) -> Option<bool> {
 
 /// What [`truth`] accepts, for messages.
 pub(super) const TRUTH: &str = "true, false, 1, 0, t or f is accepted";
+
+/// Reads a name that can stand in tags: letters, digits, dots, dashes and underscores.
+pub(super) fn mark(text: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if (1..=64).contains(&text.len()) && text.chars().all(fits) {
+        Ok(text.to_owned())
+    } else {
+        Err("1 to 64 letters, digits, dots, dashes and underscores are accepted".to_owned())
+    }
+}
+
+/// Reads a part of a whole, such as `0.075`, as thousandths.
+pub(super) fn thousandths(text: &str) -> Result<i64, String> {
+    match text.parse::<f64>() {
+        #[expect(clippy::cast_possible_truncation, reason = "between 0 and 500")]
+        Ok(part) if (0.0..=0.5).contains(&part) => Ok((part * 1000.0).round() as i64),
+        _ => Err("a part from 0 to 0.5 is accepted, such as 0.075".to_owned()),
+    }
+}

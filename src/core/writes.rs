@@ -83,6 +83,15 @@ pub struct PoolStatusPatch {
     pub conditions: Option<Vec<Condition>>,
 }
 
+/// A change of a NodeClass' status. What is nothing stays as it is.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ClassStatusPatch {
+    /// All of `status.conditions`.
+    pub conditions: Option<Vec<Condition>>,
+    /// Other fields of the status as a JSON object, each replaced as a whole; what is in them is between the cloud and its NodeClasses.
+    pub details: Option<Arc<str>>,
+}
+
 /// A change of a NodeOverlay's status.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct OverlayStatusPatch {

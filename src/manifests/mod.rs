@@ -3,6 +3,7 @@
 //! `documents` takes text apart, `read` makes objects of it, `gather` reads whole files and directories and names what is wrong in them.
 
 mod budget;
+mod classes;
 mod documents;
 mod gather;
 mod object;
@@ -13,6 +14,7 @@ mod workload;
 mod read;
 
 pub use budget::{Budget, Count};
+pub use classes::{LABEL_KEYS, RESTRICTED_DOMAINS, kwok_class, outscale_class};
 pub use documents::{Document, documents};
 pub use gather::{Gathered, Placed, Source, Trouble, gather};
 pub use object::{Found, Invalid, Object, Owned, Priorities};

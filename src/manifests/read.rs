@@ -6,13 +6,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::budget::{Budget, Count};
+use super::classes::{self, RESTRICTED_DOMAINS};
 use super::object::{Found, Invalid, Object, Owned, Priorities};
 use super::selector;
 use super::volumes::{self, VolumeSource};
 use super::workload::{Workload, WorkloadKind};
-use crate::api::classes::kwok::KwokNodeClass;
 use crate::api::validation::CloudLabels;
-use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::cluster::convert::{
     ClassKind, ShapeStore, Unreadable, go_duration, read_attachment, read_buffer, read_claim, read_class,
     read_csi_node, read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool,
@@ -29,9 +28,9 @@ const MOST_PODS: u64 = 150_000;
 const RUN_FOR: &str = "sim.joiner.dev/run-for";
 /// How long the pods of a Job run that does not say it.
 const JOB_RUNS_FOR: Duration = Duration::from_mins(1);
-/// Labels that users of the cloud `kwok` may name.
+/// Labels that users of the clouds may name.
 const LABELS: CloudLabels<'static> =
-    CloudLabels { restricted_domains: &["karpenter.kwok.sh"], well_known: &KWOK_LABEL_KEYS };
+    CloudLabels { restricted_domains: &RESTRICTED_DOMAINS, well_known: &classes::LABEL_KEYS };
 /// Kinds that make pods, and that are not simulated.
 const NOT_SIMULATED: [&str; 2] = ["CronJob", "ReplicationController"];
 
@@ -115,7 +114,8 @@ impl Reader<'_> {
         }
         match kind {
             "NodePool" => self.pool(),
-            "KWOKNodeClass" => self.class(),
+            "KWOKNodeClass" => self.class(&classes::kwok_class()),
+            "OutscaleNodeClass" => self.class(&classes::outscale_class()),
             "NodeClaim" => {
                 let claim = read_claim(self.value).map_err(|error| wrong(&error))?;
                 self.note(claim.broken.as_ref().map(|broken| &*broken.problem));
@@ -193,14 +193,13 @@ impl Reader<'_> {
         Ok(Object::Pool(Box::new(pool)))
     }
 
-    fn class(&mut self) -> Result<Object, Invalid> {
-        let kind = ClassKind::of::<KwokNodeClass>("karpenter.kwok.sh", "v1alpha1", "KWOKNodeClass", "kwoknodeclasses");
-        let mut class = read_class(self.value, &kind).map_err(|error| self.invalid(error.message))?;
+    fn class(&mut self, kind: &ClassKind) -> Result<Object, Invalid> {
+        let mut class = read_class(self.value, kind).map_err(|error| self.invalid(error.message))?;
         if let Some(bad) = class.conditions.iter().find(|condition| &*condition.reason == "Unreadable") {
             let message = Arc::clone(&bad.message);
             self.note(Some(&message));
         }
-        if class.conditions.is_empty() {
+        if class.conditions.is_empty() && kind.status.is_none() {
             // The API server writes it by the schema's default, with this very time.
             class.conditions.push(Condition {
                 kind: "Ready".into(),

@@ -9,7 +9,7 @@ use crate::core::conditions::Conditions;
 use crate::core::facts::{
     Catalog, Fact, Fold, InstanceType, Owner, Pod, Pool, Snapshot, Status, Verdict, VolumeClaim, find_condition,
 };
-use crate::core::ids::{ObjectKey, PodUid};
+use crate::core::ids::{ClassRef, ObjectKey, PodUid};
 use crate::core::overlays;
 use crate::manifests::{Gathered, Object, Owned, Workload};
 
@@ -38,6 +38,16 @@ pub struct Input {
     pub set_aside: Vec<(ObjectKey, String)>,
     /// What the user ought to know, one sentence each.
     pub notices: Vec<String>,
+}
+
+impl Input {
+    /// Says what is sold to NodePools of a NodeClass, in place of the list that all share.
+    pub fn sell(&mut self, class: &ClassRef, types: &Arc<Vec<Arc<InstanceType>>>) {
+        for pool in self.snapshot.pools.values().filter(|pool| pool.template.class == *class) {
+            self.catalog.pools.insert(pool.name.clone(), Arc::clone(types));
+        }
+        self.catalog.classes.insert(class.clone(), Arc::clone(types));
+    }
 }
 
 /// Objects of files. NodePools of which nobody has said that they are not ready are ready.

@@ -13,11 +13,11 @@ use super::admission::{Gate, Open, Requests, Verdict};
 use super::seed::{self, Seed};
 use super::store::{Store, Written};
 use crate::cluster::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch,
     OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
-use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
 /// How long a leader lease lasts without a renewal: that of client-go, which Karpenter uses too.
 const LEASE: Duration = Duration::from_secs(15);
@@ -143,9 +143,10 @@ impl SimCluster {
     }
 }
 
-/// Whether a NodeClaim's NodeClass is of the kind that the simulated cloud looks after.
+/// Whether a NodeClaim's NodeClass is of a kind that a cloud in here looks after: the simulated one, or Outscale's over its stand-in.
 fn is_ours(claim: &Claim) -> bool {
-    (&*claim.class.group, &*claim.class.kind) == ("karpenter.kwok.sh", "KWOKNodeClass")
+    let kind = (&*claim.class.group, &*claim.class.kind);
+    [("karpenter.kwok.sh", "KWOKNodeClass"), ("karpenter.outscale.com", "OutscaleNodeClass")].contains(&kind)
 }
 
 impl Cluster for SimCluster {
@@ -203,6 +204,14 @@ impl Cluster for SimCluster {
         patch: &'a PoolStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(self.request("patch", "nodepools/status", |store| store.patch_pool_status(name, patch)))
+    }
+
+    fn patch_class_status<'a>(
+        &'a self,
+        class: &'a ClassRef,
+        patch: &'a ClassStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.request("patch", "nodeclasses/status", |store| store.patch_class_status(class, patch)))
     }
 
     fn patch_overlay_status<'a>(

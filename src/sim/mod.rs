@@ -48,6 +48,8 @@ pub mod outcome;
 
 pub mod figures;
 
+pub mod oapi;
+
 pub mod progress;
 pub mod report;
 pub mod summary;
@@ -77,3 +79,6 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 #[cfg(test)]
 mod props;
+
+#[cfg(test)]
+mod outscale_tests;

@@ -24,7 +24,7 @@ impl Seed {
 }
 
 /// A UID in the form of a random (version 4) UUID.
-pub(super) fn uid(rng: &mut Rng) -> String {
+pub(in crate::sim) fn uid(rng: &mut Rng) -> String {
     let bits = (rng.u128(..) & !(0xf000 << 64) & !(0xc000 << 48)) | (0x4000 << 64) | (0x8000 << 48);
     let hex = format!("{bits:032x}");
     let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
@@ -37,7 +37,7 @@ pub(super) fn suffix(rng: &mut Rng, length: usize) -> String {
 }
 
 /// A duration between two bounds, both included; the bounds may come in any order.
-pub(super) fn between(rng: &mut Rng, (one, other): (Duration, Duration)) -> Duration {
+pub(in crate::sim) fn between(rng: &mut Rng, (one, other): (Duration, Duration)) -> Duration {
     let (low, high) = (one.min(other), one.max(other));
     let span = u64::try_from(high.saturating_sub(low).as_micros()).unwrap_or(u64::MAX - 1);
     low + Duration::from_micros(rng.u64(0..=span))

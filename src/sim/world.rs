@@ -212,9 +212,9 @@ impl World {
             "NodeOverlay" => store.delete_overlay(&key.name),
             "CapacityBuffer" => store.delete_buffer(key),
             "PodTemplate" => store.delete_template(key),
-            "KWOKNodeClass" => {
-                let reference =
-                    ClassRef { group: "karpenter.kwok.sh".into(), kind: kind.into(), name: key.name.clone() };
+            "KWOKNodeClass" | "OutscaleNodeClass" => {
+                let group = if kind == "KWOKNodeClass" { "karpenter.kwok.sh" } else { "karpenter.outscale.com" };
+                let reference = ClassRef { group: group.into(), kind: kind.into(), name: key.name.clone() };
                 store.delete_class(&reference).is_ok()
             }
             "Pod" => {

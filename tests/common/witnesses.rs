@@ -8,10 +8,10 @@ use joiner::clouds::simulated::Simulated;
 use joiner::clouds::{self, Cloud, Deletion, LaunchSpec, Listing, RepairPolicy};
 use joiner::cluster::{Cluster, Error};
 use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, NodeClass};
-use joiner::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
+use joiner::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use joiner::core::writes::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, Lease, NodePatch, OverlayStatusPatch, PoolPatch,
-    PoolStatusPatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch,
+    OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
 use joiner::sim::{SimCluster, Topic};
 
@@ -87,6 +87,14 @@ impl Cluster for SeenCluster {
         patch: &'a PoolStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>> {
         self.inner.patch_pool_status(name, patch)
+    }
+
+    fn patch_class_status<'a>(
+        &'a self,
+        class: &'a ClassRef,
+        patch: &'a ClassStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.patch_class_status(class, patch)
     }
 
     fn patch_overlay_status<'a>(

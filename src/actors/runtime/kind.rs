@@ -29,11 +29,13 @@ pub enum Kind {
     Statics,
     /// Compares machines, NodeClaims and Nodes.
     Auditor,
+    /// Works out what NodeClasses come to.
+    Classes,
 }
 
 impl Kind {
     /// Every kind, in the order in which they are started.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Supervisor,
         Self::Leader,
         Self::State,
@@ -46,6 +48,7 @@ impl Kind {
         Self::Pools,
         Self::Statics,
         Self::Auditor,
+        Self::Classes,
     ];
 
     /// Lower-case name, as in metrics and on the actor page.
@@ -63,6 +66,7 @@ impl Kind {
             Self::Pools => "pools",
             Self::Statics => "statics",
             Self::Auditor => "auditor",
+            Self::Classes => "classes",
         }
     }
 }

@@ -1,3 +1,4 @@
-//! The NodeClasses: what only one cloud understands, one file each.
+//! NodeClasses, one file per cloud.
 
 pub mod kwok;
+pub mod outscale;

@@ -28,6 +28,8 @@ pub struct ClassKind {
     pub kind: &'static str,
     /// Plural name.
     pub plural: &'static str,
+    /// Plural name with `/status`, where joiner works the status out.
+    pub status: Option<&'static str>,
     /// Reads the whole object.
     read: fn(&Value) -> Result<Body, String>,
 }
@@ -40,7 +42,13 @@ impl ClassKind {
         kind: &'static str,
         plural: &'static str,
     ) -> Self {
-        Self { group, version, kind, plural, read: read_as::<T> }
+        Self { group, version, kind, plural, status: None, read: read_as::<T> }
+    }
+
+    /// The same kind, whose status joiner works out. `status` is its plural name with `/status`.
+    #[must_use]
+    pub fn with_status(self, status: &'static str) -> Self {
+        Self { status: Some(status), ..self }
     }
 
     /// The kind as the API library wants it.

@@ -11,7 +11,7 @@ use super::kind::Fault;
 use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use crate::clouds::simulated::{Quirk, Simulated, SoldOutWindow};
-use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairPolicy, SoldOut};
+use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairPolicy, Resolution, SoldOut};
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::core::labels;
@@ -246,6 +246,17 @@ impl Cloud for HostileCloud {
 
     fn label_keys(&self) -> Vec<&'static str> {
         self.inner.label_keys()
+    }
+
+    fn class_conditions(&self) -> &'static [&'static str] {
+        self.inner.class_conditions()
+    }
+
+    fn resolve<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Resolution, Error>> {
+        Box::pin(async move {
+            self.refuse().await?;
+            self.inner.resolve(class).await
+        })
     }
 
     fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {

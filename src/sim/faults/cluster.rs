@@ -13,11 +13,11 @@ use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use super::stream;
 use crate::cluster::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, Cluster, Error, Lease, NodePatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch,
     OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
-use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 use crate::core::labels::Labels;
 use crate::sim::SimCluster;
 use crate::sim::invariants::Invariants;
@@ -261,6 +261,15 @@ impl Cluster for HostileCluster {
     ) -> BoxFuture<'a, Result<(), Error>> {
         let asked = request("patch", "nodepools/status", name, patch.version.is_some());
         Box::pin(self.pass(asked, self.inner.patch_pool_status(name, patch)))
+    }
+
+    fn patch_class_status<'a>(
+        &'a self,
+        class: &'a ClassRef,
+        patch: &'a ClassStatusPatch,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        let asked = request("patch", "nodeclasses/status", class, false);
+        Box::pin(self.pass(asked, self.inner.patch_class_status(class, patch)))
     }
 
     fn patch_overlay_status<'a>(

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::objects::{Store, check_version, merge};
 use crate::api::classes::kwok::KwokNodeClass;
-use crate::cluster::{Error, PoolPatch, PoolStatusPatch};
+use crate::api::classes::outscale::OutscaleNodeClass;
+use crate::cluster::{ClassStatusPatch, Error, PoolPatch, PoolStatusPatch};
 use crate::core::facts::{DaemonSet, Fact, NodeClass, Pool};
 use crate::core::ids::{ClassRef, ObjectKey, PoolName, PoolUid};
 use crate::core::labels::Labels;
@@ -81,6 +82,26 @@ impl Store {
         let class = Arc::new(class);
         self.classes.insert(class.reference.clone(), Arc::clone(&class));
         self.emit(&Fact::ClassSeen(class));
+    }
+
+    /// Changes the status of a NodeClass; its generation stays.
+    pub fn patch_class_status(&mut self, reference: &ClassRef, patch: &ClassStatusPatch) -> Result<(), Error> {
+        let there = self.classes.get(reference).ok_or_else(|| Error::NotFound(reference.to_string()))?;
+        let mut class = NodeClass::clone(there);
+        if let Some(conditions) = &patch.conditions {
+            class.conditions.clone_from(conditions);
+        }
+        if let Some(details) = &patch.details
+            && let Some(body) = class.body.downcast_ref::<OutscaleNodeClass>()
+        {
+            let status = serde_json::from_str(details)
+                .map_err(|error| Error::Invalid { object: reference.to_string(), message: error.to_string() })?;
+            class.body = Arc::new(OutscaleNodeClass { status: Some(status), ..body.clone() });
+        }
+        let class = Arc::new(class);
+        self.classes.insert(reference.clone(), Arc::clone(&class));
+        self.emit(&Fact::ClassSeen(class));
+        Ok(())
     }
 
     /// Deletes a NodeClass.

@@ -1,0 +1,233 @@
+//! `classes`: has the cloud work out what NodeClasses come to, and writes it into their status.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::clouds::{Judgement, Resolution};
+use crate::core::conditions::Conditions;
+use crate::core::facts::{NodeClass, Status, find_condition};
+use crate::core::ids::ClassRef;
+use crate::core::writes::ClassStatusPatch;
+
+use super::protocol::{Called, ClassesMsg, Written};
+use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
+use super::tree::Wiring;
+
+/// How long a joiner without the lease waits before it looks whether it has it by now, and before a failed write is repeated.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Keeps the status of NodeClasses.
+#[derive(Debug)]
+pub(super) struct Classes {
+    wiring: Arc<Wiring>,
+    known: BTreeMap<ClassRef, Known>,
+    tick: Option<Timer>,
+}
+
+/// What is known of a NodeClass.
+#[derive(Debug, Default)]
+struct Known {
+    /// Generation that was asked for last.
+    generation: Option<i64>,
+    /// When to ask again.
+    due: Option<Timestamp>,
+    asking: bool,
+    writing: bool,
+    failure: Option<String>,
+}
+
+impl Classes {
+    /// Asks for what is new, edited, or due.
+    fn look(&mut self, cx: &Cx<ClassesMsg>) {
+        if self.wiring.cloud.class_conditions().is_empty() {
+            return;
+        }
+        let snapshot = self.wiring.boards.snapshot();
+        if !cx.house.operations.may_write() {
+            // Whoever takes the lease over begins anew: what was asked before may be outdated.
+            self.known.clear();
+            self.tick = Some(cx.after(SOON, ClassesMsg::Look));
+            return;
+        }
+        self.known.retain(|reference, _| snapshot.classes.contains_key(reference));
+        let now = cx.now();
+        for (reference, class) in &snapshot.classes {
+            let known = self.known.entry(reference.clone()).or_default();
+            let is_due = known.due.is_none_or(|due| due <= now) || known.generation != Some(class.generation);
+            // What cannot be read says so itself, and nobody can look further.
+            let unreadable =
+                find_condition(&class.conditions, "Ready").is_some_and(|ready| &*ready.reason == "Unreadable");
+            if known.asking || known.writing || !is_due || unreadable || class.deleting.is_some() {
+                continue;
+            }
+            known.asking = true;
+            known.generation = Some(class.generation);
+            let (cloud, class, reference) = (Arc::clone(&self.wiring.cloud), Arc::clone(class), reference.clone());
+            let generation = class.generation;
+            cx.start(Permits::ReadCloud, async move { cloud.resolve(&class).await }, move |outcome| {
+                ClassesMsg::Resolved(reference, generation, outcome)
+            });
+        }
+        self.arm(cx);
+    }
+
+    /// Sets the timer for the next class that is due.
+    fn arm(&mut self, cx: &Cx<ClassesMsg>) {
+        let due =
+            self.known.values().filter(|known| !known.asking && !known.writing).filter_map(|known| known.due).min();
+        self.tick = due.map(|due| cx.after(cx.house.clock.until(due), ClassesMsg::Look));
+    }
+
+    fn resolved(&mut self, reference: &ClassRef, generation: i64, outcome: Called<Resolution>, cx: &Cx<ClassesMsg>) {
+        let Some(known) = self.known.get_mut(reference) else { return };
+        known.asking = false;
+        let snapshot = self.wiring.boards.snapshot();
+        let Some(class) = snapshot.classes.get(reference) else { return };
+        if class.generation != generation {
+            // Edited meanwhile: what was found is not what is asked for now.
+            cx.cast(ClassesMsg::Look);
+            return;
+        }
+        let resolution = match outcome {
+            Outcome::Done(resolution) => resolution,
+            Outcome::Failed(error) => unanswered(self.wiring.cloud.class_conditions(), &error.to_string()),
+            Outcome::Lost | Outcome::NotLeader => unanswered(self.wiring.cloud.class_conditions(), "no answer"),
+        };
+        let conditions = judged(class, self.wiring.cloud.class_conditions(), &resolution, cx.now());
+        let ready = find_condition(&conditions, "Ready").is_some_and(|ready| ready.status == Status::True);
+        let settings = &self.wiring.settings;
+        known.due = Some(later(cx.now(), if ready { settings.class_refresh } else { settings.class_retry }));
+        if conditions == class.conditions && resolution.details.is_none() {
+            self.arm(cx);
+            return;
+        }
+        let was_ready = find_condition(&class.conditions, "Ready").is_some_and(|ready| ready.status == Status::True);
+        if (ready && !was_ready) || (!ready && conditions != class.conditions) {
+            tell(reference, &resolution, ready);
+        }
+        known.writing = true;
+        let patch = ClassStatusPatch { conditions: Some(conditions), details: resolution.details };
+        let (cluster, class, told) = (Arc::clone(&self.wiring.cluster), reference.clone(), reference.clone());
+        let call = async move { cluster.patch_class_status(&class, &patch).await };
+        cx.start(Permits::WriteCluster, call, move |outcome| ClassesMsg::Written(told, outcome));
+    }
+
+    fn written(&mut self, reference: &ClassRef, outcome: Written<()>, cx: &Cx<ClassesMsg>) {
+        let Some(known) = self.known.get_mut(reference) else { return };
+        known.writing = false;
+        let failure = match outcome {
+            Outcome::Done(()) => None,
+            Outcome::Failed(error) => Some(error.to_string()),
+            Outcome::Lost => Some("no answer".to_owned()),
+            Outcome::NotLeader => Some("this joiner does not hold the lease".to_owned()),
+        };
+        if let Some(failure) = failure {
+            if known.failure.as_ref() != Some(&failure) {
+                tracing::warn!(class = %reference, error = %failure, "status of NodeClass not written, trying again");
+            }
+            known.failure = Some(failure);
+            known.due = Some(later(cx.now(), SOON));
+        } else {
+            known.failure = None;
+        }
+        // It may have been edited while its status was being written.
+        cx.cast(ClassesMsg::Look);
+    }
+}
+
+fn later(now: Timestamp, wait: Duration) -> Timestamp {
+    SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok()).unwrap_or(Timestamp::MAX)
+}
+
+/// What can be said when the cloud said nothing.
+fn unanswered(conditions: &[&'static str], why: &str) -> Resolution {
+    let judgement = |condition: &&'static str| Judgement {
+        condition,
+        status: Status::Unknown,
+        reason: "NoAnswer",
+        message: why.to_owned(),
+    };
+    Resolution { judgements: conditions.iter().map(judgement).collect(), details: None }
+}
+
+/// The conditions of a NodeClass after a look. What the cloud did not answer does not take back what it has said of this generation before.
+fn judged(
+    class: &NodeClass,
+    dependents: &[&str],
+    resolution: &Resolution,
+    now: Timestamp,
+) -> Vec<crate::core::facts::Condition> {
+    let mut conditions = Conditions::of(&class.conditions, dependents, class.generation, now, now);
+    for Judgement { condition, status, reason, message } in &resolution.judgements {
+        let stands = *status == Status::Unknown
+            && conditions
+                .get(condition)
+                .is_some_and(|known| known.generation == class.generation && known.status != Status::Unknown);
+        if !stands {
+            conditions.set(condition, *status, reason, message);
+        }
+    }
+    conditions.finish()
+}
+
+fn tell(reference: &ClassRef, resolution: &Resolution, ready: bool) {
+    if ready {
+        tracing::info!(class = %reference, "NodeClass is ready");
+        return;
+    }
+    for judgement in resolution.judgements.iter().filter(|judgement| judgement.status != Status::True) {
+        let Judgement { condition, reason, message, .. } = judgement;
+        tracing::warn!(class = %reference, condition, reason, message, "NodeClass is not ready");
+    }
+}
+
+impl Behaviour for Classes {
+    type Msg = ClassesMsg;
+    type Args = Arc<Wiring>;
+    const KIND: Kind = Kind::Classes;
+
+    fn born(wiring: &Self::Args, cx: &Cx<ClassesMsg>) -> Self {
+        cx.cast(ClassesMsg::Look);
+        Self { wiring: Arc::clone(wiring), known: BTreeMap::new(), tick: None }
+    }
+
+    fn handle(&mut self, message: ClassesMsg, cx: &Cx<ClassesMsg>) {
+        match message {
+            ClassesMsg::Look => self.look(cx),
+            ClassesMsg::Resolved(reference, generation, outcome) => self.resolved(&reference, generation, outcome, cx),
+            ClassesMsg::Written(reference, outcome) => self.written(&reference, outcome, cx),
+        }
+    }
+
+    fn observe(&self, _: Timestamp) -> View {
+        let snapshot = self.wiring.boards.snapshot();
+        let asked = self.known.values().filter(|known| known.asking).count();
+        let details = self.known.iter().map(|(reference, known)| {
+            let ready = snapshot.classes.get(reference).and_then(|class| find_condition(&class.conditions, "Ready"));
+            let text = match (&known.failure, ready) {
+                (Some(failure), _) => failure.clone(),
+                (None, Some(ready)) if ready.status == Status::True => "ready".to_owned(),
+                (None, Some(ready)) => format!("not ready: {} {}", ready.reason, ready.message),
+                (None, None) => "not judged yet".to_owned(),
+            };
+            (reference.to_string(), text)
+        });
+        View {
+            state: if asked == 0 { "up to date" } else { "asking" }.to_owned(),
+            waits_for: (asked > 0).then(|| "the cloud to answer".to_owned()),
+            deadlines: self
+                .known
+                .values()
+                .filter_map(|known| known.due)
+                .min()
+                .map(|due| ("the cloud is asked again".to_owned(), due))
+                .into_iter()
+                .collect(),
+            details: details.collect(),
+            ..View::default()
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! What a NodeClass comes to: asked of the API, of the Secret and of the market, and judged.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::api::classes::outscale::{OutscaleNodeClass, OutscaleNodeClassSpec, OutscaleNodeClassStatus};
+use crate::clouds::{Judgement, Resolution};
+use crate::core::facts::Status;
+use crate::core::quantity::Quantity;
+
+use super::birth;
+use super::catalogue;
+use super::market::Offer;
+use super::oapi::{Class, Client, Error, wire};
+use super::resolve::{self, Fault};
+use super::secrets::{SecretError, Secrets};
+use super::talos::Template;
+
+/// How long a machine configuration that was read is good for launches.
+const FRESH_FOR: Duration = Duration::from_mins(1);
+
+/// Reason of a fault that is the API server's and not the Secret's.
+const UNREACHABLE: &str = "SecretUnreachable";
+
+/// How one condition came out: it holds, it does not, or nobody could say.
+enum Found<T> {
+    Good(T),
+    Bad(Fault),
+    Unanswered(String),
+}
+
+impl<T> Found<T> {
+    fn of(judged: Result<T, Fault>) -> Self {
+        judged.map_or_else(Self::Bad, Self::Good)
+    }
+
+    fn failed(error: &Error) -> Self {
+        match error.class {
+            Class::Keys => Self::Bad(Fault::new("Unauthorized", error.to_string())),
+            Class::Denied => Self::Bad(Fault::new("Forbidden", error.to_string())),
+            Class::Invalid | Class::NotFound => Self::Bad(Fault::new("Refused", error.to_string())),
+            _ => Self::Unanswered(error.to_string()),
+        }
+    }
+
+    /// What is said of it, and its value when it is good.
+    fn told(self, condition: &'static str, into: &mut Vec<Judgement>) -> Option<T> {
+        let (status, reason, message, value) = match self {
+            Self::Good(value) => (Status::True, condition, String::new(), Some(value)),
+            Self::Bad(fault) => (Status::False, fault.reason, fault.message, None),
+            Self::Unanswered(why) => (Status::Unknown, "NoAnswer", why, None),
+        };
+        into.push(Judgement { condition, status, reason, message });
+        value
+    }
+}
+
+/// Asks everything that a NodeClass depends on.
+pub(super) async fn resolve(
+    client: &Client,
+    desk: &Templates,
+    offer: &Offer,
+    class: &OutscaleNodeClass,
+) -> (Resolution, OutscaleNodeClassStatus) {
+    let spec = &class.spec;
+    let old = class.status.clone().unwrap_or_default();
+    let mut judgements = Vec::new();
+    let (images, subnets, keypair, template, may) = tokio::join!(
+        images(client, spec),
+        subnets(client, spec),
+        keypair(client, spec),
+        desk.fresh(spec),
+        permission(client)
+    );
+    let images = images.told("ImagesReady", &mut judgements);
+    let subnets = subnets.told("SubnetsReady", &mut judgements);
+    let net = subnets.as_ref().unwrap_or(&old.subnets).first().map(|subnet| subnet.net_id.clone());
+    let groups = groups(client, spec, net.as_deref()).await.told("SecurityGroupsReady", &mut judgements);
+    keypair.told("KeypairReady", &mut judgements);
+    let template = user_data(template, spec).told("UserDataReady", &mut judgements);
+    Found::of(types(spec, offer)).told("TypesReady", &mut judgements);
+    may.told("PermissionsReady", &mut judgements);
+    // What is not found any more is still what machines were launched with; the conditions say that nothing new can be launched.
+    let status = OutscaleNodeClassStatus {
+        images: images.unwrap_or_else(|| old.images.clone()),
+        subnets: subnets.unwrap_or_else(|| old.subnets.clone()),
+        security_groups: groups.unwrap_or_else(|| old.security_groups.clone()),
+        user_data_hash: template.or_else(|| old.user_data_hash.clone()),
+        conditions: Vec::new(),
+    };
+    let changed = status != OutscaleNodeClassStatus { conditions: Vec::new(), ..old };
+    let details = changed.then(|| details(&status));
+    (Resolution { judgements, details }, status)
+}
+
+/// The fields of a status that are not conditions. Lists are written even when they are empty, so that nothing outdated stays.
+fn details(status: &OutscaleNodeClassStatus) -> Arc<str> {
+    let fields = serde_json::json!({
+        "images": status.images,
+        "subnets": status.subnets,
+        "securityGroups": status.security_groups,
+        "userDataHash": status.user_data_hash,
+    });
+    fields.to_string().into()
+}
+
+async fn images(
+    client: &Client,
+    spec: &OutscaleNodeClassSpec,
+) -> Found<Vec<crate::api::classes::outscale::ResolvedImage>> {
+    let mut found = Vec::new();
+    for term in spec.image_terms() {
+        match client.all(&resolve::images_of(&term)).await {
+            Ok(images) => found.push((term, images)),
+            // That an ID is unknown is an answer.
+            Err(error) if error.is_not_found() => found.push((term, Vec::new())),
+            Err(error) => return Found::failed(&error),
+        }
+    }
+    Found::of(resolve::images(&found, spec))
+}
+
+async fn subnets(
+    client: &Client,
+    spec: &OutscaleNodeClassSpec,
+) -> Found<Vec<crate::api::classes::outscale::ResolvedSubnet>> {
+    let mut found = Vec::new();
+    for term in spec.subnet_terms() {
+        match client.all(&resolve::subnets_of(&term)).await {
+            Ok(subnets) => found.push((term, subnets)),
+            Err(error) if error.is_not_found() => found.push((term, Vec::new())),
+            Err(error) => return Found::failed(&error),
+        }
+    }
+    Found::of(resolve::subnets(&found))
+}
+
+async fn groups(
+    client: &Client,
+    spec: &OutscaleNodeClassSpec,
+    net: Option<&str>,
+) -> Found<Vec<crate::api::classes::outscale::ResolvedSecurityGroup>> {
+    let mut found = Vec::new();
+    for term in spec.security_group_terms() {
+        match client.all(&resolve::groups_of(&term)).await {
+            Ok(groups) => found.push((term, groups)),
+            Err(error) if error.is_not_found() => found.push((term, Vec::new())),
+            Err(error) => return Found::failed(&error),
+        }
+    }
+    Found::of(resolve::groups(&found, net))
+}
+
+async fn keypair(client: &Client, spec: &OutscaleNodeClassSpec) -> Found<()> {
+    let Some(name) = &spec.keypair_name else { return Found::Good(()) };
+    let filters = wire::KeypairFilters { keypair_names: vec![name.clone()], ..wire::KeypairFilters::default() };
+    let missing = || {
+        let message = format!(
+            "spec.keypairName: the account has no keypair {name}; correct it, or leave the field out (Talos needs none)"
+        );
+        Found::Bad(Fault::new("KeypairNotFound", message))
+    };
+    match client.all(&wire::ReadKeypairs { filters: Some(filters), ..wire::ReadKeypairs::default() }).await {
+        Ok(found) if found.iter().any(|keypair| keypair.keypair_name == *name) => Found::Good(()),
+        Ok(_) => missing(),
+        Err(error) if error.is_not_found() => missing(),
+        Err(error) => Found::failed(&error),
+    }
+}
+
+/// Whether the keys may make, mark and delete machines, as far as the API tells without anything being done.
+async fn permission(client: &Client) -> Found<()> {
+    // Dry runs look at permissions and hardly at anything else: no such image, VM or tag need exist.
+    let id = "i-00000000".to_owned();
+    let create = wire::CreateVms { image_id: "ami-00000000".to_owned(), ..wire::CreateVms::default() };
+    let mark = wire::CreateTags {
+        resource_ids: vec![id.clone()],
+        tags: vec![wire::ResourceTag::new("karpenter.sh/managed-by", "nobody")],
+    };
+    let delete = wire::DeleteVms { vm_ids: vec![id] };
+    let answers = tokio::join!(client.rehearse(&create), client.rehearse(&mark), client.rehearse(&delete));
+    for answer in [answers.0, answers.1, answers.2] {
+        match answer {
+            Err(error) if matches!(error.class, Class::Keys | Class::Denied) => return Found::failed(&error),
+            Err(error) if error.class == Class::Throttled => return Found::Unanswered(error.to_string()),
+            // Whatever else is refused is refused for what the request names, which nobody means.
+            _ => {}
+        }
+    }
+    Found::Good(())
+}
+
+/// Whether the class offers anything that can be had at a known price.
+fn types(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Result<(), Fault> {
+    if !offer.listed.is_empty() {
+        let unknown = catalogue::unknown_names(spec, &offer.listed);
+        if !unknown.is_empty() {
+            let message = format!(
+                "spec.vmTypes.names: {} are no VM types; write names like tinav7.c4r8p1, or of the API's list",
+                unknown.join(", ")
+            );
+            return Err(Fault::new("UnknownTypes", message));
+        }
+    }
+    let admitted = catalogue::admitted(spec, &offer.listed, &offer.prices);
+    if !admitted.iter().any(|kind| offer.prices.of(kind, false).is_some()) {
+        let message = format!(
+            "spec.vmTypes: none of the types has a price in the {}; name other families or performances, or give prices with --outscale-prices",
+            offer.prices.source
+        );
+        return Err(Fault::new("NoTypes", message));
+    }
+    Ok(())
+}
+
+/// Whether a configuration fits into user data, too; and its hash.
+fn user_data(template: Result<Arc<Template>, Fault>, spec: &OutscaleNodeClassSpec) -> Found<String> {
+    let template = match template {
+        Ok(template) => template,
+        Err(fault) if fault.reason == UNREACHABLE => return Found::Unanswered(fault.message),
+        Err(fault) => return Found::Bad(fault),
+    };
+    if let Some(problem) = kept_wrongly(spec) {
+        return Found::Bad(Fault::new("InvalidKubelet", problem));
+    }
+    // A machine's own part is small; this much is certainly enough for it.
+    let own = "x".repeat(OWN_PART);
+    let whole = template.made_out_for(super::talos::Own {
+        claim: &own,
+        labels: &crate::core::labels::Labels::new(),
+        taints: &[],
+    });
+    match birth::user_data(&spec.tags, spec.placement.as_ref(), &whole) {
+        Ok(_) => Found::Good(template.hash()),
+        Err(unfit) => Found::Bad(Fault::new("UserDataUnfit", unfit.to_string())),
+    }
+}
+
+/// Bytes that a machine's name, labels, taints and tags may take.
+const OWN_PART: usize = 16 * 1024;
+
+/// The first amount that a kubelet cannot keep.
+fn kept_wrongly(spec: &OutscaleNodeClassSpec) -> Option<String> {
+    let kubelet = spec.kubelet.as_ref()?;
+    let fields = [("systemReserved", &kubelet.system_reserved), ("kubeReserved", &kubelet.kube_reserved)];
+    let all = fields.into_iter().flat_map(|(field, kept)| kept.iter().flatten().map(move |entry| (field, entry)));
+    all.filter_map(|(field, (name, amount))| match Quantity::parse(amount.as_str()) {
+        Ok(amount) if !amount.is_negative() => None,
+        Ok(_) => Some(format!("spec.kubelet.{field}.{name}: is negative; write zero or more")),
+        Err(error) => Some(format!("spec.kubelet.{field}.{name}: {error}")),
+    })
+    .next()
+}
+
+/// Reads machine configurations, and keeps them for as long as a burst of launches takes.
+pub(super) struct Templates {
+    secrets: Arc<dyn Secrets>,
+    kept: Mutex<BTreeMap<String, (Instant, Arc<Template>)>>,
+}
+
+impl Templates {
+    pub(super) fn new(secrets: Arc<dyn Secrets>) -> Self {
+        Self { secrets, kept: Mutex::default() }
+    }
+
+    /// The configuration of a class, at most a minute old.
+    pub(super) async fn of(&self, spec: &OutscaleNodeClassSpec) -> Result<Arc<Template>, Fault> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&key(spec)).cloned();
+        match kept {
+            Some((read, template)) if read.elapsed() < FRESH_FOR => Ok(template),
+            _ => self.fresh(spec).await,
+        }
+    }
+
+    /// The configuration of a class as it is now.
+    pub(super) async fn fresh(&self, spec: &OutscaleNodeClassSpec) -> Result<Arc<Template>, Fault> {
+        let template = Arc::new(self.read(spec).await?);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|_, (read, _)| read.elapsed() < FRESH_FOR);
+        kept.insert(key(spec), (Instant::now(), Arc::clone(&template)));
+        Ok(template)
+    }
+
+    async fn read(&self, spec: &OutscaleNodeClassSpec) -> Result<Template, Fault> {
+        let reference = &spec.talos.secret_ref;
+        let data = self.secrets.read(&reference.name).await.map_err(|error| {
+            let reason = match &error {
+                SecretError::Missing(_) => "SecretNotFound",
+                SecretError::Forbidden(_) => "SecretForbidden",
+                SecretError::Unreachable(..) => UNREACHABLE,
+            };
+            Fault::new(reason, format!("spec.talos.secretRef: {error}"))
+        })?;
+        let key = reference.key();
+        let Some(bytes) = data.get(key) else {
+            let there: Vec<&str> = data.keys().map(String::as_str).collect();
+            let message = format!(
+                "spec.talos.secretRef: Secret {} has no key {key} (there are: {}); store the worker's configuration under it",
+                reference.name,
+                there.join(", ")
+            );
+            return Err(Fault::new("SecretKeyNotFound", message));
+        };
+        let wrong = |faults: Vec<String>| {
+            let message = format!("Secret {}, key {key}: {}", reference.name, faults.join("; "));
+            Fault::new("InvalidMachineConfiguration", message)
+        };
+        let text = std::str::from_utf8(bytes).map_err(|_| wrong(vec!["is no UTF-8 text".to_owned()]))?;
+        Template::read(text, &spec.talos, spec.kubelet.as_ref()).map_err(wrong)
+    }
+}
+
+/// All that a template is made from, besides the Secret's content.
+fn key(spec: &OutscaleNodeClassSpec) -> String {
+    serde_json::to_string(&(&spec.talos, &spec.kubelet)).expect("all keys are texts")
+}

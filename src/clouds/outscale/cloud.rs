@@ -1,0 +1,543 @@
+//! [`Cloud`] on Outscale's API.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt};
+use tokio::time::Instant;
+
+use crate::api::classes::outscale::{
+    DEPENDENTS, HASH, HASH_VERSION, HASH_VERSION_KEY, OutscaleNodeClass, OutscaleNodeClassStatus, USER_DATA_HASH,
+};
+use crate::clouds::{
+    Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution,
+};
+use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Status, find_condition};
+use crate::core::ids::{ClaimUid, ProviderId};
+
+use super::catalogue::{self, Wanted};
+use super::class::{self, Templates};
+use super::launch::{Birth, Launches, tokens};
+use super::machine::{Yardstick, machine, vm_id};
+use super::market::{Market, Offer};
+use super::marks;
+use super::oapi::wire::{self, State, Vm};
+use super::oapi::{Client, Error as Failure};
+use super::prices::PriceError;
+use super::questions::{By, Questions};
+use super::secrets::Secrets;
+use super::vm_type::VmType;
+
+/// API group of the NodeClass, and the label domain that users may not use freely.
+pub const CLASS_GROUP: &str = "karpenter.outscale.com";
+/// Version of the NodeClass.
+pub const CLASS_VERSION: &str = "v1alpha1";
+/// Kind of the NodeClass.
+pub const CLASS_KIND: &str = "OutscaleNodeClass";
+/// Its plural name.
+pub const CLASS_PLURAL: &str = "outscalenodeclasses";
+/// Machines younger than this may be missing in a list. The API promises nothing; seconds have been seen.
+const SETTLES_WITHIN: Duration = Duration::from_mins(1);
+/// A machine that is still shutting down after this long is stopped by force: guests can hold it up for ever.
+const SHUTS_DOWN_WITHIN: Duration = Duration::from_mins(5);
+/// A node that is broken for this long is replaced.
+const NOT_READY: Duration = Duration::from_mins(10);
+/// The API's code for a machine that is protected from deletion.
+const PROTECTED: &str = "8018";
+
+/// How the cloud behaves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Name of the cluster: the machines' mark.
+    pub cluster: String,
+    /// The cluster as the cloud controller manager knows it (`OscK8sClusterID/<id>`).
+    pub cluster_id: String,
+    /// A file with prices that win over the API's.
+    pub prices: Option<PathBuf>,
+    /// What a hypervisor keeps of a machine's memory, in thousandths of it.
+    pub memory_overhead: i64,
+    /// Whether nothing is to be created, changed or deleted: the API is asked whether it would be allowed, and what would happen is said.
+    pub dry_run: bool,
+}
+
+/// The cloud of 3DS OUTSCALE.
+pub struct Outscale {
+    pub(super) client: Arc<Client>,
+    pub(super) settings: Settings,
+    pub(super) market: Market,
+    pub(super) templates: Templates,
+    pub(super) by_id: Questions,
+    pub(super) by_token: Questions,
+    pub(super) launches: Launches,
+    catalogues: Mutex<BTreeMap<Arc<str>, Kept>>,
+    memory: Mutex<Memory>,
+}
+
+/// The last catalogue of a class, and what it was made from.
+struct Kept {
+    key: String,
+    types: Arc<Vec<Arc<InstanceType>>>,
+}
+
+/// What this life knows of machines. Nothing depends on it: it says what a list lacks, and how long a deletion takes.
+#[derive(Default)]
+struct Memory {
+    /// Machines that were seen and are not known to be gone.
+    seen: BTreeSet<String>,
+    /// Since when machines are being deleted.
+    leaving: BTreeMap<String, Instant>,
+    /// Machines of a dry run.
+    imagined: BTreeMap<ProviderId, Machine>,
+    /// What classes came to in a dry run, which writes no status, by name and generation.
+    resolved: BTreeMap<(Arc<str>, i64), OutscaleNodeClassStatus>,
+}
+
+impl Outscale {
+    /// A cloud behind a client. Machine configurations are read from `secrets`.
+    pub fn new(client: Arc<Client>, secrets: Arc<dyn Secrets>, settings: Settings) -> Result<Self, PriceError> {
+        Ok(Self {
+            market: Market::new(Arc::clone(&client), settings.prices.clone())?,
+            client,
+            settings,
+            templates: Templates::new(secrets),
+            by_id: Questions::new(By::Id),
+            by_token: Questions::new(By::Token),
+            launches: Launches::default(),
+            catalogues: Mutex::default(),
+            memory: Mutex::default(),
+        })
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A VM as a machine. With the class at hand, what it says of kubelet and disks is counted in.
+    pub(super) fn read(&self, vm: &Vm, offer: &Offer, class: Option<&OutscaleNodeClass>) -> Option<Machine> {
+        let yardstick = Yardstick {
+            listed: &offer.listed,
+            memory_overhead: self.settings.memory_overhead,
+            spec: class.map(|class| &class.spec),
+        };
+        let mut machine = machine(vm, yardstick)?;
+        if !self.is_marked(vm) {
+            // One mark that anybody can write is not enough to be taken for ours.
+            machine.token = None;
+        }
+        if machine.deleting {
+            self.memory().seen.remove(&vm.vm_id);
+        } else {
+            self.memory().seen.insert(vm.vm_id.clone());
+        }
+        Some(machine)
+    }
+
+    /// Whether a machine wears both marks of this cluster, and neither of its two tokens contradicts the other.
+    fn is_marked(&self, vm: &Vm) -> bool {
+        let id = format!("OscK8sClusterID/{}", self.settings.cluster_id);
+        let token = vm.client_token.as_deref().map(|token| token.split('.').next().unwrap_or(token));
+        let tag = marks::tag(vm, marks::NODECLAIM_UID);
+        let agree = token.is_none_or(str::is_empty) || tag.is_none() || token == tag;
+        marks::tag(vm, marks::MANAGED_BY) == Some(&*self.settings.cluster)
+            && marks::tag(vm, &id) == Some("owned")
+            && agree
+    }
+
+    /// The VM of an ID, unless it is gone.
+    async fn vm(&self, id: &str) -> Result<Option<Vm>, Failure> {
+        let found = self.by_id.ask(&self.client, vec![id.to_owned()]).await;
+        match found {
+            Ok(vms) => Ok(vms.into_iter().find(|vm| vm.vm_id == id && !vm.state.is_gone())),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The typed class. A dry run writes no status: what it found out stands in its memory.
+    fn body<'a>(&self, class: &'a NodeClass) -> Result<Cow<'a, OutscaleNodeClass>, Error> {
+        let body = opened(class)?;
+        let key = (Arc::clone(&class.reference.name), class.generation);
+        match self.memory().resolved.get(&key) {
+            Some(status) => Ok(Cow::Owned(OutscaleNodeClass { status: Some(status.clone()), ..body.clone() })),
+            None => Ok(Cow::Borrowed(body)),
+        }
+    }
+
+    async fn types(&self, class: &NodeClass) -> Result<Arc<Vec<Arc<InstanceType>>>, Error> {
+        let body = self.body(class)?;
+        let offer = self.market.offer().await;
+        let status = body.status.clone().unwrap_or_default();
+        // Whether a subnet has room, and not how much, decides what is offered.
+        let subnets: Vec<(&str, bool)> =
+            status.subnets.iter().map(|subnet| (subnet.zone.as_str(), subnet.available_ips > 0)).collect();
+        let key = serde_json::to_string(&(&body.spec, subnets, offer.epoch)).expect("all keys are texts");
+        let name = &class.reference.name;
+        if let Some(kept) = self.catalogues.lock().unwrap_or_else(PoisonError::into_inner).get(name)
+            && kept.key == key
+        {
+            return Ok(Arc::clone(&kept.types));
+        }
+        let wanted = Wanted {
+            spec: &body.spec,
+            status: &status,
+            listed: &offer.listed,
+            prices: &offer.prices,
+            memory_overhead: self.settings.memory_overhead,
+        };
+        let types = Arc::new(catalogue::instance_types(&wanted).into_iter().map(Arc::new).collect());
+        let kept = Kept { key, types: Arc::clone(&types) };
+        self.catalogues.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(name), kept);
+        Ok(types)
+    }
+
+    async fn launched(&self, spec: &LaunchSpec) -> Result<Machine, Error> {
+        usable(&spec.class)?;
+        let body = self.body(&spec.class)?;
+        let class: &OutscaleNodeClass = &body;
+        if let Some(known) = self.memory().imagined.values().find(|known| known.token.as_ref() == Some(&spec.token)) {
+            return Ok(known.clone());
+        }
+        let birth = Birth { cloud: self, spec, class };
+        if self.settings.dry_run {
+            let machine = birth.rehearsed().await?;
+            self.memory().imagined.insert(machine.id.clone(), machine.clone());
+            return Ok(machine);
+        }
+        let vm = birth.launched().await?;
+        let offer = self.market.offer().await;
+        self.read(&vm, &offer, Some(class))
+            .ok_or_else(|| Error::Unknown(format!("CreateVms: VM {} came without a subregion", vm.vm_id)))
+    }
+
+    async fn with_token(&self, token: &ClaimUid) -> Result<Vec<Machine>, Error> {
+        if let Some(known) = self.memory().imagined.values().find(|known| known.token.as_ref() == Some(token)) {
+            return Ok(vec![known.clone()]);
+        }
+        let found = self.by_token.ask(&self.client, tokens(token.as_str())).await.map_err(read_failed)?;
+        let offer = self.market.offer().await;
+        let mut machines = Vec::new();
+        for vm in found.into_iter().filter(|vm| !vm.state.is_leaving()) {
+            // A launch of this life whose answer was lost, perhaps before the marks were written.
+            let vm = self.launches.finished(&self.client, token, vm).await?;
+            machines
+                .extend(self.read(&vm, &offer, None).map(|machine| Machine { token: Some(token.clone()), ..machine }));
+        }
+        Ok(machines)
+    }
+
+    async fn listed(&self) -> Result<Listing, Error> {
+        let filters = wire::VmFilters {
+            tags: vec![format!("{}={}", marks::MANAGED_BY, self.settings.cluster)],
+            vm_state_names: vec![
+                State::Pending,
+                State::Running,
+                State::ShuttingDown,
+                State::Stopping,
+                State::Stopped,
+                State::Quarantine,
+            ],
+            ..wire::VmFilters::default()
+        };
+        let request = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
+        let mut vms = self.client.all(&request).await.map_err(read_failed)?;
+        let there: BTreeSet<&str> = vms.iter().map(|vm| vm.vm_id.as_str()).collect();
+        let missing: Vec<String> =
+            self.memory().seen.iter().filter(|id| !there.contains(id.as_str())).cloned().collect();
+        // A machine that has lost its mark is still there: it is reported, and not taken for gone.
+        for ids in missing.chunks(100) {
+            let known = self.by_id.ask(&self.client, ids.to_vec()).await.map_err(read_failed)?;
+            for id in ids {
+                match known.iter().find(|vm| vm.vm_id == *id && !vm.state.is_gone()) {
+                    Some(vm) => {
+                        tracing::warn!(vm = %vm.vm_id, tag = marks::MANAGED_BY, "a machine has lost its mark, or it is not listed yet");
+                        vms.push(vm.clone());
+                    }
+                    None => drop(self.memory().seen.remove(id)),
+                }
+            }
+        }
+        let offer = self.market.offer().await;
+        let mut machines: Vec<Machine> = vms.iter().filter_map(|vm| self.read(vm, &offer, None)).collect();
+        tracing::debug!(machines = machines.len(), "listed machines");
+        machines.extend(self.memory().imagined.values().cloned());
+        Ok(Listing { machines, complete: true, settles_within: SETTLES_WITHIN })
+    }
+
+    async fn taken_down(&self, id: &ProviderId) -> Result<Deletion, Error> {
+        if self.memory().imagined.remove(id).is_some() {
+            tracing::info!(machine = %id, "dry run: the machine that was not made is gone");
+            return Ok(Deletion::Gone);
+        }
+        let Some(vm_id) = vm_id(id) else { return Ok(Deletion::Gone) };
+        let Some(vm) = self.vm(vm_id).await.map_err(read_failed)? else {
+            self.forget(vm_id);
+            return Ok(Deletion::Gone);
+        };
+        if let Some(other) = marks::tag(&vm, marks::MANAGED_BY).filter(|other| *other != self.settings.cluster) {
+            return Err(Error::Invalid {
+                field: "status.providerID".to_owned(),
+                message: format!(
+                    "VM {vm_id} belongs to cluster {other} by its tag {}; it is left alone",
+                    marks::MANAGED_BY
+                ),
+            });
+        }
+        if self.settings.dry_run {
+            let request = wire::DeleteVms { vm_ids: vec![vm_id.to_owned()] };
+            self.client.rehearse(&request).await.map_err(Error::from)?;
+            tracing::info!(machine = %id, vm_type = vm.vm_type, "dry run: would delete the machine");
+            return Ok(Deletion::InProgress);
+        }
+        self.order_down(&vm).await
+    }
+
+    async fn order_down(&self, vm: &Vm) -> Result<Deletion, Error> {
+        let ids = vec![vm.vm_id.clone()];
+        let since = *self.memory().leaving.entry(vm.vm_id.clone()).or_insert_with(Instant::now);
+        let stuck =
+            vm.state == State::Stopping || (vm.state == State::ShuttingDown && since.elapsed() >= SHUTS_DOWN_WITHIN);
+        if stuck {
+            tracing::warn!(vm = %vm.vm_id, state = vm.state.as_str(), "the machine does not shut down, stopping it by force");
+            let force = wire::StopVms { vm_ids: ids.clone(), force_stop: Some(true) };
+            if let Err(error) = self.client.call(&force).await {
+                tracing::warn!(vm = %vm.vm_id, %error, "not stopped by force");
+            }
+            self.memory().leaving.insert(vm.vm_id.clone(), Instant::now());
+        }
+        if vm.state == State::ShuttingDown {
+            return Ok(Deletion::InProgress);
+        }
+        let delete = wire::DeleteVms { vm_ids: ids };
+        let mut answer = self.client.call(&delete).await;
+        if matches!(&answer, Err(error) if error.has_code(PROTECTED)) {
+            tracing::info!(vm = %vm.vm_id, "taking the protection from deletion off, as its NodeClaim is deleted");
+            let open = wire::UpdateVm {
+                vm_id: vm.vm_id.clone(),
+                deletion_protection: Some(false),
+                ..wire::UpdateVm::default()
+            };
+            self.client.call(&open).await.map_err(Error::from)?;
+            answer = self.client.call(&delete).await;
+        }
+        match answer {
+            Ok(answer) => {
+                let own = answer.vms.iter().find(|own| own.vm_id == vm.vm_id);
+                if own.is_some_and(|own| own.current_state.is_gone()) {
+                    self.forget(&vm.vm_id);
+                    return Ok(Deletion::Gone);
+                }
+                Ok(Deletion::InProgress)
+            }
+            Err(error) if error.is_not_found() => {
+                self.forget(&vm.vm_id);
+                Ok(Deletion::Gone)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn forget(&self, vm_id: &str) {
+        let mut memory = self.memory();
+        memory.seen.remove(vm_id);
+        memory.leaving.remove(vm_id);
+    }
+
+    /// Why a machine is not as its class says, as far as it is known. A class that is not ready says nothing about machines.
+    async fn difference(&self, claim: &Claim, class: &NodeClass) -> Result<Option<String>, Error> {
+        let body = self.body(class)?;
+        let is_ready = find_condition(&class.conditions, "Ready").is_some_and(|ready| ready.status == Status::True);
+        let (Some(status), true) = (&body.status, is_ready) else { return Ok(None) };
+        let note = |key: &str| claim.annotations.get(key).map(|value| &**value);
+        if note(HASH_VERSION_KEY) == Some(HASH_VERSION) && note(HASH).is_some_and(|hash| hash != body.spec.hash()) {
+            return Ok(Some("NodeClassDrift".to_owned()));
+        }
+        let user_data = note(USER_DATA_HASH).zip(status.user_data_hash.as_deref());
+        if user_data.is_some_and(|(launched, wanted)| launched != wanted) {
+            return Ok(Some("UserDataDrift".to_owned()));
+        }
+        let Some(vm_id) = claim.provider_id.as_ref().and_then(vm_id) else { return Ok(None) };
+        let Some(vm) = self.vm(vm_id).await.map_err(read_failed)?.filter(|vm| !vm.state.is_leaving()) else {
+            return Ok(None);
+        };
+        Ok(unlike(&vm, claim, &body).map(str::to_owned))
+    }
+}
+
+/// In what a VM differs from what its class finds now.
+fn unlike(vm: &Vm, claim: &Claim, class: &OutscaleNodeClass) -> Option<&'static str> {
+    let status = class.status.as_ref()?;
+    let is_in = |id: &Option<String>, mut all: Box<dyn Iterator<Item = &str> + '_>| {
+        id.as_deref().is_none_or(|id| all.any(|other| other == id))
+    };
+    if !is_in(&vm.image_id, Box::new(status.images.iter().map(|image| image.id.as_str()))) {
+        return Some("ImageDrift");
+    }
+    if !is_in(&vm.subnet_id, Box::new(status.subnets.iter().map(|subnet| subnet.id.as_str()))) {
+        return Some("SubnetDrift");
+    }
+    let wanted: BTreeSet<&str> = status.security_groups.iter().map(|group| group.id.as_str()).collect();
+    let there: BTreeSet<&str> = vm.security_groups.iter().map(|group| group.security_group_id.as_str()).collect();
+    if wanted != there {
+        return Some("SecurityGroupDrift");
+    }
+    let launched = claim.labels.get(crate::core::labels::INSTANCE_TYPE);
+    if let (Some(launched), Some(now)) = (launched, &vm.vm_type)
+        && !VmType::same(launched, now)
+    {
+        return Some("VmTypeDrift");
+    }
+    let has = |(key, value): (&String, &String)| marks::tag(vm, key) == Some(value);
+    (!class.spec.tags.iter().all(has)).then_some("TagDrift")
+}
+
+/// A failed read: certainly without effect.
+pub(super) fn read_failed(error: Failure) -> Error {
+    match Error::from(error) {
+        Error::Unknown(message) => Error::Temporary(message),
+        other => other,
+    }
+}
+
+/// The typed class.
+fn opened(class: &NodeClass) -> Result<&OutscaleNodeClass, Error> {
+    class
+        .body
+        .downcast_ref::<OutscaleNodeClass>()
+        .ok_or_else(|| not_ready(class, "is no OutscaleNodeClass that can be read; see its Ready condition"))
+}
+
+fn not_ready(class: &NodeClass, why: impl fmt::Display) -> Error {
+    Error::Launch(LaunchRefused::ClassNotReady(format!("{}: {why}", class.reference)))
+}
+
+/// The class, if machines may be launched with it.
+fn usable(class: &NodeClass) -> Result<(), Error> {
+    opened(class)?;
+    if class.deleting.is_some() {
+        return Err(not_ready(class, "is being deleted"));
+    }
+    match find_condition(&class.conditions, "Ready") {
+        Some(ready) if ready.status == Status::True => Ok(()),
+        Some(ready) => Err(not_ready(class, format_args!("{} {}", ready.reason, ready.message))),
+        None => Err(not_ready(class, "has not been judged yet")),
+    }
+}
+
+impl Cloud for Outscale {
+    fn name(&self) -> &'static str {
+        "outscale"
+    }
+
+    fn class_kinds(&self) -> Vec<(&'static str, &'static str)> {
+        vec![(CLASS_GROUP, CLASS_KIND)]
+    }
+
+    fn label_keys(&self) -> Vec<&'static str> {
+        catalogue::LABEL_KEYS.to_vec()
+    }
+
+    fn class_conditions(&self) -> &'static [&'static str] {
+        &DEPENDENTS
+    }
+
+    fn resolve<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Resolution, Error>> {
+        async move {
+            let body = opened(class)?;
+            let offer = self.market.offer().await;
+            let (resolution, status) = class::resolve(&self.client, &self.templates, &offer, body).await;
+            self.launches.counted();
+            if self.settings.dry_run {
+                let key = (Arc::clone(&class.reference.name), class.generation);
+                self.memory().resolved.insert(key, status);
+            }
+            Ok(resolution)
+        }
+        .boxed()
+    }
+
+    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {
+        self.types(class).boxed()
+    }
+
+    fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>> {
+        self.launched(spec).boxed()
+    }
+
+    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
+        async move {
+            if let Some(imagined) = self.memory().imagined.get(id) {
+                return Ok(Some(imagined.clone()));
+            }
+            let Some(vm_id) = vm_id(id) else { return Ok(None) };
+            let Some(vm) = self.vm(vm_id).await.map_err(read_failed)? else { return Ok(None) };
+            let offer = self.market.offer().await;
+            Ok(self.read(&vm, &offer, None))
+        }
+        .boxed()
+    }
+
+    fn find<'a>(&'a self, token: &'a ClaimUid) -> BoxFuture<'a, Result<Vec<Machine>, Error>> {
+        self.with_token(token).boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Listing, Error>> {
+        self.listed().boxed()
+    }
+
+    fn delete<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Deletion, Error>> {
+        self.taken_down(id).boxed()
+    }
+
+    fn reboot<'a>(&'a self, id: &'a ProviderId, _operation: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        async move {
+            let missing = || Error::Invalid {
+                field: "status.providerID".to_owned(),
+                message: format!("there is no machine {id} to reboot"),
+            };
+            let vm_id = vm_id(id).ok_or_else(missing)?;
+            let request = wire::RebootVms { vm_ids: vec![vm_id.to_owned()] };
+            if self.settings.dry_run {
+                self.client.rehearse(&request).await.map_err(Error::from)?;
+                tracing::info!(machine = %id, "dry run: would reboot the machine");
+                return Ok(());
+            }
+            match self.client.call(&request).await {
+                Ok(_) => Ok(()),
+                Err(error) if error.is_not_found() => Err(missing()),
+                Err(error) => Err(error.into()),
+            }
+        }
+        .boxed()
+    }
+
+    fn drift<'a>(&'a self, claim: &'a Claim, class: &'a NodeClass) -> BoxFuture<'a, Result<Option<String>, Error>> {
+        self.difference(claim, class).boxed()
+    }
+
+    /// A kubelet that is silent counts as one that says that it is not ready. Talos has no node problem detector of its own.
+    fn repair_policies(&self) -> Vec<RepairPolicy> {
+        let policy = |status, reason| RepairPolicy {
+            condition: "Ready",
+            status,
+            toleration: NOT_READY,
+            action: RepairAction::Replace,
+            termination_grace: None,
+            priority: 0,
+            reason,
+        };
+        vec![policy(Status::False, None), policy(Status::Unknown, Some(".*"))]
+    }
+}
+
+impl fmt::Debug for Outscale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outscale")
+            .field("client", &self.client)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

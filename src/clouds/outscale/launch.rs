@@ -1,0 +1,492 @@
+//! The birth of a machine: found if it exists already, else made where it is cheapest and can be had, and marked before anybody hears of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::api::classes::outscale::{OutscaleNodeClass, OutscaleNodeClassStatus, ResolvedSubnet};
+use crate::clouds::{Error, LaunchRefused, LaunchSpec, SoldOut};
+use crate::core::facts::{InstanceType, Machine, Offering, Taint};
+use crate::core::ids::{ClaimUid, PoolName, ProviderId};
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::Operator;
+
+use super::birth::user_data;
+use super::catalogue::region;
+use super::cloud::{Outscale, read_failed};
+use super::marks::{self, Marked};
+use super::oapi::wire::{self, UserData, Vm};
+use super::oapi::{Class, Client, Error as Failure};
+use super::talos::{Own, Template};
+
+/// How many offerings one launch tries. Each is a call, and the next launch goes on where this one ended.
+const ATTEMPTS: usize = 5;
+/// How long an offering that could not be had is not tried again (Karpenter's AWS provider: 3 minutes).
+const SOLD_OUT_FOR: Duration = Duration::from_mins(3);
+/// A machine that was just made may not be known everywhere yet; its marks are tried after these pauses.
+const MARK_PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// Births that did not end within this long are not remembered; their machines are found by the tokens of their NodeClaims.
+const REMEMBERED_FOR: Duration = Duration::from_hours(1);
+
+/// The client tokens of a NodeClaim, in the order of their use. The first is its UID; the others are for launches after a machine that was made
+/// with the one before had to be taken down: the API may answer a token that was used with the machine that it made.
+pub(super) fn tokens(uid: &str) -> Vec<String> {
+    vec![uid.to_owned(), format!("{uid}.1"), format!("{uid}.2")]
+}
+
+/// What is under way, and what launches learn from each other.
+#[derive(Default)]
+pub(super) struct Launches(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Tags that machines are to have, by the UID of their NodeClaim.
+    births: BTreeMap<ClaimUid, Remembered>,
+    /// Until when an offering (type and subregion) is not tried.
+    sold_out: BTreeMap<(String, String), Instant>,
+    /// Addresses taken in subnets since their free ones were counted.
+    taken: BTreeMap<String, i64>,
+}
+
+#[derive(Clone)]
+struct Remembered {
+    since: Instant,
+    names: Names,
+    tags: BTreeMap<String, String>,
+    cluster: String,
+}
+
+/// How a machine's Node will be called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Names {
+    /// Like this.
+    Fixed(String),
+    /// As its address says: the short name, or the full one.
+    ByAddress { fqdn: bool },
+}
+
+impl Remembered {
+    /// All tags of a machine.
+    fn tags_of(&self, vm: &Vm) -> BTreeMap<String, String> {
+        let mut tags = self.tags.clone();
+        let name = match &self.names {
+            Names::Fixed(name) => Some(name.clone()),
+            Names::ByAddress { fqdn } => marks::node_name(vm, *fqdn),
+        };
+        if let Some(name) = name {
+            tags.insert(marks::NAME.to_owned(), format!("{}-{name}", self.cluster));
+            tags.insert(marks::NODE_NAME.to_owned(), name);
+        }
+        tags
+    }
+}
+
+impl Launches {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The free addresses of subnets have been counted anew.
+    pub(super) fn counted(&self) {
+        self.state().taken.clear();
+    }
+
+    fn begin(&self, token: &ClaimUid, birth: Remembered) {
+        let mut state = self.state();
+        state.births.retain(|_, birth| birth.since.elapsed() < REMEMBERED_FOR);
+        state.births.insert(token.clone(), birth);
+    }
+
+    /// Writes the marks that a machine lacks, if this life knows them.
+    pub(super) async fn finished(&self, client: &Client, token: &ClaimUid, vm: Vm) -> Result<Vm, Error> {
+        let birth = self.state().births.get(token).cloned();
+        let Some(birth) = birth else { return Ok(vm) };
+        let vm = marked(client, vm, &birth)
+            .await
+            .map_err(|error| Error::Temporary(format!("machine found, but not marked: {error}")))?;
+        self.state().births.remove(token);
+        Ok(vm)
+    }
+
+    fn is_sold_out(&self, kind: &str, zone: &str) -> bool {
+        let mut state = self.state();
+        state.sold_out.retain(|_, until| *until > Instant::now());
+        state.sold_out.contains_key(&(kind.to_owned(), zone.to_owned()))
+    }
+
+    fn sold_out(&self, kind: &str, zone: &str) {
+        self.state().sold_out.insert((kind.to_owned(), zone.to_owned()), Instant::now() + SOLD_OUT_FOR);
+    }
+
+    /// The subnet of a zone with the most free addresses, one of which is taken.
+    fn take(&self, subnets: &[ResolvedSubnet], zone: &str) -> Option<String> {
+        let mut state = self.state();
+        let free = |subnet: &ResolvedSubnet| subnet.available_ips - state.taken.get(&subnet.id).copied().unwrap_or(0);
+        let roomiest = subnets
+            .iter()
+            .filter(|subnet| subnet.zone == zone)
+            .max_by_key(|subnet| (free(subnet), std::cmp::Reverse(&subnet.id)));
+        let id = roomiest.filter(|subnet| free(subnet) > 0)?.id.clone();
+        *state.taken.entry(id.clone()).or_default() += 1;
+        Some(id)
+    }
+
+    fn give_back(&self, subnet: &str) {
+        if let Some(taken) = self.state().taken.get_mut(subnet) {
+            *taken -= 1;
+        }
+    }
+}
+
+/// Writes the tags that a machine lacks. A machine that the API does not know yet is waited for.
+async fn marked(client: &Client, mut vm: Vm, birth: &Remembered) -> Result<Vm, Failure> {
+    if let Names::ByAddress { fqdn } = birth.names
+        && marks::node_name(&vm, fqdn).is_none()
+    {
+        vm = addressed(client, vm, fqdn).await?;
+    }
+    let missing = marks::missing(&vm, &birth.tags_of(&vm));
+    if missing.is_empty() {
+        return Ok(vm);
+    }
+    let request = wire::CreateTags { resource_ids: vec![vm.vm_id.clone()], tags: missing.clone() };
+    let mut pauses = MARK_PAUSES.into_iter();
+    loop {
+        match client.call(&request).await {
+            Ok(_) => break,
+            Err(error) if error.is_not_found() => match pauses.next() {
+                Some(pause) => sleep(pause).await,
+                None => return Err(error),
+            },
+            Err(error) => return Err(error),
+        }
+    }
+    vm.tags.retain(|tag| missing.iter().all(|new| new.key != tag.key));
+    vm.tags.extend(missing);
+    Ok(vm)
+}
+
+/// The VM with its address, after which its Node is called. The answer to its making has it, as far as is known; if not, it comes.
+async fn addressed(client: &Client, vm: Vm, fqdn: bool) -> Result<Vm, Failure> {
+    let filters = wire::VmFilters { vm_ids: vec![vm.vm_id.clone()], ..wire::VmFilters::default() };
+    let request = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
+    for pause in MARK_PAUSES {
+        sleep(pause).await;
+        let found = client.all(&request).await?.into_iter().find(|found| found.vm_id == vm.vm_id);
+        if let Some(found) = found.filter(|found| marks::node_name(found, fqdn).is_some()) {
+            return Ok(found);
+        }
+    }
+    tracing::warn!(vm = %vm.vm_id, "the machine has no address; its Node will not be initialized before somebody sets its tag OscK8sNodeName");
+    Ok(vm)
+}
+
+/// One launch.
+pub(super) struct Birth<'a> {
+    pub(super) cloud: &'a Outscale,
+    pub(super) spec: &'a LaunchSpec,
+    pub(super) class: &'a OutscaleNodeClass,
+}
+
+/// One way to launch.
+struct Choice<'a> {
+    kind: &'a Arc<InstanceType>,
+    offering: &'a Offering,
+    zone: &'a str,
+}
+
+impl Birth<'_> {
+    /// The machine of this launch, marked: the one that exists, or a new one.
+    pub(super) async fn launched(&self) -> Result<Vm, Error> {
+        let template = self.template().await?;
+        let birth = self.remembered(&template);
+        self.cloud.launches.begin(&self.spec.token, birth.clone());
+        let all = tokens(self.spec.token.as_str());
+        let mut known = self.cloud.by_token.ask(&self.cloud.client, all.clone()).await.map_err(read_failed)?;
+        known.sort_by(|one, other| one.vm_id.cmp(&other.vm_id));
+        let is_spent =
+            |token: &&String| known.iter().any(|vm| vm.state.is_leaving() && vm.client_token.as_ref() == Some(*token));
+        let vm = match known.iter().find(|vm| !vm.state.is_leaving()) {
+            Some(vm) => {
+                tracing::info!(nodeclaim = %self.spec.claim.name, vm = %vm.vm_id, "adopted the machine of an earlier attempt");
+                vm.clone()
+            }
+            None => {
+                let Some(token) = all.iter().find(|token| !is_spent(token)) else {
+                    let message =
+                        format!("machines of {} attempts had to be taken down; wait until they are gone", all.len());
+                    return Err(Error::Temporary(message));
+                };
+                self.made(token, &template).await?
+            }
+        };
+        let id = vm.vm_id.clone();
+        match marked(&self.cloud.client, vm, &birth).await {
+            Ok(vm) => {
+                self.cloud.launches.state().births.remove(&self.spec.token);
+                Ok(vm)
+            }
+            Err(error) => Err(self.unmarked(&id, &error).await),
+        }
+    }
+
+    /// What the launch would be, asked of the API and done to nothing.
+    pub(super) async fn rehearsed(&self) -> Result<Machine, Error> {
+        let template = self.template().await?;
+        let subnets = &self.status().subnets;
+        let here = |choice: &Choice<'_>| subnets.iter().any(|subnet| subnet.zone == choice.zone);
+        let choices = self.choices();
+        let Some(choice) = choices.iter().find(|choice| here(choice)) else {
+            return Err(Self::nothing_left(Vec::new(), ""));
+        };
+        let subnet = subnets
+            .iter()
+            .find(|subnet| subnet.zone == choice.zone)
+            .map(|subnet| subnet.id.clone())
+            .unwrap_or_default();
+        let request = self.request(choice, &subnet, self.spec.token.as_str(), &template)?;
+        self.cloud.client.rehearse(&request).await.map_err(Error::from)?;
+        tracing::info!(
+            nodeclaim = %self.spec.claim.name, vm_type = %choice.kind.name, zone = choice.zone, price = choice.offering.price,
+            image = request.image_id, subnet, "dry run: would create a machine"
+        );
+        let vm = Vm {
+            vm_id: "i-00000000".to_owned(),
+            vm_type: request.vm_type.clone(),
+            image_id: Some(request.image_id.clone()),
+            placement: Some(wire::Placement { subregion_name: Some(choice.zone.to_owned()), tenancy: None }),
+            client_token: Some(self.spec.token.as_str().to_owned()),
+            tags: self
+                .remembered(&template)
+                .tags
+                .iter()
+                .map(|(key, value)| wire::ResourceTag::new(key.as_str(), value.as_str()))
+                .collect(),
+            ..Vm::default()
+        };
+        let offer = self.cloud.market.offer().await;
+        let id = ProviderId::from(format!("dry-run:///{}/{}", choice.zone, self.spec.claim.name));
+        let machine = self.cloud.read(&vm, &offer, Some(self.class)).map(|machine| Machine { id, ..machine });
+        machine.ok_or_else(|| Error::Temporary("a dry run's machine could not be imagined".to_owned()))
+    }
+
+    fn status(&self) -> &OutscaleNodeClassStatus {
+        static NOTHING: std::sync::LazyLock<OutscaleNodeClassStatus> =
+            std::sync::LazyLock::new(OutscaleNodeClassStatus::default);
+        self.class.status.as_ref().unwrap_or(&NOTHING)
+    }
+
+    async fn template(&self) -> Result<Arc<Template>, Error> {
+        let template = self.cloud.templates.of(&self.class.spec).await;
+        template.map_err(|fault| self.class_not_ready(&fault.message))
+    }
+
+    fn class_not_ready(&self, why: &str) -> Error {
+        Error::Launch(LaunchRefused::ClassNotReady(format!("{}: {why}", self.spec.class.reference)))
+    }
+
+    fn remembered(&self, template: &Template) -> Remembered {
+        let claim = &self.spec.claim;
+        let settings = &self.cloud.settings;
+        let pool = claim.pool();
+        let hash = template.hash();
+        let marked = Marked {
+            cluster: &settings.cluster,
+            cluster_id: &settings.cluster_id,
+            claim: claim.name.as_str(),
+            uid: self.spec.token.as_str(),
+            pool: pool.as_ref().map(PoolName::as_str),
+            class: &self.spec.class.reference.name,
+            spec: &self.class.spec,
+            user_data_hash: &hash,
+        };
+        let names = if self.class.spec.talos.named_by_claim() {
+            Names::Fixed(claim.name.as_str().to_owned())
+        } else {
+            Names::ByAddress { fqdn: template.registers_with_fqdn() }
+        };
+        let fixed = if let Names::Fixed(name) = &names { Some(name.as_str()) } else { None };
+        let tags = marked.at_birth(fixed);
+        Remembered { since: Instant::now(), names, tags, cluster: settings.cluster.clone() }
+    }
+
+    /// All ways to launch, cheapest first.
+    fn choices(&self) -> Vec<Choice<'_>> {
+        let mut all: Vec<Choice<'_>> = self
+            .spec
+            .candidates
+            .iter()
+            .flat_map(|kind| kind.offerings.iter().map(move |offering| (kind, offering)))
+            .filter(|(_, offering)| offering.available)
+            .filter_map(|(kind, offering)| Some(Choice { kind, offering, zone: offering.zone()? }))
+            .collect();
+        all.sort_by(|one, other| one.offering.price.total_cmp(&other.offering.price));
+        all
+    }
+
+    async fn made(&self, token: &str, template: &Template) -> Result<Vm, Error> {
+        let launches = &self.cloud.launches;
+        let (mut sold_out, mut said, mut attempts) = (Vec::new(), String::new(), 0);
+        for choice in self.choices() {
+            let kind = choice.kind.name.as_str();
+            let lost = || SoldOut {
+                instance_type: choice.kind.name.clone(),
+                zone: Some(choice.zone.into()),
+                capacity_type: labels::ON_DEMAND.into(),
+            };
+            if launches.is_sold_out(kind, choice.zone) {
+                sold_out.push(lost());
+                continue;
+            }
+            let Some(subnet) = launches.take(&self.status().subnets, choice.zone) else {
+                said = format!("no subnet of the NodeClass has a free address in {}", choice.zone);
+                continue;
+            };
+            if attempts == ATTEMPTS {
+                launches.give_back(&subnet);
+                break;
+            }
+            attempts += 1;
+            let request = self.request(&choice, &subnet, token, template)?;
+            let error = match self.cloud.client.call(&request).await {
+                Ok(answer) => return self.born(answer, token),
+                Err(error) => error,
+            };
+            launches.give_back(&subnet);
+            if error.class != Class::SoldOut {
+                return Err(self.refused(error));
+            }
+            tracing::info!(vm_type = kind, zone = choice.zone, %error, "sold out");
+            launches.sold_out(kind, choice.zone);
+            sold_out.push(lost());
+            said = error.to_string();
+        }
+        Err(Self::nothing_left(sold_out, &said))
+    }
+
+    fn born(&self, answer: wire::TheVms, token: &str) -> Result<Vm, Error> {
+        let vm = answer.vms.into_iter().next().filter(|vm| !vm.vm_id.is_empty());
+        let Some(mut vm) = vm else { return Err(Error::Unknown("CreateVms: the answer names no VM".to_owned())) };
+        if vm.state.is_leaving() {
+            let message = format!("CreateVms: the API answered with VM {}, which is {}", vm.vm_id, vm.state.as_str());
+            return Err(Error::Temporary(message));
+        }
+        tracing::info!(nodeclaim = %self.spec.claim.name, vm = %vm.vm_id, vm_type = vm.vm_type, "created a machine");
+        vm.client_token.get_or_insert_with(|| token.to_owned());
+        Ok(vm)
+    }
+
+    fn nothing_left(sold_out: Vec<SoldOut>, said: &str) -> Error {
+        let tried = if sold_out.is_empty() {
+            "no offering could be tried".to_owned()
+        } else {
+            format!("{} offerings are sold out", sold_out.len())
+        };
+        let message = if said.is_empty() { tried } else { format!("{tried}: {said}") };
+        Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, message })
+    }
+
+    /// A refusal that no other offering would mend.
+    fn refused(&self, error: Failure) -> Error {
+        let field = [
+            ("5023", "images"),
+            ("5057", "subnets"),
+            ("5020", "security groups"),
+            ("5022", "security groups (of another Net than the subnet)"),
+            ("5071", "keypair"),
+        ]
+        .into_iter()
+        .find(|(code, _)| error.has_code(code));
+        match field {
+            // It was there when the class was looked at, and will be found missing at the next look.
+            Some((_, what)) => self.class_not_ready(&format!("its {what} are not there any more: {error}")),
+            None => error.into(),
+        }
+    }
+
+    /// A machine that could not be marked is taken down again, if that would not only be for joiner's own haste.
+    async fn unmarked(&self, id: &str, error: &Failure) -> Error {
+        let why = format!("machine {id} was made and could not be marked: {error}");
+        if error.held_back || matches!(error.class, Class::Throttled | Class::NotFound) {
+            // Found by its token, and marked then.
+            return Error::Unknown(why);
+        }
+        tracing::warn!(nodeclaim = %self.spec.claim.name, vm = id, %error, "taking a machine down that cannot be marked");
+        match self.cloud.client.call(&wire::DeleteVms { vm_ids: vec![id.to_owned()] }).await {
+            Ok(_) if matches!(error.class, Class::Denied | Class::Keys) => {
+                Error::Unauthorized { action: error.action, message: format!("{why}; it was taken down again") }
+            }
+            Ok(_) => Error::Temporary(format!("{why}; it was taken down again")),
+            Err(left) => Error::Unknown(format!("{why}; nor could it be taken down: {left}")),
+        }
+    }
+
+    fn request(
+        &self,
+        choice: &Choice<'_>,
+        subnet: &str,
+        token: &str,
+        template: &Template,
+    ) -> Result<wire::CreateVms, Error> {
+        let (spec, status) = (&self.class.spec, self.status());
+        let image = status.images.first().ok_or_else(|| self.class_not_ready("no image is known yet"))?;
+        let tenancy = spec.placement.as_ref().and_then(|placement| placement.tenancy.clone());
+        let placement = tenancy
+            .map(|tenancy| wire::Placement { subregion_name: Some(choice.zone.to_owned()), tenancy: Some(tenancy) });
+        let devices = spec.volumes().into_iter().map(|volume| wire::DeviceToCreate {
+            bsu: Some(wire::BsuToCreate {
+                delete_on_vm_deletion: Some(volume.bsu.delete_on_vm_deletion.unwrap_or(true)),
+                iops: volume.bsu.iops,
+                snapshot_id: volume.bsu.snapshot_id.clone(),
+                volume_size: Some(volume.bsu.size()),
+                volume_type: Some(volume.bsu.kind().to_owned()),
+            }),
+            device_name: Some(volume.device_name),
+            ..wire::DeviceToCreate::default()
+        });
+        Ok(wire::CreateVms {
+            block_device_mappings: devices.collect(),
+            boot_on_creation: Some(true),
+            client_token: Some(token.to_owned()),
+            image_id: image.id.clone(),
+            keypair_name: spec.keypair_name.clone(),
+            max_vms_count: Some(1),
+            min_vms_count: Some(1),
+            placement,
+            security_group_ids: status.security_groups.iter().map(|group| group.id.clone()).collect(),
+            subnet_id: Some(subnet.to_owned()),
+            user_data: Some(self.told(choice, template)?),
+            // A node that shuts itself down is not to stay behind, stopped and with a volume that is paid for.
+            vm_initiated_shutdown_behavior: Some("terminate".to_owned()),
+            vm_type: Some(choice.kind.name.as_str().to_owned()),
+            ..wire::CreateVms::default()
+        })
+    }
+
+    /// What the machine is told at its birth.
+    fn told(&self, choice: &Choice<'_>, template: &Template) -> Result<UserData, Error> {
+        let claim = &self.spec.claim;
+        let mut set: Labels = [
+            (labels::ZONE, choice.zone),
+            (labels::REGION, region(choice.zone)),
+            (labels::CAPACITY_TYPE, labels::ON_DEMAND),
+        ]
+        .map(|(key, value)| (key.into(), value.into()))
+        .into();
+        for requirement in claim.requirements.iter().chain(&choice.kind.requirements) {
+            if let (Operator::In, [value]) = (requirement.operator, requirement.values.as_slice()) {
+                set.entry(Arc::clone(&requirement.key)).or_insert_with(|| Arc::clone(value));
+            }
+        }
+        set.extend(claim.labels.iter().map(|(key, value)| (Arc::clone(key), Arc::clone(value))));
+        let taints: Vec<Taint> = claim.taints.iter().chain(&claim.startup_taints).cloned().collect();
+        let text = template.made_out_for(Own { claim: claim.name.as_str(), labels: &set, taints: &taints });
+        let birth = self.remembered(template);
+        user_data(&birth.tags, self.class.spec.placement.as_ref(), &text).map_err(|unfit| Error::Invalid {
+            field: format!("{} spec.talos", self.spec.class.reference),
+            message: unfit.to_string(),
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! Who we are to the API, where it is, and how our calls are signed: as Outscale's own tools read it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::endpoint::Endpoint;
+use super::profile::{self, Profile};
+use super::sign::Dialect;
+
+/// Why an access cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{field}: {message}")]
+pub struct AccessError {
+    /// The variable, or what else is wrong.
+    pub field: &'static str,
+    /// What is wrong, and how to mend it.
+    pub message: String,
+}
+
+impl AccessError {
+    pub(super) fn new(field: &'static str, message: impl fmt::Display) -> Self {
+        Self { field, message: message.to_string() }
+    }
+}
+
+/// A secret key. It is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretKey(String);
+
+impl SecretKey {
+    /// Wraps the key.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+
+    /// The key, for signing.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretKey(not shown)")
+    }
+}
+
+/// An access key with its secret.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Keys {
+    /// The access key's ID.
+    pub access_key: String,
+    /// Its secret.
+    pub secret_key: SecretKey,
+}
+
+/// Who we are to the API, and where it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// The keys.
+    pub keys: Keys,
+    /// The region, part of every signature.
+    pub region: String,
+    /// Where the API is.
+    pub endpoint: Endpoint,
+    /// How calls are signed.
+    pub dialect: Dialect,
+    /// PEM files of a certificate and its key, where the account's access rules ask for one.
+    pub client_certificate: Option<(PathBuf, PathBuf)>,
+}
+
+impl Access {
+    /// Reads the variables `OSC_ACCESS_KEY`, `OSC_SECRET_KEY`, `OSC_REGION`, `OSC_ENDPOINT_API`, `OSC_X509_CLIENT_CERT` and
+    /// `OSC_X509_CLIENT_KEY`. What they do not say is taken from the profile `OSC_PROFILE` (`default`) of the file `OSC_CONFIG_FILE`
+    /// (`~/.osc/config.json`), if there is one.
+    pub fn read(
+        variable: impl Fn(&str) -> Option<String>,
+        file: impl Fn(&Path) -> std::io::Result<String>,
+    ) -> Result<Self, AccessError> {
+        let variable =
+            |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let profile = stored(&variable, file)?;
+        let or = |name: &str, stored: &Option<String>| {
+            variable(name).or_else(|| stored.clone().filter(|value| !value.trim().is_empty()))
+        };
+        let certificate = (
+            variable("OSC_X509_CLIENT_CERT").map(PathBuf::from).or(profile.x509_client_cert),
+            variable("OSC_X509_CLIENT_KEY").map(PathBuf::from).or(profile.x509_client_key),
+        );
+        let certificate = match certificate {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            (Some(_), None) => {
+                return Err(AccessError::new("OSC_X509_CLIENT_KEY", "is missing; a certificate needs its key"));
+            }
+            (None, Some(_)) => {
+                return Err(AccessError::new("OSC_X509_CLIENT_CERT", "is missing; a key needs its certificate"));
+            }
+        };
+        let words = Words {
+            access_key: or("OSC_ACCESS_KEY", &profile.access_key),
+            secret_key: or("OSC_SECRET_KEY", &profile.secret_key),
+            region: or("OSC_REGION", &profile.region),
+            endpoint: or("OSC_ENDPOINT_API", &profile.endpoints.api),
+        };
+        Ok(Self { client_certificate: certificate, ..words.access()? })
+    }
+
+    /// Reads the data of a Secret: `access_key`, `secret_key`, `region` and `endpoint`, or the same under the names of the variables.
+    pub fn of_secret(data: &BTreeMap<String, Vec<u8>>) -> Result<Self, AccessError> {
+        let word = |short: &str, long: &str| {
+            let bytes = data.get(short).or_else(|| data.get(long))?;
+            let text = String::from_utf8_lossy(bytes).trim().to_owned();
+            (!text.is_empty()).then_some(text)
+        };
+        let words = Words {
+            access_key: word("access_key", "OSC_ACCESS_KEY"),
+            secret_key: word("secret_key", "OSC_SECRET_KEY"),
+            region: word("region", "OSC_REGION"),
+            endpoint: word("endpoint", "OSC_ENDPOINT_API"),
+        };
+        words.access()
+    }
+}
+
+/// What was said, wherever.
+struct Words {
+    access_key: Option<String>,
+    secret_key: Option<String>,
+    region: Option<String>,
+    endpoint: Option<String>,
+}
+
+impl Words {
+    fn access(self) -> Result<Access, AccessError> {
+        let endpoint = self.endpoint.as_deref().map(Endpoint::parse).transpose()?;
+        let told = endpoint.as_ref().and_then(Endpoint::region).map(str::to_owned);
+        let region = self.region.or(told);
+        let region = region
+            .ok_or_else(|| AccessError::new("OSC_REGION", "is missing; give the account's region, like eu-west-2"))?;
+        let endpoint = endpoint.map_or_else(|| Endpoint::of_region(&region), Ok)?;
+        if let Some(other) = endpoint.region().filter(|other| *other != region) {
+            let message =
+                format!("{region} is not the region of {endpoint}, which is {other}; accounts live in one region");
+            return Err(AccessError::new("OSC_REGION", message));
+        }
+        let missing = |field| {
+            AccessError::new(field, "is missing; set it, or name a profile of ~/.osc/config.json in OSC_PROFILE")
+        };
+        let access_key = self.access_key.ok_or_else(|| missing("OSC_ACCESS_KEY"))?;
+        let secret_key = self.secret_key.ok_or_else(|| missing("OSC_SECRET_KEY"))?;
+        if !access_key.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Err(AccessError::new("OSC_ACCESS_KEY", "has other characters than letters and digits"));
+        }
+        let keys = Keys { access_key, secret_key: SecretKey::new(secret_key) };
+        Ok(Access { keys, region, endpoint, dialect: Dialect::default(), client_certificate: None })
+    }
+}
+
+/// The profile in the file. That there is no file is fine, unless it was asked for.
+fn stored(
+    variable: &impl Fn(&str) -> Option<String>,
+    file: impl Fn(&Path) -> std::io::Result<String>,
+) -> Result<Profile, AccessError> {
+    let named = variable("OSC_PROFILE");
+    let told = variable("OSC_CONFIG_FILE").map(PathBuf::from);
+    let usual = || variable("HOME").map(|home| PathBuf::from(home).join(".osc").join("config.json"));
+    let asked = named.is_some() || told.is_some();
+    let Some(path) = told.or_else(usual) else {
+        if asked {
+            return Err(AccessError::new("OSC_CONFIG_FILE", "is missing, and HOME does not tell where the file is"));
+        }
+        return Ok(Profile::default());
+    };
+    match file(&path) {
+        Ok(text) if asked => profile::read(&path, &text, named.as_deref().unwrap_or("default")),
+        // Nobody asked for the file: one without a profile `default` says nothing.
+        Ok(text) => match profile::read(&path, &text, "default") {
+            Err(error) if error.field == "OSC_PROFILE" => Ok(Profile::default()),
+            other => other,
+        },
+        Err(error) if !asked && error.kind() == std::io::ErrorKind::NotFound => Ok(Profile::default()),
+        Err(error) => Err(AccessError::new("OSC_CONFIG_FILE", format!("{} cannot be read ({error})", path.display()))),
+    }
+}

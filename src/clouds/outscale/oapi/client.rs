@@ -1,0 +1,320 @@
+//! Calls: each waits for its turn, is signed, sent, understood, and repeated where that is harmless.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fastrand::Rng;
+use jiff::{SignedDuration, Timestamp};
+use serde::de::DeserializeOwned;
+use tokio::sync::MutexGuard;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::access::Access;
+use super::action::{Action, Effect, Paged};
+use super::codes::{self, Class};
+use super::error::Error;
+use super::limits::{Limits, Turns};
+use super::sign;
+use super::standing::Standing;
+use super::transport::{Answer, Post, Transport, Undelivered};
+use super::wire::{Done, ErrorAnswer, ErrorEntry};
+
+/// Items a page. The API allows 1000, but VMs come with their user data, of which each may have half a MiB.
+const PAGE: u32 = 200;
+/// More pages than any account has: a server that always sends a token must not keep us for ever.
+const MOST_PAGES: usize = 5_000;
+/// How long to wait before the second attempt; twice as long before each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest wait between attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(16);
+
+/// How a client behaves.
+#[derive(Clone)]
+pub struct Options {
+    /// Tells the time.
+    pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// How often each action may be called.
+    pub limits: Limits,
+    /// How long an answer may take.
+    pub answer_within: Duration,
+    /// How long a call may wait for its turn.
+    pub turn_within: Duration,
+    /// How often a call is sent at most.
+    pub attempts: u32,
+    /// Seed of the jitter.
+    pub seed: u64,
+}
+
+impl Options {
+    /// The usual ones. A call that waits and is repeated stays below the deadline that actors give a cloud.
+    pub fn new(now: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
+        Self {
+            now,
+            limits: Limits::default(),
+            answer_within: Duration::from_secs(30),
+            turn_within: Duration::from_secs(30),
+            attempts: 4,
+            seed: 0,
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("limits", &self.limits)
+            .field("attempts", &self.attempts)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A client of the API. It is shared: its limits, and what it learned of keys and clock, hold for all of its calls.
+pub struct Client {
+    access: Access,
+    options: Options,
+    transport: Arc<dyn Transport>,
+    turns: Turns,
+    standing: Standing,
+    /// Held by the one signed call that tries whether the keys are good.
+    trial: tokio::sync::Mutex<()>,
+    rng: Mutex<Rng>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("access", &self.access).field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// What of a call is the same at every attempt.
+struct Call {
+    action: &'static str,
+    effect: Effect,
+    signed: bool,
+    body: Vec<u8>,
+}
+
+impl Client {
+    /// A client whose requests are carried by `transport`: [`super::Network`], or a server in this process.
+    pub fn new(access: Access, transport: Arc<dyn Transport>, options: Options) -> Self {
+        let turns = Turns::new(options.limits.clone());
+        let rng = Mutex::new(Rng::with_seed(options.seed));
+        Self {
+            access,
+            options,
+            transport,
+            turns,
+            standing: Standing::default(),
+            trial: tokio::sync::Mutex::new(()),
+            rng,
+        }
+    }
+
+    /// Who it is to the API.
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// How many requests of each action were sent.
+    pub fn sent(&self) -> BTreeMap<&'static str, u64> {
+        self.turns.sent()
+    }
+
+    /// The API's clock minus ours, as far as answers have shown it; differences of a second or so count as none.
+    pub fn skew(&self) -> SignedDuration {
+        self.standing.skew()
+    }
+
+    /// Calls an action.
+    pub async fn call<A: Action>(&self, request: &A) -> Result<A::Answer, Error> {
+        let body = written(A::NAME, serde_json::to_vec(request))?;
+        self.repeat(&Call { action: A::NAME, effect: A::EFFECT, signed: A::SIGNED, body }).await
+    }
+
+    /// Asks the API whether the action would be allowed. Nothing is changed; what the request names is hardly looked at.
+    pub async fn rehearse<A: Action>(&self, request: &A) -> Result<Done, Error> {
+        let mut body = written(A::NAME, serde_json::to_value(request))?;
+        if let Some(fields) = body.as_object_mut() {
+            fields.insert("DryRun".to_owned(), true.into());
+        }
+        let body = written(A::NAME, serde_json::to_vec(&body))?;
+        self.repeat(&Call { action: A::NAME, effect: Effect::Reads, signed: A::SIGNED, body }).await
+    }
+
+    /// Reads all pages. One page that cannot be read fails the whole: a list is complete or it is none.
+    pub async fn all<A: Paged>(&self, request: &A) -> Result<Vec<A::Item>, Error> {
+        let mut request = request.clone();
+        let (mut items, mut token) = (Vec::new(), None);
+        for _ in 0..MOST_PAGES {
+            request.turn(token, PAGE);
+            let (page, next) = A::page(self.call(&request).await?);
+            items.extend(page);
+            token = next;
+            if token.is_none() {
+                return Ok(items);
+            }
+        }
+        Err(Error::silent(A::NAME, Class::Unknown, format!("the list does not end after {MOST_PAGES} pages")))
+    }
+
+    async fn repeat<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Error> {
+        let mut attempt = 1;
+        loop {
+            let error = match self.attempt(call).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            if attempt >= self.options.attempts || !may_repeat(call.effect, &error) {
+                return Err(error);
+            }
+            let pause = self.pause(attempt, error.retry_after);
+            tracing::debug!(action = call.action, attempt, ?pause, %error, "calling again");
+            sleep(pause).await;
+            attempt += 1;
+        }
+    }
+
+    /// How long to wait: what the API asks for, or else longer with every attempt; never two callers the same.
+    fn pause(&self, attempt: u32, told: Option<Duration>) -> Duration {
+        let longest = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(attempt - 1)).min(LONGEST_PAUSE);
+        let part = self.rng.lock().unwrap_or_else(PoisonError::into_inner).f64();
+        longest.mul_f64(0.5 + part / 2.0).max(told.unwrap_or_default().min(LONGEST_PAUSE))
+    }
+
+    /// One attempt; two when the first showed that our clock is wrong.
+    async fn attempt<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Error> {
+        let _trial = if call.signed { self.on_trial(call.action).await? } else { None };
+        for last in [false, true] {
+            if call.signed
+                && let Some((left, why)) = self.standing.closed()
+            {
+                let message = format!(
+                    "not called, as the keys were refused; they are tried again in {} s: {why}",
+                    left.as_secs()
+                );
+                let held = Error::silent(call.action, Class::Keys, message);
+                return Err(Error { retry_after: Some(left), held_back: true, ..held });
+            }
+            match self.send(call).await {
+                Ok((answer, clock_was_wrong)) => match self.understand(call, answer) {
+                    Err(error) if error.class == Class::Keys && call.signed => {
+                        if clock_was_wrong && !last {
+                            continue;
+                        }
+                        self.standing.refused(error.to_string());
+                        return Err(error);
+                    }
+                    other => return other,
+                },
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::silent(call.action, Class::Temporary, "the clock is wrong"))
+    }
+
+    /// As long as nobody knows whether the keys are good, one call tries them and the others wait.
+    async fn on_trial(&self, action: &'static str) -> Result<Option<MutexGuard<'_, ()>>, Error> {
+        if self.standing.is_trusted() {
+            return Ok(None);
+        }
+        let Ok(trial) = timeout(self.options.turn_within, self.trial.lock()).await else {
+            let message = "not called, as the first call with these keys is not answered yet";
+            let held = Error::silent(action, Class::Temporary, message);
+            return Err(Error { held_back: true, ..held });
+        };
+        // Meanwhile the one before may have shown that they are.
+        Ok((!self.standing.is_trusted()).then_some(trial))
+    }
+
+    /// Sends a request. Also says whether the answer showed that the clock that it was signed with is wrong.
+    async fn send(&self, call: &Call) -> Result<(Answer, bool), Error> {
+        let action = call.action;
+        if let Err(wait) = self.turns.wait(action, self.options.turn_within).await {
+            let message = format!("not called, as joiner's own limit of calls allows it only in {} s", wait.as_secs());
+            let held = Error::silent(action, Class::Throttled, message);
+            return Err(Error { retry_after: Some(wait), held_back: true, ..held });
+        }
+        let keys = call.signed.then_some((&self.access.keys, self.access.dialect));
+        let now = self.standing.corrected((self.options.now)());
+        let place = (self.access.region.as_str(), &self.access.endpoint, action);
+        let headers = sign::headers(keys, place, &call.body, now)
+            .map_err(|why| Error::silent(action, Class::Invalid, format!("cannot be signed: {why}")))?;
+        let post = Post { url: self.access.endpoint.url(action), headers, body: call.body.clone() };
+        let began = Instant::now();
+        let answer = match timeout(self.options.answer_within, self.transport.post(post)).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                Err(Undelivered::NoAnswer(format!("no answer within {} s", self.options.answer_within.as_secs())))
+            }
+        };
+        let answer = answer.map_err(|undelivered| match undelivered {
+            Undelivered::NotSent(why) => Error::silent(action, Class::Temporary, why),
+            Undelivered::NoAnswer(why) => Error::silent(action, open_end(call.effect), why),
+        })?;
+        tracing::debug!(action, status = answer.status, millis = began.elapsed().as_millis(), "answered");
+        let wrong = answer.date.is_some_and(|date| self.standing.learn(date, (self.options.now)()));
+        Ok((answer, wrong))
+    }
+
+    fn understand<T: DeserializeOwned>(&self, call: &Call, answer: Answer) -> Result<T, Error> {
+        let Answer { status, retry_after, body, .. } = answer;
+        if (200..300).contains(&status) {
+            if call.signed {
+                self.standing.accepted();
+            }
+            self.turns.quicken(call.action);
+            let answer = serde_json::from_slice(&body);
+            return answer.map_err(|error| {
+                // The parser's own words may repeat what it read.
+                let place = format!("line {}, column {}", error.line(), error.column());
+                let message = format!("the answer cannot be read at {place} of {} bytes", body.len());
+                Error { status: Some(status), ..Error::silent(call.action, open_end(call.effect), message) }
+            });
+        }
+        let (entries, id) = refusal(&body);
+        let class = codes::class(status, &entries).unwrap_or_else(|| open_end(call.effect));
+        if call.signed && !matches!(class, Class::Keys | Class::Throttled | Class::Unknown | Class::Temporary) {
+            self.standing.accepted();
+        }
+        let all = entries.iter().any(|entry| codes::throttles_everything(&entry.code));
+        let is_silent = entries.is_empty();
+        let mut error = Error::spoken(call.action, (class, status), entries, id);
+        error.retry_after = retry_after;
+        if is_silent {
+            "an answer without a reason".clone_into(&mut error.message);
+        }
+        if class == Class::Throttled {
+            self.turns.slow_down(call.action, all, retry_after.unwrap_or(FIRST_PAUSE));
+        }
+        tracing::debug!(action = call.action, status, request = error.request_id, code = error.code(), "refused");
+        Err(error)
+    }
+}
+
+/// What a failure means that leaves open whether the call took effect.
+fn open_end(effect: Effect) -> Class {
+    if effect == Effect::Reads { Class::Temporary } else { Class::Unknown }
+}
+
+/// Whether a call may be sent again after this.
+fn may_repeat(effect: Effect, error: &Error) -> bool {
+    match error.class {
+        _ if error.held_back => false,
+        Class::Throttled | Class::Temporary => true,
+        Class::Unknown => effect != Effect::Acts,
+        _ => false,
+    }
+}
+
+/// The reasons in an answer, and the ID of its request, as far as it can be read.
+fn refusal(body: &[u8]) -> (Vec<ErrorEntry>, Option<String>) {
+    let Ok(answer) = serde_json::from_slice::<ErrorAnswer>(body) else { return (Vec::new(), None) };
+    let id = answer.response_context.request_id;
+    (answer.errors, (!id.is_empty()).then_some(id))
+}
+
+fn written<T>(action: &'static str, written: serde_json::Result<T>) -> Result<T, Error> {
+    written.map_err(|error| Error::silent(action, Class::Invalid, format!("cannot be written as JSON: {error}")))
+}

@@ -1,0 +1,221 @@
+//! What machines cost: read from Outscale's public catalogue, with a dated list for when that cannot be had, and a file that wins over both.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::oapi::wire::CatalogEntry;
+use super::vm_type::{Performance, VmType};
+
+/// Hours in a month, by which Outscale's monthly prices are turned into hourly ones.
+const HOURS_A_MONTH: f64 = 730.0;
+/// What a price may be off the usual one; beyond that somebody has made a mistake, and a plan would follow it.
+const PLAUSIBLE: f64 = 10.0;
+/// A usual vCore: `CustomCore:v6-p2` in eu-west-2.
+const USUAL_CORE: f64 = 0.035;
+/// A usual GiB: `CustomRam` in eu-west-2.
+const USUAL_GIB: f64 = 0.005;
+/// GPU models of the families that carry them (Outscale's list of types).
+const GPU_MODELS: [(&str, &str); 3] = [("p100", "nvidia-p100"), ("p3", "nvidia-v100"), ("p6", "nvidia-p6")];
+
+/// Prices per hour, in the catalogue's currency, without tax.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Prices {
+    /// Where they come from, for people: the catalogue's endpoint, a file, or the built-in list with its date.
+    pub source: String,
+    /// A vCore by generation and performance.
+    cores: BTreeMap<(u32, Performance), f64>,
+    /// A GiB of memory.
+    gib: f64,
+    /// What a GPU adds, by model.
+    gpus: BTreeMap<String, f64>,
+    /// Whole types, where the list has them or a file says so.
+    types: BTreeMap<String, f64>,
+    /// By what own hardware is dearer than shared.
+    dedicated: f64,
+}
+
+/// Why prices cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{source_name}: {field}: {problem}")]
+pub struct PriceError {
+    /// File or endpoint.
+    pub source_name: String,
+    /// Row or field.
+    pub field: String,
+    /// What is wrong, and what to do.
+    pub problem: String,
+}
+
+/// A price file: what it does not mention stays as the catalogue has it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct File {
+    /// As of when, for people.
+    #[serde(default)]
+    date: Option<String>,
+    /// `v6-p2`: price of a vCore.
+    #[serde(default)]
+    cores: BTreeMap<String, f64>,
+    /// Price of a GiB of memory.
+    #[serde(default)]
+    gib: Option<f64>,
+    /// Price of a GPU by model.
+    #[serde(default)]
+    gpus: BTreeMap<String, f64>,
+    /// Price of whole types.
+    #[serde(default)]
+    types: BTreeMap<String, f64>,
+}
+
+impl Prices {
+    /// The list that is built in: what Outscale's public test data said of eu-west-2 at the turn of 2025 to 2026, in EUR. Core prices that were not
+    /// there are not made up: such types are not offered until the catalogue can be read.
+    pub fn built_in() -> Self {
+        use Performance::{High, Highest};
+        let cores = [((5, Highest), 0.04), ((5, High), 0.035), ((6, High), USUAL_CORE), ((7, Highest), 0.043)];
+        Self {
+            source: "built-in list (eu-west-2, January 2026)".to_owned(),
+            cores: cores.into(),
+            gib: USUAL_GIB,
+            dedicated: 1.1,
+            ..Self::default()
+        }
+    }
+
+    /// Reads a catalogue. Rows that are not plausible are left out and named beside the prices; a catalogue without memory or cores is none.
+    pub fn read(source: &str, rows: &[CatalogEntry]) -> Result<(Self, Vec<String>), PriceError> {
+        let mut prices = Self { source: source.to_owned(), dedicated: 1.1, ..Self::default() };
+        let mut left_out = Vec::new();
+        for row in rows {
+            let is = |field: &Option<String>, text: &str| field.as_deref() == Some(text);
+            if !is(&row.service, "TinaOS-FCU") {
+                continue;
+            }
+            let (Some(kind), Some(operation)) = (row.kind.as_deref(), row.operation.as_deref()) else { continue };
+            let Some(mut price) = row.unit_price else { continue };
+            if row.flags.as_deref().is_some_and(|flags| flags.contains("PER_MONTH")) {
+                price /= HOURS_A_MONTH;
+            }
+            let mut judged = |usual: f64| {
+                let fine = is_plausible(price, usual);
+                if !fine {
+                    left_out.push(format!("{kind}: {price} is no plausible price per hour"));
+                }
+                fine
+            };
+            if operation == "RunInstances-OD" {
+                if let Some(core) = kind.strip_prefix("CustomCore:").and_then(core_key) {
+                    if judged(USUAL_CORE) {
+                        prices.cores.insert(core, price);
+                    }
+                } else if kind == "CustomRam" {
+                    if judged(USUAL_GIB) {
+                        prices.gib = price;
+                    }
+                } else if let Some(name) = kind.strip_prefix("BoxUsage:") {
+                    let usual = VmType::parse(name).map(|kind| usual(&kind));
+                    if judged(usual.unwrap_or(1.0)) {
+                        prices.types.insert(name.to_owned(), price);
+                    }
+                } else if kind == "DedicatedInstanceSurplus" && (0.0..1.0).contains(&price) {
+                    prices.dedicated = PLAUSIBLE.mul_add(price, 1.0);
+                }
+            }
+            if let Some(model) = kind.strip_prefix("Gpu:allocate:").filter(|_| price > 0.0 && price.is_finite()) {
+                prices.gpus.insert(model.to_owned(), price);
+            }
+        }
+        if prices.cores.is_empty() || prices.gib <= 0.0 {
+            return Err(PriceError {
+                source_name: source.to_owned(),
+                field: "Catalog.Entries".to_owned(),
+                problem: format!(
+                    "{} rows without prices of vCores (CustomCore:v6-p2) or memory (CustomRam); what was known stays in use",
+                    rows.len()
+                ),
+            });
+        }
+        Ok((prices, left_out))
+    }
+
+    /// Lays the prices of a file over these.
+    pub fn overridden(mut self, path: &Path) -> Result<Self, PriceError> {
+        let name = path.display().to_string();
+        let wrong =
+            |field: &str, problem: String| PriceError { source_name: name.clone(), field: field.to_owned(), problem };
+        let text = std::fs::read(path)
+            .map_err(|error| wrong("file", format!("cannot be read ({error}); name a readable JSON file")))?;
+        let file: File = serde_json::from_slice(&text)
+            .map_err(|error| wrong("file", format!("{error}; date, cores, gib, gpus and types are understood")))?;
+        let positive = |field: String, price: f64| {
+            if price.is_finite() && price > 0.0 {
+                Ok(price)
+            } else {
+                Err(wrong(&field, format!("{price} is no price; write a positive number per hour")))
+            }
+        };
+        for (key, price) in file.cores {
+            let core = core_key(&key).ok_or_else(|| {
+                wrong(&format!("cores.{key}"), "write generation and performance as v6-p2".to_owned())
+            })?;
+            self.cores.insert(core, positive(format!("cores.{key}"), price)?);
+        }
+        if let Some(price) = file.gib {
+            self.gib = positive("gib".to_owned(), price)?;
+        }
+        for (model, price) in file.gpus {
+            let price = positive(format!("gpus.{model}"), price)?;
+            self.gpus.insert(model, price);
+        }
+        for (kind, price) in file.types {
+            let price = positive(format!("types.{kind}"), price)?;
+            self.types.insert(kind, price);
+        }
+        let date = file.date.map(|date| format!(" of {date}")).unwrap_or_default();
+        self.source = format!("{}, overridden by {name}{date}", self.source);
+        Ok(self)
+    }
+
+    /// What a machine of a type costs an hour; nothing when the list does not say.
+    pub fn of(&self, kind: &VmType, dedicated: bool) -> Option<f64> {
+        let factor = if dedicated { self.dedicated } else { 1.0 };
+        if let Some(price) = self.types.get(&kind.name) {
+            return Some(price * factor);
+        }
+        let core = self.cores.get(&(kind.generation?, kind.performance))?;
+        let gib = kind.memory_mib as f64 / 1024.0;
+        let mut price = f64::from(kind.cores).mul_add(*core, gib * self.gib) * factor;
+        if kind.gpus > 0 {
+            let (_, model) = GPU_MODELS.iter().find(|(family, _)| *family == kind.family)?;
+            price += f64::from(kind.gpus) * self.gpus.get(*model)?;
+        }
+        Some(price)
+    }
+
+    /// Generations of custom types that can be priced.
+    pub fn generations(&self) -> impl Iterator<Item = (u32, Performance)> {
+        self.cores.keys().copied()
+    }
+}
+
+/// `v6-p2` as generation and performance.
+fn core_key(text: &str) -> Option<(u32, Performance)> {
+    let (generation, number) = text.strip_prefix('v')?.split_once("-p")?;
+    let performance = Performance::ALL.into_iter().find(|performance| performance.number().to_string() == number)?;
+    Some((generation.parse().ok()?, performance))
+}
+
+fn is_plausible(price: f64, usual: f64) -> bool {
+    price.is_finite() && price > usual / PLAUSIBLE && price < usual * PLAUSIBLE
+}
+
+/// What a custom type costs about.
+fn usual(kind: &VmType) -> f64 {
+    f64::from(kind.cores).mul_add(USUAL_CORE, kind.memory_mib as f64 / 1024.0 * USUAL_GIB)
+}
+
+#[cfg(test)]
+#[path = "prices_tests.rs"]
+mod tests;

@@ -1,0 +1,108 @@
+//! Prices out of catalogue rows and files.
+
+use super::*;
+
+fn row(kind: &str, price: f64) -> CatalogEntry {
+    CatalogEntry {
+        service: Some("TinaOS-FCU".to_owned()),
+        operation: Some("RunInstances-OD".to_owned()),
+        kind: Some(kind.to_owned()),
+        unit_price: Some(price),
+        ..CatalogEntry::default()
+    }
+}
+
+fn usual_rows() -> Vec<CatalogEntry> {
+    vec![row("CustomCore:v6-p2", 0.035), row("CustomCore:v7-p1", 0.043), row("CustomRam", 0.005)]
+}
+
+fn price(prices: &Prices, name: &str) -> Option<f64> {
+    // Figures of a list have four digits.
+    prices.of(&VmType::parse(name).unwrap(), false).map(|price| (price * 1e6).round() / 1e6)
+}
+
+#[test]
+fn a_custom_type_costs_its_cores_and_its_memory() {
+    let (prices, left_out) = Prices::read("test", &usual_rows()).unwrap();
+    assert_eq!(left_out, Vec::<String>::new());
+    assert_eq!(price(&prices, "tinav6.c4r8p2"), Some(0.18));
+    assert_eq!(price(&prices, "tinav7.c4r8p1"), Some(0.212));
+    assert_eq!(price(&prices, "tinav7.c4r8p2"), None, "a type without a price of its cores is not offered");
+    assert_eq!(price(&Prices::built_in(), "tinav6.c4r8p2"), Some(0.18));
+    let dedicated = prices.of(&VmType::parse("tinav6.c4r8p2").unwrap(), true).unwrap();
+    assert!((dedicated - 0.198).abs() < 1e-9, "{dedicated}");
+}
+
+#[test]
+fn monthly_rows_are_turned_into_hours_and_foreign_rows_do_not_count() {
+    let mut rows = usual_rows();
+    rows.push(CatalogEntry { flags: Some("PER_MONTH".to_owned()), ..row("CustomCore:v5-p1", 29.2) });
+    rows.push(CatalogEntry { service: Some("TinaOS-LBU".to_owned()), ..row("CustomCore:v6-p2", 0.3) });
+    rows.push(CatalogEntry { operation: Some("RunInstances-0002-OD".to_owned()), ..row("CustomCore:v6-p2", 0.3) });
+    let (prices, _) = Prices::read("test", &rows).unwrap();
+    assert_eq!(price(&prices, "tinav5.c1r1p1"), Some(0.045));
+    assert_eq!(price(&prices, "tinav6.c1r1p2"), Some(0.04));
+}
+
+#[test]
+fn prices_that_cannot_be_are_left_out_and_named() {
+    for wrong in [0.0, -0.035, 0.4, 0.003, f64::NAN, f64::INFINITY] {
+        let mut rows = usual_rows();
+        rows.push(row("CustomCore:v8-p1", wrong));
+        let (prices, left_out) = Prices::read("test", &rows).unwrap();
+        assert_eq!(price(&prices, "tinav8.c1r1p1"), None, "{wrong}");
+        assert!(left_out[0].starts_with("CustomCore:v8-p1"), "{left_out:?}");
+    }
+    for rows in [vec![], vec![row("CustomRam", 0.005)], vec![row("CustomCore:v6-p2", 0.035)]] {
+        let error = Prices::read("https://api", &rows).unwrap_err().to_string();
+        assert!(error.starts_with("https://api: Catalog.Entries: "), "{error}");
+    }
+}
+
+#[test]
+fn gpus_are_paid_for_beside_cores_and_memory() {
+    let mut rows = usual_rows();
+    rows.push(row("CustomCore:v5-p1", 0.04));
+    rows.push(CatalogEntry { operation: Some("AllocateGpu".to_owned()), ..row("Gpu:allocate:nvidia-v100", 1.5) });
+    let (prices, _) = Prices::read("test", &rows).unwrap();
+    let kind = |family: &str, gpus| VmType {
+        name: format!("{family}.large"),
+        family: family.to_owned(),
+        generation: Some(5),
+        performance: Performance::Highest,
+        cores: 8,
+        memory_mib: 61 * 1024,
+        gpus,
+    };
+    let price = prices.of(&kind("p3", 2), false).unwrap();
+    assert!((price - (8.0 * 0.04 + 61.0 * 0.005 + 3.0)).abs() < 1e-9, "{price}");
+    assert_eq!(prices.of(&kind("p6", 1), false), None, "its GPU has no price");
+    assert_eq!(prices.of(&kind("g9", 1), false), None, "nobody knows its GPU");
+}
+
+#[test]
+fn a_file_wins_over_the_catalogue() {
+    let folder = std::env::temp_dir().join(format!("joiner-prices-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("prices.json");
+    let over = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Prices::built_in().overridden(&path)
+    };
+    let prices = over(r#"{"date": "2026-11-01", "cores": {"v7-p2": 0.04}, "types": {"p6.large": 0.9}}"#).unwrap();
+    assert_eq!(price(&prices, "tinav7.c4r8p2"), Some(0.2));
+    assert_eq!(price(&prices, "tinav6.c4r8p2"), Some(0.18));
+    assert!(prices.source.ends_with("prices.json of 2026-11-01"), "{}", prices.source);
+    for (text, field) in [
+        (r#"{"gib": -1}"#, "gib: -1 is no price"),
+        (r#"{"cores": {"6-2": 0.1}}"#, "cores.6-2: write generation and performance as v6-p2"),
+        (r#"{"types": {"x": 0}}"#, "types.x: 0 is no price"),
+        (r#"{"ram": 1}"#, "file: unknown field `ram`"),
+        ("", "file: EOF"),
+    ] {
+        let error = over(text).unwrap_err().to_string();
+        assert!(error.contains(field), "{error}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(Prices::built_in().overridden(&path).unwrap_err().to_string().contains("cannot be read"));
+}

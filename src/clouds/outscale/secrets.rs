@@ -1,0 +1,69 @@
+//! Where machine configurations are kept: Secrets in joiner's own namespace.
+
+use std::collections::BTreeMap;
+
+use futures::future::{BoxFuture, FutureExt};
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client};
+
+/// Why a Secret cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SecretError {
+    /// There is none.
+    #[error("Secret {0} does not exist; create it")]
+    Missing(String),
+    /// joiner may not.
+    #[error(
+        "joiner may not read Secret {0}; give its ServiceAccount a Role in that namespace: apiGroups [\"\"], resources [\"secrets\"], verbs [\"get\"]"
+    )]
+    Forbidden(String),
+    /// The API server does not answer.
+    #[error("Secret {0} cannot be read: {1}")]
+    Unreachable(String, String),
+}
+
+/// A place for Secrets.
+pub trait Secrets: Send + Sync + 'static {
+    /// The data of a Secret.
+    fn read<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<BTreeMap<String, Vec<u8>>, SecretError>>;
+}
+
+/// No Secrets at all: where only prices and zones are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct NoSecrets;
+
+impl Secrets for NoSecrets {
+    fn read<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<BTreeMap<String, Vec<u8>>, SecretError>> {
+        async move { Err(SecretError::Unreachable(name.to_owned(), "no cluster is looked at".to_owned())) }.boxed()
+    }
+}
+
+/// Secrets of a namespace of the cluster.
+pub struct KubeSecrets {
+    api: Api<Secret>,
+    namespace: String,
+}
+
+impl KubeSecrets {
+    /// The Secrets of a namespace.
+    pub fn new(client: Client, namespace: &str) -> Self {
+        Self { api: Api::namespaced(client, namespace), namespace: namespace.to_owned() }
+    }
+}
+
+impl Secrets for KubeSecrets {
+    fn read<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<BTreeMap<String, Vec<u8>>, SecretError>> {
+        async move {
+            let full = format!("{}/{name}", self.namespace);
+            match self.api.get(name).await {
+                Ok(secret) => {
+                    Ok(secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0)).collect())
+                }
+                Err(kube::Error::Api(status)) if status.code == 404 => Err(SecretError::Missing(full)),
+                Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => Err(SecretError::Forbidden(full)),
+                Err(error) => Err(SecretError::Unreachable(full, error.to_string())),
+            }
+        }
+        .boxed()
+    }
+}

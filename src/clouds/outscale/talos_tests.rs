@@ -1,0 +1,253 @@
+//! Configurations of Talos: what is refused, and what a machine gets.
+
+use super::*;
+use crate::core::facts::Effect;
+
+const WORKER: &str = r#"
+version: v1alpha1
+machine:
+  type: worker
+  token: mmmmmm.0123456789abcdef
+  ca: { crt: TUFDSElORQ==, key: "" }
+  kubelet:
+    image: ghcr.io/siderolabs/kubelet:v1.34.1
+    extraArgs: { rotate-server-certificates: "true", register-with-taints: "boot=1:NoSchedule" }
+  nodeLabels: { tier: "on" }
+  install: { disk: /dev/sda }
+  network: { interfaces: [{ interface: eth0, mtu: 9001 }] }
+cluster:
+  id: aWQ=
+  secret: c2VjcmV0
+  token: cccccc.0123456789abcdef
+  ca: { crt: Q0xVU1RFUg==, key: "" }
+  controlPlane: { endpoint: "https://10.0.0.2:6443" }
+  network: { cni: { name: none }, dnsDomain: cluster.local }
+  proxy: { disabled: true }
+---
+apiVersion: v1alpha1
+kind: WatchdogTimerConfig
+device: /dev/watchdog0
+"#;
+
+fn read(text: &str) -> Result<Template, Vec<String>> {
+    Template::read(text, &Talos::default(), None)
+}
+
+fn value(text: &str) -> Value {
+    serde_saphyr::from_str(text).unwrap()
+}
+
+/// The template of [`WORKER`] with a merge patch in it.
+fn patched(patch: &Value) -> Result<Template, Vec<String>> {
+    let talos = Talos { patches: vec![patch.to_string()], ..Talos::default() };
+    Template::read(WORKER, &talos, None)
+}
+
+fn own_labels() -> Labels {
+    [
+        ("karpenter.sh/nodepool", "default"),
+        ("karpenter.sh/capacity-type", "on-demand"),
+        ("topology.kubernetes.io/zone", "eu-west-2a"),
+        ("node-role.kubernetes.io/worker", "x"),
+        ("node-restriction.kubernetes.io/team", "a"),
+        ("kubernetes.io/hostname", "h"),
+        ("app.kubernetes.io/name", "x"),
+        ("example.org/empty", ""),
+        ("yes", "no"),
+    ]
+    .map(|(key, value)| (key.into(), value.into()))
+    .into()
+}
+
+fn made_out(template: &Template) -> (Value, Vec<Value>) {
+    let taints =
+        [Taint { value: "a".into(), ..Taint::new("team", Effect::NoSchedule) }, Taint::new("start", Effect::NoExecute)];
+    let text = template.made_out_for(Own { claim: "default-abcde", labels: &own_labels(), taints: &taints });
+    documents(&text).unwrap()
+}
+
+#[test]
+fn a_machine_gets_its_labels_and_taints_and_everything_else_as_it_was() {
+    let (main, others) = made_out(&read(WORKER).unwrap());
+    assert_eq!(
+        main["machine"]["kubelet"]["extraArgs"],
+        json!({
+            "rotate-server-certificates": "true",
+            "register-with-taints": "boot=1:NoSchedule,team=a:NoSchedule,start=:NoExecute,karpenter.sh/unregistered=:NoExecute",
+        })
+    );
+    assert_eq!(
+        main["machine"]["nodeLabels"],
+        json!({
+            "tier": "on", "yes": "no", "karpenter.sh/nodepool": "default", "karpenter.sh/capacity-type": "on-demand",
+            "topology.kubernetes.io/zone": "eu-west-2a",
+        })
+    );
+    assert_eq!(main["cluster"]["externalCloudProvider"]["enabled"], true);
+    assert_eq!(
+        others,
+        [json!({ "apiVersion": "v1alpha1", "kind": "WatchdogTimerConfig", "device": "/dev/watchdog0" })]
+    );
+    let mut rest = main;
+    for (pointer, field) in [
+        ("/machine/kubelet/extraArgs", "register-with-taints"),
+        ("/machine", "nodeLabels"),
+        ("/cluster", "externalCloudProvider"),
+    ] {
+        rest.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(field);
+    }
+    let mut original = value(&parts(WORKER)[0]);
+    original.pointer_mut("/machine/kubelet/extraArgs").unwrap().as_object_mut().unwrap().remove("register-with-taints");
+    original["machine"].as_object_mut().unwrap().remove("nodeLabels");
+    assert_eq!(rest, original);
+}
+
+#[test]
+fn texts_that_yaml_takes_for_something_else_stay_texts() {
+    for text in [
+        "yes",
+        "on",
+        "1e3",
+        "0x10",
+        "null",
+        "~",
+        "08",
+        "1_000",
+        "12:30:45",
+        "- a",
+        "{x",
+        "a: b",
+        "#x",
+        "",
+        " x ",
+        "line\nline",
+        "🦀",
+        "=",
+        "!x",
+        "*x",
+        "&x",
+        "1.0",
+        ".5",
+        "+1",
+        "@x",
+    ] {
+        let template = patched(&json!({ "machine": { "sysctls": { "k": text, text: "v" } } })).unwrap();
+        let (main, _) = made_out(&template);
+        assert_eq!(main["machine"]["sysctls"], json!({ "k": text, text: "v" }), "{text:?}");
+    }
+}
+
+#[test]
+fn a_configuration_that_cannot_work_is_refused_with_field_and_remedy() {
+    for (patch, fault) in [
+        (json!({ "machine": { "type": "controlplane" } }), "machine.type: must be worker"),
+        (json!({ "machine": { "token": null } }), "machine.token: is missing"),
+        (json!({ "machine": { "ca": null } }), "machine.ca.crt: is missing"),
+        (json!({ "cluster": { "token": "" } }), "cluster.token: is missing"),
+        (json!({ "cluster": { "ca": { "crt": 5 } } }), "cluster.ca.crt: is missing"),
+        (json!({ "cluster": { "ca": { "key": "a2V5" } } }), "cluster.ca.key: is a secret of the control plane"),
+        (json!({ "cluster": { "controlPlane": null } }), "cluster.controlPlane.endpoint: must be a URL"),
+        (
+            json!({ "cluster": { "externalCloudProvider": { "enabled": false } } }),
+            "cluster.externalCloudProvider.enabled: must be true",
+        ),
+        (
+            json!({ "machine": { "kubelet": { "extraArgs": { "provider-id": "x" } } } }),
+            "machine.kubelet.extraArgs.provider-id: cannot be set",
+        ),
+        (
+            json!({ "machine": { "kubelet": { "extraArgs": { "register-with-taints": 5 } } } }),
+            "machine.kubelet.extraArgs.register-with-taints: is neither",
+        ),
+        (json!({ "machine": { "nodeTaints": { "a": "b:NoSchedule" } } }), "machine.nodeTaints: the API server refuses"),
+        (
+            json!({ "machine": { "network": { "hostname": "one" } } }),
+            "machine.network.hostname: would give all machines one name",
+        ),
+        (json!({ "machine": { "nodeLabels": "x" } }), "machine.nodeLabels: is no map"),
+    ] {
+        let faults = patched(&patch).unwrap_err();
+        assert!(faults.len() == 1 && faults[0].starts_with(fault), "{faults:?} for {patch}");
+    }
+    for (text, fault) in [
+        ("", "has no document with version: v1alpha1"),
+        ("just text", "document 1: is no machine configuration"),
+        ("a: [", "document 1: cannot be read"),
+        ("version: v1\n", "document 1: is no machine configuration"),
+        ("version: v1alpha1\n---\nversion: v1alpha1\n", "document 2: is a second machine configuration"),
+    ] {
+        let faults = read(text).unwrap_err();
+        assert!(faults[0].starts_with(fault), "{faults:?} for {text:?}");
+    }
+    let two = [
+        ("kind: HostnameConfig\nhostname: one", "HostnameConfig.hostname: "),
+        ("kind: KubeNodeConfig", "KubeNodeConfig: "),
+    ];
+    for (document, fault) in two {
+        let faults = read(&format!("{WORKER}---\n{document}\n")).unwrap_err();
+        assert!(faults[0].starts_with(fault), "{faults:?}");
+    }
+}
+
+#[test]
+fn messages_and_debug_texts_show_no_secret() {
+    let damaged = WORKER.replace("type: worker", "type: controlplane").replace("ca: {", "ca: {{");
+    let said = format!("{:?} {:?} {:?}", read(&damaged), read(WORKER), patched(&json!({ "machine": { "type": "x" } })));
+    for secret in ["mmmmmm", "cccccc", "c2VjcmV0", "TUFDSElORQ"] {
+        assert!(!said.contains(secret), "{said}");
+    }
+}
+
+#[test]
+fn a_class_can_patch_endpoint_kubelet_and_all_else() {
+    let kubelet = Kubelet {
+        max_pods: Some(40),
+        system_reserved: Some([("cpu".to_owned(), "100m".into())].into()),
+        kube_reserved: None,
+    };
+    let talos = Talos {
+        cluster_endpoint: Some("https://api.example.org:6443".to_owned()),
+        patches: vec!["machine: {sysctls: {vm.max_map_count: '262144'}, install: null}".to_owned()],
+        ..Talos::default()
+    };
+    let template = Template::read(WORKER, &talos, Some(&kubelet)).unwrap();
+    let (main, _) = made_out(&template);
+    assert_eq!(main["cluster"]["controlPlane"]["endpoint"], "https://api.example.org:6443");
+    assert_eq!(
+        main["machine"]["kubelet"]["extraConfig"],
+        json!({ "maxPods": 40, "systemReserved": { "cpu": "100m" } })
+    );
+    assert_eq!(main["machine"]["sysctls"], json!({ "vm.max_map_count": "262144" }));
+    assert_eq!(main["machine"].get("install"), None);
+    let wrong = Talos { patches: vec!["[1]".to_owned(), "a: [".to_owned()], ..Talos::default() };
+    let faults = Template::read(WORKER, &wrong, None).unwrap_err();
+    assert!(faults[0].starts_with("spec.talos.patches[0]: is no map"), "{faults:?}");
+    assert!(faults[1].starts_with("spec.talos.patches[1]: cannot be read"), "{faults:?}");
+}
+
+#[test]
+fn nodes_can_be_called_like_their_nodeclaims() {
+    let talos = Talos { node_name: Some("NodeClaim".to_owned()), ..Talos::default() };
+    let (main, _) = made_out(&Template::read(WORKER, &talos, None).unwrap());
+    assert_eq!(main["machine"]["network"]["hostname"], "default-abcde");
+    let with_document = format!("{WORKER}---\napiVersion: v1alpha1\nkind: HostnameConfig\nauto: stable\n");
+    let (main, others) = made_out(&Template::read(&with_document, &talos, None).unwrap());
+    assert_eq!(main["machine"]["network"].get("hostname"), None);
+    assert_eq!(
+        others[1],
+        json!({ "apiVersion": "v1alpha1", "kind": "HostnameConfig", "auto": "off", "hostname": "default-abcde" })
+    );
+    let fqdn = Talos { patches: vec!["machine: {kubelet: {registerWithFQDN: true}}".to_owned()], ..talos };
+    let faults = Template::read(WORKER, &fqdn, None).unwrap_err();
+    assert!(faults[0].starts_with("machine.kubelet.registerWithFQDN: does not go with"), "{faults:?}");
+}
+
+#[test]
+fn the_hash_follows_what_all_machines_share() {
+    let hash = |text: &str| read(text).unwrap().hash();
+    assert_eq!(hash(WORKER), hash(&format!("# a remark\n{WORKER}\n---\n# nothing\n")));
+    assert_ne!(hash(WORKER), hash(&WORKER.replace("v1.34.1", "v1.34.2")));
+    assert_ne!(hash(WORKER), hash(&WORKER.replace("watchdog0", "watchdog1")));
+    let named = Talos { node_name: Some("NodeClaim".to_owned()), ..Talos::default() };
+    assert_ne!(hash(WORKER), Template::read(WORKER, &named, None).unwrap().hash());
+}

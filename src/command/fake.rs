@@ -1,0 +1,91 @@
+//! `joiner fake`: serves a stand-in for a cloud's API until it is told to stop.
+
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use tokio::net::TcpListener;
+
+use crate::actors::runtime::Clock;
+use crate::config::{Fake, FakeCloud};
+use crate::sim::Seed;
+use crate::sim::oapi::{self, Account, Scarce};
+
+use super::live;
+
+/// Serves until SIGTERM or Ctrl-C.
+pub fn fake(told: &Fake) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.context("cannot start threads")?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, told.port)).await;
+        let listener = listener.with_context(|| {
+            format!("cannot listen on port {} of 127.0.0.1; name another one with --port", told.port)
+        })?;
+        let port = listener.local_addr().context("a listener without an address")?.port();
+        match told.cloud {
+            FakeCloud::Outscale => outscale(listener, port, told).await,
+        }
+    })
+}
+
+async fn outscale(listener: TcpListener, port: u16, told: &Fake) -> Result<()> {
+    let clock = Clock::machine();
+    let account = Account::sample();
+    let greeting = greeting(&account, port);
+    let fake = oapi::Fake::new(account, Arc::new(move || clock.now()), Seed(told.seed));
+    fake.conduct(|conduct| {
+        conduct.boots_within = told.boots_within;
+        conduct.lists_after = told.lists_after;
+        conduct.loses_answers = f64::from(told.loses_answers) / 100.0;
+        conduct.limit_each = told.throttles_at;
+        conduct.sold_out = told.sold_out.iter().map(scarce).collect();
+    });
+    say(&greeting)?;
+    let stop = async {
+        // Without signals there is nothing to wait for.
+        let _ = live::signal().await;
+    };
+    oapi::serve(listener, fake.clone(), stop).await.context("cannot serve")?;
+    let calls: Vec<String> = fake.load().iter().map(|(action, load)| format!("# {action}: {load}\n")).collect();
+    say(&calls.concat())
+}
+
+fn scarce(sold_out: &crate::config::SoldOut) -> Scarce {
+    Scarce { vm_type: sold_out.begins.clone(), subregion: sold_out.zone.clone() }
+}
+
+/// What a shell and a NodeClass need to know.
+fn greeting(account: &Account, port: u16) -> String {
+    let list = |items: Vec<&str>| items.join(" ");
+    let subnets = account.subnets.iter().map(|subnet| subnet.subnet_id.as_str()).collect();
+    let groups = account.security_groups.iter().map(|group| group.security_group_id.as_str()).collect();
+    let images = account.images.iter().map(|image| image.image_id.as_str()).collect();
+    let keypairs = account.keypairs.iter().map(|keypair| keypair.keypair_name.as_str()).collect();
+    let zones = account.subregions.iter().map(|subregion| subregion.subregion_name.as_str()).collect();
+    format!(
+        "export OSC_ENDPOINT_API=http://127.0.0.1:{port}/api/v1\n\
+         export OSC_ACCESS_KEY={access_key}\n\
+         export OSC_SECRET_KEY={secret_key}\n\
+         export OSC_REGION={region}\n\
+         # subregions: {zones}\n# subnets: {subnets}\n# security groups: {groups}\n# images: {images}\n# keypairs: {keypairs}\n",
+        access_key = Account::ACCESS_KEY,
+        secret_key = Account::SECRET_KEY,
+        region = account.region,
+        zones = list(zones),
+        subnets = list(subnets),
+        groups = list(groups),
+        images = list(images),
+        keypairs = list(keypairs),
+    )
+}
+
+fn say(text: &str) -> Result<()> {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever read the first lines may have seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,71 @@
+//! The cloud of 3DS OUTSCALE, wired: who we are to its API, and what of its prices a plan uses.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+
+use crate::actors::runtime::Clock;
+use crate::clouds::Cloud as _;
+use crate::clouds::outscale::oapi::{Access, Client, Network, Options};
+use crate::clouds::outscale::{self, NoSecrets, Outscale, Secrets};
+use crate::config::Settings;
+use crate::core::facts::Status;
+use crate::plan::Input;
+
+/// The cloud. Keys come from a Secret where one is named, else as Outscale's own tools read them.
+pub(super) async fn cloud(
+    settings: &Settings,
+    secrets: Arc<dyn Secrets>,
+    clock: Clock,
+    dry_run: bool,
+) -> Result<Outscale> {
+    let told = &settings.outscale;
+    let access = match &told.secret {
+        Some(name) => {
+            let data = secrets.read(name).await.context("--osc-secret")?;
+            Access::of_secret(&data).with_context(|| format!("Secret {name}"))?
+        }
+        None => Access::read(|name| std::env::var(name).ok(), |path| std::fs::read_to_string(path))
+            .context("no access to Outscale")?,
+    };
+    let network = Network::new(&access).context("no access to Outscale")?;
+    let mut options = Options::new(Arc::new(move || clock.now()));
+    options.seed = u64::from(std::process::id());
+    tracing::info!(endpoint = %access.endpoint, region = access.region, dry_run, "using Outscale's API");
+    let client = Arc::new(Client::new(access, Arc::new(network), options));
+    let cluster = told.cluster_name.clone().unwrap_or_else(|| "plan".to_owned());
+    let settings = outscale::Settings {
+        cluster_id: told.cluster_id.clone().unwrap_or_else(|| cluster.clone()),
+        cluster,
+        prices: told.prices.clone(),
+        memory_overhead: told.memory_overhead,
+        dry_run,
+    };
+    Ok(Outscale::new(client, secrets, settings)?)
+}
+
+/// Has a plan buy what Outscale sells to the NodeClasses in it. Answers with what is wrong with them, one sentence each.
+pub(super) async fn sell(input: &mut Input, settings: &Settings, clock: Clock) -> Result<Vec<String>> {
+    let cloud = cloud(settings, Arc::new(NoSecrets), clock, true).await?;
+    let mut notices = Vec::new();
+    let classes: Vec<_> = input.snapshot.classes.values().cloned().collect();
+    for class in classes.iter().filter(|class| &*class.reference.group == outscale::CLASS_GROUP) {
+        let resolution = cloud.resolve(class).await?;
+        for judgement in resolution.judgements.iter().filter(|judgement| judgement.status == Status::False) {
+            notices.push(format!("{}: {} is False: {}", class.reference, judgement.condition, judgement.message));
+        }
+        let types = cloud.catalog(class).await?;
+        input.sell(&class.reference, &types);
+    }
+    for pool in input.snapshot.pools.values() {
+        let class = &pool.template.class;
+        if !input.snapshot.classes.contains_key(class) || &*class.group != outscale::CLASS_GROUP {
+            notices.push(format!(
+                "NodePool {}: nothing can be bought for it, as there is no {} among what is planned for; add it",
+                pool.name, class
+            ));
+            input.catalog.pools.insert(pool.name.clone(), Arc::default());
+        }
+    }
+    Ok(notices)
+}

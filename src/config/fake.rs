@@ -1,0 +1,73 @@
+//! `joiner fake`: a stand-in for a cloud's API, to rehearse with.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::values;
+
+/// Heading of the flags of a fake.
+pub(super) const FAKE: &str = "Fake";
+
+/// Clouds that have a stand-in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum FakeCloud {
+    /// The API of 3DS OUTSCALE.
+    Outscale,
+}
+
+/// What is sold out: `tinav6`, `tinav6@eu-west-2a` or `@eu-west-2a`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SoldOut {
+    /// What the names of types begin with; nothing means all.
+    pub begins: Option<String>,
+    /// Where; nothing means everywhere.
+    pub zone: Option<String>,
+}
+
+impl SoldOut {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (begins, zone) = text.split_once('@').unwrap_or((text, ""));
+        let word = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        if text.is_empty() || (text.contains('@') && zone.is_empty()) {
+            return Err("the beginning of a type's name, @ and a zone, or both are accepted".to_owned());
+        }
+        Ok(Self { begins: word(begins), zone: word(zone) })
+    }
+}
+
+/// `joiner fake`.
+#[derive(Args, Clone, PartialEq, Debug)]
+pub struct Fake {
+    /// Whose API is stood in for: `outscale`
+    #[arg(value_name = "CLOUD", value_enum, help_heading = FAKE)]
+    pub cloud: FakeCloud,
+
+    /// Port on 127.0.0.1; 0 takes any free one
+    #[arg(long, value_name = "PORT", default_value_t = 4510, value_parser = values::port, help_heading = FAKE)]
+    pub port: u16,
+
+    /// How long a new machine is pending before it runs
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration, help_heading = FAKE)]
+    pub boots_within: Duration,
+
+    /// How long a new machine is missing from what is read
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::duration, help_heading = FAKE)]
+    pub lists_after: Duration,
+
+    /// Percentage of the calls whose answer is lost although they had their effect
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), help_heading = FAKE)]
+    pub loses_answers: u8,
+
+    /// Calls a second of one action, beyond which it throttles. Default: no limit
+    #[arg(long, value_name = "N", value_parser = values::positive, help_heading = FAKE)]
+    pub throttles_at: Option<u32>,
+
+    /// What is sold out: the beginning of a type's name, `@` and a zone, or both; may be repeated
+    #[arg(long, value_name = "TYPE@ZONE", value_parser = SoldOut::parse, help_heading = FAKE)]
+    pub sold_out: Vec<SoldOut>,
+
+    /// Seed of all chance
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = FAKE)]
+    pub seed: u64,
+}

@@ -1,0 +1,344 @@
+//! joiner's own actors over the stand-in for Outscale's API, from a NodeClass that nobody has judged to a cluster without machines. What Talos
+//! and the cloud controller manager would do is played here, by what they have to go by: user data and tags.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt, join_all};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::oapi::{Account, Fake};
+use super::{World, WorldConfig};
+use crate::actors::runtime::Clock;
+use crate::actors::{Joiner, Parts, Settings};
+use crate::clouds::outscale::oapi::wire::{State, Vm};
+use crate::clouds::outscale::oapi::{Client, Options, Transport};
+use crate::clouds::outscale::{self, Outscale, SecretError, Secrets, VmType};
+use crate::clouds::simulated::Conduct;
+use crate::cluster::convert::ShapeStore;
+use crate::core::facts::{Condition, Effect, Node, Status, Taint, find_condition};
+use crate::core::ids::{NodeName, NodeUid, ProviderId};
+use crate::core::labels::{self, Labels};
+use crate::core::resources::Resources;
+use crate::sim::cluster::{Latency, SimCluster};
+use crate::sim::kubelet::Pace;
+use crate::sim::scenario::read_scenario;
+use crate::sim::scheduler::Rhythm;
+use crate::sim::seed::Seed;
+
+const WORKER: &str = r#"
+version: v1alpha1
+machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: TUFDSElORQ== } }
+cluster: { token: cccccc.0123456789abcdef, ca: { crt: Q0xVU1RFUg== }, controlPlane: { endpoint: "https://10.0.0.2:6443" } }
+"#;
+
+struct OneSecret;
+
+impl Secrets for OneSecret {
+    fn read<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<BTreeMap<String, Vec<u8>>, SecretError>> {
+        async { Ok([("worker.yaml".to_owned(), WORKER.into())].into()) }.boxed()
+    }
+}
+
+/// A cluster, an API, and what stands between them.
+pub(super) struct Scene {
+    pub(super) world: World,
+    pub(super) fake: Fake,
+    pub(super) clock: Clock,
+}
+
+pub(super) fn scene(seed: u64) -> Scene {
+    let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
+    let world = World::new(WorldConfig {
+        seed: Seed(seed),
+        clock: Arc::new(move || clock.now()),
+        latency: Latency::default(),
+        pace: Pace::default(),
+        rhythm: Rhythm::default(),
+        conduct: Conduct::default(),
+        catalogue: Vec::new(),
+    });
+    let fake = Fake::new(Account::sample(), Arc::new(move || clock.now()), Seed(seed));
+    // The API may or may not make tags of what the user data say: the worse case.
+    fake.conduct(|conduct| conduct.reads_section = false);
+    Scene { world, fake, clock }
+}
+
+impl Scene {
+    fn joiner(&self) -> Joiner {
+        self.joiner_over(Arc::new(self.fake.clone()), 0)
+    }
+
+    /// A joiner whose calls go this way. No two lives may give two NodeClaims one name.
+    pub(super) fn joiner_over(&self, transport: Arc<dyn Transport>, life: u64) -> Joiner {
+        let clock = self.clock;
+        let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
+        let client = Client::new(access, transport, Options::new(Arc::new(move || clock.now())));
+        let settings = outscale::Settings {
+            cluster: "demo".to_owned(),
+            cluster_id: "demo-id".to_owned(),
+            prices: None,
+            memory_overhead: 75,
+            dry_run: false,
+        };
+        let cloud = Outscale::new(Arc::new(client), Arc::new(OneSecret), settings).unwrap();
+        let cluster = Arc::new(self.world.cluster.clone());
+        let settings = Settings { name_salt: life << 32, identity: format!("joiner_{life}"), ..Settings::default() };
+        Joiner::start(Parts { cluster, cloud: Arc::new(cloud), settings, clock })
+    }
+
+    /// Plays a script with everybody in it.
+    pub(super) async fn play(&self, script: &str) {
+        let open = |_: &Path| Ok(script.to_owned());
+        let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
+        let players = join_all(self.world.stand_ins().into_iter().map(|(_, player)| player));
+        let machines =
+            Machines { cluster: self.world.cluster.clone(), fake: self.fake.clone(), posed: BTreeSet::new() };
+        tokio::select! {
+            biased;
+            () = self.world.play(&scenario.steps, scenario.end) => {}
+            _ = players => {}
+            () = machines.run() => {}
+        }
+    }
+
+    pub(super) fn alive(&self) -> Vec<Vm> {
+        self.fake.vms().into_iter().filter(|vm| !vm.state.is_leaving()).collect()
+    }
+
+    /// No NodeClaim has two machines, and no machine has none.
+    pub(super) fn check_pairs(&self) -> usize {
+        let store = self.world.cluster.store();
+        let mut claims: BTreeSet<String> = store.claims.values().map(|claim| claim.uid.as_str().to_owned()).collect();
+        let alive = self.alive();
+        for vm in &alive {
+            let token = vm.client_token.clone().unwrap_or_default();
+            let uid = token.split('.').next().unwrap_or_default();
+            assert!(claims.remove(uid), "{} is the second machine of NodeClaim {uid}, or it has none", vm.vm_id);
+        }
+        assert!(claims.is_empty(), "NodeClaims without machines: {claims:?}");
+        alive.len()
+    }
+}
+
+/// Talos and the cloud controller manager.
+struct Machines {
+    cluster: SimCluster,
+    fake: Fake,
+    posed: BTreeSet<String>,
+}
+
+impl Machines {
+    async fn run(mut self) {
+        loop {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let vms = self.fake.vms();
+            let running: BTreeMap<String, &Vm> =
+                vms.iter().filter(|vm| vm.state == State::Running).map(|vm| (node_name(vm), vm)).collect();
+            for (name, vm) in &running {
+                if self.posed.insert(name.clone()) {
+                    self.pose(name, vm);
+                }
+                self.manage(name, vm);
+            }
+            for gone in self.posed.iter().filter(|name| !running.contains_key(*name)).cloned().collect::<Vec<_>>() {
+                self.posed.remove(&gone);
+                self.cluster.store().delete_node(&NodeName::from(gone.as_str()), None).ok();
+            }
+        }
+    }
+
+    /// The kubelet registers with what the machine was told.
+    fn pose(&self, name: &str, vm: &Vm) {
+        let told = String::from_utf8(vm.user_data.as_ref().unwrap().bytes().unwrap()).unwrap();
+        let (section, yaml) = told.split_once("-----END OUTSCALE SECTION-----\n").unwrap();
+        assert!(section.contains("filter_private_section=true"));
+        let config: Value = serde_saphyr::from_str(yaml).unwrap();
+        let taints = config["machine"]["kubelet"]["extraArgs"]["register-with-taints"].as_str().unwrap();
+        let taints = taints.split(',').map(|taint| {
+            let (key, rest) = taint.split_once('=').unwrap();
+            let (value, effect) = rest.split_once(':').unwrap();
+            Taint { value: value.into(), ..Taint::new(key, Effect::parse(effect).unwrap()) }
+        });
+        let uninitialized = Taint::new("node.cloudprovider.kubernetes.io/uninitialized", Effect::NoSchedule);
+        let mut set: Labels = [(labels::HOSTNAME.into(), name.into())].into();
+        for (key, value) in config["machine"]["nodeLabels"].as_object().unwrap() {
+            set.insert(key.as_str().into(), value.as_str().unwrap().into());
+        }
+        let kind = VmType::parse(vm.vm_type.as_deref().unwrap()).unwrap();
+        let mib = kind.memory_mib * 94 / 100;
+        let room = |mib: i64, cpu: i64| {
+            Resources::new()
+                .with("cpu", cpu)
+                .with("memory", mib * 1024 * 1024 * 1000)
+                .with("pods", 110_000)
+                .with("ephemeral-storage", 40 * (1_i64 << 30) * 1000)
+        };
+        let mut store = self.cluster.store();
+        let now = store.now();
+        let ready = Condition {
+            kind: "Ready".into(),
+            status: Status::True,
+            reason: "KubeletReady".into(),
+            message: "".into(),
+            since: now,
+            generation: 0,
+        };
+        let node = Node {
+            name: name.into(),
+            uid: NodeUid::from(""),
+            created: now,
+            deleting: None,
+            version: "".into(),
+            labels: set,
+            annotations: Labels::new(),
+            finalizers: Vec::new(),
+            owner_claims: Vec::new(),
+            provider_id: None,
+            taints: taints.chain([uninitialized]).collect(),
+            cordoned: false,
+            capacity: room(mib, i64::from(kind.cores) * 1000),
+            allocatable: room(mib - 484, i64::from(kind.cores) * 1000 - 50),
+            conditions: vec![ready],
+        };
+        store.create_node(node).unwrap();
+    }
+
+    /// The cloud controller manager finds the machine of a Node by two tags, and by nothing else.
+    fn manage(&self, name: &str, vm: &Vm) {
+        let has = |key: &str, value: &str| vm.tags.iter().any(|tag| tag.key == key && tag.value == value);
+        if !has("OscK8sClusterID/demo-id", "owned") || !has("OscK8sNodeName", name) {
+            return;
+        }
+        let zone = vm.placement.as_ref().and_then(|placement| placement.subregion_name.clone()).unwrap();
+        self.cluster.store().update_node(&name.into(), |node| {
+            if node.provider_id.is_none() {
+                node.provider_id = Some(ProviderId::from(format!("aws:///{zone}/{}", vm.vm_id)));
+                node.labels.insert(labels::ZONE.into(), zone.as_str().into());
+                node.taints.retain(|taint| &*taint.key != "node.cloudprovider.kubernetes.io/uninitialized");
+            }
+        });
+    }
+}
+
+fn node_name(vm: &Vm) -> String {
+    format!("ip-{}", vm.private_ip.as_deref().unwrap_or_default().replace('.', "-"))
+}
+
+pub(super) fn script(types: &str, replicas: usize, cpu: &str, rest: &str) -> String {
+    format!(
+        r"
+apiVersion: karpenter.outscale.com/v1alpha1
+kind: OutscaleNodeClass
+metadata: {{name: workers}}
+spec:
+  imageId: {image}
+  subnetIds: [subnet-00000001, subnet-00000002]
+  securityGroupIds: [{group}]
+  vmTypes: {types}
+  talos: {{secretRef: {{name: talos}}}}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {{name: general}}
+spec:
+  template:
+    metadata: {{labels: {{tier: web}}}}
+    spec:
+      requirements: [{{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}}]
+      nodeClassRef: {{group: karpenter.outscale.com, kind: OutscaleNodeClass, name: workers}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web}}
+spec:
+  replicas: {replicas}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec:
+      containers: [{{name: c, resources: {{requests: {{cpu: {cpu}, memory: 500Mi}}}}}}]
+---
+{rest}
+",
+        image = Account::IMAGE,
+        group = Account::GROUP,
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_pending_pods_to_machines_and_back_to_none() {
+    let scene = scene(1);
+    let joiner = scene.joiner();
+    scene.play(&script("{families: [tinav6]}", 60, "'1'", "until: 10m")).await;
+    {
+        let store = scene.world.cluster.store();
+        let class = store.classes.values().next().unwrap();
+        let ready = find_condition(&class.conditions, "Ready").unwrap();
+        assert_eq!(ready.status, Status::True, "{:?}", class.conditions);
+        let (pods, bound) = (store.pods.len(), store.pods.values().filter(|record| record.pod.node.is_some()).count());
+        assert_eq!((pods, bound), (60, 60));
+        let initialized = |claim: &&Arc<crate::core::facts::Claim>| claim.is("Initialized");
+        assert_eq!(store.claims.values().filter(initialized).count(), store.claims.len());
+        assert!(store.nodes.values().all(|node| node.labels.get("tier").is_some_and(|tier| &**tier == "web")));
+        assert!(store.claims.values().all(|claim| claim.labels.contains_key(outscale::INSTANCE_FAMILY)));
+    }
+    assert!(scene.check_pairs() > 0);
+    let parts = "timeline:\n  - {at: 1s, delete: {kind: Deployment, name: web}}\n  - {at: 2s, delete: {kind: NodePool, name: general}}\nuntil: 15m";
+    scene.play(parts).await;
+    assert_eq!(scene.alive(), []);
+    assert_eq!((scene.world.cluster.store().claims.len(), scene.world.cluster.store().nodes.len()), (0, 0));
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_launches_over_a_bad_line_make_a_thousand_machines() {
+    let scene = scene(2);
+    scene.fake.conduct(|conduct| {
+        conduct.loses_answers = 0.05;
+        conduct.lists_after = Duration::from_secs(2);
+        conduct.limit_each = Some(20);
+    });
+    let joiner = scene.joiner();
+    scene.play(&script("{names: [tinav6.c1r2p2]}", 1000, "600m", "until: 40m")).await;
+    let store = scene.world.cluster.store();
+    let bound = store.pods.values().filter(|record| record.pod.node.is_some()).count();
+    drop(store);
+    assert_eq!((scene.check_pairs(), bound), (1000, 1000));
+    let load = scene.fake.load();
+    assert!(load.values().all(|load| load.throttled == 0), "{load:?}");
+    scene.play("timeline:\n  - {at: 1s, delete: {kind: Deployment, name: web}}\n  - {at: 2s, delete: {kind: NodePool, name: general}}\nuntil: 60m").await;
+    assert_eq!(scene.alive(), []);
+    assert_eq!(scene.world.cluster.store().claims.len(), 0);
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
+/// Plays everything that is in this file the way a user would meet trouble: the wrong keys.
+#[tokio::test(start_paused = true)]
+async fn wrong_keys_are_said_on_the_nodeclass_and_nothing_is_launched() {
+    let scene = scene(3);
+    scene.fake.account(|account| account.keys.clear());
+    let joiner = scene.joiner();
+    scene.play(&script("{families: [tinav6]}", 5, "'1'", "until: 5m")).await;
+    let store = scene.world.cluster.store();
+    let class = store.classes.values().next().unwrap();
+    let images = find_condition(&class.conditions, "ImagesReady").unwrap();
+    assert_eq!((images.status, &*images.reason), (Status::False, "Unauthorized"), "{:?}", class.conditions);
+    assert!(images.message.contains("check the access key"), "{}", images.message);
+    assert_eq!(find_condition(&class.conditions, "UserDataReady").unwrap().status, Status::True);
+    assert_eq!(store.claims.len(), 0);
+    drop(store);
+    assert_eq!(scene.fake.vms(), []);
+    // Keys that were refused are not tried again and again: that gets an account banned.
+    let signed: u64 = scene
+        .fake
+        .load()
+        .iter()
+        .filter(|(action, _)| !action.starts_with("ReadVmTypes") && !action.starts_with("ReadPublic"))
+        .map(|(_, load)| load.calls)
+        .sum();
+    assert!(signed < 20, "{signed} calls with refused keys");
+    joiner.stop(Duration::from_secs(5)).await;
+}

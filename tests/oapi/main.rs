@@ -1,0 +1,18 @@
+//! The client of Outscale's API and the stand-in for that API, both held to the published specification and to recorded traffic.
+//!
+//! Neither is in this repository: the tests look for them in `$JOINER_SHARED_DATA`, else beside the repository, and skip aloud.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::unwrap_in_result,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of tests fail loudly"
+)]
+
+mod conformance;
+mod judge;
+mod recordings;
+mod served;
+mod spec;
+mod world;
