@@ -139,8 +139,8 @@ impl Machines {
             let running: BTreeMap<String, &Vm> =
                 vms.iter().filter(|vm| vm.state == State::Running).map(|vm| (node_name(vm), vm)).collect();
             for (name, vm) in &running {
-                if self.posed.insert(name.clone()) {
-                    self.pose(name, vm);
+                if !self.posed.contains(name) && self.pose(name, vm) {
+                    self.posed.insert(name.clone());
                 }
                 self.manage(name, vm);
             }
@@ -151,8 +151,8 @@ impl Machines {
         }
     }
 
-    /// The kubelet registers with what the machine was told.
-    fn pose(&self, name: &str, vm: &Vm) {
+    /// The kubelet registers with what the machine was told. Not while the Node of a machine that had the address before it is still there.
+    fn pose(&self, name: &str, vm: &Vm) -> bool {
         let told = String::from_utf8(vm.user_data.as_ref().unwrap().bytes().unwrap()).unwrap();
         let (section, yaml) = told.split_once("-----END OUTSCALE SECTION-----\n").unwrap();
         assert!(section.contains("filter_private_section=true"));
@@ -204,7 +204,7 @@ impl Machines {
             allocatable: room(mib - 484, i64::from(kind.cores) * 1000 - 50),
             conditions: vec![ready],
         };
-        store.create_node(node).unwrap();
+        store.create_node(node).is_ok()
     }
 
     /// The cloud controller manager finds the machine of a Node by two tags, and by nothing else.
