@@ -14,6 +14,7 @@ use crate::actors::runtime::{Clock, Kind, Observation, View};
 use crate::actors::{Joiner, Parts, Settings};
 use crate::clouds::Cloud;
 use crate::cluster::Cluster;
+use crate::core::ids::PodUid;
 use crate::sim::faults::Order;
 use crate::sim::invariants::{Invariants, Left};
 
@@ -119,6 +120,12 @@ impl Crew {
         let claims = observations.read(PATIENCE, |observation| observation.kind == Kind::Claim).await;
         let said = |view: View| format!("{}, waits for {}", view.state, view.waits_for.as_deref().unwrap_or("nothing"));
         claims.into_iter().filter_map(|claim| Some((claim.name, said(claim.view?)))).collect()
+    }
+
+    /// Why pods got no place at joiner's last look.
+    pub(super) fn refused(&self) -> BTreeMap<PodUid, Vec<String>> {
+        let boards = self.joiner.borrow().as_ref().map(|joiner| joiner.boards().clone());
+        boards.map(|boards| boards.refusals.borrow().reasons.clone()).unwrap_or_default()
     }
 
     /// What joiner still remembers of a cluster that is empty.

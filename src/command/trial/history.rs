@@ -135,7 +135,7 @@ impl History {
         }
         sleep_until(start + EMPTYING - Duration::from_secs(10)).await;
         crew.look_for_silence(invariants).await;
-        invariants.settled(&crew.said().await);
+        invariants.settled(&crew.said().await, &crew.refused());
         sleep_until(start + END).await;
         invariants.emptied(crew.memory().await);
     }

@@ -31,8 +31,10 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
     let since = |kind| situation.since(kind).max(mended);
     let tried = situation.memory.since.map_or(Timestamp::MIN, |since| add(since, FAIR_TRY));
     let mut deadlines = Vec::new();
-    // A condition can be taken out of the status by hand. What there is to see counts more.
-    let registered = situation.node().is_some_and(Node::is_registered);
+    // A condition can be taken out of the status by hand, and a label off a Node. What there is to see counts more, also where a second Node says
+    // that it is this machine.
+    let owned = |node: &Node| node.owner_claims.iter().any(|owner| **owner == *claim.name.as_str());
+    let registered = situation.nodes.iter().any(|node| node.is_registered() || owned(node));
     if !situation.has("Launched", Status::True) && !registered {
         deadlines.push(("given up: not launched", add(since("Launched"), LAUNCH_TIMEOUT).max(tried)));
     }

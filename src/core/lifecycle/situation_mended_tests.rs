@@ -108,6 +108,19 @@ fn a_nodeclaim_that_serves_is_not_given_up_because_its_conditions_were_taken_out
     assert!(matches!(look(&emptied, &knows_its_machine()).act, Some(Act::PatchClaim(_) | Act::PatchStatus(_))));
     emptied.created = later(-100_000);
     assert!(!matches!(look(&emptied, &knows_its_machine()).act, Some(Act::DeleteClaim(_))));
+
+    // A kubelet that has registered twice is no reason either.
+    let mut twin = node_of("web-1", 3);
+    twin.provider_id = Some("sim://a/1".into());
+    (twin.owner_claims, twin.finalizers) = (Vec::new(), Vec::new());
+    twin.labels.remove(labels::REGISTERED);
+    emptied.conditions = serving().conditions.into_iter().filter(|one| &*one.kind != "Registered").collect();
+    let mut unlabelled = node_of("web-1", 1);
+    unlabelled.labels.remove(labels::REGISTERED);
+    for nodes in [vec![node_of("web-1", 1), twin], vec![unlabelled]] {
+        let step = look_among(nodes, &emptied, &knows_its_machine());
+        assert!(!matches!(step.act, Some(Act::DeleteClaim(_))), "{step:?}");
+    }
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Watch {
         let watched = [Kind::Pod, Kind::Node, Kind::NodeClaim, Kind::NodePool];
         self.ready.push_back(fact.clone());
         if matches!(fact, Fact::Relisting(_) | Fact::Relisted(_)) {
-            // A list is not torn apart.
+            // What is told twice was told by one list.
             self.recent.clear();
             return;
         }
@@ -127,8 +127,11 @@ fn is_older(store: &Store, fact: &Fact, lag: Duration) -> bool {
     Duration::try_from(store.now().duration_since(created)).is_ok_and(|age| age > lag)
 }
 
+/// What a watch that is broken does not tell, the end of a list that it broke off included: who has heard half of a list must not believe that
+/// it was all.
 fn kind_of(fact: &Fact) -> Option<Kind> {
     Some(match fact {
+        Fact::Relisting(kind) | Fact::Relisted(kind) => *kind,
         Fact::PodSeen(_) | Fact::PodGone(_) => Kind::Pod,
         Fact::NodeSeen(_) | Fact::NodeGone(_) => Kind::Node,
         Fact::ClaimSeen(_) | Fact::ClaimGone(_) => Kind::NodeClaim,

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep_until};
 
+use super::stream::hostile;
 use super::*;
 use crate::clouds::catalog::generated;
-use crate::sim::Seed;
+use crate::core::facts::{Fact, Fold, Kind};
 use crate::sim::invariants::Journal;
+use crate::sim::{Seed, props};
 
 fn mishap(at: u64, fault: Fault, lasting: u64, pass_over: u64) -> Mishap {
     Mishap { at: Duration::from_secs(at), fault, lasting: Duration::from_secs(lasting), pass_over, pick: 0 }
@@ -68,6 +71,26 @@ async fn nothing_strikes_any_more_when_faults_have_stopped() {
     let (mishaps, _orders) = Mishaps::new(&plan, Duration::from_mins(1), Journal::default());
     sleep_until(Instant::now() + Duration::from_mins(1)).await;
     assert_eq!(mishaps.strikes(Fault::ApiError), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_breaks_off_is_not_told_as_a_whole_one() {
+    let cluster = props::cluster(1);
+    let nodes = ["a", "b", "c"].map(|name| props::node(name, "zone", 1_000, 1_024));
+    nodes.into_iter().for_each(|node| drop(cluster.store().create_node(node).unwrap()));
+    let nodes = cluster.store().all(Kind::Node);
+    let facts: Vec<_> =
+        [Fact::Relisting(Kind::Node)].into_iter().chain(nodes).chain([Fact::Relisted(Kind::Node)]).collect();
+    // The watch of Nodes, as `pick` has it, breaks after the second.
+    let plan = Plan(vec![Mishap { pick: 1, ..mishap(0, Fault::WatchDropped, 30, 1) }]);
+    let (mishaps, _orders) = Mishaps::new(&plan, CALM, Journal::default());
+    let mut told = hostile(cluster, stream::iter(facts).chain(stream::pending()).boxed(), mishaps);
+    let (mut fold, start) = (Fold::default(), Instant::now());
+    while !fold.snapshot().listed.contains(&Kind::Node) {
+        fold.fold(told.next().await.unwrap());
+    }
+    assert_eq!(fold.snapshot().nodes.len(), 3);
+    assert!(start.elapsed() >= Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
 #[test]

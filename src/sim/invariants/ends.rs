@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::possible::is_torn;
 use super::violation::Invariant;
 use super::watch::Invariants;
 use crate::core::facts::PodPhase;
+use crate::core::ids::PodUid;
 
 /// How long a calm world may take to launch a machine, to drain it, or to run a pod: longer than the registration timeout and the longest
 /// protection of a pod, and half of the time that passes between the last fault and the look.
@@ -16,18 +18,21 @@ const BOUND: SignedDuration = SignedDuration::from_mins(60);
 pub type Left = Vec<(String, usize)>;
 
 impl Invariants {
-    /// Faults have stopped long enough ago: every pod runs, every NodeClaim is whole, every machine has its NodeClaim. What has happened
-    /// since is given its time. `said` is what the actors of NodeClaims say that they wait for.
-    pub fn settled(&self, said: &BTreeMap<String, String>) {
+    /// Faults have stopped long enough ago: every pod that can run does, every NodeClaim is whole, every machine has its NodeClaim. What has happened
+    /// since is given its time. `said` is what the actors of NodeClaims say that they wait for, `refused` why pods got no place.
+    pub fn settled(&self, said: &BTreeMap<String, String>, refused: &BTreeMap<PodUid, Vec<String>>) {
         let mut broken = Vec::new();
         let store = self.cluster.store();
         let late = |since: Timestamp| store.now().duration_since(since) > BOUND;
         let machines = self.cloud.machines();
         for record in store.pods.values() {
             let pod = &record.pod;
-            if pod.phase != PodPhase::Running && !pod.is_terminal() && late(pod.created) {
+            if pod.phase != PodPhase::Running && !pod.is_terminal() && late(pod.created) && !is_torn(&store, pod) {
                 let place = pod.node.as_ref().map_or_else(|| "no node".to_owned(), |node| format!("node {node}"));
-                let what = format!("pod {} is {:?}, has {place}, and was created {}", pod.key, pod.phase, pod.created);
+                let why =
+                    refused.get(&pod.uid).map_or_else(|| "joiner refuses it nothing".to_owned(), |why| why.join("; "));
+                let what =
+                    format!("pod {} is {:?}, has {place}, and was created {} ({why})", pod.key, pod.phase, pod.created);
                 broken.push((Invariant::PodsRun, vec![pod.key.to_string()], what));
             }
         }

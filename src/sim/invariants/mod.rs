@@ -7,6 +7,7 @@ mod journal;
 mod violation;
 
 mod ends;
+mod possible;
 mod watch;
 
 pub use ends::Left;

@@ -42,7 +42,7 @@ invariants! {
     FinalizerLast = "finalizer-outlives-machine";
     /// Whatever waits says what for.
     WaitsHaveReasons = "every-wait-has-a-reason";
-    /// Every pod runs within a bound once faults stop.
+    /// Every pod that can run does within a bound once faults stop.
     PodsRun = "pods-run-once-faults-stop";
     /// Every NodeClaim has one ready Node and one machine within a bound once faults stop.
     Settles = "nodeclaims-settle-once-faults-stop";

@@ -12,7 +12,7 @@ use super::filters::{Topology, has_room};
 use super::queue::{Home, Queue};
 use super::score;
 use super::shapes::{ShapeId, Turn};
-use super::volumes::reachable;
+use super::volumes::Reach;
 use crate::core::ids::PodUid;
 use crate::sim::cluster::SimCluster;
 use crate::sim::seed::Seed;
@@ -84,6 +84,7 @@ impl Scheduler {
         let mut heads = self.heads();
         let mut placed = 0;
         while placed < BATCH {
+            let before = placed;
             let shape_turn = heads.first().copied();
             let nominated_turn = self.queue.nominated.first_key_value().map(|(turn, _)| *turn);
             match (shape_turn, nominated_turn) {
@@ -97,8 +98,11 @@ impl Scheduler {
                 (_, Some(turn)) => placed += u32::from(self.try_nominated(&mut store, turn)),
                 (Some(_), None) => break,
             }
+            if placed == before {
+                continue;
+            }
+            // A placement may have woken a shape that was not in this pass.
             for shape in &self.queue.active {
-                // A placement may have woken a shape that was not in this pass.
                 if let Some(turn) = self.queue.shapes.get(*shape).queue.keys().next() {
                     heads.insert((*turn, *shape));
                 }
@@ -173,9 +177,10 @@ impl Scheduler {
         let Queue { board, shapes, volumes, .. } = &mut self.queue;
         let known = shapes.get_mut(shape);
         let Some(slot) = &board.slots[at] else { return false };
+        let reach = Reach::of(volumes.snapshot(), &known.shape.namespace, &known.volume_claims);
         known.shape.broken.is_none()
             && known.suits(at, slot)
-            && reachable(volumes.snapshot(), &known.shape.namespace, &known.volume_claims, &slot.node.labels)
+            && reach.is_some_and(|reach| reach.includes(&slot.node.labels))
             && has_room(known, slot, uid)
             && (known.plain || Topology::count(known, board).allows(known, board, at))
     }
@@ -188,6 +193,7 @@ impl Scheduler {
         if known.shape.broken.is_some() {
             return None;
         }
+        let reach = Reach::of(volumes.snapshot(), &known.shape.namespace, &known.volume_claims)?;
         let topology = (!known.plain).then(|| Topology::count(known, board));
         let since = since.filter(|_| known.plain && known.volume_claims.is_empty());
         let enough = sample(board.index.len());
@@ -197,7 +203,7 @@ impl Scheduler {
             let Some(slot) = &board.slots[id] else { continue };
             if since.is_none_or(|since| slot.improved > since)
                 && known.suits(id, slot)
-                && reachable(volumes.snapshot(), &known.shape.namespace, &known.volume_claims, &slot.node.labels)
+                && reach.includes(&slot.node.labels)
                 && has_room(known, slot, uid)
                 && topology.as_ref().is_none_or(|topology| topology.allows(known, board, id))
             {

@@ -1,0 +1,87 @@
+//! Which pods can run: for some there is no place anywhere, whatever is bought.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::core::facts::{Node, Pod, PolicyHonor, TopologySpread, Volume};
+use crate::core::ids::ObjectKey;
+use crate::core::labels::Labels;
+use crate::core::requirements::Operator;
+use crate::sim::matching;
+use crate::sim::store::Store;
+
+/// Whether a pod's volumes are only where one of its spread constraints lets no pod more be.
+///
+/// The volumes of a `StatefulSet` stay when it shrinks, and its pods return to them when it grows. Nothing says that the volumes of its first pods
+/// are spread as evenly as those of all: where they are not, kube-scheduler refuses every node in the zone of such a volume, a new one, too.
+pub(super) fn is_torn(store: &Store, pod: &Pod) -> bool {
+    let volumes = volumes_of(store, pod);
+    pod.shape.spreads.iter().filter(|spread| spread.required).any(|spread| forbids_all(store, pod, spread, &volumes))
+}
+
+/// Whether a spread constraint lets a pod be in none of the domains from which its volumes can be reached.
+fn forbids_all(store: &Store, pod: &Pod, spread: &TopologySpread, volumes: &[&Arc<Volume>]) -> bool {
+    let counts = counts(store, pod, spread);
+    let named = volumes.iter().filter_map(|volume| volume.topologies.as_ref()).flatten().flatten();
+    let named = named.filter(|line| line.key == spread.key && line.operator == Operator::In);
+    let named: BTreeSet<&Arc<str>> = named.flat_map(|line| &line.values).collect();
+    // Volumes that can be reached from anywhere tear no pod apart.
+    let mut reachable = named.into_iter().filter(|domain| is_reachable(volumes, &spread.key, domain)).peekable();
+    reachable.peek().is_some() && reachable.all(|domain| !allows(pod, spread, &counts, domain))
+}
+
+fn volumes_of<'s>(store: &'s Store, pod: &Pod) -> Vec<&'s Arc<Volume>> {
+    let volume = |name: &Arc<str>| {
+        let key = ObjectKey { namespace: Arc::clone(&pod.key.namespace), name: Arc::clone(name) };
+        store.volumes.made.get(store.volumes.claims.get(&key)?.volume.as_ref()?)
+    };
+    pod.volume_claims.iter().filter_map(volume).collect()
+}
+
+fn is_reachable(volumes: &[&Arc<Volume>], key: &Arc<str>, domain: &Arc<str>) -> bool {
+    let there = Labels::from([(Arc::clone(key), Arc::clone(domain))]);
+    volumes.iter().filter_map(|volume| volume.topologies.as_ref()).all(|terms| {
+        terms.iter().any(|term| term.iter().filter(|line| line.key == *key).all(|line| matching::holds(line, &there)))
+    })
+}
+
+/// How many pods each domain holds that kube-scheduler counts.
+fn counts(store: &Store, pod: &Pod, spread: &TopologySpread) -> BTreeMap<Arc<str>, i64> {
+    let shape = &pod.shape;
+    let takes_part = |node: &&Arc<Node>| {
+        shape.spreads.iter().filter(|other| other.required).all(|other| node.labels.contains_key(&other.key))
+            && (spread.node_affinity_policy == PolicyHonor::Ignore || matching::attracted(shape, &node.labels))
+            && (spread.node_taints_policy == PolicyHonor::Ignore
+                || matching::tolerates(&shape.tolerations, &node.taints))
+    };
+    let mut counts = BTreeMap::new();
+    for node in store.nodes.values().filter(takes_part) {
+        let Some(domain) = node.labels.get(&spread.key) else { continue };
+        let pods = store.bound.get(&node.name).into_iter().flatten().filter_map(|uid| store.pods.get(uid));
+        let counted = pods.filter(|record| {
+            let other = &record.pod;
+            !other.is_terminal() && other.deleting.is_none() && is_meant(spread, pod, other)
+        });
+        *counts.entry(Arc::clone(domain)).or_insert(0) += i64::try_from(counted.count()).unwrap_or(i64::MAX);
+    }
+    counts
+}
+
+fn is_meant(spread: &TopologySpread, pod: &Pod, other: &Pod) -> bool {
+    let selects = spread.selector.as_ref().is_some_and(|selector| matching::selects(selector, &other.shape.labels));
+    selects && other.key.namespace == pod.key.namespace
+}
+
+/// Whether a spread constraint lets a pod be in a domain, on a node that is there or on a new one.
+fn allows(pod: &Pod, spread: &TopologySpread, counts: &BTreeMap<Arc<str>, i64>, domain: &Arc<str>) -> bool {
+    // With its first node a domain is there, and empty.
+    let held = counts.get(domain).copied().unwrap_or(0);
+    let domains = counts.len() + usize::from(!counts.contains_key(domain));
+    let is_enough = spread.min_domains.is_none_or(|least| usize::try_from(least).is_ok_and(|least| domains >= least));
+    let least = if is_enough { counts.values().copied().fold(held, i64::min) } else { 0 };
+    held + i64::from(is_meant(spread, pod, pod)) - least <= i64::from(spread.max_skew)
+}
+
+#[cfg(test)]
+#[path = "possible_tests.rs"]
+mod tests;
