@@ -65,7 +65,7 @@ impl Judged {
 #[derive(Debug)]
 struct Class {
     /// The class as it was when its types were fetched: one that was edited, or comes to something else, may offer something else.
-    class: Arc<NodeClass>,
+    seen: Arc<NodeClass>,
     fetching: bool,
     failure: Option<String>,
     /// As the cloud has them.
@@ -81,7 +81,7 @@ impl Catalog {
         for (reference, class) in &snapshot.classes {
             let known = self.classes.get(reference);
             let differs = |known: &Class| {
-                known.class.generation != class.generation || (works_out && !Arc::ptr_eq(&known.class, class))
+                known.seen.generation != class.generation || (works_out && !Arc::ptr_eq(&known.seen, class))
             };
             if known.is_none_or(|known| differs(known) && !known.fetching) {
                 self.fetch(reference, cx);
@@ -93,12 +93,12 @@ impl Catalog {
     fn fetch(&mut self, reference: &ClassRef, cx: &Cx<CatalogMsg>) {
         let Some(class) = self.wiring.boards.snapshot().classes.get(reference).cloned() else { return };
         let known = self.classes.entry(reference.clone()).or_insert(Class {
-            class: Arc::clone(&class),
+            seen: Arc::clone(&class),
             fetching: false,
             failure: None,
             types: None,
         });
-        known.class = Arc::clone(&class);
+        known.seen = Arc::clone(&class);
         known.fetching = true;
         let (cloud, reference) = (Arc::clone(&self.wiring.cloud), reference.clone());
         cx.start(Permits::ReadCloud, async move { cloud.catalog(&class).await }, move |outcome| {

@@ -41,7 +41,7 @@ pub(super) fn user_data(
         if key.contains(['\n', '\r', '=']) || value.contains(['\n', '\r']) {
             return Err(Unfit::Tag { key: key.clone() });
         }
-        text.push_str(&format!("tags.{key}={value}\n"));
+        text.extend(["tags.", key, "=", value, "\n"]);
     }
     let placement = placement.cloned().unwrap_or_default();
     for (key, value) in [
@@ -51,7 +51,7 @@ pub(super) fn user_data(
         ("osc.fcu.attract_cluster", placement.attract_cluster),
     ] {
         if let Some(value) = value {
-            text.push_str(&format!("tags.{key}={value}\n"));
+            text.extend(["tags.", key, "=", &value, "\n"]);
         }
     }
     text.push_str(END);

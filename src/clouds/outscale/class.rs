@@ -246,13 +246,12 @@ const OWN_PART: usize = 16 * 1024;
 fn kept_wrongly(spec: &OutscaleNodeClassSpec) -> Option<String> {
     let kubelet = spec.kubelet.as_ref()?;
     let fields = [("systemReserved", &kubelet.system_reserved), ("kubeReserved", &kubelet.kube_reserved)];
-    let all = fields.into_iter().flat_map(|(field, kept)| kept.iter().flatten().map(move |entry| (field, entry)));
-    all.filter_map(|(field, (name, amount))| match Quantity::parse(amount.as_str()) {
+    let mut all = fields.into_iter().flat_map(|(field, kept)| kept.iter().flatten().map(move |entry| (field, entry)));
+    all.find_map(|(field, (name, amount))| match Quantity::parse(amount.as_str()) {
         Ok(amount) if !amount.is_negative() => None,
         Ok(_) => Some(format!("spec.kubelet.{field}.{name}: is negative; write zero or more")),
         Err(error) => Some(format!("spec.kubelet.{field}.{name}: {error}")),
     })
-    .next()
 }
 
 /// Reads machine configurations, and keeps them for as long as a burst of launches takes.

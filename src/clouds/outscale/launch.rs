@@ -208,19 +208,16 @@ impl Birth<'_> {
         known.sort_by(|one, other| one.vm_id.cmp(&other.vm_id));
         let is_spent =
             |token: &&String| known.iter().any(|vm| vm.state.is_leaving() && vm.client_token.as_ref() == Some(*token));
-        let vm = match known.iter().find(|vm| !vm.state.is_leaving()) {
-            Some(vm) => {
-                tracing::info!(nodeclaim = %self.spec.claim.name, vm = %vm.vm_id, "adopted the machine of an earlier attempt");
-                vm.clone()
-            }
-            None => {
-                let Some(token) = all.iter().find(|token| !is_spent(token)) else {
-                    let message =
-                        format!("machines of {} attempts had to be taken down; wait until they are gone", all.len());
-                    return Err(Error::Temporary(message));
-                };
-                self.made(token, &template).await?
-            }
+        let vm = if let Some(vm) = known.iter().find(|vm| !vm.state.is_leaving()) {
+            tracing::info!(nodeclaim = %self.spec.claim.name, vm = %vm.vm_id, "adopted the machine of an earlier attempt");
+            vm.clone()
+        } else {
+            let Some(token) = all.iter().find(|token| !is_spent(token)) else {
+                let message =
+                    format!("machines of {} attempts had to be taken down; wait until they are gone", all.len());
+                return Err(Error::Temporary(message));
+            };
+            self.made(token, &template).await?
         };
         let id = vm.vm_id.clone();
         match marked(&self.cloud.client, vm, &birth).await {

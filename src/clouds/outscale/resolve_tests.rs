@@ -15,8 +15,8 @@ fn image(id: &str, name: &str, created: &str) -> wire::Image {
     }
 }
 
-fn tags(all: &[(&str, &str)]) -> Option<Tags> {
-    Some(all.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+fn tags(all: &[(&str, &str)]) -> Tags {
+    all.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn all_tags_of_a_term_must_be_there_although_the_api_means_any() {
         tags: all.iter().map(|(key, value)| ResourceTag::new(*key, *value)).collect(),
         ..wire::Subnet::default()
     };
-    let term = SubnetTerm { id: None, tags: tags(&[("a", "1"), ("b", "*")]) };
+    let term = SubnetTerm { id: None, tags: Some(tags(&[("a", "1"), ("b", "*")])) };
     let all = vec![
         subnet("subnet-1", &[("a", "1")]),
         subnet("subnet-2", &[("a", "1"), ("b", "x")]),
@@ -102,7 +102,7 @@ fn all_tags_of_a_term_must_be_there_although_the_api_means_any() {
     assert_eq!(found.iter().map(|subnet| subnet.id.as_str()).collect::<Vec<_>>(), ["subnet-2"]);
     let filters = subnets_of(&term).filters.unwrap();
     assert_eq!((filters.tags, filters.tag_keys), (vec!["a=1".to_owned()], Vec::<String>::new()));
-    let any = subnets_of(&SubnetTerm { id: None, tags: tags(&[("b", "*")]) }).filters.unwrap();
+    let any = subnets_of(&SubnetTerm { id: None, tags: Some(tags(&[("b", "*")])) }).filters.unwrap();
     assert_eq!((any.tags, any.tag_keys), (Vec::<String>::new(), vec!["b".to_owned()]));
     let fault = subnets(&[(term, vec![subnet("subnet-1", &[("a", "1")])])]).unwrap_err();
     assert!(fault.message.contains("no available subnet for tags a=1, b=*"), "{fault:?}");
@@ -114,7 +114,7 @@ fn no_request_is_made_without_a_filter() {
     for term in [
         ImageTerm { id: Some("ami-00000001".to_owned()), ..ImageTerm::default() },
         ImageTerm { name: Some("x".to_owned()), ..ImageTerm::default() },
-        ImageTerm { tags: tags(&[("a", "*")]), ..ImageTerm::default() },
+        ImageTerm { tags: Some(tags(&[("a", "*")])), ..ImageTerm::default() },
     ] {
         assert_ne!(images_of(&term).filters, Some(wire::ImageFilters::default()));
     }

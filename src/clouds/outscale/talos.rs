@@ -71,7 +71,7 @@ impl Template {
             match yaml(patch) {
                 Ok(patch @ Value::Object(_)) => merge(&mut template.main, patch),
                 Ok(_) => {
-                    faults.push(format!("spec.talos.patches[{at}]: is no map; write the fields that are to change"))
+                    faults.push(format!("spec.talos.patches[{at}]: is no map; write the fields that are to change"));
                 }
                 Err(error) => faults.push(format!("spec.talos.patches[{at}]: {error}; write YAML or JSON")),
             }

@@ -33,9 +33,11 @@ cluster:
   controlPlane: { endpoint: "https://10.0.0.2:6443" }
 "#;
 
+type Data = BTreeMap<String, Vec<u8>>;
+
 /// Secrets in memory.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<BTreeMap<String, BTreeMap<String, Vec<u8>>>>>);
+struct Kept(Arc<Mutex<BTreeMap<String, Data>>>);
 
 impl Kept {
     fn put(&self, name: &str, key: &str, text: &str) {
@@ -250,7 +252,7 @@ async fn asked_twice_there_is_one_machine_even_when_answers_are_lost() {
     let racing = async {
         tokio::time::sleep(Duration::from_millis(160)).await;
         fake.conduct(|conduct| conduct.loses_answers = 1.0);
-        tokio::time::sleep(Duration::from_secs(300)).await;
+        tokio::time::sleep(Duration::from_mins(5)).await;
         fake.conduct(|conduct| conduct.loses_answers = 0.0);
     };
     let (answer, ()) = tokio::join!(cloud.create(&lost), racing);
