@@ -486,7 +486,7 @@ fn an_outscale_class_says_each_thing_once_and_in_outscales_words() {
         }),
         outscale(|spec| {
             spec["vmTypes"] =
-                json!({ "families": ["tinav7", "c5"], "names": ["tinav7.c6r10p1"], "performances": ["highest"] })
+                json!({ "families": ["tinav7", "c5"], "names": ["tinav7.c6r10p1"], "performances": ["highest"] });
         }),
         outscale(|spec| {
             spec["blockDeviceMappings"] = json!([
@@ -496,7 +496,7 @@ fn an_outscale_class_says_each_thing_once_and_in_outscales_words() {
         }),
         outscale(|spec| spec["tags"] = json!({ "team": "web", "empty": "" })),
         outscale(|spec| {
-            spec["kubelet"] = json!({ "maxPods": 50, "systemReserved": { "cpu": "100m", "memory": 1024 } })
+            spec["kubelet"] = json!({ "maxPods": 50, "systemReserved": { "cpu": "100m", "memory": 1024 } });
         }),
         outscale(|spec| {
             spec["talos"] = json!({ "secretRef": { "name": "x", "key": "y" }, "nodeName": "NodeClaim", "patches": ["a: 1"], "clusterEndpoint": "https://api:6443" });
@@ -520,14 +520,14 @@ fn an_outscale_class_says_each_thing_once_and_in_outscales_words() {
         outscale(|spec| spec["securityGroupIds"] = json!(["eg-0a1b2c3d"])),
         outscale(|spec| spec["vmTypes"] = json!({ "performances": ["best"] })),
         outscale(|spec| {
-            spec["blockDeviceMappings"] = json!([{ "deviceName": "/dev/sda1" }, { "deviceName": "/dev/sda1" }])
+            spec["blockDeviceMappings"] = json!([{ "deviceName": "/dev/sda1" }, { "deviceName": "/dev/sda1" }]);
         }),
         outscale(|spec| {
             spec["blockDeviceMappings"] =
-                json!([{ "deviceName": "/dev/sda1", "bsu": { "volumeType": "gp2", "iops": 100 } }])
+                json!([{ "deviceName": "/dev/sda1", "bsu": { "volumeType": "gp2", "iops": 100 } }]);
         }),
         outscale(|spec| {
-            spec["blockDeviceMappings"] = json!([{ "deviceName": "/dev/sda1", "bsu": { "volumeType": "io1" } }])
+            spec["blockDeviceMappings"] = json!([{ "deviceName": "/dev/sda1", "bsu": { "volumeType": "io1" } }]);
         }),
         outscale(|spec| spec["tags"] = json!({ "OscK8sNodeName": "x" })),
         outscale(|spec| spec["tags"] = json!({ "karpenter.sh/managed-by": "x" })),

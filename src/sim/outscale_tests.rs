@@ -95,8 +95,8 @@ impl Scene {
         let open = |_: &Path| Ok(script.to_owned());
         let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
         let players = join_all(self.world.stand_ins().into_iter().map(|(_, player)| player));
-        let machines =
-            Machines { cluster: self.world.cluster.clone(), fake: self.fake.clone(), posed: BTreeSet::new() };
+        let posed = self.world.cluster.store().nodes.keys().map(ToString::to_string).collect();
+        let machines = Machines { cluster: self.world.cluster.clone(), fake: self.fake.clone(), posed };
         tokio::select! {
             biased;
             () = self.world.play(&scenario.steps, scenario.end) => {}
@@ -289,7 +289,11 @@ async fn from_pending_pods_to_machines_and_back_to_none() {
     let parts = "timeline:\n  - {at: 1s, delete: {kind: Deployment, name: web}}\n  - {at: 2s, delete: {kind: NodePool, name: general}}\nuntil: 15m";
     scene.play(parts).await;
     assert_eq!(scene.alive(), []);
-    assert_eq!((scene.world.cluster.store().claims.len(), scene.world.cluster.store().nodes.len()), (0, 0));
+    let left = {
+        let store = scene.world.cluster.store();
+        (store.claims.len(), store.nodes.len())
+    };
+    assert_eq!(left, (0, 0));
     joiner.stop(Duration::from_secs(5)).await;
 }
 
@@ -303,9 +307,10 @@ async fn a_thousand_launches_over_a_bad_line_make_a_thousand_machines() {
     });
     let joiner = scene.joiner();
     scene.play(&script("{names: [tinav6.c1r2p2]}", 1000, "600m", "until: 40m")).await;
-    let store = scene.world.cluster.store();
-    let bound = store.pods.values().filter(|record| record.pod.node.is_some()).count();
-    drop(store);
+    let bound = {
+        let store = scene.world.cluster.store();
+        store.pods.values().filter(|record| record.pod.node.is_some()).count()
+    };
     assert_eq!((scene.check_pairs(), bound), (1000, 1000));
     let load = scene.fake.load();
     assert!(load.values().all(|load| load.throttled == 0), "{load:?}");
@@ -322,14 +327,15 @@ async fn wrong_keys_are_said_on_the_nodeclass_and_nothing_is_launched() {
     scene.fake.account(|account| account.keys.clear());
     let joiner = scene.joiner();
     scene.play(&script("{families: [tinav6]}", 5, "'1'", "until: 5m")).await;
-    let store = scene.world.cluster.store();
-    let class = store.classes.values().next().unwrap();
-    let images = find_condition(&class.conditions, "ImagesReady").unwrap();
-    assert_eq!((images.status, &*images.reason), (Status::False, "Unauthorized"), "{:?}", class.conditions);
-    assert!(images.message.contains("check the access key"), "{}", images.message);
-    assert_eq!(find_condition(&class.conditions, "UserDataReady").unwrap().status, Status::True);
-    assert_eq!(store.claims.len(), 0);
-    drop(store);
+    {
+        let store = scene.world.cluster.store();
+        let class = store.classes.values().next().unwrap();
+        let images = find_condition(&class.conditions, "ImagesReady").unwrap();
+        assert_eq!((images.status, &*images.reason), (Status::False, "Unauthorized"), "{:?}", class.conditions);
+        assert!(images.message.contains("check the access key"), "{}", images.message);
+        assert_eq!(find_condition(&class.conditions, "UserDataReady").unwrap().status, Status::True);
+        assert_eq!(store.claims.len(), 0);
+    }
     assert_eq!(scene.fake.vms(), []);
     // Keys that were refused are not tried again and again: that gets an account banned.
     let signed: u64 = scene

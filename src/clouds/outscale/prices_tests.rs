@@ -18,7 +18,7 @@ fn usual_rows() -> Vec<CatalogEntry> {
 
 fn price(prices: &Prices, name: &str) -> Option<f64> {
     // Figures of a list have four digits.
-    prices.of(&VmType::parse(name).expect("a custom type"), false).map(|price| (price * 1e6).round() / 1e6)
+    prices.of(&VmType::parse(name)?, false).map(|price| (price * 1e6).round() / 1e6)
 }
 
 #[test]

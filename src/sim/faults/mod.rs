@@ -12,7 +12,6 @@ mod plan;
 
 mod cloud;
 mod cluster;
-mod line;
 mod stream;
 
 mod day;
@@ -22,7 +21,6 @@ pub use cloud::HostileCloud;
 pub use cluster::HostileCluster;
 pub use day::{CALM, Day, EMPTYING, END};
 pub use kind::Fault;
-pub use line::HostileLine;
 pub use mishaps::{Mishaps, Order};
 pub use plan::{Mishap, Plan, Profile, UnknownProfile};
 pub use player::Player;

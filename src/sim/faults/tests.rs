@@ -77,7 +77,9 @@ async fn nothing_strikes_any_more_when_faults_have_stopped() {
 async fn a_list_that_breaks_off_is_not_told_as_a_whole_one() {
     let cluster = props::cluster(1);
     let nodes = ["a", "b", "c"].map(|name| props::node(name, "zone", 1_000, 1_024));
-    nodes.into_iter().for_each(|node| drop(cluster.store().create_node(node).unwrap()));
+    for node in nodes {
+        cluster.store().create_node(node).unwrap();
+    }
     let nodes = cluster.store().all(Kind::Node);
     let facts: Vec<_> =
         [Fact::Relisting(Kind::Node)].into_iter().chain(nodes).chain([Fact::Relisted(Kind::Node)]).collect();
