@@ -161,6 +161,9 @@ fn structure(schema: &Value, value: &Value, path: &str, found: &mut Vec<String>)
         if schema["maxItems"].as_u64().is_some_and(|most| items.len() as u64 > most) {
             refuse("has too many items");
         }
+        if schema["minItems"].as_u64().is_some_and(|least| (items.len() as u64) < least) {
+            refuse("has too few items");
+        }
         for (index, item) in items.iter().enumerate() {
             structure(&schema["items"], item, &format!("{path}[{index}]"), found);
         }
