@@ -166,6 +166,11 @@ impl Claim {
             _ => Sight::Absent,
         };
         self.memory.sight = machines.next().map_or(none, |machine| Sight::Present(Arc::new(machine)));
+        if self.memory.sight == Sight::Absent {
+            self.memory.absent_since.get_or_insert(cx.now());
+        } else {
+            self.memory.absent_since = None;
+        }
         for extra in machines {
             tracing::error!(nodeclaim = %self.args.name, machine = %extra.id, "second machine for one NodeClaim, taking it down");
             let cloud = Arc::clone(&self.args.wiring.cloud);

@@ -10,6 +10,11 @@ use crate::core::writes::ClaimPatch;
 use super::step::{self, Phase, Step};
 use super::{Act, Sight, Situation};
 
+/// Seconds for which a machine that was launched must have been missing before its NodeClaim goes for it, as long as the auditor's grace.
+const LOST_AFTER: i64 = 300;
+/// Seconds between two questions for it.
+const LOOK_AGAIN: i64 = 60;
+
 /// What is next until there is a machine and the object says so; nothing after that.
 pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     if situation.has("Launched", Status::True) && situation.claim.provider_id.is_some() {
@@ -21,6 +26,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
         Sight::Uncertain | Sight::Missing => Step::act(phase, Act::Find(situation.claim.uid.clone())),
         // A status that says of a launch what only a launch can have brought was edited: there is a machine, and it has to be found.
         Sight::Unasked if was_launched(situation) => Step::act(phase, Act::Find(situation.claim.uid.clone())),
+        Sight::Absent if was_launched(situation) => lost(situation),
         Sight::Unasked | Sight::Absent => match &situation.memory.launch_failure {
             Some(failure) if situation.now < failure.retry_at => {
                 let wait = Step::wait(phase, format!("the next attempt to launch: {}", failure.message));
@@ -35,6 +41,23 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
         // Launched, and gone before the object could say so.
         Sight::Gone => Step::act(phase, Act::DeleteClaim(super::DeleteReason::MachineGone)),
     })
+}
+
+/// The machine that a NodeClaim was launched with cannot be found. It is not launched again: the NodeClaim goes when the machine has stayed away
+/// for long enough, and no kubelet reports from it.
+fn lost(situation: &Situation<'_>) -> Step {
+    let phase = Phase::Launching;
+    let memory = situation.memory;
+    let since = memory.absent_since.unwrap_or(situation.now);
+    if situation.now >= step::after(since, LOST_AFTER) && !situation.nodes.iter().any(|node| node.is_ready()) {
+        return Step::act(phase, Act::DeleteClaim(super::DeleteReason::MachineGone));
+    }
+    match memory.looked.map(|looked| step::after(looked, LOOK_AGAIN)) {
+        Some(again) if situation.now < again => {
+            Step::wait(phase, "the cloud to show the machine that it was launched with").look_at(again)
+        }
+        _ => Step::act(phase, Act::Find(situation.claim.uid.clone())),
+    }
 }
 
 /// Whether some part of the status says that there was a machine.

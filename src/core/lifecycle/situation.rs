@@ -177,6 +177,8 @@ pub struct Memory {
     pub asked: Option<Timestamp>,
     /// When the cloud last said which machines were launched with the token.
     pub looked: Option<Timestamp>,
+    /// Since when it has said that there is none.
+    pub absent_since: Option<Timestamp>,
     /// The last failed launch.
     pub launch_failure: Option<LaunchFailure>,
     /// A launch was refused for good: the NodeClaim is to go.

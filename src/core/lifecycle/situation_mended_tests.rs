@@ -82,6 +82,26 @@ fn an_edited_provider_id_is_put_right() {
 }
 
 #[test]
+fn a_machine_that_was_launched_and_cannot_be_found_is_not_launched_again() {
+    let emptied = Claim { provider_id: None, node: None, ..serving() };
+    let absent = |since, looked| Memory {
+        sight: Sight::Absent,
+        absent_since: Some(later(since)),
+        looked: Some(later(looked)),
+        ..Memory::default()
+    };
+    let act = |memory: &Memory| look_among(vec![], &emptied, memory).act;
+    assert_eq!(act(&absent(290, 290)), None, "it may show itself");
+    assert!(matches!(act(&absent(200, 240)), Some(Act::Find(_))), "asked for again");
+    assert!(matches!(act(&absent(0, 290)), Some(Act::DeleteClaim(DeleteReason::MachineGone))), "gone for five minutes");
+    let serves = Claim { node: Some("node-1".into()), ..emptied.clone() };
+    let mut node = node_of("web-1", 1);
+    node.conditions = vec![Condition { kind: "Ready".into(), ..serving().conditions[0].clone() }];
+    let act = look_among(vec![node], &serves, &absent(0, 290)).act;
+    assert!(!matches!(act, Some(Act::DeleteClaim(_) | Act::Launch)), "its kubelet reports: {act:?}");
+}
+
+#[test]
 fn a_nodeclaim_that_names_anothers_machine_takes_neither_that_nor_its_node() {
     let edited = Claim { provider_id: Some("sim://a/2".into()), deleting: Some(start()), ..serving() };
     for memory in [Memory::default(), knows_its_machine()] {
