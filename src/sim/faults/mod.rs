@@ -2,8 +2,7 @@
 //!
 //! A fault waits from its time on for an occasion: the next request, call or object that it can befall. Because the list is there
 //! beforehand, a history can be played again with a part of it left out, and that is how the shortest one that still fails is found.
-//! [`HostileCluster`] and [`HostileCloud`] stand between joiner and the simulated ones ([`HostileLine`] between the client of a real cloud's API
-//! and the stand-in for it); [`Player`] does what happens by itself (machines
+//! [`HostileCluster`] and [`HostileCloud`] stand between joiner and the simulated ones; [`Player`] does what happens by itself (machines
 //! die, nodes fall silent, users delete things). What befalls joiner itself is handed on as [`Order`]s to whoever runs it.
 
 mod kind;

@@ -2,7 +2,7 @@
 //!
 //! It verifies signatures, refuses what it does not know, boots and ends VMs as time passes, and on demand throttles, runs out of machines,
 //! lists late and loses answers whose effect stays. [`Fake`] is the server itself and a [`Transport`](crate::clouds::outscale::oapi::Transport)
-//! of the client at once, so that a day of it passes in simulated time; [`serve`] puts it on a port.
+//! of the client at once, so that a day of it passes in simulated time; [`serve()`] puts it on a port.
 //!
 //! Where nobody outside knows what the real API does, the places say so; the error codes are those of recorded traffic and of Outscale's
 //! public tests.
