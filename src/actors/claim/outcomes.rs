@@ -167,7 +167,7 @@ impl Claim {
         };
         self.memory.sight = machines.next().map_or(none, |machine| Sight::Present(Arc::new(machine)));
         if self.memory.sight == Sight::Absent {
-            self.memory.absent_since.get_or_insert(cx.now());
+            self.memory.absent_since.get_or_insert_with(|| cx.now());
         } else {
             self.memory.absent_since = None;
         }
