@@ -17,7 +17,6 @@ use jiff::Timestamp;
 use crate::core::facts::{Claim, ClaimDraft, Fact, Kind, NodeClass, Pool};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 use crate::core::labels::Labels;
-use crate::core::resources::Resources;
 
 use super::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, KubeCluster,
@@ -145,33 +144,8 @@ impl Cluster for DryRun {
     fn create_claim<'a>(&'a self, draft: &'a ClaimDraft) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
         let mut state = self.state();
         state.say("create NodeClaim", &draft.name);
-        let claim = Claim {
-            name: draft.name.clone(),
-            uid: format!("dry-run-{}", draft.name).into(),
-            generation: 1,
-            version: state.version(),
-            created: (self.now)(),
-            deleting: None,
-            labels: draft.labels.clone(),
-            annotations: draft.annotations.clone(),
-            finalizers: Vec::new(),
-            owner_pool: Some(draft.pool_uid.clone()),
-            requirements: draft.requirements.clone(),
-            requests: draft.requests.clone(),
-            taints: draft.taints.clone(),
-            startup_taints: draft.startup_taints.clone(),
-            class: draft.class.clone(),
-            termination_grace: draft.termination_grace,
-            expire_after: draft.expire_after,
-            provider_id: None,
-            node: None,
-            image: None,
-            capacity: Resources::new(),
-            allocatable: Resources::new(),
-            last_pod_event: None,
-            conditions: Vec::new(),
-            broken: None,
-        };
+        let uid = format!("dry-run-{}", draft.name).into();
+        let claim = draft.claim(uid, state.version(), (self.now)());
         let claim = Arc::new(claim);
         state.own.insert(claim.name.clone(), Arc::clone(&claim));
         state.emit(&Fact::ClaimSeen(Arc::clone(&claim)));

@@ -13,7 +13,7 @@ use super::*;
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::clouds::catalog::generated;
 use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, RepairAction};
-use crate::core::facts::{Claim, Condition, InstanceType, NodeClass, Status};
+use crate::core::facts::{Claim, Condition, InstanceType, NodeClass, Status, samples};
 use crate::core::ids::{ClaimUid, ClassRef, ProviderId};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
@@ -132,14 +132,8 @@ fn claim() -> Claim {
     Claim {
         name: "default-x1".into(),
         uid: "0a1b".into(),
-        generation: 1,
-        version: "1".into(),
-        created: jiff::Timestamp::UNIX_EPOCH,
-        deleting: None,
         labels: [("karpenter.sh/nodepool".into(), "default".into())].into(),
         annotations: [("note".into(), "kept".into())].into(),
-        finalizers: Vec::new(),
-        owner_pool: None,
         requirements: vec![
             Requirement::new("team", Operator::In, ["a"]),
             Requirement::new(labels::INSTANCE_TYPE, Operator::In, ["c-1x-amd64-linux", "c-2x-amd64-linux"]),
@@ -148,16 +142,7 @@ fn claim() -> Claim {
         taints: Vec::new(),
         startup_taints: Vec::new(),
         class: ClassRef { group: CLASS_GROUP.into(), kind: CLASS_KIND.into(), name: "default".into() },
-        termination_grace: None,
-        expire_after: None,
-        provider_id: None,
-        node: None,
-        image: None,
-        capacity: Resources::new(),
-        allocatable: Resources::new(),
-        last_pod_event: None,
-        conditions: Vec::new(),
-        broken: None,
+        ..samples::claim()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::api::classes::outscale::{
 };
 use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Resolution};
 use crate::core::conditions::Conditions;
-use crate::core::facts::{Claim, Effect, InstanceType, Machine, NodeClass, Status, Taint};
+use crate::core::facts::{Claim, Effect, InstanceType, Machine, NodeClass, Status, Taint, samples};
 use crate::core::ids::{ClaimUid, ClassRef, ProviderId};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
@@ -133,29 +133,13 @@ fn claim(number: usize) -> Claim {
     Claim {
         name: format!("default-{number:05}").into(),
         uid: format!("00000000-0000-4000-8000-{number:012}").into(),
-        generation: 1,
-        version: "1".into(),
-        created: Timestamp::UNIX_EPOCH,
-        deleting: None,
         labels: [(labels::NODEPOOL.into(), "default".into()), ("tier".into(), "a".into())].into(),
-        annotations: labels::Labels::new(),
-        finalizers: Vec::new(),
-        owner_pool: None,
         requirements: vec![Requirement::new("team", Operator::In, ["x"])],
         requests: Resources::new().with("cpu", 1000),
         taints: vec![Taint::new("dedicated", Effect::NoSchedule)],
         startup_taints: vec![Taint::new("booting", Effect::NoExecute)],
         class: ClassRef { group: CLASS_GROUP.into(), kind: CLASS_KIND.into(), name: "workers".into() },
-        termination_grace: None,
-        expire_after: None,
-        provider_id: None,
-        node: None,
-        image: None,
-        capacity: Resources::new(),
-        allocatable: Resources::new(),
-        last_pod_event: None,
-        conditions: Vec::new(),
-        broken: None,
+        ..samples::claim()
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::{Change, Conduct, Simulated, SoldOutWindow};
 use crate::clouds::catalog::generated;
 use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec};
-use crate::core::facts::{Claim, NodeClass};
+use crate::core::facts::{Claim, NodeClass, samples};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
@@ -25,29 +25,13 @@ fn spec(token: &str) -> LaunchSpec {
     let claim = Claim {
         name: ClaimName::from(token),
         uid: ClaimUid::from(token),
-        generation: 1,
-        version: "1".into(),
-        created: Timestamp::UNIX_EPOCH,
-        deleting: None,
         labels: Labels::new(),
-        annotations: Labels::new(),
-        finalizers: Vec::new(),
-        owner_pool: None,
         requirements: Vec::new(),
         requests: Resources::new(),
         taints: Vec::new(),
         startup_taints: Vec::new(),
         class: class.clone(),
-        termination_grace: None,
-        expire_after: None,
-        provider_id: None,
-        node: None,
-        image: None,
-        capacity: Resources::new(),
-        allocatable: Resources::new(),
-        last_pod_event: None,
-        conditions: Vec::new(),
-        broken: None,
+        ..samples::claim()
     };
     let class =
         NodeClass { reference: class, generation: 1, deleting: None, conditions: Vec::new(), body: Arc::new(()) };

@@ -121,3 +121,36 @@ pub struct ClaimDraft {
     /// `spec.expireAfter`; nothing means never.
     pub expire_after: Option<Duration>,
 }
+
+impl ClaimDraft {
+    /// The object that writing the draft makes, as an API server would show it.
+    pub fn claim(&self, uid: ClaimUid, version: Arc<str>, created: Timestamp) -> Claim {
+        Claim {
+            name: self.name.clone(),
+            uid,
+            generation: 1,
+            version,
+            created,
+            deleting: None,
+            labels: self.labels.clone(),
+            annotations: self.annotations.clone(),
+            finalizers: Vec::new(),
+            owner_pool: Some(self.pool_uid.clone()),
+            requirements: self.requirements.clone(),
+            requests: self.requests.clone(),
+            taints: self.taints.clone(),
+            startup_taints: self.startup_taints.clone(),
+            class: self.class.clone(),
+            termination_grace: self.termination_grace,
+            expire_after: self.expire_after,
+            provider_id: None,
+            node: None,
+            image: None,
+            capacity: Resources::new(),
+            allocatable: Resources::new(),
+            last_pod_event: None,
+            conditions: Vec::new(),
+            broken: None,
+        }
+    }
+}

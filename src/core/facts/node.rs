@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::core::ids::{NodeName, NodeUid, PoolName, ProviderId};
+use crate::core::ids::{ClaimName, NodeName, NodeUid, PoolName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 
@@ -54,6 +54,11 @@ impl Node {
     /// Whether its Ready condition is True.
     pub fn is_ready(&self) -> bool {
         condition::find(&self.conditions, "Ready").is_some_and(|ready| ready.status == Status::True)
+    }
+
+    /// Whether a NodeClaim is among its owners.
+    pub fn is_owned_by(&self, claim: &ClaimName) -> bool {
+        self.owner_claims.iter().any(|owner| **owner == *claim.as_str())
     }
 
     /// Whether its NodeClaim has been matched with it.

@@ -6,7 +6,6 @@ use super::objects::{Store, check_guarded, check_version, merge};
 use crate::cluster::{ClaimPatch, ClaimStatusPatch, Error};
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClaimUid, PoolUid};
-use crate::core::resources::Resources;
 
 impl Store {
     /// Creates a NodeClaim from a draft.
@@ -14,33 +13,8 @@ impl Store {
         if self.claims.contains_key(&draft.name) {
             return Err(Error::Exists(object(&draft.name)));
         }
-        let claim = Claim {
-            name: draft.name.clone(),
-            uid: ClaimUid::from(self.uid()),
-            generation: 1,
-            version: self.next_version(),
-            created: self.now(),
-            deleting: None,
-            labels: draft.labels.clone(),
-            annotations: draft.annotations.clone(),
-            finalizers: Vec::new(),
-            owner_pool: Some(draft.pool_uid.clone()),
-            requirements: draft.requirements.clone(),
-            requests: draft.requests.clone(),
-            taints: draft.taints.clone(),
-            startup_taints: draft.startup_taints.clone(),
-            class: draft.class.clone(),
-            termination_grace: draft.termination_grace,
-            expire_after: draft.expire_after,
-            provider_id: None,
-            node: None,
-            image: None,
-            capacity: Resources::new(),
-            allocatable: Resources::new(),
-            last_pod_event: None,
-            conditions: Vec::new(),
-            broken: None,
-        };
+        let (uid, version) = (ClaimUid::from(self.uid()), self.next_version());
+        let claim = draft.claim(uid, version, self.now());
         Ok(self.put_claim(claim))
     }
 

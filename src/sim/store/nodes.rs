@@ -45,7 +45,7 @@ impl Store {
             changed = true;
         }
         if let Some((owner, _)) = &patch.owner
-            && !node.owner_claims.iter().any(|there| **there == *owner.as_str())
+            && !node.is_owned_by(owner)
         {
             node.owner_claims.push(owner.as_str().into());
             changed = true;
