@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts;
 use crate::core::ids::ClaimName;
-use crate::core::lifecycle::{DeleteReason, Memory, Situation, Step, step, waiting};
+use crate::core::lifecycle::{DeleteReason, Memory, Situation, Step, step};
 
 use crate::actors::protocol::ClaimMsg;
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View, backoff};
@@ -111,8 +111,7 @@ impl Claim {
         let mut next = step(&situation);
         if claim.deleting.is_some() {
             let nodes: Vec<_> = situation.nodes.iter().copied().cloned().collect();
-            let waiting = waiting(&situation);
-            self.warn_of_drain(&claim, &nodes, waiting, cx);
+            self.warn_of_drain(&claim, &nodes, situation.waiting(), cx);
         }
         if self.last.as_ref().is_none_or(|last| last.phase != next.phase) {
             self.note(cx.now(), next.phase.as_str());

@@ -60,7 +60,7 @@ pub(super) fn judge(situation: &Situation<'_>) -> Judgement {
     if !situation.has("Launched", Status::True) {
         return Judgement::Fine;
     }
-    if let Some(reason) = by_pool(claim, pool).or_else(|| by_catalog(situation)) {
+    if let Some(reason) = difference(situation, pool) {
         return Judgement::Drifted(reason.into());
     }
     // While hashes are written anew by another recipe, what has drifted has drifted.
@@ -87,7 +87,7 @@ pub(super) fn ask_at(situation: &Situation<'_>) -> Option<Timestamp> {
     let class = situation.class?;
     let pool = situation.pool.filter(|pool| pool.errors.is_empty())?;
     let settled = claim.deleting.is_none() && claim.provider_id.is_some() && situation.has("Launched", Status::True);
-    if !settled || by_pool(claim, pool).or_else(|| by_catalog(situation)).is_some() {
+    if !settled || difference(situation, pool).is_some() {
         return None;
     }
     let drift = &situation.memory.drift;
@@ -111,6 +111,12 @@ pub fn class_version(class: &crate::core::facts::NodeClass) -> (i64, Option<Time
 pub(super) fn catalog_at(situation: &Situation<'_>) -> Option<Timestamp> {
     let at = situation.claim.created.saturating_add(SETTLED).unwrap_or(Timestamp::MAX);
     (situation.claim.deleting.is_none() && situation.pool.is_some() && at > situation.now).then_some(at)
+}
+
+/// The first difference from what it was made from; worked out once for a situation, as its labels make a set of requirements each time.
+fn difference(situation: &Situation<'_>, pool: &Pool) -> Option<&'static str> {
+    let found = || by_pool(situation.claim, pool).or_else(|| by_catalog(situation));
+    *situation.difference.get_or_init(found)
 }
 
 fn by_pool(claim: &Claim, pool: &Pool) -> Option<&'static str> {

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{Node, Status};
+use crate::core::facts::Status;
 
 use super::{DeleteReason, Situation};
 use super::{status, termination};
@@ -33,8 +33,7 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
     let mut deadlines = Vec::new();
     // A condition can be taken out of the status by hand, and a label off a Node. What there is to see counts more, also where a second Node says
     // that it is this machine.
-    let owned = |node: &Node| node.owner_claims.iter().any(|owner| **owner == *claim.name.as_str());
-    let registered = situation.nodes.iter().any(|node| node.is_registered() || owned(node));
+    let registered = situation.nodes.iter().any(|node| node.is_registered() || node.is_owned_by(&claim.name));
     if !situation.has("Launched", Status::True) && !registered {
         deadlines.push(("given up: not launched", add(since("Launched"), LAUNCH_TIMEOUT).max(tried)));
     }

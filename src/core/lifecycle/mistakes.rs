@@ -60,8 +60,7 @@ fn estranged<'a>(situation: &Situation<'a>) -> Option<(&'a str, &'a str)> {
     let claim = situation.claim;
     let id = claim.provider_id.as_ref()?;
     situation.nodes.iter().find_map(|node| {
-        let owned = node.owner_claims.iter().any(|owner| **owner == *claim.name.as_str());
-        let theirs = node.provider_id.as_ref().filter(|theirs| owned && *theirs != id)?;
+        let theirs = node.provider_id.as_ref().filter(|theirs| node.is_owned_by(&claim.name) && *theirs != id)?;
         Some((node.name.as_str(), theirs.as_str()))
     })
 }

@@ -39,7 +39,6 @@ pub use opening::Opening;
 pub use repair::Repair;
 pub use situation::{LaunchFailure, Memory, Sight, Situation, lost_nominations, unnominated};
 pub use step::{Phase, Step, step};
-pub use termination::waiting;
 
 #[cfg(test)]
 mod tests;

@@ -65,7 +65,7 @@ fn is_synced(situation: &Situation<'_>, node: &Node) -> bool {
     node.is_registered()
         && node.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER)
         && !node.taints.iter().any(|taint| taint.matches(&unregistered()))
-        && node.owner_claims.iter().any(|owner| **owner == *situation.claim.name.as_str())
+        && node.is_owned_by(&situation.claim.name)
 }
 
 fn unregistered() -> Taint {
@@ -92,13 +92,12 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
     wanted.retain(|key, value| node.labels.get(key) != Some(value));
     let mut annotations = claim.annotations.clone();
     annotations.retain(|key, value| node.annotations.get(key) != Some(value));
-    let owned = node.owner_claims.iter().any(|owner| **owner == *claim.name.as_str());
     NodePatch {
         version: Some(node.version.clone()),
         labels: wanted,
         annotations,
         taints: Some(taints),
         finalizers: Some(finalizers),
-        owner: (!owned).then(|| (claim.name.clone(), claim.uid.clone())),
+        owner: (!node.is_owned_by(&claim.name)).then(|| (claim.name.clone(), claim.uid.clone())),
     }
 }

@@ -1,5 +1,6 @@
 //! What a step may look at: the observed objects, and the little that an actor remembers between looks.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +12,9 @@ use crate::core::facts::{
 };
 use crate::core::ids::{ClaimName, NodeName, PodUid, ProviderId};
 
+use super::drain::{Drain, drain};
 use super::opening::depends_on_others;
-use super::{CloudDrift, Deletion, Repair};
+use super::{CloudDrift, Deletion, Repair, termination};
 
 /// A pod that has lost more nominations than this gets no further one: kube-scheduler has another opinion, and each costs a request.
 const RENOMINATIONS: u32 = 1;
@@ -31,6 +33,8 @@ pub struct Situation<'a> {
     pub by_token: bool,
     /// While the NodeClaim is being deleted: names of the VolumeAttachments that must go first; nothing when joiner may not look at them.
     pub attachments: Option<Vec<Arc<str>>>,
+    /// While the NodeClaim is being deleted: what the drain of its nodes still has to do.
+    pub(super) drain: Option<Drain>,
     /// Whether a pod that was planned for this NodeClaim and is not bound yet has neither been nominated to the node nor been tried to be.
     pub unnominated: bool,
     /// Whether kube-scheduler has not looked yet at a pod that is planned, for whichever NodeClaim.
@@ -51,6 +55,8 @@ pub struct Situation<'a> {
     pub drift_every: Option<Duration>,
     /// When a pod was last bound to its node, ended there, or began to end there, as far as joiner saw it. Whole seconds.
     pub pod_event: Option<Timestamp>,
+    /// How the NodeClaim differs from what it was made from, once that was asked.
+    pub(super) difference: OnceCell<Option<&'static str>>,
     /// What the actor remembers.
     pub memory: &'a Memory,
     /// The time.
@@ -63,6 +69,7 @@ impl<'a> Situation<'a> {
         let nodes = nodes(claim, snapshot, memory);
         let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
         let attachments = claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &pods, now));
+        let drain = claim.deleting.map(|_| drain(&pods, termination::deadline(claim), now));
         let planned = snapshot.planned_for.get(&claim.name);
         let unnominated = match nodes.as_slice() {
             [node] => !unnominated(snapshot, claim, &node.name, memory).is_empty(),
@@ -81,6 +88,7 @@ impl<'a> Situation<'a> {
             pods,
             by_token: true,
             attachments,
+            drain,
             unnominated,
             unjudged,
             contested,
@@ -91,6 +99,7 @@ impl<'a> Situation<'a> {
             types,
             drift_every,
             pod_event,
+            difference: OnceCell::new(),
             memory,
             now,
         }
@@ -141,6 +150,14 @@ impl<'a> Situation<'a> {
         since.filter(|since| *since <= self.now).unwrap_or(self.claim.created)
     }
 
+    /// How many pods have still to leave the nodes of a NodeClaim that is being deleted; none before the drain has begun.
+    pub fn waiting(&self) -> usize {
+        if self.memory.sight == Sight::Gone || !self.has("Drained", Status::Unknown) {
+            return 0;
+        }
+        self.drain.as_ref().map_or(0, |drain| drain.waiting)
+    }
+
     /// Whether a condition has a status.
     pub fn has(&self, kind: &str, status: Status) -> bool {
         find_condition(&self.claim.conditions, kind).is_some_and(|condition| condition.status == status)
@@ -152,7 +169,7 @@ impl<'a> Situation<'a> {
 fn nodes<'a>(claim: &Claim, snapshot: &'a Snapshot, memory: &Memory) -> Vec<&'a Arc<Node>> {
     let id = claim.provider_id.as_ref().or_else(|| memory.machine().map(|machine| &machine.id));
     let names = id.and_then(|id| snapshot.nodes_of.get(id)).into_iter().flatten();
-    let owned = |node: &Node| node.owner_claims.iter().any(|owner| **owner == *claim.name.as_str());
+    let owned = |node: &Node| node.is_owned_by(&claim.name);
     let free = |node: &Node| {
         let mut owners = node.owner_claims.iter().filter_map(|owner| snapshot.claims.get(&ClaimName::from(&**owner)));
         !owners.any(|owner| owner.uid != claim.uid)

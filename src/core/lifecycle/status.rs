@@ -5,7 +5,6 @@ use crate::core::facts::{Broken, Condition, Machine, Status};
 use crate::core::resources::Resources;
 use crate::core::writes::ClaimStatusPatch;
 
-use super::drain::drain;
 use super::drift::{self, Judgement};
 use super::{Sight, Situation, consistency, consolidation, detach, initialization, mistakes, step, termination};
 
@@ -170,8 +169,8 @@ fn initialized(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
 fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
     let had_node = situation.has("Registered", Status::True) && !situation.nodes.is_empty();
     if had_node && !situation.has("Drained", Status::True) && situation.memory.sight != Sight::Gone {
-        let left = drain(&situation.pods, termination::deadline(situation.claim), situation.now).waiting;
-        if left == 0 && termination::shortest_drain_is_over(situation) {
+        let empty = situation.drain.as_ref().is_none_or(|drain| drain.waiting == 0);
+        if empty && termination::shortest_drain_is_over(situation) {
             conditions.set_true("Drained");
         } else {
             conditions.set("Drained", Status::Unknown, "Draining", "");

@@ -8,7 +8,6 @@ use crate::core::facts::{Claim, Effect, Node, Status, Taint};
 use crate::core::labels::{self, Labels};
 use crate::core::writes::{ClaimPatch, NodePatch};
 
-use super::drain::drain;
 use super::step::{self, Phase, Step};
 use super::{Act, Sight, Situation, detach, mistakes};
 
@@ -58,14 +57,6 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
     Step::act(Phase::Terminating, Act::PatchClaim(ClaimPatch { version, finalizers, ..ClaimPatch::default() }))
 }
 
-/// How many pods have still to leave the nodes of a NodeClaim that is being deleted; none before the drain has begun.
-pub fn waiting(situation: &Situation<'_>) -> usize {
-    if situation.memory.sight == Sight::Gone || !situation.has("Drained", Status::Unknown) {
-        return 0;
-    }
-    drain(&situation.pods, deadline(situation.claim), situation.now).waiting
-}
-
 /// When the drain must be over, if there is a deadline. One that cannot be read is the one that would have been written; where there is none
 /// either, the drain goes on politely: nothing is deleted by mistake, and nothing stands still.
 pub(super) fn deadline(claim: &Claim) -> Option<Timestamp> {
@@ -81,8 +72,7 @@ fn granted(claim: &Claim) -> Option<Timestamp> {
 
 /// A Node that was registered, though somebody may have taken its label or its finalizer away.
 fn is_ours(situation: &Situation<'_>, node: &Node) -> bool {
-    let owned = node.owner_claims.iter().any(|owner| **owner == *situation.claim.name.as_str());
-    owned || node.is_registered() || holds(&node.finalizers)
+    node.is_owned_by(&situation.claim.name) || node.is_registered() || holds(&node.finalizers)
 }
 
 fn holds(finalizers: &[Arc<str>]) -> bool {
@@ -133,7 +123,7 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
         }
         return Some(Step::act(Phase::Draining, Act::PatchNode(node.name.clone(), close(node))));
     }
-    let drain = drain(&situation.pods, deadline(situation.claim), situation.now);
+    let drain = situation.drain.as_ref()?;
     // First say that the drain has begun; when nobody is left for a while, that it is over.
     let begun = situation.has("Drained", Status::Unknown);
     if begun && drain.waiting == 0 && !shortest_drain_is_over(situation) {
@@ -147,7 +137,8 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     let look = drain.force_at.map_or(look, |force_at| look.min(force_at));
     if !drain.evict.is_empty() || !drain.force.is_empty() {
         let wait = format!("{} pods to leave", drain.waiting);
-        let mut step = Step::act(Phase::Draining, Act::Drain { evict: drain.evict, force: drain.force });
+        let mut step =
+            Step::act(Phase::Draining, Act::Drain { evict: drain.evict.clone(), force: drain.force.clone() });
         step.waits_for = Some(wait);
         return Some(step.look_at(look));
     }
