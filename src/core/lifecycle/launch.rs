@@ -100,7 +100,12 @@ pub fn candidates(claim: &Claim, types: &[Arc<InstanceType>]) -> Candidates {
     let wanted = Requirements::from_written(&claim.requirements);
     let mut fitting: Vec<(f64, Arc<InstanceType>)> = Vec::new();
     let (mut compatible, mut large_enough) = (false, false);
+    let name = wanted.get(labels::INSTANCE_TYPE);
     for kind in types {
+        // Most types are not among those that the NodeClaim names, which shows before their requirements are looked at.
+        if !name.is_none_or(|name| name.has(kind.name.as_str())) {
+            continue;
+        }
         if Requirements::from_written(&kind.requirements).intersects(&wanted).is_err() {
             continue;
         }
