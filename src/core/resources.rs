@@ -106,28 +106,38 @@ impl Resources {
 
     /// Adds each amount of `other`, saturating at the ends of `i64`.
     pub fn add(&mut self, other: &Self) {
-        for (name, milli) in other.iter() {
-            self.set(name.clone(), self.get(name).saturating_add(milli));
-        }
+        self.combine(other, i64::saturating_add);
     }
 
     /// Takes each amount of `other` away; what falls below zero stays negative, so that an overfull node is seen as such.
     pub fn subtract(&mut self, other: &Self) {
-        for (name, milli) in other.iter() {
-            self.set(name.clone(), self.get(name).saturating_sub(milli));
-        }
+        self.combine(other, i64::saturating_sub);
     }
 
     /// Raises each amount to that of `other` where the latter is larger.
     pub fn raise(&mut self, other: &Self) {
-        for (name, milli) in other.iter() {
-            self.set(name.clone(), self.get(name).max(milli));
-        }
+        self.combine(other, i64::max);
     }
 
     /// Whether every amount is at most that of `room`, a resource that `room` does not mention being zero.
     pub fn fits(&self, room: &Self) -> bool {
-        self.iter().all(|(name, milli)| milli <= room.get(name))
+        let mut room = room.0.iter().peekable();
+        self.iter().all(|(name, milli)| {
+            while room.next_if(|(other, _)| other < name).is_some() {}
+            milli <= room.next_if(|(other, _)| other == name).map_or(0, |(_, there)| *there)
+        })
+    }
+
+    /// Changes each amount that `other` mentions to what `by` makes of it and the other's.
+    fn combine(&mut self, other: &Self, by: fn(i64, i64) -> i64) {
+        let mut from = 0;
+        for (name, milli) in other.iter() {
+            from += self.0[from..].iter().take_while(|(ours, _)| ours < name).count();
+            match self.0.get_mut(from) {
+                Some((ours, amount)) if ours == name => *amount = by(*amount, milli),
+                _ => self.0.insert(from, (name.clone(), by(0, milli))),
+            }
+        }
     }
 
     fn find(&self, name: &ResourceName) -> Result<usize, usize> {

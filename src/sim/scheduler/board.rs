@@ -16,6 +16,8 @@ pub(super) type SlotId = usize;
 pub(super) struct Slot {
     pub(super) node: Arc<Node>,
     pub(super) free: Resources,
+    /// What is left when the nominated pods have come, whatever their priority.
+    pub(super) open: Resources,
     /// How many pods of each shape are on it.
     pub(super) shapes: BTreeMap<ShapeId, u32>,
     pub(super) ports: BTreeMap<PodUid, Vec<HostPort>>,
@@ -61,6 +63,7 @@ impl Board {
         self.slots[id] = Some(Slot {
             node: Arc::clone(node),
             free: node.allocatable.clone(),
+            open: node.allocatable.clone(),
             shapes: BTreeMap::new(),
             ports: BTreeMap::new(),
             nominated: BTreeMap::new(),
@@ -88,8 +91,10 @@ impl Board {
         } else if old.allocatable == node.allocatable {
             return;
         }
-        slot.free.subtract(&old.allocatable);
-        slot.free.add(&node.allocatable);
+        for left in [&mut slot.free, &mut slot.open] {
+            left.subtract(&old.allocatable);
+            left.add(&node.allocatable);
+        }
         self.epoch += 1;
         slot.improved = self.epoch;
         if moved {
@@ -122,6 +127,7 @@ impl Board {
         let Some(slot) = &mut self.slots[id] else { return };
         let known = shapes.get(shape);
         slot.free.subtract(&known.shape.requests);
+        slot.open.subtract(&known.shape.requests);
         *slot.shapes.entry(shape).or_default() += 1;
         if !known.shape.host_ports.is_empty() {
             slot.ports.insert(uid.clone(), known.shape.host_ports.clone());
@@ -138,6 +144,7 @@ impl Board {
         let Some(slot) = &mut self.slots[id] else { return };
         let known = shapes.get(shape);
         slot.free.add(&known.shape.requests);
+        slot.open.add(&known.shape.requests);
         if let Some(count) = slot.shapes.get_mut(&shape) {
             *count -= 1;
             if *count == 0 {
@@ -157,7 +164,9 @@ impl Board {
             return;
         };
         if slot.nominated.insert(uid.clone(), (priority, shape)).is_none() {
-            slot.reserved.entry(priority).or_default().add(&shapes.get(shape).shape.requests);
+            let requests = &shapes.get(shape).shape.requests;
+            slot.reserved.entry(priority).or_default().add(requests);
+            slot.open.subtract(requests);
         }
     }
 
@@ -171,9 +180,11 @@ impl Board {
         }
         let Some(slot) = self.index.get(name).and_then(|id| self.slots[*id].as_mut()) else { return };
         let Some((priority, shape)) = slot.nominated.remove(uid) else { return };
+        let requests = &shapes.get(shape).shape.requests;
         if let Some(reserved) = slot.reserved.get_mut(&priority) {
-            reserved.subtract(&shapes.get(shape).shape.requests);
+            reserved.subtract(requests);
         }
+        slot.open.add(requests);
         if slot.nominated.is_empty() {
             slot.reserved.clear();
         }

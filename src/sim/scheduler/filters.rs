@@ -104,10 +104,10 @@ pub(super) fn has_room(known: &Known, slot: &Slot, uid: &PodUid) -> bool {
     if shape.host_ports.iter().any(taken) {
         return false;
     }
-    let mut reserved = slot.reserved.range(shape.priority..).peekable();
-    if reserved.peek().is_none() {
+    if shape.requests.fits(&slot.open) {
         return true;
     }
+    let reserved = slot.reserved.range(shape.priority..);
     let mut room = slot.free.clone();
     for (_, kept) in reserved {
         room.subtract(kept);

@@ -40,6 +40,10 @@ pub(super) struct Queue {
     pub(super) pods: BTreeMap<PodUid, Entry>,
     /// Shapes that are worth a try.
     pub(super) active: BTreeSet<ShapeId>,
+    /// Shapes that became worth a try when a pod was placed, since this was last read.
+    pub(super) woken: Vec<ShapeId>,
+    /// Shapes that have a pod in their queue.
+    waiting: BTreeSet<ShapeId>,
     pub(super) nominated: BTreeMap<Turn, PodUid>,
     /// Nominated pods that found no place since the board last improved.
     pub(super) stuck: BTreeMap<Turn, PodUid>,
@@ -111,6 +115,7 @@ impl Queue {
             Home::Waiting => {
                 self.shapes.get_mut(shape).queue.insert(turn, pod.uid.clone());
                 self.active.insert(shape);
+                self.waiting.insert(shape);
             }
             Home::Nominated(name) => {
                 self.nominated.insert(turn, pod.uid.clone());
@@ -141,7 +146,11 @@ impl Queue {
     }
 
     fn stop_waiting(&mut self, uid: &PodUid, shape: ShapeId, turn: Turn) {
-        self.shapes.get_mut(shape).queue.remove(&turn);
+        let queue = &mut self.shapes.get_mut(shape).queue;
+        queue.remove(&turn);
+        if queue.is_empty() {
+            self.waiting.remove(&shape);
+        }
         self.nominated.remove(&turn);
         self.stuck.remove(&turn);
         if let Some(unmarked) = self.unmarked.get_mut(&shape) {
@@ -174,18 +183,18 @@ impl Queue {
             return;
         }
         self.awake_at = self.board.epoch;
-        self.active.extend(self.shapes.ids().filter(|id| !self.shapes.get(*id).queue.is_empty()));
+        self.active.extend(&self.waiting);
         self.nominated.append(&mut self.stuck);
     }
 
     /// A pod more can make room for others: the emptiest domain has filled up, or a companion has come.
     fn wake_those_who_count(&mut self, placed: ShapeId) {
-        let counted_in = self.shapes.get(placed).counted_in.clone();
-        for id in self.shapes.ids() {
-            let known = self.shapes.get(id);
-            if known.failed.is_some() && !known.queue.is_empty() && looks_at(known, |group| counted_in.contains(&group))
-            {
-                self.active.insert(id);
+        let counted_in = &self.shapes.get(placed).counted_in;
+        for id in &self.waiting {
+            let known = self.shapes.get(*id);
+            if known.failed.is_some() && looks_at(known, |group| counted_in.contains(&group)) {
+                self.active.insert(*id);
+                self.woken.push(*id);
             }
         }
         self.grown.extend(counted_in);

@@ -84,7 +84,6 @@ impl Scheduler {
         let mut heads = self.heads();
         let mut placed = 0;
         while placed < BATCH {
-            let before = placed;
             let shape_turn = heads.first().copied();
             let nominated_turn = self.queue.nominated.first_key_value().map(|(turn, _)| *turn);
             match (shape_turn, nominated_turn) {
@@ -98,14 +97,9 @@ impl Scheduler {
                 (_, Some(turn)) => placed += u32::from(self.try_nominated(&mut store, turn)),
                 (Some(_), None) => break,
             }
-            if placed == before {
-                continue;
-            }
             // A placement may have woken a shape that was not in this pass.
-            for shape in &self.queue.active {
-                if let Some(turn) = self.queue.shapes.get(*shape).queue.keys().next() {
-                    heads.insert((*turn, *shape));
-                }
+            for shape in self.queue.woken.drain(..) {
+                heads.extend(self.queue.shapes.get(shape).queue.keys().next().map(|turn| (*turn, shape)));
             }
         }
         placed

@@ -72,10 +72,6 @@ impl Shapes {
         &mut self.known[id]
     }
 
-    pub(super) fn ids(&self) -> std::ops::Range<ShapeId> {
-        0..self.known.len()
-    }
-
     /// The number of a pod's shape; a new one gets its groups.
     pub(super) fn learn(
         &mut self,
