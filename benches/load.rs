@@ -146,8 +146,8 @@ fn figures(
         let label = format!("place=\"{place}\"");
         let pods_there: f64 = series(metrics, "joiner_pods_bound_total")
             .filter(|(labels, _)| *labels == label)
-            .map(|(_, value)| value)
-            .sum();
+            // Not `sum`, which says -0 of nothing.
+            .fold(0.0, |sum, (_, value)| sum + value);
         100.0 * pods_there / pods as f64
     };
     let plans = joiner.said("computed plan");
