@@ -123,9 +123,8 @@ fn by_pool(claim: &Claim, pool: &Pool) -> Option<&'static str> {
     if hash_differs(&claim.annotations, &pool.annotations) {
         return Some(POOL);
     }
-    let has = Requirements::from_labels(&claim.labels);
     let asks = Requirements::from_written(&pool.template.requirements);
-    has.compatible(&asks, |_| false).is_err().then_some(REQUIREMENTS)
+    (!asks.admits(&claim.labels)).then_some(REQUIREMENTS)
 }
 
 /// Hashes of different versions do not compare; those that are written count, and none is worked out anew.
@@ -162,8 +161,11 @@ fn is_sold(kind: &InstanceType, labels: &Labels) -> bool {
             has.set(labels::ZONE, ValueSet::of([Arc::clone(zone)]));
         }
     }
+    // Most offerings are of other zones, which shows before anything else of them is looked at.
+    let zone = labels.get(labels::ZONE);
+    let is_here = |offering: &Offering| offering.zone().is_none() || zone.is_none() || offering.zone() == zone;
     let suits = |offering: &Offering| has.intersects(&Requirements::from_written(&offering.requirements)).is_ok();
-    kind.offerings.iter().any(suits)
+    kind.offerings.iter().any(|offering| is_here(offering) && suits(offering))
 }
 
 /// How often a cloud is asked about drift that may come about outside of the cluster (Karpenter's value).

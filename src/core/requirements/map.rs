@@ -112,6 +112,19 @@ impl Requirements {
         self.intersects(incoming)
     }
 
+    /// Whether an object with these labels meets all of it: the same as `Requirements::from_labels(labels).compatible(self, |_| false)`, without
+    /// making sets of the labels.
+    pub fn admits(&self, labels: &Labels) -> bool {
+        let value = |key: &Arc<str>| {
+            let other = || labels.iter().find(|(other, _)| labels::normalized(other) == &**key).map(|(_, value)| value);
+            labels.get(key).or_else(other)
+        };
+        self.0.iter().all(|(key, wanted)| match value(key) {
+            Some(value) => wanted.has(value),
+            None => wanted.allows_absence(),
+        })
+    }
+
     /// Whether every key that both sides speak of has a value (or an absence) that suits both.
     pub fn intersects(&self, incoming: &Self) -> Result<(), Box<Incompatible>> {
         for (key, wanted) in &incoming.0 {

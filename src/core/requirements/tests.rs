@@ -43,7 +43,19 @@ fn any_requirements() -> impl Strategy<Value = Requirements> {
     })
 }
 
+fn any_labels() -> impl Strategy<Value = Labels> {
+    const KEYS: [&str; 4] = ["a", "b", "failure-domain.beta.kubernetes.io/zone", "unasked"];
+    let label = (proptest::sample::select(&KEYS[..]), proptest::sample::select(&PROBES[..]));
+    prop::collection::vec(label, 0..4)
+        .prop_map(|all| all.into_iter().map(|(key, value)| (Arc::from(key), Arc::from(value))).collect())
+}
+
 proptest! {
+    #[test]
+    fn labels_are_admitted_like_the_sets_they_make(asks in any_requirements(), labels in any_labels()) {
+        prop_assert_eq!(asks.admits(&labels), Requirements::from_labels(&labels).compatible(&asks, |_| false).is_ok());
+    }
+
     #[test]
     fn intersection_commutes(a in any_set(), b in any_set()) {
         prop_assert_eq!(a.intersection(&b), b.intersection(&a));

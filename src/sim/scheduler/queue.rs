@@ -51,6 +51,8 @@ pub(super) struct Queue {
     pub(super) unmarked: BTreeMap<ShapeId, BTreeSet<PodUid>>,
     /// Claims, volumes and classes.
     pub(super) volumes: Fold,
+    /// The board's epoch when something was last heard of them.
+    pub(super) volumes_changed: u64,
     namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
     arrivals: u64,
     awake_at: u64,
@@ -85,6 +87,7 @@ impl Queue {
                 self.volumes.fold(fact.clone());
                 // Whoever waits for a volume is worth another try.
                 self.board.epoch += 1;
+                self.volumes_changed = self.board.epoch;
             }
             _ => {}
         }

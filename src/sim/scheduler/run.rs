@@ -179,17 +179,17 @@ impl Scheduler {
             && (known.plain || Topology::count(known, board).allows(known, board, at))
     }
 
-    /// The best node for a pod. With `since`, nodes that have not improved since that epoch are known not to do, if the node alone
-    /// decides.
+    /// The best node for a pod. With `since`, nodes that have not improved since that epoch are known not to do, if the node and volumes of
+    /// which nothing was heard decide.
     fn find(&mut self, shape: ShapeId, uid: &PodUid, since: Option<u64>) -> Option<SlotId> {
-        let Queue { board, shapes, volumes, .. } = &mut self.queue;
+        let Queue { board, shapes, volumes, volumes_changed, .. } = &mut self.queue;
         let known = shapes.get_mut(shape);
         if known.shape.broken.is_some() {
             return None;
         }
         let reach = Reach::of(volumes.snapshot(), &known.shape.namespace, &known.volume_claims)?;
         let topology = (!known.plain).then(|| Topology::count(known, board));
-        let since = since.filter(|_| known.plain && known.volume_claims.is_empty());
+        let since = since.filter(|since| known.plain && (known.volume_claims.is_empty() || *since >= *volumes_changed));
         let enough = sample(board.index.len());
         let mut feasible = Vec::new();
         let all = board.slots.len();
@@ -197,8 +197,8 @@ impl Scheduler {
             let Some(slot) = &board.slots[id] else { continue };
             if since.is_none_or(|since| slot.improved > since)
                 && known.suits(id, slot)
-                && reach.includes(&slot.node.labels)
                 && has_room(known, slot, uid)
+                && reach.includes(&slot.node.labels)
                 && topology.as_ref().is_none_or(|topology| topology.allows(known, board, id))
             {
                 feasible.push(id);
