@@ -39,6 +39,8 @@ async fn outscale(listener: TcpListener, port: u16, told: &Fake) -> Result<()> {
         conduct.boots_within = told.boots_within;
         conduct.lists_after = told.lists_after;
         conduct.loses_answers = f64::from(told.loses_answers) / 100.0;
+        conduct.loses_first.clone_from(&told.loses_first);
+        conduct.reads_section = !told.ignores_section;
         conduct.limit_each = told.throttles_at;
         conduct.sold_out = told.sold_out.iter().map(scarce).collect();
     });

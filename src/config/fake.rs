@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::ArgAction::Set;
 use clap::{Args, ValueEnum};
 
 use super::values;
@@ -58,6 +59,14 @@ pub struct Fake {
     /// Percentage of the calls whose answer is lost although they had their effect
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), help_heading = FAKE)]
     pub loses_answers: u8,
+
+    /// An action whose first answer is lost although the call had its effect: `CreateVms`, ...; may be repeated
+    #[arg(long, value_name = "ACTION", help_heading = FAKE)]
+    pub loses_first: Vec<String>,
+
+    /// Make no tags of what the user data of new machines ask for
+    #[arg(long, value_name = "BOOL", default_value = "false", action = Set, help_heading = FAKE)]
+    pub ignores_section: bool,
 
     /// Calls a second of one action, beyond which it throttles. Default: no limit
     #[arg(long, value_name = "N", value_parser = values::positive, help_heading = FAKE)]
