@@ -9,5 +9,7 @@ mod account;
 mod life;
 #[path = "outscale/machines.rs"]
 mod machines;
+#[path = "outscale/plan.rs"]
+mod plan;
 #[path = "outscale/stage.rs"]
 mod stage;

@@ -52,6 +52,10 @@ pub struct Fake {
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration, help_heading = FAKE)]
     pub boots_within: Duration,
 
+    /// How long a machine is shutting down before it is gone
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration, help_heading = FAKE)]
+    pub ends_within: Duration,
+
     /// How long a new machine is missing from what is read
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::duration, help_heading = FAKE)]
     pub lists_after: Duration,
@@ -63,6 +67,10 @@ pub struct Fake {
     /// An action whose first answer is lost although the call had its effect: `CreateVms`, ...; may be repeated
     #[arg(long, value_name = "ACTION", help_heading = FAKE)]
     pub loses_first: Vec<String>,
+
+    /// How long a call whose answer is lost leaves its caller waiting
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration, help_heading = FAKE)]
+    pub silence: Duration,
 
     /// Make no tags of what the user data of new machines ask for
     #[arg(long, value_name = "BOOL", default_value = "false", action = Set, help_heading = FAKE)]

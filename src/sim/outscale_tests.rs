@@ -320,6 +320,22 @@ async fn a_thousand_launches_over_a_bad_line_make_a_thousand_machines() {
     joiner.stop(Duration::from_secs(5)).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_nodeclass_in_use_outlives_its_deletion() {
+    let scene = scene(4);
+    let joiner = scene.joiner();
+    scene.play(&script("{families: [tinav6]}", 5, "'1'", "until: 10m")).await;
+    let class = || scene.world.cluster.store().classes.values().next().cloned();
+    assert!(class().unwrap().has_finalizer());
+    scene.play("timeline:\n  - {at: 1s, delete: {kind: OutscaleNodeClass, name: workers}}\nuntil: 12m").await;
+    assert!(class().is_some_and(|class| class.deleting.is_some()), "NodeClaims use it");
+    assert!(!scene.alive().is_empty());
+    scene.play("timeline:\n  - {at: 1s, delete: {kind: Deployment, name: web}}\n  - {at: 2s, delete: {kind: NodePool, name: general}}\nuntil: 20m").await;
+    assert_eq!(scene.alive(), []);
+    assert_eq!(class().map(|class| class.reference.to_string()), None);
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
 /// Plays everything that is in this file the way a user would meet trouble: the wrong keys.
 #[tokio::test(start_paused = true)]
 async fn wrong_keys_are_said_on_the_nodeclass_and_nothing_is_launched() {

@@ -10,10 +10,12 @@ use crate::stage::{CLASSES, CLUSTER, LIMIT, Stage};
 const IMAGE: &str = "ami-00000001";
 const GROUP: &str = "sg-00000001";
 
-/// Machines boot within a second, are seen a second late, get no tags from their user data, and of each call that changes something the first
+/// Machines boot and end within a second, are seen a second late, get no tags from their user data, and of each call that changes something the first
 /// answers are lost; of all others a few.
-const BAD_DAY: [&str; 13] = [
+const BAD_DAY: [&str; 15] = [
     "--boots-within=1s",
+    "--ends-within=1s",
+    "--silence=1s",
     "--lists-after=1s",
     "--ignores-section",
     "--loses-answers=2",

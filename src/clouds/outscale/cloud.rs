@@ -30,6 +30,7 @@ use super::oapi::wire::{self, State, Vm};
 use super::oapi::{Client, Error as Failure};
 use super::prices::PriceError;
 use super::questions::{By, Questions};
+use super::quotas::Quotas;
 use super::secrets::Secrets;
 use super::vm_type::VmType;
 
@@ -76,6 +77,7 @@ pub struct Outscale {
     pub(super) by_id: Questions,
     pub(super) by_token: Questions,
     pub(super) launches: Launches,
+    pub(super) quotas: Quotas,
     catalogues: Mutex<BTreeMap<Arc<str>, Kept>>,
     memory: Mutex<Memory>,
 }
@@ -114,6 +116,7 @@ impl Outscale {
             by_id: Questions::new(By::Id),
             by_token: Questions::new(By::Token),
             launches: Launches::default(),
+            quotas: Quotas::default(),
             catalogues: Mutex::default(),
             memory: Mutex::default(),
         })
@@ -285,7 +288,8 @@ impl Outscale {
         match mend::sweep(&self.client, subnets.into_iter().collect(), owner).await {
             Ok(mut found) => {
                 self.memory().swept = Some(Instant::now());
-                found.retain(|vm| known.iter().all(|other| other.vm_id != vm.vm_id));
+                let known: BTreeSet<&str> = known.iter().map(|vm| vm.vm_id.as_str()).collect();
+                found.retain(|vm| !known.contains(vm.vm_id.as_str()));
                 found
             }
             Err(error) => {

@@ -360,6 +360,10 @@ impl Birth<'_> {
                 Err(error) => error,
             };
             launches.give_back(&subnet);
+            if error.class == Class::Quota {
+                let which = self.cloud.quotas.in_the_way(&self.cloud.client, kind).await;
+                return Err(Error::Launch(LaunchRefused::Quota(format!("{error}; {which}"))));
+            }
             if error.class != Class::SoldOut {
                 return Err(self.refused(error));
             }

@@ -20,6 +20,7 @@ mod mend;
 pub mod oapi;
 mod prices;
 mod questions;
+mod quotas;
 mod resolve;
 mod secrets;
 mod talos;

@@ -387,6 +387,15 @@ async fn a_used_up_quota_is_told_as_such() {
     fake.account(|account| account.quotas.vms = 0);
     let error = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap_err();
     assert!(matches!(&error, Error::Launch(LaunchRefused::Quota(_))), "{error}");
+    assert!(error.to_string().contains("reached: vm_limit (0 of 0 used, 1 needed); ask Outscale for more"), "{error}");
+    // Many launches that are refused at once ask once; without the permission to ask, the message says what to allow.
+    let again = launch(&cloud, &class, 8, &[SMALL]).await;
+    assert!(cloud.create(&again).await.is_err());
+    assert_eq!(calls(&fake, "ReadQuotas"), 1);
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    fake.account(|account| account.denied.extend(["ReadQuotas".to_owned()]));
+    let error = cloud.create(&again).await.unwrap_err();
+    assert!(error.to_string().contains("allow the action api:ReadQuotas"), "{error}");
     assert_eq!(fake.vms().len(), 0);
 }
 
