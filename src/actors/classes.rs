@@ -131,8 +131,9 @@ impl Classes {
 
     /// Sets the timer for the next class that is due.
     fn arm(&mut self, cx: &Cx<ClassesMsg>) {
-        let due =
-            self.known.values().filter(|known| !known.asking && !known.writing).filter_map(|known| known.due).min();
+        let now = cx.now();
+        let next = |known: &Known| known.due.into_iter().chain(known.keep_at.filter(|at| *at > now)).min();
+        let due = self.known.values().filter(|known| !known.asking && !known.writing).filter_map(next).min();
         self.tick = due.map(|due| cx.after(cx.house.clock.until(due), ClassesMsg::Look));
     }
 
@@ -199,7 +200,7 @@ impl Classes {
             }
         };
         known.keep_at = Some(later(cx.now(), wait));
-        self.tick = Some(cx.after(wait, ClassesMsg::Look));
+        self.arm(cx);
     }
 }
 

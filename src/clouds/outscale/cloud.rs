@@ -25,7 +25,7 @@ use super::launch::{Birth, Launches, tokens};
 use super::machine::{Yardstick, machine, vm_id};
 use super::market::{Market, Offer};
 use super::marks;
-use super::mend::{self, Owner};
+use super::mend::{self, Owner, Sound};
 use super::oapi::wire::{self, State, Vm};
 use super::oapi::{Client, Error as Failure};
 use super::prices::PriceError;
@@ -95,6 +95,8 @@ struct Memory {
     seen: BTreeSet<String>,
     /// Subnets of NodeClasses, by name of the class.
     subnets: BTreeMap<Arc<str>, Vec<String>>,
+    /// Machines whose marks are complete.
+    sound: Sound,
     /// When machines without marks were last looked for.
     swept: Option<Instant>,
     /// Since when machines are being deleted.
@@ -265,7 +267,9 @@ impl Outscale {
         }
         vms.extend(self.swept(&vms).await);
         let owner = Owner { cluster: &self.settings.cluster, cluster_id: &self.settings.cluster_id };
-        mend::mend(&self.client, &self.launches, owner, &mut vms, self.settings.dry_run).await;
+        let mut sound = std::mem::take(&mut self.memory().sound);
+        mend::mend((&self.client, self.settings.dry_run), &self.launches, owner, &mut vms, &mut sound).await;
+        self.memory().sound = sound;
         let offer = self.market.offer().await;
         let mut machines: Vec<Machine> = vms.iter().filter_map(|vm| self.read(vm, &offer, None)).collect();
         tracing::debug!(machines = machines.len(), "listed machines");
@@ -285,11 +289,10 @@ impl Outscale {
             return Vec::new();
         }
         let owner = Owner { cluster: &self.settings.cluster, cluster_id: &self.settings.cluster_id };
-        match mend::sweep(&self.client, subnets.into_iter().collect(), owner).await {
-            Ok(mut found) => {
+        let known = known.iter().map(|vm| vm.vm_id.as_str()).collect();
+        match mend::sweep(&self.client, subnets.into_iter().collect(), owner, &known).await {
+            Ok(found) => {
                 self.memory().swept = Some(Instant::now());
-                let known: BTreeSet<&str> = known.iter().map(|vm| vm.vm_id.as_str()).collect();
-                found.retain(|vm| !known.contains(vm.vm_id.as_str()));
                 found
             }
             Err(error) => {

@@ -3,12 +3,12 @@
 //! User data cannot be changed while a machine runs, so its section with tags is a second place for the marks. It is believed only of a machine
 //! whose client token is the UID that it names: a copy of a machine has the same user data and another token.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::birth;
 use super::launch::Launches;
 use super::marks;
-use super::oapi::wire::{self, Vm};
+use super::oapi::wire::{self, ResourceTag, Vm};
 use super::oapi::{Client, Error};
 
 /// Most machines whose marks are written by one look. Each is a call, and the next look goes on.
@@ -35,7 +35,9 @@ pub(super) fn wanted(vm: &Vm, owner: Owner<'_>) -> Option<BTreeMap<String, Strin
     let ours = says(marks::MANAGED_BY, owner.cluster)
         && says(&format!("OscK8sClusterID/{}", owner.cluster_id), "owned")
         && says(marks::NODECLAIM_UID, token);
-    if !ours {
+    // Whoever wrote another owner has given the machine away.
+    let given_away = |key: &str| marks::tag(vm, key).is_some_and(|there| all.get(key).is_none_or(|told| told != there));
+    if !ours || given_away(marks::MANAGED_BY) || given_away(&format!("OscK8sClusterID/{}", owner.cluster_id)) {
         return None;
     }
     // A name that comes from the address was not known at birth. One that somebody wrote is left alone.
@@ -53,14 +55,32 @@ pub(super) fn wanted(vm: &Vm, owner: Owner<'_>) -> Option<BTreeMap<String, Strin
     Some(all)
 }
 
+/// Tags of machines with which nothing was missing: as long as they are the same, what the machine was told need not be read again.
+pub(super) type Sound = BTreeMap<String, Vec<ResourceTag>>;
+
 /// Writes the marks that machines lack or that were changed. A machine for which that does not work stays as it is, until the next look.
-pub(super) async fn mend(client: &Client, launches: &Launches, owner: Owner<'_>, vms: &mut [Vm], dry_run: bool) {
+pub(super) async fn mend(
+    (client, dry_run): (&Client, bool),
+    launches: &Launches,
+    owner: Owner<'_>,
+    vms: &mut [Vm],
+    sound: &mut Sound,
+) {
+    let there: BTreeSet<&str> = vms.iter().map(|vm| vm.vm_id.as_str()).collect();
+    sound.retain(|id, _| there.contains(id.as_str()));
     let mut calls = 0;
     for vm in vms.iter_mut().filter(|vm| !vm.state.is_leaving()) {
+        if sound.get(&vm.vm_id) == Some(&vm.tags) {
+            continue;
+        }
         let Some(wanted) = wanted(vm, owner) else { continue };
         let lacking = marks::missing(vm, &wanted);
         let token = wanted.get(marks::NODECLAIM_UID).map_or("", String::as_str);
-        if lacking.is_empty() || calls == AT_ONCE || launches.is_under_way(token) {
+        if lacking.is_empty() {
+            sound.insert(vm.vm_id.clone(), vm.tags.clone());
+            continue;
+        }
+        if calls == AT_ONCE || launches.is_under_way(token) {
             continue;
         }
         calls += 1;
@@ -81,8 +101,13 @@ pub(super) async fn mend(client: &Client, launches: &Launches, owner: Owner<'_>,
     }
 }
 
-/// Machines of these subnets that were made for this cluster, by whatever tags they have.
-pub(super) async fn sweep(client: &Client, subnets: Vec<String>, owner: Owner<'_>) -> Result<Vec<Vm>, Error> {
+/// Machines of these subnets that were made for this cluster, by whatever tags they have, but those that are known.
+pub(super) async fn sweep(
+    client: &Client,
+    subnets: Vec<String>,
+    owner: Owner<'_>,
+    known: &BTreeSet<&str>,
+) -> Result<Vec<Vm>, Error> {
     let filters = wire::VmFilters {
         subnet_ids: subnets,
         vm_state_names: wire::State::STANDING.to_vec(),
@@ -90,7 +115,7 @@ pub(super) async fn sweep(client: &Client, subnets: Vec<String>, owner: Owner<'_
     };
     let request = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
     let mut vms = client.all(&request).await?;
-    vms.retain(|vm| wanted(vm, owner).is_some());
+    vms.retain(|vm| !known.contains(vm.vm_id.as_str()) && wanted(vm, owner).is_some());
     Ok(vms)
 }
 

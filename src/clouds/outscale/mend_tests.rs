@@ -49,6 +49,16 @@ fn what_somebody_called_a_machine_stays() {
 }
 
 #[test]
+fn a_machine_that_was_given_to_others_stays_theirs() {
+    for (key, value) in [("karpenter.sh/managed-by", "production"), ("OscK8sClusterID/demo-id", "shared")] {
+        let vm = Vm { tags: vec![ResourceTag::new(key, value)], ..vm(&TAGS, "0a1b", "") };
+        assert_eq!(wanted(&vm, OWNER), None, "{key}");
+    }
+    let vm = Vm { tags: vec![ResourceTag::new("karpenter.sh/managed-by", "demo")], ..vm(&TAGS, "0a1b", "") };
+    assert!(wanted(&vm, OWNER).is_some());
+}
+
+#[test]
 fn a_machine_is_ours_only_with_its_own_token_and_for_our_cluster() {
     let is_ours = |vm: &Vm| wanted(vm, OWNER).is_some();
     assert!(is_ours(&vm(&TAGS, "0a1b", "")));

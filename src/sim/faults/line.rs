@@ -142,21 +142,26 @@ impl HostileLine {
         if self.mishaps.strikes(Fault::ListingBroken).is_some() {
             return Ok(Answer { body: answer.body.slice(..answer.body.len() / 2), ..answer });
         }
+        let now = Instant::now();
+        // Answers are long: one that passes as it is is not read.
+        let has_vms = std::str::from_utf8(&answer.body).is_ok_and(|text| text.contains("\"VmId\""));
+        let hides = if has_vms { self.mishaps.strikes(Fault::MachineHidden) } else { None };
+        let shrinks = self.mishaps.holds(Fault::ListingShrunken);
+        self.hidden().retain(|_, until| *until > now);
+        if hides.is_none() && shrinks.is_none() && self.hidden().is_empty() {
+            return Ok(answer);
+        }
         let mut body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         let Some(vms) = body["Vms"].as_array_mut() else { return Ok(answer) };
-        let now = Instant::now();
         let id_of = |vm: &Value| vm["VmId"].as_str().unwrap_or_default().to_owned();
-        if !vms.is_empty()
-            && let Some(mishap) = self.mishaps.strikes(Fault::MachineHidden)
-        {
+        if let Some(mishap) = hides.filter(|_| !vms.is_empty()) {
             let one = usize::try_from(mishap.pick >> 1).unwrap_or(0) % vms.len();
             self.hidden().insert(id_of(&vms[one]), now + mishap.lasting);
         }
-        let mut hidden = self.hidden();
-        hidden.retain(|_, until| *until > now);
+        let hidden = self.hidden();
         vms.retain(|vm| !hidden.contains_key(&id_of(vm)));
         drop(hidden);
-        if let Some(mishap) = self.mishaps.holds(Fault::ListingShrunken) {
+        if let Some(mishap) = shrinks {
             // From a tenth of the machines to all of them; which ones stays the same from one listing to the next.
             let tenths = mishap.pick % 10 + 1;
             vms.retain(|vm| {
