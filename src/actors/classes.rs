@@ -1,4 +1,4 @@
-//! `classes`: has the cloud work out what NodeClasses come to, and writes it into their status.
+//! `classes`: has the cloud work out what NodeClasses come to, writes it into their status, and keeps those that NodeClaims use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,10 +7,14 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clouds::{Judgement, Resolution};
+use crate::cluster::Error;
 use crate::core::conditions::Conditions;
-use crate::core::facts::{NodeClass, Status, find_condition};
-use crate::core::ids::ClassRef;
-use crate::core::writes::ClassStatusPatch;
+use crate::core::facts::{Claim, NodeClass, Snapshot, Status, find_condition};
+use crate::core::ids::{ClaimName, ClassRef};
+use crate::core::labels;
+use crate::core::writes::{ClassPatch, ClassStatusPatch, Regarding};
+use crate::telemetry::dedupe::Dedupe;
+use crate::telemetry::events;
 
 use super::protocol::{Called, ClassesMsg, Written};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
@@ -19,12 +23,16 @@ use super::tree::Wiring;
 /// How long a joiner without the lease waits before it looks whether it has it by now, and before a failed write is repeated.
 const SOON: Duration = Duration::from_secs(5);
 
+/// Wait after a write of finalizers, or when somebody else was faster: the watch needs a moment to show it.
+const OVERTAKEN: Duration = Duration::from_secs(1);
+
 /// Keeps the status of NodeClasses.
 #[derive(Debug)]
 pub(super) struct Classes {
     wiring: Arc<Wiring>,
     known: BTreeMap<ClassRef, Known>,
     tick: Option<Timer>,
+    said: Dedupe,
 }
 
 /// What is known of a NodeClass.
@@ -36,6 +44,8 @@ struct Known {
     due: Option<Timestamp>,
     asking: bool,
     writing: bool,
+    /// When its finalizers are tried again after they could not be written.
+    keep_at: Option<Timestamp>,
     failure: Option<String>,
 }
 
@@ -60,7 +70,19 @@ impl Classes {
             // What cannot be read says so itself, and nobody can look further.
             let unreadable =
                 find_condition(&class.conditions, "Ready").is_some_and(|ready| &*ready.reason == "Unreadable");
-            if known.asking || known.writing || !is_due || unreadable || class.deleting.is_some() {
+            if known.asking || known.writing {
+                continue;
+            }
+            if !is_due || unreadable || class.deleting.is_some() {
+                let may_keep = known.keep_at.is_none_or(|at| at <= now);
+                if let Some(finalizers) = Self::finalizers(&snapshot, class).filter(|_| may_keep) {
+                    known.writing = true;
+                    let patch = ClassPatch { version: Arc::clone(&class.version), finalizers };
+                    let (cluster, class, told) =
+                        (Arc::clone(&self.wiring.cluster), reference.clone(), reference.clone());
+                    let call = async move { cluster.patch_class(&class, &patch).await };
+                    cx.start(Permits::WriteCluster, call, move |outcome| ClassesMsg::Kept(told, outcome));
+                }
                 continue;
             }
             known.asking = true;
@@ -72,12 +94,46 @@ impl Classes {
             });
         }
         self.arm(cx);
+        self.tell_of_users(cx);
+    }
+
+    /// The finalizers that a NodeClass is to have, where it has others: one that NodeClaims use is kept, so that what their machines were made
+    /// from can be looked up as long as they live.
+    fn finalizers(snapshot: &Snapshot, class: &NodeClass) -> Option<Vec<Arc<str>>> {
+        let mut finalizers = class.finalizers.clone();
+        match (class.deleting.is_some(), class.has_finalizer()) {
+            (false, false) => finalizers.push(labels::TERMINATION_FINALIZER.into()),
+            (true, true) if users(snapshot, &class.reference).next().is_none() => {
+                finalizers.retain(|finalizer| &**finalizer != labels::TERMINATION_FINALIZER);
+            }
+            _ => return None,
+        }
+        Some(finalizers)
+    }
+
+    /// Says whom a NodeClass that is being deleted waits for.
+    fn tell_of_users(&mut self, cx: &Cx<ClassesMsg>) {
+        let snapshot = self.wiring.boards.snapshot();
+        let mut is_waiting = false;
+        for class in snapshot.classes.values().filter(|class| class.deleting.is_some() && class.has_finalizer()) {
+            let claims: Vec<&ClaimName> = users(&snapshot, &class.reference).map(|claim| &claim.name).collect();
+            is_waiting = true;
+            if !claims.is_empty() {
+                let about = Regarding::Class(class.reference.clone(), Arc::clone(&class.uid));
+                self.wiring.announce(&cx.house, &mut self.said, events::waiting_on_claims(about, &claims));
+            }
+        }
+        // Nobody says when the last of them has gone.
+        if is_waiting {
+            self.tick = Some(cx.after(SOON, ClassesMsg::Look));
+        }
     }
 
     /// Sets the timer for the next class that is due.
     fn arm(&mut self, cx: &Cx<ClassesMsg>) {
-        let due =
-            self.known.values().filter(|known| !known.asking && !known.writing).filter_map(|known| known.due).min();
+        let now = cx.now();
+        let next = |known: &Known| known.due.into_iter().chain(known.keep_at.filter(|at| *at > now)).min();
+        let due = self.known.values().filter(|known| !known.asking && !known.writing).filter_map(next).min();
         self.tick = due.map(|due| cx.after(cx.house.clock.until(due), ClassesMsg::Look));
     }
 
@@ -118,13 +174,7 @@ impl Classes {
     fn written(&mut self, reference: &ClassRef, outcome: Written<()>, cx: &Cx<ClassesMsg>) {
         let Some(known) = self.known.get_mut(reference) else { return };
         known.writing = false;
-        let failure = match outcome {
-            Outcome::Done(()) => None,
-            Outcome::Failed(error) => Some(error.to_string()),
-            Outcome::Lost => Some("no answer".to_owned()),
-            Outcome::NotLeader => Some("this joiner does not hold the lease".to_owned()),
-        };
-        if let Some(failure) = failure {
+        if let Some(failure) = trouble(outcome) {
             if known.failure.as_ref() != Some(&failure) {
                 tracing::warn!(class = %reference, error = %failure, "status of NodeClass not written, trying again");
             }
@@ -136,6 +186,37 @@ impl Classes {
         // It may have been edited while its status was being written.
         cx.cast(ClassesMsg::Look);
     }
+
+    /// A class whose finalizers cannot be written is used all the same.
+    fn kept(&mut self, reference: &ClassRef, outcome: Written<()>, cx: &Cx<ClassesMsg>) {
+        let Some(known) = self.known.get_mut(reference) else { return };
+        known.writing = false;
+        let overtaken = matches!(outcome, Outcome::Failed(Error::Conflict(_) | Error::NotFound(_)));
+        let wait = match trouble(outcome).filter(|_| !overtaken) {
+            None => OVERTAKEN,
+            Some(failure) => {
+                tracing::warn!(class = %reference, error = %failure, "finalizer of NodeClass not written, trying again");
+                self.wiring.settings.class_retry
+            }
+        };
+        known.keep_at = Some(later(cx.now(), wait));
+        self.arm(cx);
+    }
+}
+
+/// Why a write did not work.
+fn trouble(outcome: Written<()>) -> Option<String> {
+    match outcome {
+        Outcome::Done(()) => None,
+        Outcome::Failed(error) => Some(error.to_string()),
+        Outcome::Lost => Some("no answer".to_owned()),
+        Outcome::NotLeader => Some("this joiner does not hold the lease".to_owned()),
+    }
+}
+
+/// The NodeClaims that a NodeClass is kept for.
+fn users<'a>(snapshot: &'a Snapshot, class: &'a ClassRef) -> impl Iterator<Item = &'a Arc<Claim>> {
+    snapshot.claims.values().filter(move |claim| claim.class == *class)
 }
 
 fn later(now: Timestamp, wait: Duration) -> Timestamp {
@@ -191,7 +272,7 @@ impl Behaviour for Classes {
 
     fn born(wiring: &Self::Args, cx: &Cx<ClassesMsg>) -> Self {
         cx.cast(ClassesMsg::Look);
-        Self { wiring: Arc::clone(wiring), known: BTreeMap::new(), tick: None }
+        Self { wiring: Arc::clone(wiring), known: BTreeMap::new(), tick: None, said: Dedupe::new() }
     }
 
     fn handle(&mut self, message: ClassesMsg, cx: &Cx<ClassesMsg>) {
@@ -199,6 +280,7 @@ impl Behaviour for Classes {
             ClassesMsg::Look => self.look(cx),
             ClassesMsg::Resolved(reference, generation, outcome) => self.resolved(&reference, generation, outcome, cx),
             ClassesMsg::Written(reference, outcome) => self.written(&reference, outcome, cx),
+            ClassesMsg::Kept(reference, outcome) => self.kept(&reference, outcome, cx),
         }
     }
 

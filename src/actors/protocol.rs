@@ -203,6 +203,8 @@ pub enum ClassesMsg {
     Resolved(ClassRef, i64, Called<Resolution>),
     /// *Outcome.* The status of a NodeClass was written.
     Written(ClassRef, Written<()>),
+    /// *Outcome.* The finalizers of a NodeClass were written, or not.
+    Kept(ClassRef, Written<()>),
 }
 
 /// To `auditor`.

@@ -27,8 +27,8 @@ use super::permissions::Permissions;
 use super::request::{JSON, MERGE, Request, VERSION};
 use super::throttle::Throttle;
 use super::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch,
-    OverlayStatusPatch, PoolPatch, PoolStatusPatch, answer, events, evict, patch, watch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
+    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, answer, events, evict, patch, watch,
 };
 
 /// How the client behaves.
@@ -303,6 +303,16 @@ impl KubeCluster {
         convert::claim(&object).map(Arc::new).map_err(|error| answer::unclear(&request, &error.to_string()))
     }
 
+    /// The kind of a NodeClass whose status joiner works out, and what its status is called.
+    fn own_class(&self, class: &ClassRef) -> Result<(&ClassKind, &'static str), Error> {
+        let kinds = &self.shared.options.classes;
+        let kind = kinds.iter().find(|kind| *kind.group == *class.group && *kind.kind == *class.kind);
+        kind.and_then(|kind| Some((kind, kind.status?))).ok_or_else(|| Error::Invalid {
+            object: class.to_string(),
+            message: "this kind is not joiner's to write; this is a defect of joiner".to_owned(),
+        })
+    }
+
     async fn all_claims(&self) -> Result<Vec<Arc<Claim>>, Error> {
         #[derive(Deserialize)]
         struct Page {
@@ -418,6 +428,17 @@ impl Cluster for KubeCluster {
         self.tell(request.with(MERGE, patch::pool_status(patch))).boxed()
     }
 
+    fn patch_class<'a>(&'a self, class: &'a ClassRef, patch: &'a ClassPatch) -> BoxFuture<'a, Result<(), Error>> {
+        async move {
+            let object = class.to_string();
+            let (kind, _) = self.own_class(class)?;
+            let path = format!("/apis/{}/{}/{}/{}", kind.group, kind.version, kind.plural, class.name);
+            let request = Request { path, ..Request::new("patch", kind.group, kind.plural, object) };
+            self.tell(request.with(MERGE, patch::class(patch))).await
+        }
+        .boxed()
+    }
+
     fn patch_class_status<'a>(
         &'a self,
         class: &'a ClassRef,
@@ -425,12 +446,7 @@ impl Cluster for KubeCluster {
     ) -> BoxFuture<'a, Result<(), Error>> {
         async move {
             let object = class.to_string();
-            let kinds = &self.shared.options.classes;
-            let kind = kinds.iter().find(|kind| *kind.group == *class.group && *kind.kind == *class.kind);
-            let Some((kind, status)) = kind.and_then(|kind| Some((kind, kind.status?))) else {
-                let message = "the status of this kind is not joiner's to write; this is a defect of joiner".to_owned();
-                return Err(Error::Invalid { object, message });
-            };
+            let (kind, status) = self.own_class(class)?;
             let body = patch::class_status(&object, patch)?;
             let path = format!("/apis/{}/{}/{}/{}/status", kind.group, kind.version, kind.plural, class.name);
             let request = Request { path, ..Request::new("patch", kind.group, status, object) };
@@ -482,7 +498,7 @@ impl Cluster for KubeCluster {
     }
 
     fn announce<'a>(&'a self, announcement: &'a Announcement) -> BoxFuture<'a, Result<(), Error>> {
-        self.tell(events::event(announcement, &self.options().instance, self.now())).boxed()
+        self.tell(events::event(announcement, &self.options().classes, &self.options().instance, self.now())).boxed()
     }
 
     fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {

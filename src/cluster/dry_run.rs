@@ -19,8 +19,8 @@ use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid
 use crate::core::labels::Labels;
 
 use super::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, KubeCluster,
-    Lease, NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error,
+    KubeCluster, Lease, NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
 
 /// Sentences that are remembered, so that none is said twice.
@@ -250,6 +250,17 @@ impl Cluster for DryRun {
             let pool = Arc::new(pool);
             state.pools.insert(name.clone(), Arc::clone(&pool));
             state.emit(&Fact::PoolSeen(pool));
+        }
+        async { Ok(()) }.boxed()
+    }
+
+    /// What is kept for nobody need not be kept.
+    fn patch_class<'a>(&'a self, class: &'a ClassRef, patch: &'a ClassPatch) -> BoxFuture<'a, Result<(), Error>> {
+        let mut state = self.state();
+        if let Some(there) = state.classes.get(class) {
+            let changed = Arc::new(NodeClass { finalizers: patch.finalizers.clone(), ..(**there).clone() });
+            state.classes.insert(class.clone(), Arc::clone(&changed));
+            state.emit(&Fact::ClassSeen(changed));
         }
         async { Ok(()) }.boxed()
     }

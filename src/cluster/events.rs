@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::convert::seconds;
+use crate::core::ids::ClassRef;
+
+use super::convert::{ClassKind, seconds};
 use super::request::{JSON, Request};
 use super::{Announcement, Regarding};
 
@@ -15,12 +17,21 @@ const LONGEST_MESSAGE: usize = 1024;
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// The request that writes an Event.
-pub(super) fn event(announcement: &Announcement, instance: &str, now: Timestamp) -> Request {
+pub(super) fn event(announcement: &Announcement, kinds: &[ClassKind], instance: &str, now: Timestamp) -> Request {
+    let version_of = |class: &ClassRef| {
+        let kind = kinds.iter().find(|kind| *kind.group == *class.group && *kind.kind == *class.kind);
+        format!("{}/{}", class.group, kind.map_or("v1", |kind| kind.version))
+    };
+    let of_class;
     let (api_version, kind, namespace, name, uid) = match &announcement.regarding {
         Regarding::Pod(key, uid) => ("v1", "Pod", Some(&*key.namespace), &*key.name, uid.as_str()),
         Regarding::Node(name, uid) => ("v1", "Node", None, name.as_str(), uid.as_str()),
         Regarding::Claim(name, uid) => ("karpenter.sh/v1", "NodeClaim", None, name.as_str(), uid.as_str()),
         Regarding::Pool(name, uid) => ("karpenter.sh/v1", "NodePool", None, name.as_str(), uid.as_str()),
+        Regarding::Class(class, uid) => {
+            of_class = version_of(class);
+            (of_class.as_str(), &*class.kind, None, &*class.name, &**uid)
+        }
         Regarding::Lease(key, uid) => ("coordination.k8s.io/v1", "Lease", Some(&*key.namespace), &*key.name, &**uid),
     };
     let mut involved = json!({ "apiVersion": api_version, "kind": kind, "name": name, "uid": uid });

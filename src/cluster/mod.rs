@@ -29,7 +29,7 @@ use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
 pub use crate::core::writes::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Lease, NodePatch,
     OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
 pub use client::{CheckError, ClientFrom, KubeCluster, Options};
@@ -83,6 +83,9 @@ pub trait Cluster: Send + Sync + 'static {
         name: &'a PoolName,
         patch: &'a PoolStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Changes the finalizers of a NodeClass of a kind that joiner looks after.
+    fn patch_class<'a>(&'a self, class: &'a ClassRef, patch: &'a ClassPatch) -> BoxFuture<'a, Result<(), Error>>;
 
     /// Changes the status of a NodeClass of a kind that joiner looks after.
     fn patch_class_status<'a>(

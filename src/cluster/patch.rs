@@ -7,8 +7,8 @@ use crate::core::labels::Labels;
 use super::convert::{condition_object, taint_object, written};
 use super::request::{MERGE, STRATEGIC};
 use super::{
-    BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Error, NodePatch, OverlayStatusPatch, PoolPatch,
-    PoolStatusPatch,
+    BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Error, NodePatch,
+    OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
 
 /// Metadata of a patch: only what changes.
@@ -63,6 +63,11 @@ pub(super) fn claim(object: &str, patch: &ClaimPatch) -> Result<Value, Error> {
         .texts("annotations", &patch.annotations)
         .finalizers(patch.finalizers.as_ref());
     Ok(metadata.into_patch().into())
+}
+
+/// A change of a NodeClass' metadata.
+pub(super) fn class(patch: &ClassPatch) -> Value {
+    Metadata::new(Some(&patch.version)).finalizers(Some(&patch.finalizers)).into_patch().into()
 }
 
 /// A change of a NodeClaim's status.

@@ -37,8 +37,12 @@ async fn outscale(listener: TcpListener, port: u16, told: &Fake) -> Result<()> {
     let fake = oapi::Fake::new(account, Arc::new(move || clock.now()), Seed(told.seed));
     fake.conduct(|conduct| {
         conduct.boots_within = told.boots_within;
+        conduct.ends_within = told.ends_within;
+        conduct.silence = told.silence;
         conduct.lists_after = told.lists_after;
         conduct.loses_answers = f64::from(told.loses_answers) / 100.0;
+        conduct.loses_first.clone_from(&told.loses_first);
+        conduct.reads_section = !told.ignores_section;
         conduct.limit_each = told.throttles_at;
         conduct.sold_out = told.sold_out.iter().map(scarce).collect();
     });

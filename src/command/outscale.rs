@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::actors::runtime::Clock;
 use crate::clouds::Cloud as _;
-use crate::clouds::outscale::oapi::{Access, Client, Network, Options};
+use crate::clouds::outscale::oapi::{Access, Client, Network, Options, Proxy};
 use crate::clouds::outscale::{self, NoSecrets, Outscale, Secrets};
 use crate::config::Settings;
 use crate::core::facts::Status;
@@ -28,10 +28,11 @@ pub(super) async fn cloud(
         None => Access::read(|name| std::env::var(name).ok(), |path| std::fs::read_to_string(path))
             .context("no access to Outscale")?,
     };
-    let network = Network::new(&access).context("no access to Outscale")?;
+    let proxy = Proxy::read(|name| std::env::var(name).ok(), &access.endpoint).context("no access to Outscale")?;
+    let network = Network::through(&access, proxy.as_ref()).context("no access to Outscale")?;
     let mut options = Options::new(Arc::new(move || clock.now()));
     options.seed = u64::from(std::process::id());
-    tracing::info!(endpoint = %access.endpoint, region = access.region, dry_run, "using Outscale's API");
+    tracing::info!(endpoint = %access.endpoint, region = access.region, ?proxy, dry_run, "using Outscale's API");
     let client = Arc::new(Client::new(access, Arc::new(network), options));
     let cluster = told.cluster_name.clone().unwrap_or_else(|| "plan".to_owned());
     let settings = outscale::Settings {
@@ -67,5 +68,6 @@ pub(super) async fn sell(input: &mut Input, settings: &Settings, clock: Clock) -
             input.catalog.pools.insert(pool.name.clone(), Arc::default());
         }
     }
+    input.overlay();
     Ok(notices)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::ArgAction::Set;
 use clap::{Args, ValueEnum};
 
 use super::values;
@@ -51,6 +52,10 @@ pub struct Fake {
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = values::duration, help_heading = FAKE)]
     pub boots_within: Duration,
 
+    /// How long a machine is shutting down before it is gone
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration, help_heading = FAKE)]
+    pub ends_within: Duration,
+
     /// How long a new machine is missing from what is read
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::duration, help_heading = FAKE)]
     pub lists_after: Duration,
@@ -58,6 +63,18 @@ pub struct Fake {
     /// Percentage of the calls whose answer is lost although they had their effect
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100), help_heading = FAKE)]
     pub loses_answers: u8,
+
+    /// An action whose first answer is lost although the call had its effect: `CreateVms`, ...; may be repeated
+    #[arg(long, value_name = "ACTION", help_heading = FAKE)]
+    pub loses_first: Vec<String>,
+
+    /// How long a call whose answer is lost leaves its caller waiting
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration, help_heading = FAKE)]
+    pub silence: Duration,
+
+    /// Make no tags of what the user data of new machines ask for
+    #[arg(long, value_name = "BOOL", default_value = "false", action = Set, help_heading = FAKE)]
+    pub ignores_section: bool,
 
     /// Calls a second of one action, beyond which it throttles. Default: no limit
     #[arg(long, value_name = "N", value_parser = values::positive, help_heading = FAKE)]

@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::core::facts::{BufferStatus, Condition, Taint};
-use crate::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId};
+use crate::core::ids::{
+    ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId,
+};
 use crate::core::labels::Labels;
 use crate::core::resources::Resources;
 
@@ -83,6 +85,15 @@ pub struct PoolStatusPatch {
     pub conditions: Option<Vec<Condition>>,
 }
 
+/// A change of a NodeClass' metadata.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ClassPatch {
+    /// Refuse when the object has another `resourceVersion` by now.
+    pub version: Arc<str>,
+    /// All finalizers that are to remain.
+    pub finalizers: Vec<Arc<str>>,
+}
+
 /// A change of a NodeClass' status. What is nothing stays as it is.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClassStatusPatch {
@@ -123,6 +134,8 @@ pub enum Regarding {
     Claim(ClaimName, ClaimUid),
     /// A NodePool.
     Pool(PoolName, PoolUid),
+    /// A NodeClass, with its UID.
+    Class(ClassRef, Arc<str>),
     /// joiner's lease, with its UID.
     Lease(ObjectKey, Arc<str>),
 }

@@ -7,7 +7,8 @@ use super::expand::{Family, Owners};
 use crate::core::buffers::{self, Resolution};
 use crate::core::conditions::Conditions;
 use crate::core::facts::{
-    Catalog, Fact, Fold, InstanceType, Owner, Pod, Pool, Snapshot, Status, Verdict, VolumeClaim, find_condition,
+    Catalog, Fact, Fold, InstanceType, Judgement, Owner, Pod, Pool, Snapshot, Status, Verdict, VolumeClaim,
+    find_condition,
 };
 use crate::core::ids::{ClassRef, ObjectKey, PodUid};
 use crate::core::overlays;
@@ -38,6 +39,8 @@ pub struct Input {
     pub set_aside: Vec<(ObjectKey, String)>,
     /// What the user ought to know, one sentence each.
     pub notices: Vec<String>,
+    /// Whether NodeOverlays count.
+    overlaid: bool,
 }
 
 impl Input {
@@ -48,6 +51,29 @@ impl Input {
         }
         self.catalog.classes.insert(class.clone(), Arc::clone(types));
     }
+
+    /// Puts NodeOverlays, where they count, to what is sold now. Called once everything has been sold: one that speaks of two lists and conflicts
+    /// with another in one of them holds in neither.
+    pub fn overlay(&mut self) {
+        if !self.overlaid {
+            return;
+        }
+        let outdated = conflicts(&self.catalog);
+        self.notices.retain(|notice| !outdated.contains(notice));
+        self.catalog.overlays.clear();
+        self.catalog.overlaid.clear();
+        overlays::apply(&mut self.catalog, &self.snapshot);
+        self.notices.extend(conflicts(&self.catalog));
+    }
+}
+
+/// NodeOverlays that are not applied. What is wrong in a file has been said already.
+fn conflicts(catalog: &Catalog) -> Vec<String> {
+    let told = |(name, judgement): (&Arc<str>, &Judgement)| match &judgement.verdict {
+        Verdict::Applied | Verdict::Invalid(_) => None,
+        Verdict::Conflict(why) => Some(format!("NodeOverlay {name}: is not applied: {why}")),
+    };
+    catalog.overlays.iter().filter_map(told).collect()
 }
 
 /// Objects of files. NodePools of which nobody has said that they are not ready are ready.
@@ -177,12 +203,8 @@ fn add_features(input: &mut Input, features: Features) {
         format!("{kind} {name}: has no effect, the feature is off; add --feature-gates {kind}=true")
     };
     if features.node_overlay {
-        overlays::apply(&mut input.catalog, &input.snapshot);
-        input.notices.extend(input.catalog.overlays.iter().filter_map(|(name, judgement)| match &judgement.verdict {
-            // What is wrong in a file has been said already.
-            Verdict::Applied | Verdict::Invalid(_) => None,
-            Verdict::Conflict(why) => Some(format!("NodeOverlay {name}: is not applied: {why}")),
-        }));
+        input.overlaid = true;
+        input.overlay();
     } else {
         input.notices.extend(input.snapshot.overlays.keys().map(|name| off("NodeOverlay", name)));
     }

@@ -13,8 +13,8 @@ use super::admission::{Gate, Open, Requests, Verdict};
 use super::seed::{self, Seed};
 use super::store::{Store, Written};
 use crate::cluster::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch,
-    OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
+    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
@@ -204,6 +204,10 @@ impl Cluster for SimCluster {
         patch: &'a PoolStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(self.request("patch", "nodepools/status", |store| store.patch_pool_status(name, patch)))
+    }
+
+    fn patch_class<'a>(&'a self, class: &'a ClassRef, patch: &'a ClassPatch) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.request("patch", "nodeclasses", |store| store.patch_class(class, patch)))
     }
 
     fn patch_class_status<'a>(

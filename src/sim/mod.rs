@@ -82,3 +82,6 @@ mod props;
 
 #[cfg(test)]
 mod outscale_tests;
+
+#[cfg(test)]
+mod outscale_days_tests;

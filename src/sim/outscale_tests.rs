@@ -320,6 +320,59 @@ async fn a_thousand_launches_over_a_bad_line_make_a_thousand_machines() {
     joiner.stop(Duration::from_secs(5)).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_nodeclass_in_use_outlives_its_deletion() {
+    let scene = scene(4);
+    let joiner = scene.joiner();
+    scene.play(&script("{families: [tinav6]}", 5, "'1'", "until: 10m")).await;
+    let class = || scene.world.cluster.store().classes.values().next().cloned();
+    assert!(class().unwrap().has_finalizer());
+    scene.play("timeline:\n  - {at: 1s, delete: {kind: OutscaleNodeClass, name: workers}}\nuntil: 12m").await;
+    assert!(class().is_some_and(|class| class.deleting.is_some()), "NodeClaims use it");
+    assert!(!scene.alive().is_empty());
+    scene.play("timeline:\n  - {at: 1s, delete: {kind: Deployment, name: web}}\n  - {at: 2s, delete: {kind: NodePool, name: general}}\nuntil: 20m").await;
+    assert_eq!(scene.alive(), []);
+    assert_eq!(class().map(|class| class.reference.to_string()), None);
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
+/// The one machine that no token and no tag leads to: its launch was lost, the API shows it to nobody for longer than joiner waits for it, and
+/// its NodeClaim is gone by then.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_nobody_could_find_in_time_is_taken_down_in_the_end() {
+    let scene = scene(5);
+    scene.fake.conduct(|conduct| {
+        conduct.loses_first = vec!["CreateVms".to_owned()];
+        conduct.lists_after = Duration::from_mins(15);
+    });
+    let joiner = scene.joiner();
+    let user = async {
+        while scene.fake.vms().is_empty() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        scene.fake.conduct(|conduct| conduct.lists_after = Duration::ZERO);
+        let lost = scene.fake.vms().remove(0).vm_id;
+        let mut store = scene.world.cluster.store();
+        let claims: Vec<_> = store.claims.keys().cloned().collect();
+        for claim in &claims {
+            store.delete_claim(claim).unwrap();
+        }
+        (lost, claims)
+    };
+    let script = script("{names: [tinav6.c1r2p2]}", 1, "600m", "until: 14m");
+    let (lost, claims) = tokio::join!(user, scene.play(&script)).0;
+    let is_alive = || scene.alive().iter().any(|vm| vm.vm_id == lost);
+    {
+        let store = scene.world.cluster.store();
+        assert!(claims.iter().all(|claim| !store.claims.contains_key(claim)), "the NodeClaim does not wait for ever");
+    }
+    assert!(is_alive(), "nobody knows of it");
+    scene.play("until: 50m").await;
+    assert!(!is_alive(), "it is found by what it was told at its birth");
+    assert_eq!(scene.check_pairs(), 1);
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
 /// Plays everything that is in this file the way a user would meet trouble: the wrong keys.
 #[tokio::test(start_paused = true)]
 async fn wrong_keys_are_said_on_the_nodeclass_and_nothing_is_launched() {

@@ -205,6 +205,15 @@ pub fn node_repair_blocked(about: About, why: &str) -> Event {
     Event::warning(about, "NodeRepairBlocked", why).every(Duration::from_mins(15))
 }
 
+/// A NodeClass that is being deleted is kept, because NodeClaims still use it.
+pub fn waiting_on_claims(class: About, claims: &[&ClaimName]) -> Event {
+    let first: Vec<String> = claims.iter().take(5).map(ToString::to_string).collect();
+    let more = claims.len().checked_sub(first.len()).filter(|more| *more > 0);
+    let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
+    let message = format!("Waiting on NodeClaim termination for {}{more}", first.join(", "));
+    Event { sameness: Some(message.clone()), ..Event::normal(class, "WaitingOnNodeClaimTermination", message) }
+}
+
 /// The cloud has no machine for a NodeClaim.
 pub fn insufficient_capacity(claim: About, name: &ClaimName, error: &str) -> Event {
     Event::warning(claim, "InsufficientCapacityError", format!("NodeClaim {name} event: {error}"))

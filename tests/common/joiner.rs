@@ -15,6 +15,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::controlplane::{eventually, fail};
+use super::kube_api::{KubeApi, text};
 
 /// How long joiner may take to come up or to go down.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -23,6 +24,24 @@ const TAIL: usize = 60;
 
 /// Environment variables of a joiner.
 pub(crate) type Variables = BTreeMap<String, String>;
+
+/// The variables that the chart, as it was installed, gives joiner; ports are free ones.
+#[track_caller]
+pub(crate) fn chart_variables(api: &KubeApi) -> Variables {
+    let deployment = api.get("/apis/apps/v1/namespaces/kube-system/deployments/joiner").expect("it was installed");
+    let listed = deployment.pointer("/spec/template/spec/containers/0/env").and_then(Value::as_array);
+    let mut variables = Variables::new();
+    for variable in listed.expect("the chart sets variables") {
+        // The others refer to the pod.
+        if let Some(value) = variable["value"].as_str() {
+            variables.insert(text(variable, "/name"), value.to_owned());
+        }
+    }
+    assert_eq!(variables["LEADER_ELECTION_NAMESPACE"], "kube-system");
+    variables.insert("METRICS_PORT".to_owned(), "0".to_owned());
+    variables.insert("HEALTH_PROBE_PORT".to_owned(), "0".to_owned());
+    variables
+}
 
 /// A joiner that runs; it is killed when this is dropped.
 pub(crate) struct Joiner {

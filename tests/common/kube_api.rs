@@ -125,6 +125,29 @@ impl KubeApi {
         list["items"].as_array().cloned().unwrap_or_default()
     }
 
+    /// Creates an object; says whether it was not there before.
+    #[track_caller]
+    pub(crate) fn create(&self, collection: &str, object: &Value) -> bool {
+        let request = http::Request::builder().method("POST").uri(collection);
+        let request = request.header(http::header::CONTENT_TYPE, "application/json");
+        let request = request.body(object.to_string().into_bytes()).expect("a path makes a request");
+        match self.runtime.block_on(self.client.request::<Value>(request)) {
+            Ok(_) => true,
+            Err(kube::Error::Api(status)) if status.code == 409 => false,
+            Err(error) => fail(&format!("POST {collection}: {error}: {object}")),
+        }
+    }
+
+    /// Changes an object by a JSON merge patch, unless it is gone or, where the patch names a version, another by now. Says whether it did.
+    #[track_caller]
+    pub(crate) fn try_patch(&self, path: &str, patch: &Value) -> bool {
+        match self.send("PATCH", path, Some(patch)) {
+            Ok(_) => true,
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => false,
+            Err(error) => fail(&format!("PATCH {path}: {error}")),
+        }
+    }
+
     /// Changes an object by a JSON merge patch.
     #[track_caller]
     pub(crate) fn patch(&self, path: &str, patch: &Value) -> Value {

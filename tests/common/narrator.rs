@@ -104,6 +104,7 @@ impl Narrator {
             Regarding::Node(name, _) => format!("Node {name}"),
             Regarding::Claim(name, _) => format!("NodeClaim {name}"),
             Regarding::Pool(name, _) => format!("NodePool {name}"),
+            Regarding::Class(class, _) => class.to_string(),
             Regarding::Lease(key, _) => format!("Lease {key}"),
         };
         let kind = if event.warning { "Warning" } else { "Event" };

@@ -10,7 +10,7 @@ use joiner::cluster::{Cluster, Error};
 use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, NodeClass};
 use joiner::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use joiner::core::writes::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Lease, NodePatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Lease, NodePatch,
     OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
 use joiner::sim::{SimCluster, Topic};
@@ -87,6 +87,10 @@ impl Cluster for SeenCluster {
         patch: &'a PoolStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>> {
         self.inner.patch_pool_status(name, patch)
+    }
+
+    fn patch_class<'a>(&'a self, class: &'a ClassRef, patch: &'a ClassPatch) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.patch_class(class, patch)
     }
 
     fn patch_class_status<'a>(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::common::controlplane::{ControlPlane, eventually};
-use crate::common::joiner::{Joiner, Variables};
+use crate::common::joiner::{Joiner, Variables, chart_variables};
 use crate::common::kube_api::{CLAIMS, KubeApi, NODES, POOLS, name, text};
 
 /// How long a cluster may take to become as it should be.
@@ -243,19 +243,8 @@ fn prepare() -> Ground {
     plane.apply(CLASS);
     let kubeconfig = plane.kubeconfig_for_service_account("kube-system", "joiner");
     let api = KubeApi::new(&plane, &plane.kubeconfig());
-    let deployment = api.get("/apis/apps/v1/namespaces/kube-system/deployments/joiner").expect("it was installed");
-    let listed = deployment.pointer("/spec/template/spec/containers/0/env").and_then(Value::as_array);
-    let mut variables = Variables::new();
-    for variable in listed.expect("the chart sets variables") {
-        // The others refer to the pod.
-        if let Some(value) = variable["value"].as_str() {
-            variables.insert(text(variable, "/name"), value.to_owned());
-        }
-    }
-    assert_eq!(variables["LEADER_ELECTION_NAMESPACE"], "kube-system");
+    let mut variables = chart_variables(&api);
     variables.remove("FEATURE_GATES");
-    variables.insert("METRICS_PORT".to_owned(), "0".to_owned());
-    variables.insert("HEALTH_PROBE_PORT".to_owned(), "0".to_owned());
     // A build that ends while the scenarios run must not change what they try.
     let program = plane.dir().join("joiner");
     fs::copy(env!("CARGO_BIN_EXE_joiner"), &program).expect("the binary under test can be copied");

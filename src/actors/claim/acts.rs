@@ -10,7 +10,8 @@ use crate::cluster::Cluster;
 use crate::core::facts::{self, Pod, Snapshot, Status, find_condition};
 use crate::core::ids::NodeName;
 use crate::core::lifecycle::{
-    Act, Candidates, DeleteReason, Deletion, LaunchFailure, candidates, class_version, lost_nominations, unnominated,
+    Act, Candidates, DeleteReason, Deletion, LaunchFailure, Sight, candidates, class_version, lost_nominations,
+    unnominated,
 };
 use crate::core::resources::Resources;
 
@@ -130,6 +131,10 @@ impl Claim {
         };
         let spec = LaunchSpec { token, claim: Arc::clone(claim), class, candidates };
         self.note(cx.now(), "asked the cloud for a machine");
+        // What the cloud said before is outdated from now on: whatever comes of this launch, before the NodeClaim goes the cloud is asked again.
+        if self.memory.sight == Sight::Absent {
+            self.memory.sight = Sight::Unasked;
+        }
         let call = async move { cloud.create(&spec).await };
         cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Launched(op, outcome));
     }

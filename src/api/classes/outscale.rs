@@ -212,7 +212,7 @@ pub struct BlockDeviceMapping {
 pub struct Bsu {
     /// Size in GiB. Default: 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 4, max = 14901))]
+    #[schemars(range(min = 4, max = 14901), extend("format" = "int32"))]
     pub volume_size: Option<u32>,
     /// Kind of volume. Default: gp2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,7 +220,7 @@ pub struct Bsu {
     pub volume_type: Option<String>,
     /// I/O operations a second of a volume of type io1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 100, max = 13000))]
+    #[schemars(range(min = 100, max = 13000), extend("format" = "int32"))]
     pub iops: Option<u32>,
     /// Snapshot to fill the volume from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -263,7 +263,7 @@ pub struct Placement {
 pub struct Kubelet {
     /// Most pods on a node. Default: 110.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1000))]
+    #[schemars(range(min = 1, max = 1000), extend("format" = "int32"))]
     pub max_pods: Option<u32>,
     /// Kept for the system. Default: as Talos keeps it (50m CPU, 384Mi memory, 256Mi ephemeral storage).
     #[serde(default, skip_serializing_if = "Option::is_none")]

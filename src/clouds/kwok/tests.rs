@@ -115,6 +115,9 @@ fn class(delay: Option<&str>, ready: Status) -> NodeClass {
     NodeClass {
         reference: ClassRef { group: CLASS_GROUP.into(), kind: CLASS_KIND.into(), name: "default".into() },
         generation: 1,
+        uid: "".into(),
+        version: "".into(),
+        finalizers: Vec::new(),
         deleting: None,
         conditions: vec![Condition {
             kind: "Ready".into(),

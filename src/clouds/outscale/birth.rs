@@ -60,6 +60,13 @@ pub(super) fn user_data(
     if data.len() > UserData::LONGEST { Err(Unfit::TooLong { length: data.len() }) } else { Ok(data) }
 }
 
+/// What user data that begin with such a section say: the tags, and the machine's own configuration.
+pub(super) fn read(text: &str) -> Option<(impl Iterator<Item = (&str, &str)>, &str)> {
+    let (section, configuration) = text.strip_prefix(BEGIN)?.split_once(END)?;
+    let tags = section.lines().filter_map(|line| line.strip_prefix("tags.")?.split_once('='));
+    Some((tags, configuration))
+}
+
 #[cfg(test)]
 #[path = "birth_tests.rs"]
 mod tests;

@@ -25,10 +25,12 @@ use super::launch::{Birth, Launches, tokens};
 use super::machine::{Yardstick, machine, vm_id};
 use super::market::{Market, Offer};
 use super::marks;
+use super::mend::{self, Owner, Sound};
 use super::oapi::wire::{self, State, Vm};
 use super::oapi::{Client, Error as Failure};
 use super::prices::PriceError;
 use super::questions::{By, Questions};
+use super::quotas::Quotas;
 use super::secrets::Secrets;
 use super::vm_type::VmType;
 
@@ -46,6 +48,8 @@ const SETTLES_WITHIN: Duration = Duration::from_mins(1);
 const SHUTS_DOWN_WITHIN: Duration = Duration::from_mins(5);
 /// A node that is broken for this long is replaced.
 const NOT_READY: Duration = Duration::from_mins(10);
+/// How often machines without marks are looked for, by what they were told at their birth: that takes a list of all machines of the subnets.
+const SWEEP_EVERY: Duration = Duration::from_mins(10);
 /// The API's code for a machine that is protected from deletion.
 const PROTECTED: &str = "8018";
 
@@ -73,6 +77,7 @@ pub struct Outscale {
     pub(super) by_id: Questions,
     pub(super) by_token: Questions,
     pub(super) launches: Launches,
+    pub(super) quotas: Quotas,
     catalogues: Mutex<BTreeMap<Arc<str>, Kept>>,
     memory: Mutex<Memory>,
 }
@@ -88,6 +93,12 @@ struct Kept {
 struct Memory {
     /// Machines that were seen and are not known to be gone.
     seen: BTreeSet<String>,
+    /// Subnets of NodeClasses, by name of the class.
+    subnets: BTreeMap<Arc<str>, Vec<String>>,
+    /// Machines whose marks are complete.
+    sound: Sound,
+    /// When machines without marks were last looked for.
+    swept: Option<Instant>,
     /// Since when machines are being deleted.
     leaving: BTreeMap<String, Instant>,
     /// Machines of a dry run.
@@ -107,6 +118,7 @@ impl Outscale {
             by_id: Questions::new(By::Id),
             by_token: Questions::new(By::Token),
             launches: Launches::default(),
+            quotas: Quotas::default(),
             catalogues: Mutex::default(),
             memory: Mutex::default(),
         })
@@ -232,14 +244,7 @@ impl Outscale {
     async fn listed(&self) -> Result<Listing, Error> {
         let filters = wire::VmFilters {
             tags: vec![format!("{}={}", marks::MANAGED_BY, self.settings.cluster)],
-            vm_state_names: vec![
-                State::Pending,
-                State::Running,
-                State::ShuttingDown,
-                State::Stopping,
-                State::Stopped,
-                State::Quarantine,
-            ],
+            vm_state_names: State::STANDING.to_vec(),
             ..wire::VmFilters::default()
         };
         let request = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
@@ -253,18 +258,48 @@ impl Outscale {
             for id in ids {
                 match known.iter().find(|vm| vm.vm_id == *id && !vm.state.is_gone()) {
                     Some(vm) => {
-                        tracing::warn!(vm = %vm.vm_id, tag = marks::MANAGED_BY, "a machine has lost its mark, or it is not listed yet");
+                        tracing::debug!(vm = %vm.vm_id, tag = marks::MANAGED_BY, "a machine has lost its mark, or it is not listed yet");
                         vms.push(vm.clone());
                     }
                     None => drop(self.memory().seen.remove(id)),
                 }
             }
         }
+        vms.extend(self.swept(&vms).await);
+        let owner = Owner { cluster: &self.settings.cluster, cluster_id: &self.settings.cluster_id };
+        let mut sound = std::mem::take(&mut self.memory().sound);
+        mend::mend((&self.client, self.settings.dry_run), &self.launches, owner, &mut vms, &mut sound).await;
+        self.memory().sound = sound;
         let offer = self.market.offer().await;
         let mut machines: Vec<Machine> = vms.iter().filter_map(|vm| self.read(vm, &offer, None)).collect();
         tracing::debug!(machines = machines.len(), "listed machines");
         machines.extend(self.memory().imagined.values().cloned());
         Ok(Listing { machines, complete: true, settles_within: SETTLES_WITHIN })
+    }
+
+    /// Now and then, the machines that no list by tags shows and that were made for this cluster all the same: their launch was lost before the
+    /// marks were written, and with it all that knew of it.
+    async fn swept(&self, known: &[Vm]) -> Vec<Vm> {
+        let subnets: BTreeSet<String> = {
+            let memory = self.memory();
+            let is_due = memory.swept.is_none_or(|swept| swept.elapsed() >= SWEEP_EVERY);
+            memory.subnets.values().flatten().filter(|_| is_due).cloned().collect()
+        };
+        if subnets.is_empty() {
+            return Vec::new();
+        }
+        let owner = Owner { cluster: &self.settings.cluster, cluster_id: &self.settings.cluster_id };
+        let known = known.iter().map(|vm| vm.vm_id.as_str()).collect();
+        match mend::sweep(&self.client, subnets.into_iter().collect(), owner, &known).await {
+            Ok(found) => {
+                self.memory().swept = Some(Instant::now());
+                found
+            }
+            Err(error) => {
+                tracing::warn!(%error, "machines without marks not looked for, trying again");
+                Vec::new()
+            }
+        }
     }
 
     async fn taken_down(&self, id: &ProviderId) -> Result<Deletion, Error> {
@@ -450,6 +485,8 @@ impl Cloud for Outscale {
             let offer = self.market.offer().await;
             let (resolution, status) = class::resolve(&self.client, &self.templates, &offer, body).await;
             self.launches.counted();
+            let subnets = status.subnets.iter().map(|subnet| subnet.id.clone()).collect();
+            self.memory().subnets.insert(Arc::clone(&class.reference.name), subnets);
             if self.settings.dry_run {
                 let key = (Arc::clone(&class.reference.name), class.generation);
                 self.memory().resolved.insert(key, status);

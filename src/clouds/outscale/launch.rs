@@ -27,6 +27,8 @@ const ATTEMPTS: usize = 5;
 const SOLD_OUT_FOR: Duration = Duration::from_mins(3);
 /// A machine that was just made may not be known everywhere yet; its marks are tried after these pauses.
 const MARK_PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// A launch writes its marks within this long, or leaves it to others.
+const UNDER_WAY: Duration = Duration::from_mins(2);
 /// Births that did not end within this long are not remembered; their machines are found by the tokens of their NodeClaims.
 const REMEMBERED_FOR: Duration = Duration::from_hours(1);
 
@@ -108,6 +110,12 @@ impl Launches {
             .map_err(|error| Error::Temporary(format!("machine found, but not marked: {error}")))?;
         self.state().births.remove(token);
         Ok(vm)
+    }
+
+    /// Whether a launch with this token may still be writing marks.
+    pub(super) fn is_under_way(&self, token: &str) -> bool {
+        let state = self.state();
+        state.births.get(&ClaimUid::from(token)).is_some_and(|birth| birth.since.elapsed() < UNDER_WAY)
     }
 
     fn is_sold_out(&self, kind: &str, zone: &str) -> bool {
@@ -352,6 +360,10 @@ impl Birth<'_> {
                 Err(error) => error,
             };
             launches.give_back(&subnet);
+            if error.class == Class::Quota {
+                let which = self.cloud.quotas.in_the_way(&self.cloud.client, kind).await;
+                return Err(Error::Launch(LaunchRefused::Quota(format!("{error}; {which}"))));
+            }
             if error.class != Class::SoldOut {
                 return Err(self.refused(error));
             }
@@ -415,7 +427,8 @@ impl Birth<'_> {
             Ok(_) if matches!(error.class, Class::Denied | Class::Keys) => {
                 Error::Unauthorized { action: error.action, message: format!("{why}; it was taken down again") }
             }
-            Ok(_) => Error::Temporary(format!("{why}; it was taken down again")),
+            // The API confirms deletions and may forget them: the machine is looked for before anything else is tried.
+            Ok(_) => Error::Unknown(format!("{why}; it is taken down again")),
             Err(left) => Error::Unknown(format!("{why}; nor could it be taken down: {left}")),
         }
     }

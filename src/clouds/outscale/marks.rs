@@ -64,6 +64,13 @@ impl Marked<'_> {
     }
 }
 
+/// Whether a tag is joiner's to write.
+pub(super) fn is_mark(key: &str) -> bool {
+    let own = [MANAGED_BY, NODECLAIM, NODECLAIM_UID, NODEPOOL, NODECLASS, CLASS_HASH, USER_DATA_HASH, NODE_NAME, NAME];
+    let families = ["kubernetes.io/cluster/", "OscK8sClusterID/", "OscK8sRole/"];
+    own.contains(&key) || families.iter().any(|family| key.starts_with(family))
+}
+
 /// The value of a tag.
 pub(super) fn tag<'a>(vm: &'a Vm, key: &str) -> Option<&'a str> {
     vm.tags.iter().find(|tag| tag.key == key).map(|tag| tag.value.as_str())

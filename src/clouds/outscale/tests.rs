@@ -99,6 +99,9 @@ fn class_of(spec: OutscaleNodeClassSpec) -> NodeClass {
     NodeClass {
         reference: ClassRef { group: CLASS_GROUP.into(), kind: CLASS_KIND.into(), name: "workers".into() },
         generation: 1,
+        uid: "".into(),
+        version: "".into(),
+        finalizers: Vec::new(),
         deleting: None,
         conditions: Vec::new(),
         body: Arc::new(OutscaleNodeClass::new("workers", spec)),
@@ -259,15 +262,80 @@ async fn a_machine_that_is_found_unmarked_is_marked_before_it_is_shown() {
     fake.conduct(|conduct| conduct.tag_failures = 2);
     cloud.create(&wanted).await.unwrap();
     assert_eq!(fake.vms().len(), 1);
-    // Somebody takes the tags off; a controller that knows nothing of it adopts the machine and marks it again.
-    let id = fake.vms()[0].vm_id.clone();
-    let all: Vec<ResourceTag> = fake.vms()[0].tags.clone();
-    cloud.client.call(&wire::DeleteTags { resource_ids: vec![id], tags: all }).await.unwrap();
+    // Somebody takes the tags off, and the machine has forgotten what it was told; a controller that knows nothing of it adopts it.
+    strip(&fake, &cloud, &["team"]).await;
+    fake.tamper(&fake.vms()[0].vm_id, |vm| vm.user_data = None);
     assert_eq!(cloud.list().await.unwrap().machines.len(), 1, "a machine without its tags is still reported");
     assert_eq!(cloud.list().await.unwrap().machines[0].token, None);
     let machine = cloud.create(&wanted).await.unwrap();
     assert_eq!(machine.token, Some(wanted.token.clone()));
     assert_eq!(cloud.list().await.unwrap().machines, [machine]);
+}
+
+/// Takes all tags off the first machine, but these.
+async fn strip(fake: &Fake, cloud: &Outscale, but: &[&str]) {
+    let vm = fake.vms().remove(0);
+    let tags: Vec<ResourceTag> = vm.tags.into_iter().filter(|tag| !but.contains(&tag.key.as_str())).collect();
+    cloud.client.call(&wire::DeleteTags { resource_ids: vec![vm.vm_id], tags }).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn marks_that_were_lost_or_changed_are_written_again() {
+    let Scene { fake, cloud, .. } = scene();
+    let class = ready(&cloud, spec()).await;
+    let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+    let before = fake.vms()[0].tags.clone();
+    tokio::time::sleep(Duration::from_mins(3)).await;
+    strip(&fake, &cloud, &["team"]).await;
+    assert_eq!(cloud.list().await.unwrap().machines, [machine.clone()]);
+    let sorted = |mut tags: Vec<ResourceTag>| {
+        tags.sort_by(|one, other| one.key.cmp(&other.key));
+        tags
+    };
+    assert_eq!(sorted(fake.vms()[0].tags.clone()), sorted(before));
+    // Somebody gives the machine to another NodeClaim.
+    let id = fake.vms()[0].vm_id.clone();
+    let tags = vec![ResourceTag::new("karpenter.outscale.com/nodeclaim-uid", "another")];
+    cloud.client.call(&wire::CreateTags { resource_ids: vec![id], tags }).await.unwrap();
+    assert_eq!(cloud.list().await.unwrap().machines, [machine]);
+    let writes = calls(&fake, "CreateTags");
+    cloud.list().await.unwrap();
+    assert_eq!(calls(&fake, "CreateTags"), writes, "nothing is missing, nothing is written");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_never_got_its_marks_is_found_by_a_joiner_that_knows_nothing_of_it() {
+    let Scene { fake, secrets, cloud } = scene();
+    fake.conduct(|conduct| conduct.reads_section = false);
+    let class = ready(&cloud, spec()).await;
+    cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+    strip(&fake, &cloud, &[]).await;
+    // A copy that somebody made has another token.
+    let vm = fake.vms().remove(0);
+    let copy = wire::CreateVms {
+        image_id: Account::IMAGE.to_owned(),
+        subnet_id: vm.subnet_id.clone(),
+        user_data: vm.user_data.clone(),
+        ..wire::CreateVms::default()
+    };
+    cloud.client.call(&copy).await.unwrap();
+    let other = self::cloud(&fake, &secrets, false);
+    assert_eq!(other.list().await.unwrap().machines, [], "no NodeClass says yet where to look");
+    ready(&other, spec()).await;
+    let listed = other.list().await.unwrap().machines;
+    let tokens: Vec<_> = listed.iter().map(|machine| machine.token.clone()).collect();
+    assert_eq!(tokens, [Some("00000000-0000-4000-8000-000000000001".into())]);
+    assert_eq!(tags(&fake.vms()[0])["karpenter.sh/managed-by"], "demo");
+    // From now on lists by tags show it, and all machines are not read every time.
+    let reads = calls(&fake, "ReadVms");
+    assert_eq!(other.list().await.unwrap().machines, listed);
+    assert_eq!(calls(&fake, "ReadVms"), reads + 1);
+    // Nobody writes anything in a dry run.
+    strip(&fake, &cloud, &[]).await;
+    let looking = self::cloud(&fake, &secrets, true);
+    ready(&looking, spec()).await;
+    looking.list().await.unwrap();
+    assert_eq!(fake.vms()[0].tags, []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -319,6 +387,15 @@ async fn a_used_up_quota_is_told_as_such() {
     fake.account(|account| account.quotas.vms = 0);
     let error = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap_err();
     assert!(matches!(&error, Error::Launch(LaunchRefused::Quota(_))), "{error}");
+    assert!(error.to_string().contains("reached: vm_limit (0 of 0 used, 1 needed); ask Outscale for more"), "{error}");
+    // Many launches that are refused at once ask once; without the permission to ask, the message says what to allow.
+    let again = launch(&cloud, &class, 8, &[SMALL]).await;
+    assert!(cloud.create(&again).await.is_err());
+    assert_eq!(calls(&fake, "ReadQuotas"), 1);
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    fake.account(|account| account.denied.extend(["ReadQuotas".to_owned()]));
+    let error = cloud.create(&again).await.unwrap_err();
+    assert!(error.to_string().contains("allow the action api:ReadQuotas"), "{error}");
     assert_eq!(fake.vms().len(), 0);
 }
 

@@ -126,6 +126,9 @@ pub fn class(wire: &Custom, kind: &ClassKind) -> Result<NodeClass, Unreadable> {
     Ok(NodeClass {
         reference: kind.reference(name),
         generation: meta.generation.unwrap_or(0),
+        uid: meta.uid.as_deref().unwrap_or_default().into(),
+        version: meta.resource_version.as_deref().unwrap_or_default().into(),
+        finalizers: meta.finalizers.iter().flatten().map(|finalizer| finalizer.as_str().into()).collect(),
         deleting: common::time(meta.deletion_timestamp.as_ref()),
         conditions,
         body,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::core::ids::ClassRef;
+use crate::core::labels;
 
 use super::Condition;
 
@@ -17,12 +18,25 @@ pub struct NodeClass {
     pub reference: ClassRef,
     /// `metadata.generation`.
     pub generation: i64,
+    /// `metadata.uid`; empty where a class was not read from an API server.
+    pub uid: Arc<str>,
+    /// `metadata.resourceVersion`.
+    pub version: Arc<str>,
+    /// `metadata.finalizers`.
+    pub finalizers: Vec<Arc<str>>,
     /// `metadata.deletionTimestamp`.
     pub deleting: Option<Timestamp>,
     /// `status.conditions`; its `Ready` decides whether machines may be launched.
     pub conditions: Vec<Condition>,
     /// The typed object, for the cloud to open.
     pub body: Arc<dyn Any + Send + Sync>,
+}
+
+impl NodeClass {
+    /// Whether it stays until joiner lets it go.
+    pub fn has_finalizer(&self) -> bool {
+        self.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER)
+    }
 }
 
 impl fmt::Debug for NodeClass {

@@ -174,6 +174,9 @@ pub(crate) fn class() -> NodeClass {
     NodeClass {
         reference: claim().class,
         generation: 1,
+        uid: "".into(),
+        version: "".into(),
+        finalizers: Vec::new(),
         deleting: None,
         conditions: vec![condition("Ready", Status::True)],
         body: Arc::new(()),

@@ -13,8 +13,8 @@ use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use super::stream;
 use crate::cluster::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassStatusPatch, Cluster, Error, Lease, NodePatch,
-    OverlayStatusPatch, PoolPatch, PoolStatusPatch,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
+    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
@@ -261,6 +261,11 @@ impl Cluster for HostileCluster {
     ) -> BoxFuture<'a, Result<(), Error>> {
         let asked = request("patch", "nodepools/status", name, patch.version.is_some());
         Box::pin(self.pass(asked, self.inner.patch_pool_status(name, patch)))
+    }
+
+    fn patch_class<'a>(&'a self, class: &'a ClassRef, patch: &'a ClassPatch) -> BoxFuture<'a, Result<(), Error>> {
+        let asked = request("patch", "nodeclasses", class, true);
+        Box::pin(self.pass(asked, self.inner.patch_class(class, patch)))
     }
 
     fn patch_class_status<'a>(

@@ -26,6 +26,8 @@ pub struct Conduct {
     pub lists_after: Duration,
     /// Which part of the answers is lost although the call had its effect.
     pub loses_answers: f64,
+    /// Actions whose next answer is lost although the call had its effect; one that stands here twice loses two.
+    pub loses_first: Vec<String>,
     /// Which part of the requests is lost before it has an effect.
     pub loses_requests: f64,
     /// Which part of the calls fails with an internal error, without effect.
@@ -56,6 +58,7 @@ impl Default for Conduct {
             forgets_after: Duration::from_mins(10),
             lists_after: Duration::ZERO,
             loses_answers: 0.0,
+            loses_first: Vec::new(),
             loses_requests: 0.0,
             fails: 0.0,
             silence: Duration::from_secs(5),

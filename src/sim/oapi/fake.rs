@@ -112,6 +112,13 @@ impl Fake {
         self.present().machines.all.get(vm_id).map(|machine| machine.reboots)
     }
 
+    /// Changes what is known of a VM. Says whether there is one.
+    pub fn tamper(&self, vm_id: &str, change: impl FnOnce(&mut Vm)) -> bool {
+        let mut world = self.present();
+        let found = world.machines.all.get_mut(vm_id);
+        found.map(|machine| change(&mut machine.vm)).is_some()
+    }
+
     /// A VM shuts itself down: it stops, or is deleted if it was made to. Says whether there was one.
     pub fn shut_down(&self, vm_id: &str) -> bool {
         let mut world = self.present();
@@ -147,7 +154,8 @@ impl Fake {
             let mut world = self.present();
             let answer = world.answer(path, headers, body);
             let part = world.conduct.loses_answers;
-            (world.said(answer), world.chance(part))
+            let is_lost = std::mem::take(&mut world.unanswered);
+            (world.said(answer), world.chance(part) || is_lost)
         };
         if is_lost {
             sleep(silence).await;
@@ -178,7 +186,13 @@ impl World {
         if fields.and_then(|fields| fields.remove("DryRun")) == Some(Value::Bool(true)) {
             return Ok(json!({}));
         }
-        (known.run)(self, parameters)
+        let answer = (known.run)(self, parameters)?;
+        let lost = &mut self.conduct.loses_first;
+        if let Some(at) = lost.iter().position(|action| action == known.name) {
+            lost.swap_remove(at);
+            self.unanswered = true;
+        }
+        Ok(answer)
     }
 
     fn admit(&mut self, known: &Known, request: &Signed<'_>) -> Result<(), Refusal> {

@@ -24,6 +24,8 @@ pub(super) struct World {
     /// Calls of each action so far.
     pub(super) load: BTreeMap<&'static str, Load>,
     pub(super) rng: Rng,
+    /// Whether nobody hears the answer to the call that is being answered.
+    pub(super) unanswered: bool,
     /// The moment of the call that is being answered.
     pub(super) now: Timestamp,
 }
@@ -38,6 +40,7 @@ impl World {
             recent: VecDeque::new(),
             load: BTreeMap::new(),
             rng,
+            unanswered: false,
             now: Timestamp::UNIX_EPOCH,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::objects::{Store, check_version, merge};
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::api::classes::outscale::OutscaleNodeClass;
-use crate::cluster::{ClassStatusPatch, Error, PoolPatch, PoolStatusPatch};
+use crate::cluster::{ClassPatch, ClassStatusPatch, Error, PoolPatch, PoolStatusPatch};
 use crate::core::facts::{DaemonSet, Fact, NodeClass, Pool};
 use crate::core::ids::{ClassRef, ObjectKey, PoolName, PoolUid};
 use crate::core::labels::Labels;
@@ -79,8 +79,36 @@ impl Store {
     pub fn apply_class(&mut self, mut class: NodeClass) {
         let there = self.classes.get(&class.reference);
         class.generation = there.map_or(1, |there| there.generation + i64::from(!same_spec(there, &class)));
+        if let Some(there) = there {
+            class.uid = Arc::clone(&there.uid);
+            class.finalizers.clone_from(&there.finalizers);
+            class.deleting = there.deleting;
+        } else {
+            class.uid = format!("uid-of-{}", class.reference.name).into();
+        }
+        self.save_class(class);
+    }
+
+    /// Changes the finalizers of a NodeClass. One that is being deleted goes with the last of them.
+    pub fn patch_class(&mut self, reference: &ClassRef, patch: &ClassPatch) -> Result<(), Error> {
+        let there = self.classes.get(reference).ok_or_else(|| Error::NotFound(reference.to_string()))?;
+        check_version(&reference.to_string(), Some(&patch.version), &there.version)?;
+        let mut class = NodeClass::clone(there);
+        class.finalizers.clone_from(&patch.finalizers);
+        self.save_class(class);
+        Ok(())
+    }
+
+    /// Writes the class under a new version, or takes it away when nothing holds it any longer.
+    fn save_class(&mut self, mut class: NodeClass) {
+        let reference = class.reference.clone();
+        if class.deleting.is_some() && class.finalizers.is_empty() {
+            self.classes.remove(&reference);
+            return self.emit(&Fact::ClassGone(reference));
+        }
+        class.version = self.next_version();
         let class = Arc::new(class);
-        self.classes.insert(class.reference.clone(), Arc::clone(&class));
+        self.classes.insert(reference, Arc::clone(&class));
         self.emit(&Fact::ClassSeen(class));
     }
 
@@ -98,16 +126,17 @@ impl Store {
                 .map_err(|error| Error::Invalid { object: reference.to_string(), message: error.to_string() })?;
             class.body = Arc::new(OutscaleNodeClass { status: Some(status), ..body.clone() });
         }
-        let class = Arc::new(class);
-        self.classes.insert(reference.clone(), Arc::clone(&class));
-        self.emit(&Fact::ClassSeen(class));
+        self.save_class(class);
         Ok(())
     }
 
-    /// Deletes a NodeClass.
+    /// Asks for the deletion of a NodeClass; finalizers decide when it happens.
     pub fn delete_class(&mut self, reference: &ClassRef) -> Result<(), Error> {
-        self.classes.remove(reference).ok_or_else(|| Error::NotFound(reference.to_string()))?;
-        self.emit(&Fact::ClassGone(reference.clone()));
+        let there = self.classes.get(reference).ok_or_else(|| Error::NotFound(reference.to_string()))?;
+        if there.deleting.is_none() || there.finalizers.is_empty() {
+            let class = NodeClass { deleting: Some(self.now()), ..NodeClass::clone(there) };
+            self.save_class(class);
+        }
         Ok(())
     }
 

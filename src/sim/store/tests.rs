@@ -292,6 +292,9 @@ async fn a_class_counts_generations_by_its_spec() {
     let class = |delay: Option<&str>| NodeClass {
         reference: props::class_ref(),
         generation: 0,
+        uid: "".into(),
+        version: "".into(),
+        finalizers: Vec::new(),
         deleting: None,
         conditions: Vec::new(),
         body: Arc::new(KwokNodeClass::new(

@@ -117,6 +117,9 @@ fn transitions_of_conditions_are_counted_and_timed() {
     let body = crate::core::facts::NodeClass {
         reference: class.clone(),
         generation: 1,
+        uid: "".into(),
+        version: "".into(),
+        finalizers: Vec::new(),
         deleting: None,
         conditions: Vec::new(),
         body: std::sync::Arc::new(()),

@@ -12,6 +12,7 @@ mod endpoint;
 mod error;
 mod limits;
 mod profile;
+mod proxy;
 mod sign;
 mod standing;
 mod tls;
@@ -25,6 +26,7 @@ pub use codes::Class;
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use limits::{Limits, Rate};
+pub use proxy::Proxy;
 pub use sign::Dialect;
 pub use transport::{Answer, Network, Post, Transport, Undelivered};
 

@@ -12,10 +12,12 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::rt::TokioExecutor;
 use jiff::Timestamp;
 
 use super::access::{Access, AccessError};
+use super::proxy::Proxy;
 use super::tls;
 
 /// How long a connection may take to come about.
@@ -73,21 +75,42 @@ pub trait Transport: Send + Sync + 'static {
 
 /// The network.
 #[derive(Clone, Debug)]
-pub struct Network(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
+pub struct Network(Way);
+
+/// Connections over a connector.
+type Over<C> = Client<HttpsConnector<C>, Full<Bytes>>;
+
+#[derive(Clone, Debug)]
+enum Way {
+    Straight(Over<HttpConnector>),
+    Proxied(Over<Tunnel<HttpConnector>>),
+}
 
 impl Network {
     /// Connections as an access asks for them.
     pub fn new(access: &Access) -> Result<Self, AccessError> {
+        Self::through(access, None)
+    }
+
+    /// The same, through a proxy where there is one.
+    pub fn through(access: &Access, proxy: Option<&Proxy>) -> Result<Self, AccessError> {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_connect_timeout(Some(CONNECT_WITHIN));
         connector.set_nodelay(true);
-        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        let secured = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls::config(access)?)
             .https_or_http()
-            .enable_http1()
-            .wrap_connector(connector);
-        Ok(Self(Client::builder(TokioExecutor::new()).build(connector)))
+            .enable_http1();
+        let clients = Client::builder(TokioExecutor::new());
+        let Some(proxy) = proxy else {
+            return Ok(Self(Way::Straight(clients.build(secured.wrap_connector(connector)))));
+        };
+        let mut tunnel = Tunnel::new(proxy.url.clone(), connector);
+        if let Some(auth) = &proxy.auth {
+            tunnel = tunnel.with_auth(auth.clone());
+        }
+        Ok(Self(Way::Proxied(clients.build(secured.wrap_connector(tunnel)))))
     }
 }
 
@@ -98,7 +121,11 @@ impl Transport for Network {
             *request.method_mut() = Method::POST;
             *request.uri_mut() = post.url;
             *request.headers_mut() = post.headers;
-            let answer = self.0.request(request).await.map_err(|error| {
+            let answer = match &self.0 {
+                Way::Straight(client) => client.request(request).await,
+                Way::Proxied(client) => client.request(request).await,
+            };
+            let answer = answer.map_err(|error| {
                 let text = causes(&error);
                 if error.is_connect() { Undelivered::NotSent(text) } else { Undelivered::NoAnswer(text) }
             })?;

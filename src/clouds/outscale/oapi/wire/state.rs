@@ -29,6 +29,10 @@ pub enum State {
 }
 
 impl State {
+    /// The states of VMs that are not gone.
+    pub const STANDING: [Self; 6] =
+        [Self::Pending, Self::Running, Self::ShuttingDown, Self::Stopping, Self::Stopped, Self::Quarantine];
+
     /// Whether the VM is gone for good.
     pub fn is_gone(self) -> bool {
         self == Self::Terminated

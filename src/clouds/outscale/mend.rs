@@ -1,0 +1,124 @@
+//! Marks that were lost, and machines that never got any: what a machine was told at its birth says which marks it is to have.
+//!
+//! User data cannot be changed while a machine runs, so its section with tags is a second place for the marks. It is believed only of a machine
+//! whose client token is the UID that it names: a copy of a machine has the same user data and another token.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::birth;
+use super::launch::Launches;
+use super::marks;
+use super::oapi::wire::{self, ResourceTag, Vm};
+use super::oapi::{Client, Error};
+
+/// Most machines whose marks are written by one look. Each is a call, and the next look goes on.
+const AT_ONCE: usize = 20;
+
+/// Who we are to machines.
+#[derive(Clone, Copy)]
+pub(super) struct Owner<'a> {
+    /// The cluster's name.
+    pub(super) cluster: &'a str,
+    /// The cluster as the cloud controller manager knows it.
+    pub(super) cluster_id: &'a str,
+}
+
+/// The marks that a machine is to have, if it was made for this cluster by somebody who gave it its token.
+pub(super) fn wanted(vm: &Vm, owner: Owner<'_>) -> Option<BTreeMap<String, String>> {
+    let token =
+        vm.client_token.as_deref().and_then(|token| token.split('.').next()).filter(|token| !token.is_empty())?;
+    let told = String::from_utf8(vm.user_data.as_ref()?.bytes()?).ok()?;
+    let (tags, configuration) = birth::read(&told)?;
+    let mut all: BTreeMap<String, String> =
+        tags.filter(|(key, _)| marks::is_mark(key)).map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let says = |key: &str, value: &str| all.get(key).is_some_and(|told| told == value);
+    let ours = says(marks::MANAGED_BY, owner.cluster)
+        && says(&format!("OscK8sClusterID/{}", owner.cluster_id), "owned")
+        && says(marks::NODECLAIM_UID, token);
+    // Whoever wrote another owner has given the machine away.
+    let given_away = |key: &str| marks::tag(vm, key).is_some_and(|there| all.get(key).is_none_or(|told| told != there));
+    if !ours || given_away(marks::MANAGED_BY) || given_away(&format!("OscK8sClusterID/{}", owner.cluster_id)) {
+        return None;
+    }
+    // A name that comes from the address was not known at birth. One that somebody wrote is left alone.
+    if !all.contains_key(marks::NODE_NAME) && marks::tag(vm, marks::NODE_NAME).is_none() {
+        let fqdn = configuration.lines().any(|line| line.trim() == "registerWithFQDN: true");
+        if let Some(name) = marks::node_name(vm, fqdn) {
+            all.insert(marks::NAME.to_owned(), format!("{}-{name}", owner.cluster));
+            all.insert(marks::NODE_NAME.to_owned(), name);
+        }
+    }
+    // What people see is theirs to change.
+    if marks::tag(vm, marks::NAME).is_some() {
+        all.remove(marks::NAME);
+    }
+    Some(all)
+}
+
+/// Tags of machines with which nothing was missing: as long as they are the same, what the machine was told need not be read again.
+pub(super) type Sound = BTreeMap<String, Vec<ResourceTag>>;
+
+/// Writes the marks that machines lack or that were changed. A machine for which that does not work stays as it is, until the next look.
+pub(super) async fn mend(
+    (client, dry_run): (&Client, bool),
+    launches: &Launches,
+    owner: Owner<'_>,
+    vms: &mut [Vm],
+    sound: &mut Sound,
+) {
+    let there: BTreeSet<&str> = vms.iter().map(|vm| vm.vm_id.as_str()).collect();
+    sound.retain(|id, _| there.contains(id.as_str()));
+    let mut calls = 0;
+    for vm in vms.iter_mut().filter(|vm| !vm.state.is_leaving()) {
+        if sound.get(&vm.vm_id) == Some(&vm.tags) {
+            continue;
+        }
+        let Some(wanted) = wanted(vm, owner) else { continue };
+        let lacking = marks::missing(vm, &wanted);
+        let token = wanted.get(marks::NODECLAIM_UID).map_or("", String::as_str);
+        if lacking.is_empty() {
+            sound.insert(vm.vm_id.clone(), vm.tags.clone());
+            continue;
+        }
+        if calls == AT_ONCE || launches.is_under_way(token) {
+            continue;
+        }
+        calls += 1;
+        let keys: Vec<&str> = lacking.iter().map(|tag| tag.key.as_str()).collect();
+        if dry_run {
+            tracing::info!(vm = %vm.vm_id, tags = keys.join(", "), "dry run: would write marks of a machine again");
+            continue;
+        }
+        let request = wire::CreateTags { resource_ids: vec![vm.vm_id.clone()], tags: lacking.clone() };
+        match client.call(&request).await {
+            Ok(_) => {
+                tracing::warn!(vm = %vm.vm_id, tags = keys.join(", "), "a machine lacked marks, they were written again");
+                vm.tags.retain(|tag| lacking.iter().all(|new| new.key != tag.key));
+                vm.tags.extend(lacking);
+            }
+            Err(error) => tracing::warn!(vm = %vm.vm_id, tags = keys.join(", "), %error, "a machine lacks marks"),
+        }
+    }
+}
+
+/// Machines of these subnets that were made for this cluster, by whatever tags they have, but those that are known.
+pub(super) async fn sweep(
+    client: &Client,
+    subnets: Vec<String>,
+    owner: Owner<'_>,
+    known: &BTreeSet<&str>,
+) -> Result<Vec<Vm>, Error> {
+    let filters = wire::VmFilters {
+        subnet_ids: subnets,
+        vm_state_names: wire::State::STANDING.to_vec(),
+        ..wire::VmFilters::default()
+    };
+    let request = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
+    let mut vms = client.all(&request).await?;
+    vms.retain(|vm| !known.contains(vm.vm_id.as_str()) && wanted(vm, owner).is_some());
+    Ok(vms)
+}
+
+#[cfg(test)]
+#[path = "mend_tests.rs"]
+mod tests;

@@ -1,0 +1,128 @@
+//! What the scenario stands on: the control plane with the chart installed for Outscale, an account, machines, Secrets.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::account::Account;
+use crate::common::controlplane::{ControlPlane, eventually};
+use crate::common::joiner::{Joiner, Variables, chart_variables};
+use crate::common::kube_api::{CLAIMS, KubeApi, NODES, condition, name, text};
+use crate::machines::Machines;
+
+/// How long a cluster may take to become as it should be.
+pub(crate) const LIMIT: Duration = Duration::from_mins(1);
+/// NodeClasses.
+pub(crate) const CLASSES: &str = "/apis/karpenter.outscale.com/v1alpha1/outscalenodeclasses";
+/// The cluster's name, and how the cloud controller manager knows it.
+pub(crate) const CLUSTER: [&str; 2] = ["demo", "demo-id"];
+
+/// A worker's configuration, in part. Talos would need more; joiner reads no more than this.
+const WORKER: &str = r#"version: v1alpha1
+machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: TUFDSElORQ== } }
+cluster: { token: cccccc.0123456789abcdef, ca: { crt: Q0xVU1RFUg== }, controlPlane: { endpoint: "https://10.0.0.2:6443" } }
+"#;
+
+/// A cluster, an account, and whom joiner does not play.
+pub(crate) struct Stage {
+    machines: Machines,
+    pub(crate) account: Account,
+    pub(crate) api: KubeApi,
+    /// joiner's kubeconfig: the rights of the chart's ServiceAccount.
+    kubeconfig: PathBuf,
+    program: PathBuf,
+    variables: Variables,
+    pub(crate) plane: ControlPlane,
+}
+
+impl Stage {
+    /// Sets it up. `flags` are those of the fake.
+    pub(crate) fn set(flags: &[&str]) -> Self {
+        let plane = ControlPlane::start();
+        let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/joiner");
+        let chart = chart.to_str().expect("the repository has a plain name");
+        let [cluster, id] = CLUSTER;
+        // The chart as it is, but for its pods: nothing here can run an image.
+        let values = format!(
+            "replicas=0,cloud=outscale,outscale.clusterName={cluster},outscale.clusterID={id},outscale.keysSecret=outscale-keys,\
+             outscale.machineConfigSecrets={{talos-worker,talos-odd}}"
+        );
+        plane.helm(&["install", "joiner", chart, "--namespace", "kube-system", "--set", &values]);
+        let kubeconfig = plane.kubeconfig_for_service_account("kube-system", "joiner");
+        let api = KubeApi::new(&plane, &plane.kubeconfig());
+        let variables = chart_variables(&api);
+        assert_eq!((&*variables["JOINER_CLOUD"], &*variables["OSC_SECRET"]), ("outscale", "outscale-keys"));
+        // A build that ends while the scenario runs must not change what it tries.
+        let program = plane.dir().join("joiner");
+        fs::copy(env!("CARGO_BIN_EXE_joiner"), &program).expect("the binary under test can be copied");
+        let account = Account::open(&program, flags);
+        let word = |name: &str| account.variables[name].as_str();
+        let keys = [
+            ("access_key", word("OSC_ACCESS_KEY")),
+            ("secret_key", word("OSC_SECRET_KEY")),
+            ("region", word("OSC_REGION")),
+            ("endpoint", word("OSC_ENDPOINT_API")),
+        ];
+        let secrets = [
+            secret("outscale-keys", &keys),
+            secret("talos-worker", &[("worker.yaml", WORKER)]),
+            secret("talos-odd", &[("controlplane.yaml", WORKER)]),
+        ];
+        plane.apply(&secrets.join("\n---\n"));
+        let machines = Machines::play(account.eye(), KubeApi::new(&plane, &plane.kubeconfig()), id);
+        Self { machines, account, api, kubeconfig, program, variables, plane }
+    }
+
+    /// Ends everything in order: how often each action of the API was called.
+    #[track_caller]
+    pub(crate) fn close(self) -> BTreeMap<String, u64> {
+        drop(self.machines);
+        self.account.close()
+    }
+
+    /// Starts a joiner as the chart would; `name` is its pod's.
+    #[track_caller]
+    pub(crate) fn joiner(&self, name: &str) -> Joiner {
+        Joiner::start(&self.program, &self.kubeconfig, name, &self.variables)
+    }
+
+    /// Every NodeClaim is Ready and has one Node and one machine, and neither Nodes nor machines are left over. Returns the machines' IDs by
+    /// the NodeClaims' names.
+    #[track_caller]
+    pub(crate) fn settled(&self) -> BTreeMap<String, String> {
+        eventually("every NodeClaim has its Node and its machine, and nothing else is there", LIMIT, || {
+            let (claims, nodes) = (self.api.list(CLAIMS), self.api.list(NODES));
+            let alive = self.account.alive();
+            let mut machines: BTreeMap<&str, &str> =
+                alive.iter().filter_map(|vm| Some((vm.client_token.as_deref()?, vm.vm_id.as_str()))).collect();
+            let mut owners: BTreeMap<String, String> = nodes
+                .iter()
+                .map(|node| (text(node, "/metadata/ownerReferences/0/uid"), text(node, "/spec/providerID")))
+                .collect();
+            if claims.len() != nodes.len() || claims.len() != alive.len() {
+                return None;
+            }
+            let pair = |claim: &Value| {
+                let (uid, id) = (text(claim, "/metadata/uid"), text(claim, "/status/providerID"));
+                let machine = machines.remove(uid.as_str())?;
+                let agree = owners.remove(&uid)? == id && id.ends_with(&format!("/{machine}"));
+                (agree && condition(claim, "Ready") == "True/Ready").then(|| (name(claim), machine.to_owned()))
+            };
+            claims.iter().map(pair).collect()
+        })
+    }
+}
+
+fn secret(name: &str, data: &[(&str, &str)]) -> String {
+    let data: BTreeMap<&str, &str> = data.iter().copied().collect();
+    serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": { "name": name, "namespace": "kube-system" },
+        "stringData": data,
+    })
+    .to_string()
+}
