@@ -78,6 +78,21 @@ impl fmt::Display for Answers {
     }
 }
 
+/// An optional feature, named as its gate or flag is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+pub enum Feature {
+    /// Broken nodes are repaired.
+    NodeRepair,
+    /// They are repaired as before Karpenter 1.15; means nothing without the former.
+    LegacyNodeRepair,
+    /// NodeOverlays change instance types.
+    NodeOverlay,
+    /// NodePools with `replicas` hold a fixed number of nodes.
+    StaticCapacity,
+    /// CapacityBuffers keep room for pods to come.
+    CapacityBuffer,
+}
+
 /// What becomes of a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

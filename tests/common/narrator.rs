@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use joiner::cluster::convert::written;
 use joiner::core::facts::{Claim, Condition, Fact, Node, Pod, PodPhase, Pool, Taint, VolumeAttachment};
 use joiner::core::ids::{ClaimName, NodeName, PodUid, PoolName, ProviderId};
@@ -220,8 +221,8 @@ fn of_claim(before: Option<&Claim>, now: &Claim) -> Vec<String> {
     if before.image != now.image {
         said.push(format!("imageID {}", now.image.as_deref().unwrap_or("none")));
     }
-    if before.last_pod_event != now.last_pod_event {
-        said.push("lastPodEventTime set".to_owned());
+    if let Some(event) = now.last_pod_event.filter(|event| before.last_pod_event != Some(*event)) {
+        said.push(format!("lastPodEventTime {}", on_the_clock(event)));
     }
     said.extend(of_conditions(&before.conditions, &now.conditions));
     if before.deleting.is_none() && now.deleting.is_some() {
@@ -275,11 +276,15 @@ fn of_pod(before: Option<&Pod>, now: &Pod) -> Vec<String> {
         said.push(if now.phase == PodPhase::Failed { "failed" } else { "succeeded" }.to_owned());
     }
     if let Some(end) = now.deleting.filter(|end| before.is_none_or(|before| before.deleting != Some(*end))) {
-        // The world's clock begins at 0.
-        let seconds = end.as_second();
-        said.push(format!("must have ended by {}:{:02}", seconds / 60, seconds % 60));
+        said.push(format!("must have ended by {}", on_the_clock(end)));
     }
     said
+}
+
+/// A moment as minutes and seconds: the world's clock begins at 0.
+fn on_the_clock(moment: Timestamp) -> String {
+    let seconds = moment.as_second();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
 fn of_pool(before: Option<&Pool>, now: &Pool) -> Vec<String> {
