@@ -66,6 +66,12 @@ impl Node {
         self.labels.get(labels::REGISTERED).is_some_and(|value| &**value == "true")
     }
 
+    /// Whether it has been registered before, whatever somebody has taken off it since.
+    pub fn was_registered(&self) -> bool {
+        let held = self.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER);
+        held || !self.owner_claims.is_empty() || self.is_registered() || self.is_initialized()
+    }
+
     /// Whether it was once ready for its pods.
     pub fn is_initialized(&self) -> bool {
         self.labels.get(labels::INITIALIZED).is_some_and(|value| &**value == "true")
