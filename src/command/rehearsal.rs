@@ -17,7 +17,9 @@ use crate::cluster::convert::ShapeStore;
 use crate::config::{Settings, Trace, TraceFormat};
 use crate::core::facts::InstanceType;
 use crate::manifests::{Object, Priorities, read_object};
-use crate::sim::{Act, Feature, Latency, Pace, Rhythm, Scenario, Seed, Step, World, WorldConfig, read_openb, read_scenario};
+use crate::sim::{
+    Act, Feature, Latency, Pace, Rhythm, Scenario, Seed, Step, World, WorldConfig, read_openb, read_scenario,
+};
 
 use super::live;
 

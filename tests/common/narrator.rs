@@ -321,7 +321,8 @@ fn of_names(what: &str, before: &[Arc<str>], now: &[Arc<str>]) -> Vec<String> {
 
 fn of_labels(what: &str, before: &Labels, now: &Labels) -> Vec<String> {
     let changed = now.iter().filter(|(key, value)| before.get(*key) != Some(value));
-    let is_machines = |key: &str| OF_THE_MACHINE.iter().any(|stem| key.starts_with(stem));
+    let is_machines =
+        |key: &str| OF_THE_MACHINE.iter().any(|stem| key.starts_with(stem)) && !key.ends_with("nodeclass");
     let (machines, others): (Vec<_>, Vec<_>) = changed.partition(|(key, _)| is_machines(key));
     let mut said: Vec<String> = others.iter().map(|(key, value)| format!("+{what} {key}={value}")).collect();
     if !machines.is_empty() {

@@ -31,17 +31,13 @@ impl Claim {
             tracing::error!(nodeclaim = %now.name, "{what}");
             self.announce(events::mistaken(about(now), &what), cx);
         }
+        self.tell_of_inconsistencies(&before, now, cx);
         for transition in transitions(&before.conditions, &now.conditions) {
             metrics::claim_condition_changed(now, &transition);
             match (&*transition.kind, transition.to) {
                 ("Registered", Status::True) => {
                     metrics::node_created(&pool, label(now, labels::ZONE));
                     self.tell_of_launch(now, Ok(()));
-                }
-                ("ConsistentStateFound", Status::False) => {
-                    for problem in inconsistencies(&transition.message) {
-                        self.announce(events::failed_consistency_check(about(now), problem), cx);
-                    }
                 }
                 ("Drained", Status::True) => metrics::node_drained(&pool),
                 ("VolumesDetached", Status::Unknown) => {
@@ -56,6 +52,23 @@ impl Claim {
             if let Some(event) = events::condition_changed(about(now), &transition) {
                 self.announce(event, cx);
             }
+        }
+    }
+
+    /// The Node has less than its machine was said to have: each problem is said when it comes, also beside another one.
+    fn tell_of_inconsistencies(&mut self, before: &facts::Claim, now: &facts::Claim, cx: &Cx<ClaimMsg>) {
+        let message = |claim: &facts::Claim| {
+            let found = find_condition(&claim.conditions, "ConsistentStateFound");
+            found
+                .filter(|found| found.status == Status::False)
+                .map(|found| found.message.to_string())
+                .unwrap_or_default()
+        };
+        let (known, message) = (message(before), message(now));
+        for problem in
+            inconsistencies(&message).filter(|problem| !inconsistencies(&known).any(|known| known == *problem))
+        {
+            self.announce(events::failed_consistency_check(about(now), problem), cx);
         }
     }
 

@@ -39,6 +39,7 @@ pub use opening::Opening;
 pub use repair::Repair;
 pub use situation::{LaunchFailure, Memory, Sight, Situation, lost_nominations, unnominated};
 pub use step::{Phase, Step, step};
+pub use termination::deadline as drain_deadline;
 
 #[cfg(test)]
 mod tests;

@@ -83,7 +83,9 @@ fn hydrate(patch: &mut ClaimStatusPatch, situation: &Situation<'_>, machine: &Ma
 
 fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
     let claim = situation.claim;
-    let mut conditions = Conditions::of(&claim.conditions, &DEPENDENTS, claim.generation, claim.created, situation.now);
+    // One that cannot be understood and is being deleted does not become Ready for it.
+    let dependents: &[&str] = if claim.broken.is_some() { &DEPENDENTS_OF_BROKEN } else { &DEPENDENTS };
+    let mut conditions = Conditions::of(&claim.conditions, dependents, claim.generation, claim.created, situation.now);
     let mistakes = mistakes::found(situation);
     if !mistakes.is_empty() {
         conditions.set(VALID, Status::False, NOT_VALID, &cut(&mistakes.join("; ")));
