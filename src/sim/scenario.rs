@@ -18,7 +18,8 @@ use serde_json::Value;
 use super::edit::Edit;
 use super::verbs::{Answers, Fate, Feature, Narration};
 use crate::clouds::simulated::{Conduct, SoldOutWindow};
-use crate::cluster::convert::{ShapeStore, go_duration};
+use crate::cluster::convert::ShapeStore;
+use crate::core::duration::go_duration;
 use crate::core::ids::ObjectKey;
 use crate::manifests::{Object, Priorities, examine, read_object};
 
@@ -167,6 +168,7 @@ struct Delete {
 pub struct Behaviour {
     launch_seconds: Option<[f64; 2]>,
     boot_seconds: Option<[f64; 2]>,
+    reboot_seconds: Option<[f64; 2]>,
     shutdown_seconds: Option<[f64; 2]>,
     #[serde(default)]
     sold_out: Vec<WrittenWindow>,
@@ -257,6 +259,7 @@ impl Behaviour {
         Conduct {
             launch: seconds(self.launch_seconds, usual.launch),
             boot: seconds(self.boot_seconds, usual.boot),
+            reboot: self.reboot_seconds.map(|given| seconds(Some(given), usual.boot)).or(usual.reboot),
             shutdown: seconds(self.shutdown_seconds, usual.shutdown),
             sold_out: usual.sold_out.iter().cloned().chain(windows).collect(),
             quota: self.quota.machines.or(usual.quota),

@@ -205,6 +205,17 @@ pub fn node_repair_blocked(about: About, why: &str) -> Event {
     Event::warning(about, "NodeRepairBlocked", why).every(Duration::from_mins(15))
 }
 
+/// A machine was restarted: its Node has another boot ID.
+pub fn reboot_observed(claim: About) -> Event {
+    let message = "New boot observed (bootID changed); awaiting node readiness";
+    Event::normal(claim, "RebootObserved", message).every(Duration::from_mins(30))
+}
+
+/// A machine was to be restarted, and was not, or did not come back.
+pub fn reboot_failed(claim: About, why: &str) -> Event {
+    Event::warning(claim, "RebootFailed", why).every(Duration::from_mins(30))
+}
+
 /// The cloud has no machine for a NodeClaim.
 pub fn insufficient_capacity(claim: About, name: &ClaimName, error: &str) -> Event {
     Event::warning(claim, "InsufficientCapacityError", format!("NodeClaim {name} event: {error}"))

@@ -253,6 +253,9 @@ fn of_node(before: Option<&Node>, now: &Node) -> Vec<String> {
         let changed = changed.iter().filter(|(name, amount)| old.get(*name) != Some(amount));
         said.push(format!("allocatable {}", changed.map(|(n, a)| format!("{n} {a}")).collect::<Vec<_>>().join(", ")));
     }
+    if before.boot_id != now.boot_id {
+        said.push(format!("bootID {}", now.boot_id.as_deref().unwrap_or("none")));
+    }
     said.extend(of_conditions(&before.conditions, &now.conditions));
     if before.deleting.is_none() && now.deleting.is_some() {
         said.push("is being deleted".to_owned());

@@ -50,6 +50,7 @@ impl Claim {
                 self.memory.patched_node.clone_from(&patch.version);
                 if let Some(node) = snapshot.nodes.get(&node) {
                     tell_of_node(claim, node, &patch, cx.now());
+                    self.tell_of_new_boot(claim, node, &patch, cx);
                     self.warn_of_missing_taint(claim, node, cx);
                 }
                 let call = async move { cluster.patch_node(&node, &patch).await };
@@ -83,6 +84,16 @@ impl Claim {
                 let op = self.begin("the cloud to say whether the machine exists");
                 let call = async move { cloud.get(&id).await };
                 cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Got(op, outcome));
+            }
+            Act::Reboot(id, operation) => {
+                if self.memory.reboot.first.as_ref().is_none_or(|(known, _)| *known != operation) {
+                    self.memory.reboot.first = Some((Arc::clone(&operation), cx.now()));
+                    self.note(cx.now(), "asked the cloud to restart the machine");
+                }
+                let op = self.begin("the cloud to restart the machine");
+                let asked = Arc::clone(&operation);
+                let call = async move { cloud.reboot(&id, &asked).await };
+                cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Rebooted(op, operation, outcome));
             }
             Act::DeleteMachine(id) => {
                 let op = self.begin("the cloud to take the machine down");

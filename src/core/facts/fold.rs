@@ -572,8 +572,9 @@ impl Fold {
     /// Pods and attachments concern a claim actor only while its node is being emptied.
     pub(super) fn pods_of_node_changed(&mut self, node: &NodeName) {
         let Some(node) = self.snapshot.nodes.get(node) else { return };
-        let is_emptied =
-            |name: &&ClaimName| self.snapshot.claims.get(*name).is_some_and(|claim| claim.deleting.is_some());
+        let is_emptied = |name: &&ClaimName| {
+            self.snapshot.claims.get(*name).is_some_and(|claim| claim.deleting.is_some() || claim.is("Rebooting"))
+        };
         let concerned: Vec<ClaimName> = self.standing_for(node).filter(is_emptied).cloned().collect();
         self.news.claims.extend(concerned);
     }

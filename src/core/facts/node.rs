@@ -41,6 +41,8 @@ pub struct Node {
     pub capacity: Resources,
     /// `status.allocatable`.
     pub allocatable: Resources,
+    /// `status.nodeInfo.bootID`: another one after each boot; nothing when the kubelet has not told it.
+    pub boot_id: Option<Arc<str>>,
     /// `status.conditions`.
     pub conditions: Vec<Condition>,
 }

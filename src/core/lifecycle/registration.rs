@@ -97,6 +97,7 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
     NodePatch {
         version: Some(node.version.clone()),
         labels: wanted,
+        without_labels: Vec::new(),
         annotations,
         taints: Some(taints),
         finalizers: Some(finalizers),

@@ -6,7 +6,9 @@ use crate::core::resources::Resources;
 use crate::core::writes::ClaimStatusPatch;
 
 use super::drift::{self, Judgement};
-use super::{Sight, Situation, consistency, consolidation, detach, initialization, mistakes, step, termination};
+use super::{
+    Sight, Situation, consistency, consolidation, detach, initialization, mistakes, reboot, step, termination,
+};
 
 /// Dependents of a NodeClaim's `Ready`.
 const DEPENDENTS: [&str; 3] = ["Launched", "Registered", "Initialized"];
@@ -95,6 +97,7 @@ fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
     launched(situation, &mut conditions);
     registered(situation, &mut conditions);
     initialized(situation, &mut conditions);
+    reboot::judge(situation, &mut conditions);
     if claim.deleting.is_some() {
         terminating(situation, &mut conditions);
     } else {
@@ -152,6 +155,9 @@ fn registered(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
 fn initialized(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
     if situation.has("Initialized", Status::True) {
         conditions.set_true("Initialized");
+        return;
+    }
+    if reboot::is_rebooting(situation.claim) {
         return;
     }
     if conditions.get("Registered").is_none_or(|registered| registered.status != Status::True) {
