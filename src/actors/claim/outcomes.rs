@@ -165,6 +165,9 @@ impl Claim {
                 self.memory.reboot.refused = Some((operation, error.to_string()));
             }
             outcome => {
+                if let Outcome::Failed(error) = &outcome {
+                    self.memory.reboot.trouble = Some(error.to_string());
+                }
                 if self.called("the reboot", outcome, cx).is_some() {
                     self.note(cx.now(), "the cloud restarts the machine");
                     self.memory.reboot.issued = Some(operation);

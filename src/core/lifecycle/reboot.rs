@@ -46,6 +46,8 @@ pub struct Reboot {
     pub issued: Option<Arc<str>>,
     /// The operation that the cloud will never take, and why.
     pub refused: Option<(Arc<str>, String)>,
+    /// What the cloud said when it last took none.
+    pub trouble: Option<String>,
 }
 
 /// Whether somebody asked for a reboot that has not ended.
@@ -247,7 +249,8 @@ fn failure(situation: &Situation<'_>, request: &Condition) -> Option<DeleteReaso
     Some(if is_issued(request) {
         DeleteReason::RebootTimeout(format!("the node was not back within {} minutes", BACK_WITHIN / 60))
     } else {
-        let why = situation.memory.trouble.clone().unwrap_or_else(|| "its Node was not there".to_owned());
+        let why =
+            situation.node().and_then(|_| memory.trouble.clone()).unwrap_or_else(|| "its Node is not there".to_owned());
         DeleteReason::RebootRefused(format!(
             "the reboot could not be ordered within {} minutes: {why}",
             ISSUED_WITHIN / 60

@@ -88,8 +88,8 @@ impl World {
             Act::PatchStatus(patch) => {
                 self.claim.conditions = patch.conditions.unwrap();
                 let said = [REBOOTING, "Initialized"].map(|kind| {
-                    let it = find_condition(&self.claim.conditions, kind).unwrap();
-                    format!("{kind}={} {}", it.status.as_str(), it.reason)
+                    let it = find_condition(&self.claim.conditions, kind);
+                    it.map_or_else(|| format!("no {kind}"), |it| format!("{kind}={} {}", it.status.as_str(), it.reason))
                 });
                 format!("status: {}", said.join(", "))
             }
@@ -108,7 +108,7 @@ impl World {
                     None => memory.issued = Some(operation),
                     Some((true, why)) => memory.refused = Some((operation, why.to_owned())),
                     Some((false, why)) => {
-                        self.memory.trouble = Some(why.to_owned());
+                        self.memory.reboot.trouble = Some(why.to_owned());
                         self.memory.hold_until = Some(after(self.now, 60));
                     }
                 }
@@ -273,7 +273,7 @@ fn an_earlier_deadline_is_not_moved() {
 #[test]
 fn an_order_that_is_not_taken_is_repeated_for_five_minutes() {
     let mut world = World::new(Some("0s"));
-    world.refuses = Some((false, "the reboot: throttled"));
+    world.refuses = Some((false, "throttled"));
     world.run();
     assert_eq!(world.look().deadlines, [("reboot is given up", after(start(), 300))]);
     for _ in 0..4 {
@@ -285,10 +285,7 @@ fn an_order_that_is_not_taken_is_repeated_for_five_minutes() {
     world.pass(60);
     world.run();
     let said = world.trace();
-    assert!(
-        said.contains("RebootRefused(\"the reboot could not be ordered within 5 minutes: the reboot: throttled"),
-        "{said}"
-    );
+    assert!(said.contains("RebootRefused(\"the reboot could not be ordered within 5 minutes: throttled"), "{said}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::sim::invariants::Invariants;
 use crate::sim::store::Store;
 
 /// The faults that need no occasion but an object that is there.
-const BY_THEMSELVES: [Fault; 22] = [
+const BY_THEMSELVES: [Fault; 23] = [
     Fault::MachineDies,
     Fault::RegistersTwice,
     Fault::NodeNotReady,

@@ -109,7 +109,7 @@ fn names_types_and_labels_are_karpenters() {
         assert_eq!(family.labels.iter().copied().collect::<BTreeSet<_>>(), labels, "labels of {name}");
         checked += 1;
     }
-    assert_eq!(checked, 72);
+    assert_eq!(checked, 75);
 }
 
 #[test]
