@@ -215,9 +215,7 @@ fn has_new_boot(situation: &Situation<'_>, node: &Node) -> bool {
 
 fn is_back(situation: &Situation<'_>, request: &Condition) -> bool {
     let back = |node: &Node| node.is_ready() && !node.is_initialized() && has_new_boot(situation, node);
-    is_issued(request)
-        && situation.has("Initialized", Status::Unknown)
-        && situation.node().is_some_and(|node| back(node))
+    is_issued(request) && situation.has("Initialized", Status::Unknown) && situation.node().is_some_and(back)
 }
 
 /// The node is back: taint off, the noted boot ID off, and the condition says so; in this order, so that what is left undone is seen.

@@ -102,7 +102,7 @@ impl World {
             }
             Act::Reboot(id, operation) => {
                 let memory = &mut self.memory.reboot;
-                memory.first.get_or_insert((Arc::clone(&operation), self.now));
+                memory.first.get_or_insert_with(|| (Arc::clone(&operation), self.now));
                 self.asked.push((id, Arc::clone(&operation)));
                 match self.refuses {
                     None => memory.issued = Some(operation),
