@@ -21,6 +21,7 @@ use joiner::actors::{Joiner, Parts, Settings};
 use joiner::clouds::catalog;
 use joiner::clouds::simulated::Conduct;
 use joiner::cluster::convert::ShapeStore;
+use joiner::command::with_features;
 use joiner::manifests::Object;
 use joiner::sim::{Act, End, Latency, Pace, Rhythm, Scenario, Seed, World, WorldConfig, read_scenario};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -84,7 +85,7 @@ async fn play(scenario: &Scenario) -> Narrator {
     let joiner = Joiner::start(Parts {
         cluster: Arc::new(SeenCluster { inner: world.cluster.clone(), narrator: narrator.clone() }),
         cloud: Arc::new(SeenCloud { inner: world.cloud.clone(), narrator: narrator.clone() }),
-        settings: Settings { leader_election: false, ..Settings::default() },
+        settings: with_features(Settings::default(), &scenario.features),
         clock,
     });
     let mut facts = world.cluster.prompt_facts();

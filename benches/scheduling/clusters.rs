@@ -141,6 +141,7 @@ pub(crate) fn full_cluster() -> (Snapshot, Catalog) {
             provider_id: None,
             taints: Vec::new(),
             cordoned: false,
+            boot_id: None,
             capacity: kind.capacity.clone(),
             allocatable: kind.allocatable(),
             conditions: Vec::new(),

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::cluster;
-use crate::core::facts::{Node, Snapshot, Status, find_condition};
+use crate::core::facts::{Node, Pod, Snapshot, Status, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
+use crate::core::labels;
 use crate::core::lifecycle::PodRef;
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
@@ -145,12 +146,16 @@ impl Evictor {
         self.arm(cx);
     }
 
-    /// Asks again all whose time has come, and forgets those that have left.
+    /// Asks again all whose time has come, and forgets those that have left, or whose node is emptied no more: a machine was restarted with them.
     fn retry(&mut self, cx: &Cx<EvictorMsg>) {
         self.retry = None;
         let snapshot = self.wiring.boards.snapshot();
         self.pods.retain(|uid, leaving| {
-            leaving.asking || snapshot.pods.get(uid).is_some_and(|pod| pod.deleting.is_none() && !pod.is_terminal())
+            let is_leaving = |pod: &Pod| {
+                let node = pod.node.as_ref().and_then(|node| snapshot.nodes.get(node));
+                pod.deleting.is_none() && !pod.is_terminal() && node.is_none_or(|node| is_emptied(node))
+            };
+            leaving.asking || snapshot.pods.get(uid).is_some_and(|pod| is_leaving(pod))
         });
         let due: Vec<PodUid> = self.pods.keys().cloned().collect();
         for uid in due {
@@ -164,6 +169,12 @@ impl Evictor {
         let delay = next.map(|next| next.saturating_duration_since(Instant::now()).max(Duration::from_millis(10)));
         self.retry = delay.map(|delay| cx.after(delay, EvictorMsg::Retry));
     }
+}
+
+/// Whether a node carries one of the taints of those that pods have to leave.
+fn is_emptied(node: &Node) -> bool {
+    let keys = [labels::DISRUPTED_TAINT, labels::REBOOTING_TAINT];
+    node.taints.iter().any(|taint| keys.contains(&&*taint.key))
 }
 
 /// Why pods leave a node that nobody gave a reason for (Karpenter's word).

@@ -130,6 +130,8 @@ pub enum ClaimMsg {
     Got(OpId, Called<Option<Machine>>),
     /// *Outcome.* The cloud was asked to take the machine down.
     Deleted(OpId, Called<Deletion>),
+    /// *Outcome.* The cloud was asked to restart the machine: this operation.
+    Rebooted(OpId, Arc<str>, Called<()>),
     /// *Outcome.* The cloud was asked whether the machine has drifted, and why.
     DriftTold(OpId, Called<Option<String>>),
     /// *Outcome.* The planned pods were nominated; how many were, and how many could not be.

@@ -23,9 +23,14 @@ impl Metadata {
         Self(fields)
     }
 
-    fn texts(mut self, field: &str, texts: &Labels) -> Self {
-        if !texts.is_empty() {
-            let texts: Map<_, _> = texts.iter().map(|(k, v)| (k.to_string(), Value::from(&**v))).collect();
+    fn texts(self, field: &str, texts: &Labels) -> Self {
+        self.texts_without(field, texts, &[])
+    }
+
+    fn texts_without(mut self, field: &str, texts: &Labels, without: &[std::sync::Arc<str>]) -> Self {
+        if !texts.is_empty() || !without.is_empty() {
+            let gone = without.iter().map(|key| (key.to_string(), Value::Null));
+            let texts: Map<_, _> = gone.chain(texts.iter().map(|(k, v)| (k.to_string(), Value::from(&**v)))).collect();
             self.0.insert(field.to_owned(), texts.into());
         }
         self
@@ -60,7 +65,7 @@ pub(super) fn claim(object: &str, patch: &ClaimPatch) -> Result<Value, Error> {
     guarded(object, patch.finalizers.is_some(), patch.version.is_some())?;
     let metadata = Metadata::new(patch.version.as_ref())
         .texts("labels", &patch.labels)
-        .texts("annotations", &patch.annotations)
+        .texts_without("annotations", &patch.annotations, &patch.without_annotations)
         .finalizers(patch.finalizers.as_ref());
     Ok(metadata.into_patch().into())
 }
@@ -97,7 +102,7 @@ pub(super) fn node(object: &str, patch: &NodePatch) -> Result<(&'static str, Val
     let has_lists = patch.finalizers.is_some() || patch.taints.is_some() || patch.owner.is_some();
     guarded(object, has_lists, patch.version.is_some())?;
     let mut metadata = Metadata::new(patch.version.as_ref())
-        .texts("labels", &patch.labels)
+        .texts_without("labels", &patch.labels, &patch.without_labels)
         .texts("annotations", &patch.annotations)
         .finalizers(patch.finalizers.as_ref());
     if let Some((name, uid)) = &patch.owner {

@@ -344,8 +344,11 @@ async fn a_node_is_taken_over_in_one_request() {
         })
     );
     patch.owner = None;
+    patch.without_labels = vec!["karpenter.sh/initialized".into()];
     cluster.patch_node(&"n".into(), &patch).await.unwrap();
     let asked = server.last();
+    let labels = json!({ "karpenter.sh/registered": "true", "karpenter.sh/initialized": null });
+    assert_eq!(asked.body["metadata"]["labels"], labels, "null takes a label off");
     assert_eq!(asked.content, "application/merge-patch+json");
     assert_eq!(asked.body["spec"]["taints"], json!([{ "key": "k", "value": "v", "effect": "NoSchedule" }]));
 }

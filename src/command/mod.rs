@@ -18,7 +18,7 @@ mod why;
 pub use fake::fake;
 pub use load::mixed;
 pub use plan::{explain, plan};
-pub use rehearsal::{Rehearsal, default_pool, scenario_of};
+pub use rehearsal::{Rehearsal, default_pool, scenario_of, with_features};
 pub use run::run;
 pub use simulate::{rehearse, simulate};
 pub use stopwatch::peak_memory;

@@ -1,5 +1,6 @@
 //! A rehearsal: a joiner in a world in a box, whether its time is made up or real.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,9 @@ use crate::cluster::convert::ShapeStore;
 use crate::config::{Settings, Trace, TraceFormat};
 use crate::core::facts::InstanceType;
 use crate::manifests::{Object, Priorities, read_object};
-use crate::sim::{Act, Latency, Pace, Rhythm, Scenario, Seed, Step, World, WorldConfig, read_openb, read_scenario};
+use crate::sim::{
+    Act, Feature, Latency, Pace, Rhythm, Scenario, Seed, Step, World, WorldConfig, read_openb, read_scenario,
+};
 
 use super::live;
 
@@ -78,6 +81,23 @@ pub(super) fn settings(settings: &Settings) -> actors::Settings {
     actors::Settings { leader_election: false, ..live::actors_settings(settings) }
 }
 
+/// Turns on what a scenario asks for.
+pub fn with_features(mut settings: actors::Settings, features: &BTreeSet<Feature>) -> actors::Settings {
+    for feature in features {
+        match feature {
+            Feature::NodeRepair if features.contains(&Feature::LegacyNodeRepair) => {
+                settings.repair = actors::NodeRepair::Legacy;
+            }
+            Feature::NodeRepair => settings.repair = actors::NodeRepair::Disruption,
+            Feature::LegacyNodeRepair => {}
+            Feature::NodeOverlay => settings.features.node_overlay = true,
+            Feature::StaticCapacity => settings.features.static_capacity = true,
+            Feature::CapacityBuffer => settings.features.capacity_buffer = true,
+        }
+    }
+    settings
+}
+
 /// The instance types of a file, or the generated ones.
 pub(super) fn instance_types(settings: &Settings) -> Result<Vec<InstanceType>> {
     let mut types = match &settings.instance_types {
@@ -130,6 +150,7 @@ pub fn scenario_of(name: &str, manifests: &[Value]) -> Result<Scenario> {
     let mut scenario = Scenario {
         name: name.to_owned(),
         seed: None,
+        features: BTreeSet::new(),
         cloud: crate::sim::Behaviour::default(),
         steps,
         end: crate::sim::End::Settled,

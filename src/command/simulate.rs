@@ -84,6 +84,7 @@ pub fn rehearse(
         .context("cannot start a runtime")?;
     let outcome = runtime.block_on(async {
         let clock = Clock::simulated(Timestamp::from_second(BEGINNING)?);
+        let settings = rehearsal::with_features(settings, &scenario.features);
         let rehearsal = Rehearsal::new(scenario, types, seed, clock, settings);
         let joiner = rehearsal.joiner();
         let boards = joiner.boards().clone();

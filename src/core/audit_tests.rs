@@ -212,6 +212,7 @@ fn a_node_that_lost_its_nodeclaim_and_its_machine_is_let_go() {
         provider_id: Some(format!("sim://{n}").into()),
         taints: vec![],
         cordoned: false,
+        boot_id: None,
         capacity: Resources::new(),
         allocatable: Resources::new(),
         conditions: vec![],

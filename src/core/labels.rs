@@ -43,6 +43,10 @@ pub const NODEPOOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
 pub const HASH_VERSION: &str = "v3";
 /// RFC 3339 deadline of a drain.
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+/// How long pods may take to leave before a reboot, in Go's notation; `0s` lets them ride along, without it they are waited for.
+pub const REBOOT_GRACE: &str = "karpenter.sh/reboot-termination-grace-period";
+/// The Node's boot ID before its machine was restarted: another one proves that it was.
+pub const PRE_BOOT_ID: &str = "karpenter.sh/reboot-pre-boot-id";
 /// `"true"` when a NodeClaim was created with lowered minValues.
 pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
 
@@ -55,6 +59,8 @@ pub const CAPACITY_OVERLAY_APPLIED: &str = "karpenter.sh/capacity-overlay-applie
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Taint (NoExecute) that a node carries until its NodeClaim has been matched.
 pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
+/// Taint (NoSchedule) of a node whose machine is being restarted.
+pub const REBOOTING_TAINT: &str = "karpenter.sh/rebooting";
 /// Finalizer on NodeClaims and Nodes.
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod buffers;
 pub mod conditions;
 pub mod consent;
+pub mod duration;
 pub mod health;
 pub mod ids;
 pub mod labels;

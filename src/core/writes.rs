@@ -21,6 +21,8 @@ pub struct ClaimPatch {
     pub labels: Labels,
     /// Annotations to set.
     pub annotations: Labels,
+    /// Keys of annotations to take off.
+    pub without_annotations: Vec<Arc<str>>,
     /// All finalizers that are to remain, when they change; needs `version`.
     pub finalizers: Option<Vec<Arc<str>>>,
 }
@@ -53,6 +55,8 @@ pub struct NodePatch {
     pub version: Option<Arc<str>>,
     /// Labels to set.
     pub labels: Labels,
+    /// Keys of labels to take off.
+    pub without_labels: Vec<Arc<str>>,
     /// Annotations to set.
     pub annotations: Labels,
     /// All taints, when they change; needs `version`.

@@ -13,10 +13,11 @@ use super::volumes::{self, VolumeSource};
 use super::workload::{Workload, WorkloadKind};
 use crate::api::validation::CloudLabels;
 use crate::cluster::convert::{
-    ClassKind, ShapeStore, Unreadable, go_duration, read_attachment, read_buffer, read_claim, read_class,
-    read_csi_node, read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool,
-    read_storage_class, read_template, read_volume, read_volume_claim,
+    ClassKind, ShapeStore, Unreadable, read_attachment, read_buffer, read_claim, read_class, read_csi_node,
+    read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool, read_storage_class,
+    read_template, read_volume, read_volume_claim,
 };
+use crate::core::duration::go_duration;
 use crate::core::facts::{Condition, Kind, PodShape, Status};
 use crate::core::ids::ObjectKey;
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use super::store::Store;
-use crate::cluster::PoolPatch;
+use crate::core::consent;
 use crate::core::facts::{Condition, Effect, PodPhase, Status, Taint};
 use crate::core::ids::{ClaimName, NodeName, ObjectKey, PoolName};
 use crate::core::labels::Labels;
@@ -19,7 +19,9 @@ use crate::core::quantity::Quantity;
 use crate::core::resources::Resources;
 
 /// Kinds that can be edited.
-const KINDS: [&str; 4] = ["Node", "NodeClaim", "NodePool", "Pod"];
+const KINDS: [&str; 5] = ["Node", "NodeClaim", "NodePool", "Pod", "Lease"];
+/// Fields of the status of a NodeClaim that can be edited, besides its conditions.
+const STATUS: [&str; 2] = ["providerID", "nodeName"];
 
 /// Keys and their new values; nothing takes the key away.
 type Changes<T> = BTreeMap<String, Option<T>>;
@@ -28,11 +30,11 @@ type Changes<T> = BTreeMap<String, Option<T>>;
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Edit {
-    /// Kind of the object: Node, NodeClaim, NodePool or Pod.
+    /// Kind of the object: Node, NodeClaim, NodePool, Pod or Lease.
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// Its namespace, of a Pod.
+    /// Its namespace, of a Pod or Lease.
     pub namespace: Option<String>,
     #[serde(default)]
     labels: Changes<String>,
@@ -40,12 +42,18 @@ pub struct Edit {
     annotations: Changes<String>,
     #[serde(default)]
     finalizers: Changes<bool>,
+    /// NodeClaims in the owner references of a Node: `null` takes one out.
+    #[serde(default)]
+    owners: Changes<bool>,
     /// Taints of a Node: key and effect.
     #[serde(default)]
     taints: Changes<OfEffect>,
-    /// Conditions of a Node or NodeClaim: type and status.
+    /// Conditions of a Node or NodeClaim: type and status, or status, reason and message.
     #[serde(default)]
-    conditions: Changes<OfStatus>,
+    conditions: Changes<Judged>,
+    /// `providerID` and `nodeName` of a NodeClaim's status.
+    #[serde(default)]
+    status: Changes<String>,
     /// Capacity of a Node, of which the kubelet offers as much.
     #[serde(default)]
     capacity: Changes<Milli>,
@@ -60,8 +68,24 @@ pub struct Edit {
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct OfEffect(Effect);
 
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct OfStatus(Status);
+#[derive(Clone, PartialEq, Debug)]
+struct Judged {
+    status: Status,
+    reason: String,
+    message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenJudgement {
+    Status(String),
+    Whole {
+        status: String,
+        reason: String,
+        #[serde(default)]
+        message: String,
+    },
+}
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Milli(i64);
@@ -81,11 +105,19 @@ impl<'de> Deserialize<'de> for OfEffect {
     }
 }
 
-impl<'de> Deserialize<'de> for OfStatus {
+impl<'de> Deserialize<'de> for Judged {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let word = String::deserialize(deserializer)?;
+        let value = serde_json::Value::deserialize(deserializer)?;
+        let (word, reason, message) = match serde_json::from_value(value.clone()) {
+            Ok(WrittenJudgement::Status(word)) => (word, "Edited".to_owned(), String::new()),
+            Ok(WrittenJudgement::Whole { status, reason, message }) => (status, reason, message),
+            Err(_) => {
+                let wrong = format!("{value} is no condition; write a status, or {{ status, reason, message }}");
+                return Err(D::Error::custom(wrong));
+            }
+        };
         if ["True", "False", "Unknown"].contains(&&*word) {
-            return Ok(Self(Status::parse(&word)));
+            return Ok(Self { status: Status::parse(&word), reason, message });
         }
         Err(D::Error::custom(format!("{word:?} is no status; write \"True\", \"False\" or Unknown")))
     }
@@ -114,10 +146,15 @@ impl Edit {
                 KINDS.join(", a ")
             ));
         }
+        if let Some(field) = self.status.keys().find(|field| !STATUS.contains(&field.as_str())) {
+            return Some(format!("status.{field}: cannot be edited; what can is {}", STATUS.join(" and ")));
+        }
         let fields = [
             ("labels", !self.labels.is_empty(), &["Node", "NodeClaim"][..]),
-            ("annotations", !self.annotations.is_empty(), &["Node", "NodeClaim", "NodePool"]),
+            ("annotations", !self.annotations.is_empty(), &["Node", "NodeClaim", "NodePool", "Lease"]),
             ("finalizers", !self.finalizers.is_empty(), &["Node", "NodeClaim"]),
+            ("owners", !self.owners.is_empty(), &["Node"]),
+            ("status", !self.status.is_empty(), &["NodeClaim"]),
             ("taints", !self.taints.is_empty(), &["Node"]),
             ("conditions", !self.conditions.is_empty(), &["Node", "NodeClaim"]),
             ("capacity", !self.capacity.is_empty(), &["Node"]),
@@ -141,6 +178,7 @@ impl Edit {
                     apply(&mut node.labels, &self.labels);
                     apply(&mut node.annotations, &self.annotations);
                     list(&mut node.finalizers, &self.finalizers);
+                    list(&mut node.owner_claims, &self.owners);
                     for (key, effect) in &self.taints {
                         node.taints.retain(|taint| *taint.key != **key);
                         node.taints.extend(effect.map(|effect| Taint::new(key.as_str(), effect.0)));
@@ -156,13 +194,23 @@ impl Edit {
                 apply(&mut claim.annotations, &self.annotations);
                 list(&mut claim.finalizers, &self.finalizers);
                 claim.generation = self.generation.unwrap_or(claim.generation);
+                let status = |field: &str| self.status.get(field).map(Option::as_deref);
+                if let Some(id) = status("providerID") {
+                    claim.provider_id = id.map(Into::into);
+                }
+                if let Some(node) = status("nodeName") {
+                    claim.node = node.map(Into::into);
+                }
                 judge(&mut claim.conditions, &self.conditions, claim.generation, now);
             }),
-            "NodePool" => {
-                let set =
-                    |(key, value): (&String, &Option<String>)| Some((key.as_str().into(), value.as_deref()?.into()));
-                let patch = PoolPatch { annotations: self.annotations.iter().filter_map(set).collect() };
-                store.patch_pool(&PoolName::from(self.name.as_str()), &patch).is_ok()
+            "NodePool" => store.update_pool(&PoolName::from(self.name.as_str()), |pool| {
+                apply(&mut pool.annotations, &self.annotations);
+            }),
+            "Lease" => {
+                if let Some(said) = self.annotations.get(consent::ANNOTATION) {
+                    store.annotate_lease(said.as_deref());
+                }
+                true
             }
             "Pod" => {
                 let Some(uid) = store.pod_names.get(&self.key()).cloned() else { return false };
@@ -204,24 +252,25 @@ fn amounts(resources: &mut Resources, changes: &Changes<Milli>) {
     }
 }
 
-fn judge(conditions: &mut Vec<Condition>, changes: &Changes<OfStatus>, generation: i64, now: Timestamp) {
-    for (kind, status) in changes {
-        let Some(OfStatus(status)) = *status else {
+fn judge(conditions: &mut Vec<Condition>, changes: &Changes<Judged>, generation: i64, now: Timestamp) {
+    for (kind, judged) in changes {
+        let Some(Judged { status, reason, message }) = judged else {
             conditions.retain(|condition| *condition.kind != **kind);
             continue;
         };
-        let reason: Arc<str> = "Edited".into();
-        match conditions.iter_mut().find(|condition| *condition.kind == **kind) {
-            Some(there) if there.status == status => {}
-            Some(there) => (there.status, there.reason, there.since) = (status, reason, now),
-            None => conditions.push(Condition {
-                kind: kind.as_str().into(),
-                status,
-                reason,
-                message: "".into(),
-                since: now,
-                generation,
-            }),
+        let known = conditions.iter().position(|condition| *condition.kind == **kind);
+        let since = known.map(|at| &conditions[at]).filter(|known| known.status == *status).map(|known| known.since);
+        let judged = Condition {
+            kind: kind.as_str().into(),
+            status: *status,
+            reason: reason.as_str().into(),
+            message: message.as_str().into(),
+            since: since.unwrap_or(now),
+            generation,
+        };
+        match known {
+            Some(at) => conditions[at] = judged,
+            None => conditions.push(judged),
         }
     }
 }

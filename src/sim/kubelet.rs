@@ -67,6 +67,8 @@ pub struct Kubelet {
     pace: Pace,
     rng: Rng,
     machines: BTreeMap<ProviderId, Arc<SimMachine>>,
+    /// How often a machine was restarted.
+    restarts: BTreeMap<ProviderId, u32>,
     agenda: Agenda<Act>,
 }
 
@@ -84,7 +86,7 @@ impl Kubelet {
     /// Kubelets for the machines of a cloud, in a cluster.
     pub fn new(cluster: SimCluster, cloud: Simulated, pace: Pace, seed: Seed) -> Self {
         let rng = seed.stream("kubelet");
-        Self { cluster, cloud, pace, rng, machines: BTreeMap::new(), agenda: Agenda::new() }
+        Self { cluster, cloud, pace, rng, machines: BTreeMap::new(), restarts: BTreeMap::new(), agenda: Agenda::new() }
     }
 
     /// Plays for as long as it is polled.
@@ -114,6 +116,7 @@ impl Kubelet {
             Change::Going(id, at) => self.agenda.at(at, Act::Die(id)),
             Change::Rebooting(id, back) => {
                 self.silence(&id, "the machine restarts");
+                *self.restarts.entry(id.clone()).or_default() += 1;
                 self.agenda.at(back, Act::BecomeReady(id));
             }
         }
@@ -127,6 +130,7 @@ impl Kubelet {
             Act::Die(id) => {
                 self.silence(&id, "the machine is gone");
                 self.machines.remove(&id);
+                self.restarts.remove(&id);
                 self.agenda.after(self.pace.lost, Act::Delete(id));
             }
             Act::Delete(id) => {
@@ -170,6 +174,7 @@ impl Kubelet {
             cordoned: false,
             capacity: ordinary(&machine.machine.capacity),
             allocatable: ordinary(&machine.machine.allocatable),
+            boot_id: Some(self.boot(id)),
             conditions: vec![condition],
         };
         if store.create_node(node).is_ok() {
@@ -178,11 +183,19 @@ impl Kubelet {
         }
     }
 
+    /// The boot ID of a machine: it counts its boots.
+    fn boot(&self, id: &ProviderId) -> Arc<str> {
+        let restarts = self.restarts.get(id).copied().unwrap_or_default();
+        format!("{}-boot-{}", node_name(id), restarts + 1).into()
+    }
+
     fn become_ready(&mut self, id: &ProviderId) {
         let Some(machine) = self.machines.get(id) else { return };
+        let boot = self.boot(id);
         let mut store = self.cluster.store();
         let now = store.now();
         store.update_node(&node_name(id), |node| {
+            node.boot_id = Some(boot);
             set_ready(node, Status::True, "KubeletReady", "the kubelet is ready", now);
             node.taints.retain(|taint| &*taint.key != NOT_READY && &*taint.key != UNREACHABLE);
         });

@@ -70,7 +70,7 @@ pub use scheduler::{Rhythm, Scheduler};
 pub use seed::Seed;
 pub use store::{NewPod, PodRecord, Store, Written};
 pub use trace::read_openb;
-pub use verbs::{Answers, Fate, Narration, Topic};
+pub use verbs::{Answers, Fate, Feature, Narration, Topic};
 pub use workload::Workloads;
 pub use world::{World, WorldConfig};
 

@@ -200,6 +200,7 @@ impl Machines {
             provider_id: None,
             taints: taints.chain([uninitialized]).collect(),
             cordoned: false,
+            boot_id: None,
             capacity: room(mib, i64::from(kind.cores) * 1000),
             allocatable: room(mib - 484, i64::from(kind.cores) * 1000 - 50),
             conditions: vec![ready],

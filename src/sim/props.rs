@@ -93,6 +93,7 @@ pub(super) fn node(name: &str, zone: &str, cpu_milli: i64, memory_mib: i64) -> N
         provider_id: None,
         taints: Vec::new(),
         cordoned: false,
+        boot_id: None,
         capacity: room.clone(),
         allocatable: room,
         conditions: Vec::new(),

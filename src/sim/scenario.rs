@@ -3,9 +3,11 @@
 //! A file has any number of YAML documents. One of them may be a scenario; all others are ordinary manifests, applied at the start.
 //!
 //! A step of its `timeline` has a time and one verb: `apply`, `scale` and `delete` are what users do; `edit` changes labels, taints, conditions and
-//! the like of an object that is there, whoever may do that; `cloud` says how its next calls fail; `machine` lets one vanish. A Node that is
-//! applied has no machine, and a pod that is applied with the name of a Node that is there is on it.
+//! the like of an object that is there, whoever may do that; `applyUnchecked` puts an object that an API server would refuse; `cloud` says how its
+//! next calls fail; `machine` lets one vanish. A Node that is applied has no machine, and a pod that is applied with the name of a Node that is
+//! there is on it. `features` names what is on besides what the flags say.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,11 +16,12 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::edit::Edit;
-use super::verbs::{Answers, Fate, Narration};
+use super::verbs::{Answers, Fate, Feature, Narration};
 use crate::clouds::simulated::{Conduct, SoldOutWindow};
-use crate::cluster::convert::{ShapeStore, go_duration};
+use crate::cluster::convert::ShapeStore;
+use crate::core::duration::go_duration;
 use crate::core::ids::ObjectKey;
-use crate::manifests::{Object, Priorities, read_object};
+use crate::manifests::{Object, Priorities, examine, read_object};
 
 /// What is to happen in a world.
 #[derive(Clone, Debug)]
@@ -27,6 +30,8 @@ pub struct Scenario {
     pub name: String,
     /// Its seed, if it names one.
     pub seed: Option<u64>,
+    /// Optional features that are on, besides those that flags turn on.
+    pub features: BTreeSet<Feature>,
     /// How the cloud behaves.
     pub cloud: Behaviour,
     /// What happens, in order of time.
@@ -102,6 +107,8 @@ struct Written {
     scenario: Option<String>,
     seed: Option<u64>,
     #[serde(default)]
+    features: BTreeSet<Feature>,
+    #[serde(default)]
     cloud: Behaviour,
     #[serde(default)]
     manifests: Vec<Value>,
@@ -119,6 +126,7 @@ struct Written {
 struct WrittenStep {
     at: Span,
     apply: Option<OneOrMany>,
+    apply_unchecked: Option<Value>,
     scale: Option<Scale>,
     delete: Option<Delete>,
     edit: Option<Box<Edit>>,
@@ -127,7 +135,7 @@ struct WrittenStep {
 }
 
 /// What a step can do.
-const VERBS: &str = "needs exactly one of apply, scale, delete, edit, cloud and machine";
+const VERBS: &str = "needs exactly one of apply, scale, delete, edit, applyUnchecked, cloud and machine";
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -160,6 +168,7 @@ struct Delete {
 pub struct Behaviour {
     launch_seconds: Option<[f64; 2]>,
     boot_seconds: Option<[f64; 2]>,
+    reboot_seconds: Option<[f64; 2]>,
     shutdown_seconds: Option<[f64; 2]>,
     #[serde(default)]
     sold_out: Vec<WrittenWindow>,
@@ -250,6 +259,7 @@ impl Behaviour {
         Conduct {
             launch: seconds(self.launch_seconds, usual.launch),
             boot: seconds(self.boot_seconds, usual.boot),
+            reboot: self.reboot_seconds.map(|given| seconds(Some(given), usual.boot)).or(usual.reboot),
             shutdown: seconds(self.shutdown_seconds, usual.shutdown),
             sold_out: usual.sold_out.iter().cloned().chain(windows).collect(),
             quota: self.quota.machines.or(usual.quota),
@@ -285,6 +295,7 @@ pub fn read_scenario(
     let mut scenario = Scenario {
         name,
         seed: None,
+        features: BTreeSet::new(),
         cloud: Behaviour::default(),
         steps: Vec::new(),
         end: End::Settled,
@@ -305,6 +316,7 @@ pub fn read_scenario(
         }
         scenario.name = written.scenario.unwrap_or(scenario.name);
         scenario.seed = written.seed;
+        scenario.features = written.features;
         scenario.cloud = written.cloud;
         scenario.end = written.until.map_or(End::Settled, |until| until.0);
         scenario.narration = written.narrate;
@@ -352,6 +364,12 @@ impl Reader<'_> {
                 objects.extend(self.objects(file, &format!("{place}.apply"), manifest)?);
             }
             acts.push(Act::Apply(objects));
+        }
+        if let Some(object) = &step.apply_unchecked {
+            let found = examine(object, self.shapes, &self.priorities).into_iter().map(|found| found.map(|f| f.object));
+            let found: Result<Vec<_>, _> = found.collect();
+            let place = format!("{place}.applyUnchecked");
+            acts.push(Act::Apply(found.map_err(|invalid| error(file, place, invalid))?));
         }
         if let Some(scale) = step.scale {
             acts.push(scale_act(file, &format!("{place}.scale"), scale)?);

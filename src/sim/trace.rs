@@ -1,5 +1,6 @@
 //! Recorded pods as a timeline: the CSV of Alibaba's GPU cluster trace ("openb").
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -66,7 +67,7 @@ pub fn read_openb(file: &Path, text: &str, shapes: &ShapeStore) -> Result<Scenar
     steps.sort_by_key(|step| step.at);
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let (cloud, narration) = (Behaviour::default(), Narration::default());
-    Ok(Scenario { name, seed: None, cloud, steps, end: End::Settled, narration })
+    Ok(Scenario { name, seed: None, features: BTreeSet::new(), cloud, steps, end: End::Settled, narration })
 }
 
 fn read_row(

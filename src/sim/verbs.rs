@@ -19,6 +19,7 @@ pub struct Answers {
     find: Option<Refusal>,
     list: Option<Refusal>,
     delete: Option<Refusal>,
+    reboot: Option<Refusal>,
     /// How many calls of each kind; one, when it is not said.
     times: Option<u32>,
     /// What the cloud says with it.
@@ -34,6 +35,7 @@ impl Answers {
             (Call::Find, self.find),
             (Call::List, self.list),
             (Call::Delete, self.delete),
+            (Call::Reboot, self.reboot),
         ];
         all.into_iter().filter_map(|(call, answer)| Some((call, answer?)))
     }
@@ -42,7 +44,12 @@ impl Answers {
     pub(super) fn problem(&self) -> Option<String> {
         let of_launches = [Refusal::InsufficientCapacity, Refusal::NodeClassNotReady, Refusal::Quota];
         if self.named().next().is_none() {
-            return Some("needs at least one of create, get, find, list and delete".to_owned());
+            return Some("needs at least one of create, get, find, list, delete and reboot".to_owned());
+        }
+        if self.named().any(|(call, answer)| call != Call::Reboot && answer == Refusal::Unsupported) {
+            return Some(
+                "Unsupported is an answer to reboot only; write Throttled, Error, Lost or AnswerLost".to_owned(),
+            );
         }
         let wrong = self.named().find(|(call, answer)| *call != Call::Create && of_launches.contains(answer))?;
         Some(format!("{:?} is an answer to create only; write Throttled, Error, Lost or AnswerLost", wrong.1))
@@ -55,7 +62,7 @@ impl Answers {
                 Refusal::InsufficientCapacity => "all requested offerings are sold out",
                 Refusal::NodeClassNotReady => "its image is not found",
                 Refusal::Quota => "the account may have no more machines",
-                Refusal::Throttled => "",
+                Refusal::Throttled | Refusal::Unsupported => "",
                 Refusal::Error => "internal error of the cloud",
                 Refusal::Lost => "no answer",
                 Refusal::AnswerLost => "connection lost before the answer",
@@ -76,6 +83,21 @@ impl fmt::Display for Answers {
             _ => Ok(()),
         }
     }
+}
+
+/// An optional feature, named as its gate or flag is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+pub enum Feature {
+    /// Broken nodes are repaired.
+    NodeRepair,
+    /// They are repaired as before Karpenter 1.15; means nothing without the former.
+    LegacyNodeRepair,
+    /// NodeOverlays change instance types.
+    NodeOverlay,
+    /// NodePools with `replicas` hold a fixed number of nodes.
+    StaticCapacity,
+    /// CapacityBuffers keep room for pods to come.
+    CapacityBuffer,
 }
 
 /// What becomes of a machine.

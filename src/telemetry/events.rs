@@ -214,6 +214,17 @@ pub fn waiting_on_claims(class: About, claims: &[&ClaimName]) -> Event {
     Event { sameness: Some(message.clone()), ..Event::normal(class, "WaitingOnNodeClaimTermination", message) }
 }
 
+/// A machine was restarted: its Node has another boot ID.
+pub fn reboot_observed(claim: About) -> Event {
+    let message = "New boot observed (bootID changed); awaiting node readiness";
+    Event::normal(claim, "RebootObserved", message).every(Duration::from_mins(30))
+}
+
+/// A machine was to be restarted, and was not, or did not come back.
+pub fn reboot_failed(claim: About, why: &str) -> Event {
+    Event::warning(claim, "RebootFailed", why).every(Duration::from_mins(30))
+}
+
 /// The cloud has no machine for a NodeClaim.
 pub fn insufficient_capacity(claim: About, name: &ClaimName, error: &str) -> Event {
     Event::warning(claim, "InsufficientCapacityError", format!("NodeClaim {name} event: {error}"))

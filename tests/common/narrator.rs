@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use joiner::cluster::convert::written;
 use joiner::core::facts::{Claim, Condition, Fact, Node, Pod, PodPhase, Pool, Taint, VolumeAttachment};
 use joiner::core::ids::{ClaimName, NodeName, PodUid, PoolName, ProviderId};
@@ -221,8 +222,8 @@ fn of_claim(before: Option<&Claim>, now: &Claim) -> Vec<String> {
     if before.image != now.image {
         said.push(format!("imageID {}", now.image.as_deref().unwrap_or("none")));
     }
-    if before.last_pod_event != now.last_pod_event {
-        said.push("lastPodEventTime set".to_owned());
+    if let Some(event) = now.last_pod_event.filter(|event| before.last_pod_event != Some(*event)) {
+        said.push(format!("lastPodEventTime {}", on_the_clock(event)));
     }
     said.extend(of_conditions(&before.conditions, &now.conditions));
     if before.deleting.is_none() && now.deleting.is_some() {
@@ -253,6 +254,9 @@ fn of_node(before: Option<&Node>, now: &Node) -> Vec<String> {
         let changed = changed.iter().filter(|(name, amount)| old.get(*name) != Some(amount));
         said.push(format!("allocatable {}", changed.map(|(n, a)| format!("{n} {a}")).collect::<Vec<_>>().join(", ")));
     }
+    if before.boot_id != now.boot_id {
+        said.push(format!("bootID {}", now.boot_id.as_deref().unwrap_or("none")));
+    }
     said.extend(of_conditions(&before.conditions, &now.conditions));
     if before.deleting.is_none() && now.deleting.is_some() {
         said.push("is being deleted".to_owned());
@@ -276,11 +280,15 @@ fn of_pod(before: Option<&Pod>, now: &Pod) -> Vec<String> {
         said.push(if now.phase == PodPhase::Failed { "failed" } else { "succeeded" }.to_owned());
     }
     if let Some(end) = now.deleting.filter(|end| before.is_none_or(|before| before.deleting != Some(*end))) {
-        // The world's clock begins at 0.
-        let seconds = end.as_second();
-        said.push(format!("must have ended by {}:{:02}", seconds / 60, seconds % 60));
+        said.push(format!("must have ended by {}", on_the_clock(end)));
     }
     said
+}
+
+/// A moment as minutes and seconds: the world's clock begins at 0.
+fn on_the_clock(moment: Timestamp) -> String {
+    let seconds = moment.as_second();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
 fn of_pool(before: Option<&Pool>, now: &Pool) -> Vec<String> {
@@ -317,7 +325,8 @@ fn of_names(what: &str, before: &[Arc<str>], now: &[Arc<str>]) -> Vec<String> {
 
 fn of_labels(what: &str, before: &Labels, now: &Labels) -> Vec<String> {
     let changed = now.iter().filter(|(key, value)| before.get(*key) != Some(value));
-    let is_machines = |key: &str| OF_THE_MACHINE.iter().any(|stem| key.starts_with(stem));
+    let is_machines =
+        |key: &str| OF_THE_MACHINE.iter().any(|stem| key.starts_with(stem)) && !key.ends_with("nodeclass");
     let (machines, others): (Vec<_>, Vec<_>) = changed.partition(|(key, _)| is_machines(key));
     let mut said: Vec<String> = others.iter().map(|(key, value)| format!("+{what} {key}={value}")).collect();
     if !machines.is_empty() {

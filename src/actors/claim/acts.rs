@@ -8,7 +8,7 @@ use crate::actors::runtime::{Cx, Permits};
 use crate::clouds::LaunchSpec;
 use crate::cluster::Cluster;
 use crate::core::facts::{self, Pod, Snapshot, Status, find_condition};
-use crate::core::ids::NodeName;
+use crate::core::ids::{NodeName, ProviderId};
 use crate::core::lifecycle::{
     Act, Candidates, DeleteReason, Deletion, LaunchFailure, Sight, candidates, class_version, lost_nominations,
     unnominated,
@@ -51,6 +51,7 @@ impl Claim {
                 self.memory.patched_node.clone_from(&patch.version);
                 if let Some(node) = snapshot.nodes.get(&node) {
                     tell_of_node(claim, node, &patch, cx.now());
+                    self.tell_of_new_boot(claim, node, &patch, cx);
                     self.warn_of_missing_taint(claim, node, cx);
                 }
                 let call = async move { cluster.patch_node(&node, &patch).await };
@@ -85,6 +86,7 @@ impl Claim {
                 let call = async move { cloud.get(&id).await };
                 cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Got(op, outcome));
             }
+            Act::Reboot(id, operation) => self.reboot(id, operation, cx),
             Act::DeleteMachine(id) => {
                 let op = self.begin("the cloud to take the machine down");
                 let call = async move { cloud.delete(&id).await };
@@ -137,6 +139,17 @@ impl Claim {
         }
         let call = async move { cloud.create(&spec).await };
         cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Launched(op, outcome));
+    }
+
+    fn reboot(&mut self, id: ProviderId, operation: Arc<str>, cx: &Cx<ClaimMsg>) {
+        if self.memory.reboot.first.as_ref().is_none_or(|(known, _)| *known != operation) {
+            self.memory.reboot.first = Some((Arc::clone(&operation), cx.now()));
+            self.note(cx.now(), "asked the cloud to restart the machine");
+        }
+        let op = self.begin("the cloud to restart the machine");
+        let (cloud, asked) = (Arc::clone(&self.args.wiring.cloud), Arc::clone(&operation));
+        let call = async move { cloud.reboot(&id, &asked).await };
+        cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Rebooted(op, operation, outcome));
     }
 
     /// Asks the cloud about drift, beside whatever else there is to do: nothing waits for the answer.

@@ -258,7 +258,9 @@ impl Behaviour for Claim {
                 details.extend(claim.labels.get(key).map(|value| (key.to_owned(), value.to_string())));
             }
             let shown = |kind: &str| claim.conditions.iter().find(|condition| &*condition.kind == kind).cloned();
-            for condition in ["Drifted", "Consolidatable", "ConsistentStateFound"].into_iter().filter_map(shown) {
+            for condition in
+                ["Rebooting", "Drifted", "Consolidatable", "ConsistentStateFound"].into_iter().filter_map(shown)
+            {
                 let text = if condition.message.is_empty() { &condition.reason } else { &condition.message };
                 let since = condition.since;
                 details.push((

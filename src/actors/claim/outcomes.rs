@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::actors::protocol::{CatalogMsg, ClaimMsg, StateMsg, Written};
+use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, StateMsg, Written};
 use crate::actors::runtime::{Cx, Outcome, Permits};
 use crate::clouds::{self, Deletion, LaunchRefused};
 use crate::cluster;
@@ -77,6 +77,7 @@ impl Claim {
                 }
                 None => {}
             },
+            ClaimMsg::Rebooted(op, operation, outcome) if self.ends(op) => self.rebooted(operation, outcome, cx),
             ClaimMsg::Written(..)
             | ClaimMsg::NodeWritten(..)
             | ClaimMsg::DriftTold(..)
@@ -84,6 +85,7 @@ impl Claim {
             | ClaimMsg::Launched(..)
             | ClaimMsg::Found(..)
             | ClaimMsg::Got(..)
+            | ClaimMsg::Rebooted(..)
             | ClaimMsg::Deleted(..) => {}
         }
     }
@@ -95,7 +97,7 @@ impl Claim {
         }
         if let (Some((reason, pods)), Some(claim)) = (self.doomed.take(), self.known.clone()) {
             self.note(cx.now(), &format!("deleted: {}", reason.as_str()));
-            self.tell_of_granted_deletion(&claim, &reason, pods);
+            self.tell_of_granted_deletion(&claim, &reason, pods, cx.now());
         }
     }
 
@@ -149,6 +151,29 @@ impl Claim {
         // What was known of drift stays, and the cloud is asked again in a while.
         self.memory.drift.failed = true;
         cx.slot().meter().failed(cx.now(), &format!("whether the machine has drifted: {trouble}"));
+    }
+
+    /// What no repetition changes ends the reboot; everything else is tried again, as the same operation.
+    fn rebooted(&mut self, operation: Arc<str>, outcome: Called<()>, cx: &Cx<ClaimMsg>) {
+        match outcome {
+            Outcome::Failed(
+                error @ (clouds::Error::Unsupported(_)
+                | clouds::Error::Invalid { .. }
+                | clouds::Error::Unauthorized { .. }),
+            ) => {
+                self.note(cx.now(), &format!("the cloud does not restart the machine: {error}"));
+                self.memory.reboot.refused = Some((operation, error.to_string()));
+            }
+            outcome => {
+                if let Outcome::Failed(error) = &outcome {
+                    self.memory.reboot.trouble = Some(error.to_string());
+                }
+                if self.called("the reboot", outcome, cx).is_some() {
+                    self.note(cx.now(), "the cloud restarts the machine");
+                    self.memory.reboot.issued = Some(operation);
+                }
+            }
+        }
     }
 
     /// Several machines with one token are a fault: all but the one that the NodeClaim names, else the first by name, are taken down.

@@ -12,9 +12,9 @@ use crate::core::ids::PoolName;
 use crate::core::labels;
 use crate::core::lifecycle::{DeleteReason, Sight, inconsistencies};
 use crate::core::writes::{NodePatch, Regarding};
-use crate::telemetry::conditions::transitions;
+use crate::telemetry::conditions::{Transition, transitions};
 use crate::telemetry::events;
-use crate::telemetry::metrics::{self, CloudCall, DisruptedFor, NominationResult, TerminationMode};
+use crate::telemetry::metrics::{self, CloudCall, DisruptedFor, NominationResult, RebootResult, TerminationMode};
 
 use super::Claim;
 
@@ -31,17 +31,14 @@ impl Claim {
             tracing::error!(nodeclaim = %now.name, "{what}");
             self.announce(events::mistaken(about(now), &what), cx);
         }
+        self.tell_of_inconsistencies(&before, now, cx);
         for transition in transitions(&before.conditions, &now.conditions) {
             metrics::claim_condition_changed(now, &transition);
             match (&*transition.kind, transition.to) {
+                ("Rebooting", Status::False) => self.tell_of_end_of_reboot(&before, &transition, cx),
                 ("Registered", Status::True) => {
                     metrics::node_created(&pool, label(now, labels::ZONE));
                     self.tell_of_launch(now, Ok(()));
-                }
-                ("ConsistentStateFound", Status::False) => {
-                    for problem in inconsistencies(&transition.message) {
-                        self.announce(events::failed_consistency_check(about(now), problem), cx);
-                    }
                 }
                 ("Drained", Status::True) => metrics::node_drained(&pool),
                 ("VolumesDetached", Status::Unknown) => {
@@ -56,6 +53,23 @@ impl Claim {
             if let Some(event) = events::condition_changed(about(now), &transition) {
                 self.announce(event, cx);
             }
+        }
+    }
+
+    /// The Node has less than its machine was said to have: each problem is said when it comes, also beside another one.
+    fn tell_of_inconsistencies(&mut self, before: &facts::Claim, now: &facts::Claim, cx: &Cx<ClaimMsg>) {
+        let message = |claim: &facts::Claim| {
+            let found = find_condition(&claim.conditions, "ConsistentStateFound");
+            found
+                .filter(|found| found.status == Status::False)
+                .map(|found| found.message.to_string())
+                .unwrap_or_default()
+        };
+        let (known, message) = (message(before), message(now));
+        for problem in
+            inconsistencies(&message).filter(|problem| !inconsistencies(&known).any(|known| known == *problem))
+        {
+            self.announce(events::failed_consistency_check(about(now), problem), cx);
         }
     }
 
@@ -108,6 +122,35 @@ impl Claim {
         }
     }
 
+    /// The reboot that somebody asked for has ended and the node goes on, or it could not be understood.
+    fn tell_of_end_of_reboot(&mut self, before: &facts::Claim, transition: &Transition, cx: &Cx<ClaimMsg>) {
+        let since =
+            |kind: &str| find_condition(&before.conditions, kind).map(|condition| between(condition.since, cx.now()));
+        let took = since("Rebooting").unwrap_or_default();
+        if &*transition.reason == "RebootSucceeded" {
+            metrics::reboot_ended(RebootResult::Succeeded, took);
+            metrics::reboot_recovered(since("Initialized").unwrap_or_default());
+            self.note(cx.now(), "back from the reboot");
+        } else {
+            metrics::reboot_ended(RebootResult::InvalidRequest, took);
+            self.announce(events::reboot_failed(about(before), &transition.message), cx);
+        }
+    }
+
+    /// The fence is about to be taken off a Node whose machine was restarted.
+    pub(super) fn tell_of_new_boot(&mut self, claim: &facts::Claim, node: &Node, patch: &NodePatch, cx: &Cx<ClaimMsg>) {
+        let fenced = |taints: &[facts::Taint]| taints.iter().any(|taint| &*taint.key == labels::REBOOTING_TAINT);
+        let opens = fenced(&node.taints) && patch.taints.as_ref().is_some_and(|taints| !fenced(taints));
+        let noted = claim.annotations.get(labels::PRE_BOOT_ID);
+        if opens
+            && claim.is("Rebooting")
+            && noted.is_some_and(|noted| node.boot_id.as_ref().is_some_and(|id| id != noted))
+        {
+            self.note(cx.now(), "another boot ID");
+            self.announce(events::reboot_observed(about(claim)), cx);
+        }
+    }
+
     /// The NodePool's launches are remembered: this one became a Node, or did not.
     fn tell_of_launch(&self, claim: &facts::Claim, outcome: Result<(), Failure>) {
         if let Some(pool) = &claim.owner_pool {
@@ -116,8 +159,22 @@ impl Claim {
     }
 
     /// The deletion that joiner asked for was granted.
-    pub(super) fn tell_of_granted_deletion(&self, claim: &facts::Claim, reason: &DeleteReason, pods: usize) {
+    pub(super) fn tell_of_granted_deletion(
+        &self,
+        claim: &facts::Claim,
+        reason: &DeleteReason,
+        pods: usize,
+        now: Timestamp,
+    ) {
         count_deletion(claim, reason, pods);
+        let result = match reason {
+            DeleteReason::RebootRefused(_) => Some(RebootResult::ProviderError),
+            DeleteReason::RebootTimeout(_) => Some(RebootResult::RecoveryTimeout),
+            _ => None,
+        };
+        if let (Some(result), Some(asked)) = (result, find_condition(&claim.conditions, "Rebooting")) {
+            metrics::reboot_ended(result, between(asked.since, now));
+        }
         if !matches!(reason, DeleteReason::LaunchTimeout | DeleteReason::RegistrationTimeout) {
             return;
         }
@@ -134,6 +191,9 @@ impl Claim {
         tracing::info!(nodeclaim = %claim.name, reason = reason.as_str(), "deleting nodeclaim");
         if let DeleteReason::InsufficientCapacity(message) = reason {
             self.announce(events::insufficient_capacity(about(claim), &claim.name, message), cx);
+        }
+        if let DeleteReason::RebootRefused(why) | DeleteReason::RebootTimeout(why) = reason {
+            self.announce(events::reboot_failed(about(claim), why), cx);
         }
     }
 
@@ -179,6 +239,8 @@ fn count_deletion(claim: &facts::Claim, reason: &DeleteReason, pods: usize) {
         DeleteReason::MachineGone => DisruptedFor::GarbageCollected,
         // A user's act, not ours.
         DeleteReason::NodeDeleted => return,
+        // Counted when the reboot was decided: its end is the end of that.
+        DeleteReason::RebootRefused(_) | DeleteReason::RebootTimeout(_) => return,
     };
     let mode = TerminationMode::of(claim.termination_grace);
     let pods = u64::try_from(pods).unwrap_or(u64::MAX);

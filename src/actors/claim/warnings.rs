@@ -6,6 +6,7 @@ use crate::actors::protocol::ClaimMsg;
 use crate::actors::runtime::Cx;
 use crate::core::facts::{self, Effect, Node, Taint};
 use crate::core::labels;
+use crate::core::lifecycle::drain_deadline;
 use crate::core::writes::Regarding;
 use crate::telemetry::events;
 
@@ -23,14 +24,14 @@ impl Claim {
         if claim.deleting.is_none() || claim.is("Drained") || claim.is("InstanceTerminating") {
             return;
         }
-        let deadline = claim.annotations.get(labels::TERMINATION_TIMESTAMP);
-        if let Some(deadline) = deadline {
+        let deadline = drain_deadline(claim).map(|deadline| deadline.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        if let Some(deadline) = &deadline {
             let about = Regarding::Claim(claim.name.clone(), claim.uid.clone());
             self.say(events::grace_period_expiring(about, deadline), cx);
         }
         for node in nodes {
             let about = || Regarding::Node(node.name.clone(), node.uid.clone());
-            if let Some(deadline) = deadline {
+            if let Some(deadline) = &deadline {
                 self.say(events::grace_period_expiring(about(), deadline), cx);
             }
             if waiting > 0 {
@@ -42,7 +43,7 @@ impl Claim {
     /// A Node is about to be registered, and may have come without the taint that keeps pods away until then.
     pub(super) fn warn_of_missing_taint(&mut self, claim: &facts::Claim, node: &Node, cx: &Cx<ClaimMsg>) {
         let unregistered = Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute);
-        let comes = claim.deleting.is_none() && !claim.is("Registered") && !node.is_registered();
+        let comes = claim.deleting.is_none() && !claim.is("Registered") && !node.was_registered();
         if comes && !node.taints.iter().any(|taint| taint.matches(&unregistered)) {
             tracing::error!(nodeclaim = %claim.name, node = %node.name, "node came without the unregistered taint");
             let about = Regarding::Claim(claim.name.clone(), claim.uid.clone());

@@ -294,8 +294,16 @@ impl Cloud for Simulated {
     fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move {
             self.wait().await;
-            let back = Instant::now() + self.draw(self.shared.conduct.boot);
-            if self.settled().reboot(id, operation, back) {
+            let scripted = self.scripted(Call::Reboot, Vec::new);
+            if let Some((error, false)) = scripted {
+                return Err(error);
+            }
+            let back = Instant::now() + self.draw(self.shared.conduct.reboot.unwrap_or(self.shared.conduct.boot));
+            let there = self.settled().reboot(id, operation, back);
+            if let Some((error, _)) = scripted {
+                return Err(error);
+            }
+            if there {
                 return Ok(());
             }
             let message = format!("there is no machine {id} to reboot");

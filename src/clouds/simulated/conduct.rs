@@ -12,6 +12,8 @@ pub struct Conduct {
     pub launch: (Duration, Duration),
     /// From the launch to the first word of the machine's kubelet.
     pub boot: (Duration, Duration),
+    /// From the order to restart a machine until its kubelet reports again; as long as a boot when nothing is said.
+    pub reboot: Option<(Duration, Duration)>,
     /// Of any other call.
     pub call: (Duration, Duration),
     /// From the order to take a machine down until it is gone.
@@ -39,6 +41,7 @@ impl Default for Conduct {
         Self {
             launch: millis(500, 1_500),
             boot: millis(20_000, 40_000),
+            reboot: None,
             call: millis(20, 60),
             shutdown: millis(5_000, 15_000),
             settles_within: Duration::from_secs(5),

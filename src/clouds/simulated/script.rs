@@ -19,6 +19,8 @@ pub enum Call {
     List,
     /// Take a machine down.
     Delete,
+    /// Restart a machine.
+    Reboot,
 }
 
 /// How a call fails. Timelines write it as it is named here.
@@ -30,6 +32,8 @@ pub enum Refusal {
     NodeClassNotReady,
     /// The account may have no more machines (of a launch).
     Quota,
+    /// The cloud cannot do this at all (of a reboot).
+    Unsupported,
     /// Fewer calls, please.
     Throttled,
     /// The cloud's own fault, without effect.
@@ -53,6 +57,7 @@ impl Refusal {
             Self::InsufficientCapacity => Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, message }),
             Self::NodeClassNotReady => Error::Launch(LaunchRefused::ClassNotReady(message)),
             Self::Quota => Error::Launch(LaunchRefused::Quota(message)),
+            Self::Unsupported => Error::Unsupported("rebooting a machine"),
             Self::Throttled => Error::Throttled { retry_after: None },
             Self::Error => Error::Temporary(message),
             Self::Lost | Self::AnswerLost => Error::Unknown(message),

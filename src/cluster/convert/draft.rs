@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::core::duration::manifest_duration;
 use crate::core::facts::{ClaimDraft, Condition, Taint};
 use crate::core::requirements::Requirement;
 
 use super::amounts::written;
-use super::text::manifest_duration;
 
 /// The NodeClaim that a draft stands for: owned by its NodePool, so that deleting the pool deletes it.
 pub fn claim_object(draft: &ClaimDraft) -> Value {

@@ -18,7 +18,6 @@ mod overlay;
 mod pod;
 mod pool;
 mod problems;
-mod text;
 mod volume;
 pub mod wire;
 pub mod wire_groups;
@@ -38,7 +37,6 @@ pub use overlay::{overlay, read_overlay};
 pub use pod::{ShapeStore, pod, read_pod};
 pub use pool::{pool, read_pool};
 pub use problems::Unreadable;
-pub use text::{go_duration, manifest_duration};
 pub use volume::{
     attachment, csi_node, read_attachment, read_csi_node, read_storage_class, read_volume, read_volume_claim,
     storage_class, volume, volume_claim,

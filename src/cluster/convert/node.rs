@@ -49,6 +49,10 @@ pub fn node(wire: &wire::Node) -> Result<Node, Unreadable> {
         cordoned: spec.and_then(|s| s.unschedulable).unwrap_or(false),
         capacity: amounts::capacity(status.and_then(|s| s.capacity.as_ref())),
         allocatable: amounts::capacity(status.and_then(|s| s.allocatable.as_ref())),
+        boot_id: status
+            .and_then(|s| s.node_info.as_ref()?.boot_id.as_deref())
+            .filter(|id| !id.is_empty())
+            .map(Arc::from),
         conditions: common::conditions(status.and_then(|s| s.conditions.as_ref()), meta),
     })
 }

@@ -671,24 +671,3 @@ fn namespaces_are_names_with_labels() {
     let (name, labels) = read_namespace(&json!({ "metadata": { "name": "a", "labels": { "x": "1" } } })).unwrap();
     assert_eq!((&*name, labels.len()), ("a", 1));
 }
-
-#[test]
-fn go_durations() {
-    for (text, nanos) in [
-        ("1h30m", 5_400_000_000_000),
-        ("1.5h", 5_400_000_000_000),
-        ("300ms", 300_000_000),
-        (".5s", 500_000_000),
-        ("+2us", 2_000),
-        ("0", 0),
-        ("1h1ns", 3_600_000_000_001),
-    ] {
-        assert_eq!(go_duration(text), Some(Duration::from_nanos(nanos)), "{text}");
-    }
-    for text in ["", "1", "h", "-1s", "1d", "1.2.3s", ".s", "9999999999h", "1 h", "+"] {
-        assert_eq!(go_duration(text), None, "{text}");
-    }
-    for (seconds, text) in [(0, "0s"), (90, "1m30s"), (2_592_000, "720h"), (3605, "1h5s")] {
-        assert_eq!(manifest_duration(Duration::from_secs(seconds)), text);
-    }
-}

@@ -270,6 +270,7 @@ pub struct NodeSpec {
 
 /// `status` of a node.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct NodeStatus {
     /// What it has.
     pub capacity: Option<Amounts>,
@@ -277,6 +278,16 @@ pub struct NodeStatus {
     pub allocatable: Option<Amounts>,
     /// Conditions.
     pub conditions: Option<Vec<Condition>>,
+    /// What runs on it.
+    pub node_info: Option<NodeInfo>,
+}
+
+/// `status.nodeInfo` of a node.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct NodeInfo {
+    /// Another one after each boot.
+    #[serde(rename = "bootID")]
+    pub boot_id: Option<String>,
 }
 
 /// A DaemonSet.

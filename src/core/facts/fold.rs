@@ -415,8 +415,9 @@ impl Fold {
         }
         if let Some(id) = &node.provider_id {
             self.snapshot.nodes_of.entry(id.clone()).or_default().insert(node.name.clone());
-            self.news.claims.extend(self.claim_of.get(id).cloned());
         }
+        let concerned: Vec<ClaimName> = self.standing_for(node).cloned().collect();
+        self.news.claims.extend(concerned);
         self.news.usage = true;
         self.news.supply = true;
     }
@@ -460,8 +461,12 @@ impl Fold {
                 self.forget(uid);
             }
             Key::Node(name) => {
-                if let Some(id) = self.snapshot.nodes.remove(name).and_then(|node| node.provider_id.clone()) {
-                    self.unlink(&id, name);
+                if let Some(node) = self.snapshot.nodes.remove(name) {
+                    let concerned: Vec<ClaimName> = self.standing_for(&node).cloned().collect();
+                    self.news.claims.extend(concerned);
+                    if let Some(id) = &node.provider_id {
+                        self.unlink(id, name);
+                    }
                 }
                 self.snapshot.pod_events.remove(name);
                 self.news.usage = true;
@@ -566,10 +571,21 @@ impl Fold {
 
     /// Pods and attachments concern a claim actor only while its node is being emptied.
     pub(super) fn pods_of_node_changed(&mut self, node: &NodeName) {
-        let claim = self
-            .claim_on(node)
-            .filter(|name| self.snapshot.claims.get(*name).is_some_and(|claim| claim.deleting.is_some()));
-        self.news.claims.extend(claim.cloned());
+        let Some(node) = self.snapshot.nodes.get(node) else { return };
+        let is_emptied = |name: &&ClaimName| {
+            self.snapshot.claims.get(*name).is_some_and(|claim| claim.deleting.is_some() || claim.is("Rebooting"))
+        };
+        let concerned: Vec<ClaimName> = self.standing_for(node).filter(is_emptied).cloned().collect();
+        self.news.claims.extend(concerned);
+    }
+
+    /// The NodeClaims that look after a Node: the one with its provider ID, and those that own it, whatever ID somebody has written into them.
+    fn standing_for(&self, node: &Node) -> impl Iterator<Item = &ClaimName> {
+        let by_id = node.provider_id.as_ref().and_then(|id| self.claim_of.get(id));
+        let owners = node.owner_claims.iter().filter_map(|owner| {
+            self.snapshot.claims.get_key_value(&ClaimName::from(Arc::clone(owner))).map(|(name, _)| name)
+        });
+        by_id.into_iter().chain(owners)
     }
 
     fn unlink(&mut self, id: &ProviderId, node: &NodeName) {

@@ -41,6 +41,8 @@ pub struct Node {
     pub capacity: Resources,
     /// `status.allocatable`.
     pub allocatable: Resources,
+    /// `status.nodeInfo.bootID`: another one after each boot; nothing when the kubelet has not told it.
+    pub boot_id: Option<Arc<str>>,
     /// `status.conditions`.
     pub conditions: Vec<Condition>,
 }
@@ -64,6 +66,12 @@ impl Node {
     /// Whether its NodeClaim has been matched with it.
     pub fn is_registered(&self) -> bool {
         self.labels.get(labels::REGISTERED).is_some_and(|value| &**value == "true")
+    }
+
+    /// Whether it has been registered before, whatever somebody has taken off it since.
+    pub fn was_registered(&self) -> bool {
+        let held = self.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER);
+        held || !self.owner_claims.is_empty() || self.is_registered() || self.is_initialized()
     }
 
     /// Whether it was once ready for its pods.

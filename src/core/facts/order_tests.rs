@@ -123,6 +123,22 @@ fn two_nodes_of_one_machine_are_nobodys_node() {
 }
 
 #[test]
+fn a_node_is_news_for_the_nodeclaim_that_owns_it_though_somebody_wrote_another_id_into_it() {
+    let estranged = Claim { provider_id: Some("sim://other".into()), deleting: Some(start()), ..claim_of("c", "n") };
+    let owned = Node { owner_claims: vec!["c".into()], ..node_called("n") };
+    let mut fold = after([Fact::ClaimSeen(Arc::new(estranged)), Fact::NodeSeen(Arc::new(owned.clone()))]);
+    let mut concerns = |fact: Fact| {
+        fold.take_news();
+        fold.fold(fact);
+        fold.take_news().claims.contains(&ClaimName::from("c"))
+    };
+    assert!(concerns(Fact::NodeSeen(Arc::new(Node { version: "101".into(), ..owned }))));
+    assert!(concerns(seen(pod("a", Some("n")))));
+    assert!(concerns(Fact::PodGone("a".into())));
+    assert!(concerns(Fact::NodeGone("n".into())));
+}
+
+#[test]
 fn a_node_and_a_nodeclaim_of_one_name_do_not_hold_each_other() {
     let mut fold =
         after([Fact::NodeSeen(Arc::new(node_called("same"))), Fact::ClaimSeen(Arc::new(claim_of("same", "same")))]);

@@ -91,6 +91,7 @@ pub(crate) fn node() -> Node {
             Taint::new("node.kubernetes.io/not-ready", Effect::NoSchedule),
         ],
         cordoned: false,
+        boot_id: None,
         capacity: Resources::new().with("cpu", 1000),
         allocatable: Resources::new().with("cpu", 900),
         conditions: vec![],

@@ -39,6 +39,8 @@ pub enum Act {
         /// To be deleted with this many seconds of grace, because the deadline allows no waiting.
         force: Vec<(PodRef, i64)>,
     },
+    /// Restart the machine in place; the operation makes repeats harmless.
+    Reboot(ProviderId, Arc<str>),
     /// Take the machine down, or learn that it is gone.
     DeleteMachine(ProviderId),
 }
@@ -78,6 +80,10 @@ pub enum DeleteReason {
     Unhealthy(Arc<str>),
     /// Its machine is gone, as the auditor or the cloud found.
     MachineGone,
+    /// Its machine was to be restarted, and could not be: why.
+    RebootRefused(String),
+    /// Its machine was restarted, and its Node did not come back in time: how long that was.
+    RebootTimeout(String),
 }
 
 impl DeleteReason {
@@ -92,6 +98,8 @@ impl DeleteReason {
             Self::NodeDeleted => "node_deleted",
             Self::Unhealthy(_) => "unhealthy",
             Self::MachineGone => "garbage_collected",
+            Self::RebootRefused(_) => "reboot_refused",
+            Self::RebootTimeout(_) => "reboot_timeout",
         }
     }
 }

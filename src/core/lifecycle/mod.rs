@@ -21,6 +21,7 @@ mod launch;
 mod liveness;
 mod mistakes;
 mod opening;
+mod reboot;
 mod registration;
 mod repair;
 mod situation;
@@ -36,9 +37,11 @@ pub use deletion::Deletion;
 pub use drift::{CloudDrift, EVERY as DRIFT_EVERY, class_version};
 pub use launch::{Candidates, candidates};
 pub use opening::Opening;
+pub use reboot::{Reboot, is_rebooting};
 pub use repair::Repair;
 pub use situation::{LaunchFailure, Memory, Sight, Situation, lost_nominations, unnominated};
 pub use step::{Phase, Step, step};
+pub use termination::deadline as drain_deadline;
 
 #[cfg(test)]
 mod tests;

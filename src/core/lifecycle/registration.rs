@@ -72,12 +72,14 @@ fn unregistered() -> Taint {
     Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute)
 }
 
-/// Everything in one write: labels and annotations of the NodeClaim win over the kubelet's; taints are added, never overwritten.
+/// Everything in one write: labels and annotations of the NodeClaim win over the kubelet's; taints are added, never overwritten. Startup taints
+/// come with the first registration only: whoever takes them off does so once.
 fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
     let claim = situation.claim;
     let mut taints: Vec<Taint> = node.taints.iter().filter(|taint| !taint.matches(&unregistered())).cloned().collect();
     if node.labels.get(labels::DO_NOT_SYNC_TAINTS).is_none_or(|value| &**value != "true") {
-        for taint in claim.taints.iter().chain(&claim.startup_taints) {
+        let startup: &[Taint] = if node.was_registered() { &[] } else { &claim.startup_taints };
+        for taint in claim.taints.iter().chain(startup) {
             if !taints.iter().any(|present| present.matches(taint)) {
                 taints.push(taint.clone());
             }
@@ -95,9 +97,14 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
     NodePatch {
         version: Some(node.version.clone()),
         labels: wanted,
+        without_labels: Vec::new(),
         annotations,
         taints: Some(taints),
         finalizers: Some(finalizers),
         owner: (!node.is_owned_by(&claim.name)).then(|| (claim.name.clone(), claim.uid.clone())),
     }
 }
+
+#[cfg(test)]
+#[path = "registration_tests.rs"]
+mod tests;

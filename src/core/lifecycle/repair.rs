@@ -10,7 +10,7 @@ use crate::core::repair::{Diagnosis, Policies};
 use crate::core::writes::ClaimPatch;
 
 use super::step::Phase;
-use super::{Act, DeleteReason, Situation, Step};
+use super::{Act, DeleteReason, Situation, Step, reboot};
 
 /// How soon a repair that is blocked is looked at again (Karpenter's value).
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_mins(5);
@@ -31,7 +31,7 @@ pub(super) fn diagnosis(situation: &Situation<'_>) -> Option<Diagnosis> {
     if repair.legacy {
         return repair.policies.legacy(node);
     }
-    repair.policies.diagnose(node, None, situation.now)
+    repair.policies.diagnose(node, reboot::ended(situation.claim), situation.now)
 }
 
 /// What is next for a machine that is to go because it is broken.

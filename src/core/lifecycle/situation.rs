@@ -14,7 +14,7 @@ use crate::core::ids::{ClaimName, NodeName, PodUid, ProviderId};
 
 use super::drain::{Drain, drain};
 use super::opening::depends_on_others;
-use super::{CloudDrift, Deletion, Repair, termination};
+use super::{CloudDrift, Deletion, Reboot, Repair, termination};
 
 /// A pod that has lost more nominations than this gets no further one: kube-scheduler has another opinion, and each costs a request.
 const RENOMINATIONS: u32 = 1;
@@ -215,6 +215,8 @@ pub struct Memory {
     pub patched_node: Option<Arc<str>>,
     /// What the cloud said of drift.
     pub drift: CloudDrift,
+    /// What became of the last order to restart the machine.
+    pub reboot: Reboot,
     /// No act before this moment: the last one failed.
     pub hold_until: Option<Timestamp>,
     /// What the last failed act was, and how it failed.
@@ -271,6 +273,9 @@ impl Memory {
             [&mut self.since, &mut self.asked, &mut self.assembled, &mut self.delete_asked, &mut self.drift.asked];
         for past in past {
             *past = past.map(|then| then.min(now));
+        }
+        if let Some((_, first)) = &mut self.reboot.first {
+            *first = (*first).min(now);
         }
         self.looked = self.looked.filter(|then| *then <= now);
         if let Some(deletion) = &mut self.deletion {

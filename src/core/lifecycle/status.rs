@@ -6,7 +6,9 @@ use crate::core::resources::Resources;
 use crate::core::writes::ClaimStatusPatch;
 
 use super::drift::{self, Judgement};
-use super::{Sight, Situation, consistency, consolidation, detach, initialization, mistakes, step, termination};
+use super::{
+    Sight, Situation, consistency, consolidation, detach, initialization, mistakes, reboot, step, termination,
+};
 
 /// Dependents of a NodeClaim's `Ready`.
 const DEPENDENTS: [&str; 3] = ["Launched", "Registered", "Initialized"];
@@ -83,7 +85,9 @@ fn hydrate(patch: &mut ClaimStatusPatch, situation: &Situation<'_>, machine: &Ma
 
 fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
     let claim = situation.claim;
-    let mut conditions = Conditions::of(&claim.conditions, &DEPENDENTS, claim.generation, claim.created, situation.now);
+    // One that cannot be understood and is being deleted does not become Ready for it.
+    let dependents: &[&str] = if claim.broken.is_some() { &DEPENDENTS_OF_BROKEN } else { &DEPENDENTS };
+    let mut conditions = Conditions::of(&claim.conditions, dependents, claim.generation, claim.created, situation.now);
     let mistakes = mistakes::found(situation);
     if !mistakes.is_empty() {
         conditions.set(VALID, Status::False, NOT_VALID, &cut(&mistakes.join("; ")));
@@ -93,6 +97,7 @@ fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
     launched(situation, &mut conditions);
     registered(situation, &mut conditions);
     initialized(situation, &mut conditions);
+    reboot::judge(situation, &mut conditions);
     if claim.deleting.is_some() {
         terminating(situation, &mut conditions);
     } else {
@@ -150,6 +155,9 @@ fn registered(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
 fn initialized(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
     if situation.has("Initialized", Status::True) {
         conditions.set_true("Initialized");
+        return;
+    }
+    if reboot::is_rebooting(situation.claim) {
         return;
     }
     if conditions.get("Registered").is_none_or(|registered| registered.status != Status::True) {

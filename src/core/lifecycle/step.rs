@@ -8,7 +8,7 @@ use crate::core::writes::ClaimPatch;
 
 use super::{Act, DeleteReason, Situation};
 use super::{
-    consolidation, drift, hydration, initialization, launch, liveness, mistakes, registration, repair, status,
+    consolidation, drift, hydration, initialization, launch, liveness, mistakes, reboot, registration, repair, status,
     termination,
 };
 
@@ -25,6 +25,8 @@ pub enum Phase {
     Initializing,
     /// The Node serves.
     Ready,
+    /// The machine is being restarted in place.
+    Rebooting,
     /// Pods are leaving.
     Draining,
     /// The machine is being taken down.
@@ -44,6 +46,7 @@ impl Phase {
             Self::Registering => "Registering",
             Self::Initializing => "Initializing",
             Self::Ready => "Ready",
+            Self::Rebooting => "Rebooting",
             Self::Draining => "Draining",
             Self::Terminating => "Terminating",
             Self::Gone => "Gone",
@@ -174,6 +177,9 @@ fn next(situation: &Situation<'_>) -> Step {
     if let Some(step) = registration::next(situation) {
         return step;
     }
+    if let Some(step) = reboot::next(situation) {
+        return step;
+    }
     // A plan changes while it is carried out: pods change places, and later plans use the room that is left.
     if let Some(node) = situation.node().filter(|_| situation.unnominated) {
         return Step::act(phase, Act::Nominate(node.name.clone()));
@@ -195,6 +201,7 @@ fn aside(situation: &Situation<'_>, step: &mut Step) {
         let asks = ask.is_some_and(|at| situation.now >= at);
         step.act = if asks { Some(Act::AskDrift) } else { hydration::next(situation) };
     }
+    step.deadlines.extend(reboot::deadlines(situation));
     step.blocked = repair::blocked(situation);
     let diagnosis = repair::diagnosis(situation);
     step.deadlines.extend(diagnosis.map(|diagnosis| ("repair is due", diagnosis.due)));

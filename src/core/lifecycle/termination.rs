@@ -59,7 +59,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
 
 /// When the drain must be over, if there is a deadline. One that cannot be read is the one that would have been written; where there is none
 /// either, the drain goes on politely: nothing is deleted by mistake, and nothing stands still.
-pub(super) fn deadline(claim: &Claim) -> Option<Timestamp> {
+pub fn deadline(claim: &Claim) -> Option<Timestamp> {
     let text = claim.annotations.get(labels::TERMINATION_TIMESTAMP)?;
     text.parse().ok().or_else(|| granted(claim))
 }

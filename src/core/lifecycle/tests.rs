@@ -130,6 +130,7 @@ impl Toy {
                     evict.iter().chain(force.iter().map(|(pod, _)| pod)).map(|pod| pod.uid.clone()).collect();
                 self.pods.retain(|pod| !leaving.contains(&pod.uid));
             }
+            Act::Reboot(..) => panic!("nobody asked for a reboot"),
             Act::DeleteMachine(_) => {
                 let gone = self.deletion.remove(0);
                 self.say(if gone { "delete machine: gone" } else { "delete machine: in progress" });

@@ -13,6 +13,9 @@ use super::layout::Many;
 use super::shelf::{Amounts, Sets, add, subtract};
 use super::world::World;
 
+/// Taint of a node whose kubelet is silent, as it is while it restarts.
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+
 /// A node or a NodeClaim without one.
 #[derive(Clone)]
 pub(super) struct Host {
@@ -201,8 +204,8 @@ impl World<'_> {
     }
 }
 
-/// A node as Karpenter sees it: until it is initialized, taints that go away by themselves do not count, and what its status does not
-/// tell yet is taken from its NodeClaim.
+/// A node as Karpenter sees it: until it is initialized, and while its machine is being restarted, taints that go away by themselves do not count,
+/// and what its status does not tell yet is taken from its NodeClaim.
 fn on_node<'a>(node: &'a Node, claim: Option<&'a Claim>) -> Site<'a> {
     let mut labels = node.labels.clone();
     let mut taints = node.taints.clone();
@@ -210,14 +213,19 @@ fn on_node<'a>(node: &'a Node, claim: Option<&'a Claim>) -> Site<'a> {
     if node.cordoned && !taints.iter().any(|t| &*t.key == "node.kubernetes.io/unschedulable") {
         taints.push(Taint::new("node.kubernetes.io/unschedulable", Effect::NoSchedule));
     }
-    if let Some(claim) = claim.filter(|_| !node.is_initialized()) {
+    let rebooting = claim.is_some_and(|claim| claim.is("Rebooting"));
+    if let Some(claim) = claim.filter(|_| rebooting || !node.is_initialized()) {
         for (key, value) in &claim.labels {
             labels.entry(key.clone()).or_insert_with(|| value.clone());
         }
         if !node.is_registered() {
             taints.extend(claim.taints.iter().filter(|t| !node.taints.iter().any(|n| n.matches(t))).cloned());
         }
-        taints.retain(|taint| !taint.is_ephemeral() && !claim.startup_taints.iter().any(|s| s.matches(taint)));
+        // Pods that had to leave come back, and need no other node meanwhile.
+        let goes = |taint: &Taint| rebooting && [labels::REBOOTING_TAINT, UNREACHABLE].contains(&&*taint.key);
+        taints.retain(|taint| {
+            !taint.is_ephemeral() && !goes(taint) && !claim.startup_taints.iter().any(|s| s.matches(taint))
+        });
         for (seen, promised) in [(&mut capacity, &claim.capacity), (&mut allocatable, &claim.allocatable)] {
             for (name, milli) in promised.iter() {
                 if seen.get(name) == 0 {

@@ -151,4 +151,6 @@ faults! {
     UserEditsPool = "user-edits-nodepool", 3.0, 0..=0;
     /// A user deletes a NodePool, and puts it back a while later.
     UserDeletesPool = "user-deletes-nodepool", 0.5, 10..=600;
+    /// A user asks for a reboot of a node.
+    UserRebootsNode = "user-reboots-node", 3.0, 0..=0;
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::kind::Fault;
@@ -10,7 +11,7 @@ use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use crate::clouds::simulated::Simulated;
 use crate::cluster::ClaimPatch;
-use crate::core::facts::{Claim, Effect, Node, Owner, Pod, Pool, Selector, Status, Taint, VolumeAttachment};
+use crate::core::facts::{Claim, Condition, Effect, Node, Owner, Pod, Pool, Selector, Status, Taint, VolumeAttachment};
 use crate::core::ids::{ClaimName, NodeName, ObjectKey, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::manifests::{Budget, Count};
@@ -20,7 +21,7 @@ use crate::sim::invariants::Invariants;
 use crate::sim::store::Store;
 
 /// The faults that need no occasion but an object that is there.
-const BY_THEMSELVES: [Fault; 22] = [
+const BY_THEMSELVES: [Fault; 23] = [
     Fault::MachineDies,
     Fault::RegistersTwice,
     Fault::NodeNotReady,
@@ -43,6 +44,7 @@ const BY_THEMSELVES: [Fault; 22] = [
     Fault::ForeignFinalizer,
     Fault::UserEditsPool,
     Fault::UserDeletesPool,
+    Fault::UserRebootsNode,
 ];
 
 /// Taints of nodes that are not ready, and of those whose kubelet is silent.
@@ -260,6 +262,13 @@ impl Player {
                     _ => claim.conditions.retain(|condition| &*condition.kind != "Registered"),
                 });
             }
+            Fault::UserRebootsNode => {
+                let serving: Vec<_> = living.iter().filter(|claim| claim.is("Initialized")).cloned().collect();
+                let claim = one_of(&serving, pick)?;
+                let now = store.now();
+                store.update_claim(&claim.name, |claim| ask_for_reboot(claim, pick >> 8, now));
+                return Some(claim.name.to_string());
+            }
             Fault::ForeignFinalizer => {
                 set_finalizers(store, &claim.name, |finalizers| finalizers.push(FOREIGN.into()));
                 self.agenda.after(lasting, Todo::LetGo(claim.name.clone()));
@@ -361,6 +370,24 @@ fn disfigure(node: &mut Node, pick: u64) {
         1 => node.taints.clear(),
         2 => node.owner_claims.clear(),
         _ => node.finalizers.clear(),
+    }
+}
+
+/// Asks for a reboot: with the pods on the node, with two minutes for them to leave, or with all the time that they take.
+fn ask_for_reboot(claim: &mut Claim, pick: u64, now: Timestamp) {
+    claim.conditions.retain(|condition| &*condition.kind != "Rebooting");
+    claim.conditions.push(Condition {
+        kind: "Rebooting".into(),
+        status: Status::True,
+        reason: "RebootRequested".into(),
+        message: "".into(),
+        since: now,
+        generation: claim.generation,
+    });
+    match pick % 3 {
+        0 => drop(claim.annotations.insert(labels::REBOOT_GRACE.into(), "0s".into())),
+        1 => drop(claim.annotations.insert(labels::REBOOT_GRACE.into(), "2m".into())),
+        _ => drop(claim.annotations.remove(labels::REBOOT_GRACE)),
     }
 }
 

@@ -293,6 +293,8 @@ impl Invariants {
                 let registered = |node: &Arc<Node>| node.provider_id.as_ref() == Some(id) && node.is_registered();
                 (claim.is("Registered") || store.nodes.values().any(registered))
                     && !is_expired(claim, store.now().max((self.clock)()))
+                    // A reboot that fails ends like this, and says so.
+                    && !claim.is("Rebooting")
                     && self.runs(id)
                     && is_wanted(&store, id)
             })

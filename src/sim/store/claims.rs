@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::objects::{Store, check_guarded, check_version, merge};
+use super::objects::{Store, check_guarded, check_version, merge, without};
 use crate::cluster::{ClaimPatch, ClaimStatusPatch, Error};
 use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClaimUid, PoolUid};
@@ -41,7 +41,9 @@ impl Store {
         check_version(&object(name), patch.version.as_ref(), &there.version)?;
         check_guarded(&object(name), "metadata.finalizers", patch.finalizers.is_none() || patch.version.is_some())?;
         let mut claim = (*there).clone();
-        let mut changed = merge(&mut claim.labels, &patch.labels) | merge(&mut claim.annotations, &patch.annotations);
+        let mut changed = merge(&mut claim.labels, &patch.labels)
+            | merge(&mut claim.annotations, &patch.annotations)
+            | without(&mut claim.annotations, &patch.without_annotations);
         if let Some(finalizers) = &patch.finalizers
             && *finalizers != claim.finalizers
         {

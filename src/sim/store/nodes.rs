@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::objects::{Store, check_guarded, check_version, merge};
+use super::objects::{Store, check_guarded, check_version, merge, without};
 use crate::cluster::{Error, NodePatch};
 use crate::core::facts::{Fact, Node};
 use crate::core::ids::{NodeName, NodeUid};
@@ -27,7 +27,9 @@ impl Store {
         check_guarded(&object(name), "metadata.finalizers", guarded || patch.finalizers.is_none())?;
         check_guarded(&object(name), "metadata.ownerReferences", guarded || patch.owner.is_none())?;
         let mut node = (**there).clone();
-        let mut changed = merge(&mut node.labels, &patch.labels) | merge(&mut node.annotations, &patch.annotations);
+        let mut changed = merge(&mut node.labels, &patch.labels)
+            | merge(&mut node.annotations, &patch.annotations)
+            | without(&mut node.labels, &patch.without_labels);
         if let Some(taints) = &patch.taints
             && *taints != node.taints
         {

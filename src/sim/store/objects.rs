@@ -230,6 +230,11 @@ pub(super) fn check_guarded(object: &str, field: &str, guarded: bool) -> Result<
     Err(Error::Invalid { object: object.to_owned(), message })
 }
 
+/// Takes keys away; says whether any was there.
+pub(super) fn without(from: &mut Labels, keys: &[Arc<str>]) -> bool {
+    keys.iter().filter(|key| from.remove(*key).is_some()).count() > 0
+}
+
 /// Adds labels or annotations; whether anything changed.
 pub(super) fn merge(into: &mut Labels, from: &Labels) -> bool {
     let mut changed = false;

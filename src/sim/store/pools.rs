@@ -51,6 +51,17 @@ impl Store {
         Ok(())
     }
 
+    /// Lets somebody else change the metadata of a NodePool; false when there is none.
+    pub(in crate::sim) fn update_pool(&mut self, name: &PoolName, change: impl FnOnce(&mut Pool)) -> bool {
+        let Ok(there) = self.pool(name) else { return false };
+        let mut pool = there.clone();
+        change(&mut pool);
+        if pool != there {
+            self.save_pool(pool);
+        }
+        true
+    }
+
     /// Changes the status of a NodePool; its generation stays.
     pub fn patch_pool_status(&mut self, name: &PoolName, patch: &PoolStatusPatch) -> Result<(), Error> {
         let there = self.pool(name)?;

@@ -9,7 +9,7 @@ use crate::core::labels;
 use super::cluster::label;
 use super::conditions::{claim_ended, node_ended};
 use super::families as f;
-use super::labels::{CreatedFor, DisruptedFor, TerminationMode, policy_word};
+use super::labels::{CreatedFor, DisruptedFor, RebootResult, TerminationMode, policy_word};
 use super::registry::{count, took};
 
 /// A NodeClaim was created; `relaxed` when its minValues were lowered.
@@ -85,6 +85,17 @@ pub fn node_created(pool: &PoolName, zone: &str) {
 /// A node was drained to the last pod.
 pub fn node_drained(pool: &PoolName) {
     count(&f::NODES_DRAINED, &[pool.as_str()], 1);
+}
+
+/// A reboot has ended, so long after it was asked for.
+pub fn reboot_ended(result: RebootResult, since_request: Duration) {
+    count(&f::NODES_REBOOTS, &[result.as_str()], 1);
+    took(&f::NODES_REBOOT_DURATION, &[result.as_str()], since_request);
+}
+
+/// A node is back from its reboot, so long after the cloud was told to restart its machine.
+pub fn reboot_recovered(since_order: Duration) {
+    took(&f::NODES_REBOOT_RECOVERY, &[], since_order);
 }
 
 /// The finalizer of a NodeClaim's node was taken off, `since_deletion` after it was deleted and `lifetime` after it was created.

@@ -34,6 +34,7 @@ fn node(name: &str, pool: Option<&str>) -> Node {
         provider_id: None,
         taints: Vec::new(),
         cordoned: false,
+        boot_id: None,
         capacity: Resources::new().with("cpu", 4000),
         allocatable: Resources::new().with("cpu", 3900),
         conditions: vec![Condition {

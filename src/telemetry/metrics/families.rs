@@ -56,6 +56,8 @@ const DURATIONS: Shape = Shape::Histogram(&[
 ]);
 /// 1 to 1,024 seconds, doubling.
 const TO_1024: Shape = Shape::Histogram(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]);
+/// Of reboots.
+const TO_1280: Shape = Shape::Histogram(&[10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0]);
 /// 1 to 2,048 seconds, doubling.
 const TO_2048: Shape = Shape::Histogram(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0]);
 /// Half a second to 8,192 seconds, doubling: how long conditions last.
@@ -117,6 +119,11 @@ families! {
         "Time from the deletion of a node until its finalizer was taken off.";
     NODES_LIFETIME: LIFETIMES, "karpenter_nodes_lifetime_duration_seconds", ["nodepool"],
         "Time from the creation of a node until its end.";
+    NODES_REBOOTS: Counter, "karpenter_nodes_reboots_total", ["result"], "Reboots that have ended.";
+    NODES_REBOOT_DURATION: TO_1280, "karpenter_nodes_reboot_duration_seconds", ["result"],
+        "Time from the request of a reboot until its end.";
+    NODES_REBOOT_RECOVERY: TO_1280, "karpenter_nodes_reboot_recovery_duration_seconds", [],
+        "Time from the order to restart a machine until its node was back.";
     NODES_ALLOCATABLE: Gauge, "karpenter_nodes_allocatable",
         ["resource_type", "node_name", "phase", "managed", "nodepool", "zone", "region", "instance_type", "arch", "os",
          "capacity_type", "windows_build"],

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// Karpenter 1.15's families of everything that joiner does so far: name, type and labels, in upstream's grouping. Those of voluntary
-/// disruption, repair, reboots, CapacityBuffers and pod deletion costs come with what they are about.
+/// disruption, repair, CapacityBuffers and pod deletion costs come with what they are about.
 const KARPENTERS: &str = "
   # NodeClaims and Nodes
   karpenter_nodeclaims_created_total counter: reason nodepool min_values_relaxed
@@ -20,6 +20,9 @@ const KARPENTERS: &str = "
   karpenter_nodes_termination_duration_seconds summary: nodepool
   karpenter_nodes_drained_total counter: nodepool
   karpenter_nodes_lifetime_duration_seconds histogram: nodepool
+  karpenter_nodes_reboots_total counter: result
+  karpenter_nodes_reboot_duration_seconds histogram: result
+  karpenter_nodes_reboot_recovery_duration_seconds histogram:
   karpenter_nodes_allocatable gauge: resource_type node_name phase managed nodepool zone region instance_type arch os capacity_type windows_build
   karpenter_nodes_total_pod_requests gauge: resource_type node_name phase managed nodepool zone region instance_type arch os capacity_type windows_build
   karpenter_nodes_total_pod_limits gauge: resource_type node_name phase managed nodepool zone region instance_type arch os capacity_type windows_build
@@ -106,7 +109,7 @@ fn names_types_and_labels_are_karpenters() {
         assert_eq!(family.labels.iter().copied().collect::<BTreeSet<_>>(), labels, "labels of {name}");
         checked += 1;
     }
-    assert_eq!(checked, 72);
+    assert_eq!(checked, 75);
 }
 
 #[test]

@@ -57,6 +57,18 @@ words! {
         RegistrationTimeout = "registration_timeout",
     }
 
+    /// How a reboot ended.
+    RebootResult {
+        /// The node is back.
+        Succeeded = "succeeded",
+        /// The cloud did not take the order.
+        ProviderError = "provider_error",
+        /// The node did not come back in time.
+        RecoveryTimeout = "recovery_timeout",
+        /// What was asked for could not be understood.
+        InvalidRequest = "invalid_request",
+    }
+
     /// How much time its pods were given.
     TerminationMode {
         /// As much as they needed.

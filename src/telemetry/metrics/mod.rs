@@ -21,7 +21,7 @@ mod tests;
 
 pub use claims::{
     claim_created, claim_disrupted, claim_terminated, claim_unhealthy, instance_terminated, node_created, node_drained,
-    node_terminated,
+    node_terminated, reboot_ended, reboot_recovered,
 };
 pub use cluster::{sample_nodes, sample_pods, sample_pools};
 pub use conditions::{
@@ -30,7 +30,8 @@ pub use conditions::{
 pub use costs::{sample_catalog, sample_costs};
 pub use families::{Described, FAMILIES, Shape};
 pub use labels::{
-    CloudCall, CloudFailure, CreatedFor, DisruptedFor, NominationResult, OrphanKind, TerminationMode, policy_word,
+    CloudCall, CloudFailure, CreatedFor, DisruptedFor, NominationResult, OrphanKind, RebootResult, TerminationMode,
+    policy_word,
 };
 pub use pods::{eviction_requested, pod_decided, pod_drained, pod_reached};
 pub use process::sample_process;

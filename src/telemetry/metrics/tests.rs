@@ -268,6 +268,7 @@ fn node() -> Node {
         provider_id: None,
         taints: Vec::new(),
         cordoned: false,
+        boot_id: None,
         capacity: Resources::new(),
         allocatable: Resources::new(),
         conditions: pool("p").conditions,

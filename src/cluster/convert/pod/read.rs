@@ -13,9 +13,10 @@ use crate::core::labels;
 use super::affinity::{self, Own};
 use super::requests;
 use super::shapes::ShapeStore;
+use crate::cluster::convert::common;
 use crate::cluster::convert::problems::{Problems, Unreadable, lenient};
 use crate::cluster::convert::wire::{self, Container, PodSpec, PodStatus};
-use crate::cluster::convert::{common, go_duration};
+use crate::core::duration::go_duration;
 
 /// Reads a pod from a manifest or an answer of the API server. Whatever part of it cannot be read, the pod is there, with the reason
 /// in its shape.

@@ -4,7 +4,8 @@
 
 use super::super::build::*;
 use super::words::*;
-use crate::core::facts::{Claim, Effect, Node, Owner, PodShape, Taint};
+use crate::core::facts::samples::condition;
+use crate::core::facts::{Claim, Effect, Node, Owner, PodShape, Status, Taint};
 use crate::core::labels::{ARCH, HOSTNAME, INITIALIZED, REGISTERED, ZONE};
 
 /// Four cores of which one pod has taken half.
@@ -112,6 +113,22 @@ fn a_startup_taint_is_looked_through_until_the_node_is_initialized() {
     };
     assert_reused(with(starting("new", 4, 4, &[])), &web());
     assert_new(with(owned("old", 4, 4, &[])), &web());
+}
+
+#[test]
+fn a_node_whose_machine_is_being_restarted_takes_the_pods_that_had_to_leave_it() {
+    for while_it_restarts in [
+        Taint::new("karpenter.sh/rebooting", Effect::NoSchedule),
+        Taint::new("node.kubernetes.io/not-ready", Effect::NoExecute),
+        Taint::new("node.kubernetes.io/unreachable", Effect::NoExecute),
+    ] {
+        let (node, mut claim) = owned("old", 4, 4, &[]);
+        claim.conditions.push(condition("Rebooting", Status::True));
+        assert_reused(Scene::new().with_both((node.tainted(while_it_restarts.clone()), claim)), &web());
+        let (node, mut claim) = owned("old", 4, 4, &[]);
+        claim.conditions.push(condition("Rebooting", Status::False));
+        assert_new(Scene::new().with_both((node.tainted(while_it_restarts), claim)), &web());
+    }
 }
 
 #[test]

@@ -59,3 +59,7 @@ pub fn manifest_duration(duration: Duration) -> String {
     }
     if text.is_empty() { "0s".to_owned() } else { text }
 }
+
+#[cfg(test)]
+#[path = "duration_tests.rs"]
+mod tests;
