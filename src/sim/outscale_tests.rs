@@ -96,7 +96,8 @@ impl Scene {
         let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
         let players = join_all(self.world.stand_ins().into_iter().map(|(_, player)| player));
         let posed = self.world.cluster.store().nodes.keys().map(ToString::to_string).collect();
-        let machines = Machines { cluster: self.world.cluster.clone(), fake: self.fake.clone(), posed };
+        let machines =
+            Machines { cluster: self.world.cluster.clone(), fake: self.fake.clone(), posed, managed: BTreeSet::new() };
         tokio::select! {
             biased;
             () = self.world.play(&scenario.steps, scenario.end) => {}
@@ -129,12 +130,14 @@ struct Machines {
     cluster: SimCluster,
     fake: Fake,
     posed: BTreeSet<String>,
+    /// Nodes that have their provider ID.
+    managed: BTreeSet<String>,
 }
 
 impl Machines {
     async fn run(mut self) {
         loop {
-            tokio::time::sleep(Duration::from_secs(2)).await;
+            tokio::time::sleep(Duration::from_secs(5)).await;
             let vms = self.fake.vms();
             let running: BTreeMap<String, &Vm> =
                 vms.iter().filter(|vm| vm.state == State::Running).map(|vm| (node_name(vm), vm)).collect();
@@ -142,10 +145,13 @@ impl Machines {
                 if !self.posed.contains(name) && self.pose(name, vm) {
                     self.posed.insert(name.clone());
                 }
-                self.manage(name, vm);
+                if !self.managed.contains(name) && self.manage(name, vm) {
+                    self.managed.insert(name.clone());
+                }
             }
             for gone in self.posed.iter().filter(|name| !running.contains_key(*name)).cloned().collect::<Vec<_>>() {
                 self.posed.remove(&gone);
+                self.managed.remove(&gone);
                 self.cluster.store().delete_node(&NodeName::from(gone.as_str()), None).ok();
             }
         }
@@ -209,19 +215,22 @@ impl Machines {
     }
 
     /// The cloud controller manager finds the machine of a Node by two tags, and by nothing else.
-    fn manage(&self, name: &str, vm: &Vm) {
+    fn manage(&self, name: &str, vm: &Vm) -> bool {
         let has = |key: &str, value: &str| vm.tags.iter().any(|tag| tag.key == key && tag.value == value);
         if !has("OscK8sClusterID/demo-id", "owned") || !has("OscK8sNodeName", name) {
-            return;
+            return false;
         }
         let zone = vm.placement.as_ref().and_then(|placement| placement.subregion_name.clone()).unwrap();
+        let mut is_there = false;
         self.cluster.store().update_node(&name.into(), |node| {
+            is_there = true;
             if node.provider_id.is_none() {
                 node.provider_id = Some(ProviderId::from(format!("aws:///{zone}/{}", vm.vm_id)));
                 node.labels.insert(labels::ZONE.into(), zone.as_str().into());
                 node.taints.retain(|taint| &*taint.key != "node.cloudprovider.kubernetes.io/uninitialized");
             }
         });
+        is_there
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use joiner::clouds::outscale::oapi::wire::Vm;
 use serde_json::Value;
 
 use crate::account::Account;
@@ -93,6 +94,7 @@ impl Stage {
     /// the NodeClaims' names.
     #[track_caller]
     pub(crate) fn settled(&self) -> BTreeMap<String, String> {
+        let _shown = Shown(self);
         eventually("every NodeClaim has its Node and its machine, and nothing else is there", LIMIT, || {
             let (claims, nodes) = (self.api.list(CLAIMS), self.api.list(NODES));
             let alive = self.account.alive();
@@ -113,6 +115,29 @@ impl Stage {
             };
             claims.iter().map(pair).collect()
         })
+    }
+}
+
+impl Stage {
+    /// What the world looks like, for whoever has to find out why a scenario failed.
+    fn show(&self) -> String {
+        let get = ["get", "outscalenodeclasses,nodeclaims,nodes,pods", "-A", "-o", "wide"];
+        let seen = self.plane.try_kubectl(&get, None).unwrap_or_else(|error| error);
+        let vm = |vm: &Vm| format!("{} {} {:?} {:?}\n", vm.vm_id, vm.state.as_str(), vm.client_token, vm.tags);
+        let vms: Vec<String> = self.account.glance().iter().map(vm).collect();
+        format!("{seen}\n{}", vms.concat())
+    }
+}
+
+/// Shows the world when the test fails while this is there.
+struct Shown<'a>(&'a Stage);
+
+impl Drop for Shown<'_> {
+    #[expect(clippy::print_stderr, reason = "what the world looked like when a scenario failed")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.0.show());
+        }
     }
 }
 
