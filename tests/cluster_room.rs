@@ -221,6 +221,7 @@ async fn node_is_made_and_taken_over(
     assert_eq!(allocatable["cpu"].0, "900m");
     let mut taken = NodePatch {
         version: Some("1".into()),
+        without_labels: Vec::new(),
         labels: [(labels::REGISTERED.into(), "true".into())].into(),
         without_labels: Vec::new(),
         annotations: Labels::new(),

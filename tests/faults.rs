@@ -56,6 +56,23 @@ fn is_needed(without: Protections, invariant: Invariant, trouble: &'static [(Fau
 }
 
 #[test]
+fn reboots_amid_trouble_break_no_promise() {
+    const TROUBLE: &[(Fault, f64)] = &[
+        (Fault::UserRebootsNode, 60.0),
+        (Fault::JoinerKilled, 10.0),
+        (Fault::CloudError, 40.0),
+        (Fault::ApiConflict, 40.0),
+        (Fault::UserDeletesClaim, 20.0),
+        (Fault::BudgetBlocks, 10.0),
+    ];
+    let seed = small_days().next().expect("there is one");
+    let verdict = play(Profile::These(TROUBLE), seed..=seed, Protections::default());
+    assert!(verdict.violations.is_empty(), "{}", verdict.text());
+    let reboots = verdict.faults.get(Fault::UserRebootsNode.as_str()).copied().unwrap_or_default();
+    assert!(reboots > 20, "{}", verdict.text());
+}
+
+#[test]
 fn without_its_token_a_launch_makes_two_machines() {
     let without = Protections { token: false, ..Protections::default() };
     is_needed(without, Invariant::OneMachine, &[(Fault::LaunchLostAfter, 60.0)]);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::core::labels::UNREGISTERED_TAINT;
+use crate::core::labels::{REBOOTING_TAINT, UNREGISTERED_TAINT};
 
 /// What a taint does to pods that do not tolerate it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -65,6 +65,11 @@ impl Taint {
                 )
                 | (UNREGISTERED_TAINT, Effect::NoExecute)
         ) || self.key.starts_with("readiness.k8s.io/")
+    }
+
+    /// Whether this taint goes away by itself when the machine of a node has been restarted; only then it may be looked through.
+    pub fn is_of_restart(&self) -> bool {
+        [REBOOTING_TAINT, "node.kubernetes.io/unreachable"].contains(&&*self.key)
     }
 }
 

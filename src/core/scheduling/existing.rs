@@ -13,9 +13,6 @@ use super::layout::Many;
 use super::shelf::{Amounts, Sets, add, subtract};
 use super::world::World;
 
-/// Taint of a node whose kubelet is silent, as it is while it restarts.
-const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-
 /// A node or a NodeClaim without one.
 #[derive(Clone)]
 pub(super) struct Host {
@@ -222,10 +219,8 @@ fn on_node<'a>(node: &'a Node, claim: Option<&'a Claim>) -> Site<'a> {
             taints.extend(claim.taints.iter().filter(|t| !node.taints.iter().any(|n| n.matches(t))).cloned());
         }
         // Pods that had to leave come back, and need no other node meanwhile.
-        let goes = |taint: &Taint| rebooting && [labels::REBOOTING_TAINT, UNREACHABLE].contains(&&*taint.key);
-        taints.retain(|taint| {
-            !taint.is_ephemeral() && !goes(taint) && !claim.startup_taints.iter().any(|s| s.matches(taint))
-        });
+        let goes = |taint: &Taint| taint.is_ephemeral() || rebooting && taint.is_of_restart();
+        taints.retain(|taint| !goes(taint) && !claim.startup_taints.iter().any(|s| s.matches(taint)));
         for (seen, promised) in [(&mut capacity, &claim.capacity), (&mut allocatable, &claim.allocatable)] {
             for (name, milli) in promised.iter() {
                 if seen.get(name) == 0 {

@@ -56,7 +56,7 @@ pub(super) fn check<'a>(
                 found.push(Violation::NotUsable { place: Arc::clone(&place.name) });
             }
             let mut room = node.allocatable.clone();
-            if let Some(claim) = claim.filter(|_| !node.is_initialized()) {
+            if let Some(claim) = claim.filter(|claim| !node.is_initialized() || claim.is("Rebooting")) {
                 for (name, milli) in claim.allocatable.iter().filter(|(name, _)| node.allocatable.get(name) == 0) {
                     room.set(name.clone(), milli);
                 }
@@ -96,18 +96,21 @@ fn is_leaving(problem: &Problem<'_>, claim: &Claim) -> bool {
     claim.deleting.is_some() || claim.is("InstanceTerminating") || problem.excluded.claims.contains(&claim.name)
 }
 
-/// Labels and taints that count, as for the provisioner: until a node of ours is initialized, what goes away by itself does not.
+/// Labels and taints that count, as for the provisioner: until a node of ours is initialized, and while it restarts, what goes away by itself does
+/// not.
 fn seen(node: &Node, claim: Option<&Claim>) -> (Labels, Vec<Taint>) {
     let mut labels = node.labels.clone();
     let mut taints = node.taints.clone();
     if node.cordoned {
         taints.push(Taint::new("node.kubernetes.io/unschedulable", Effect::NoSchedule));
     }
-    if let Some(claim) = claim.filter(|_| !node.is_initialized()) {
+    let restarts = claim.is_some_and(|claim| claim.is("Rebooting"));
+    if let Some(claim) = claim.filter(|_| !node.is_initialized() || restarts) {
         for (key, value) in &claim.labels {
             labels.entry(Arc::clone(key)).or_insert_with(|| Arc::clone(value));
         }
-        taints.retain(|taint| !taint.is_ephemeral() && !claim.startup_taints.iter().any(|own| own.matches(taint)));
+        let goes = |taint: &Taint| taint.is_ephemeral() || restarts && taint.is_of_restart();
+        taints.retain(|taint| !goes(taint) && !claim.startup_taints.iter().any(|own| own.matches(taint)));
     }
     (labels, taints)
 }
