@@ -131,8 +131,9 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
                 workloads.push((workload, found.owners));
             }
             Object::Irrelevant(kind) => drop(idle.insert(kind)),
-            // Nothing is evicted by a plan, and priorities stand in the pods.
-            Object::Budget(_) | Object::Priority(..) => {}
+            Object::Budget(budget) => fold.fold(Fact::PodBudgetSeen(Arc::new(budget))),
+            // Priorities stand in the pods.
+            Object::Priority(..) => {}
         }
     }
     let family = Family::new(&pods, &workloads);
