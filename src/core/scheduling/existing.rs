@@ -121,7 +121,7 @@ impl World<'_> {
         }
         let mut total = self.zero();
         let mut ports = Vec::new();
-        for daemon in self.problem.snapshot.daemons.values() {
+        for daemon in self.problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected()) {
             let tolerations = self.tolerance.tolerations(&daemon.shape.tolerations);
             let terms = self.daemon_terms(&daemon.shape);
             let fits = terms.iter().any(|term| self.algebra.join(profile, *term).is_some());

@@ -40,6 +40,9 @@ mod spread_policies;
 
 mod claims;
 mod daemons;
+mod devices;
 mod pools;
+mod reserved;
+mod selection;
 mod taints;
 mod volumes;
