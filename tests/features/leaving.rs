@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use joiner::actors::Joiner;
 use joiner::actors::runtime::Kind;
 use joiner::command::{Rehearsal, scenario_of};
 use joiner::core::facts::{Pod, Snapshot};
 use joiner::core::ids::NodeName;
+use joiner::plan;
 use joiner::sim::Scenario;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -141,6 +143,8 @@ fn while_a_drain_hangs_nothing_is_planned_again_and_nothing_more_is_bought() {
         let planned_at = || joiner.boards().decisions().about_pod(&pod).expect("it was planned").question.at;
         let first = planned_at();
         assert_eq!((bought(&now), on(&now, old)), (old.len(), PODS));
+        let asked = plan::from_snapshot(now, vec![], plan::Features::default(), Timestamp::UNIX_EPOCH);
+        assert_eq!(asked.pods.len(), PODS, "`joiner plan` plans for them too");
         sleep(Duration::from_hours(1)).await;
         assert_eq!(planned_at(), first, "one plan was enough");
         // A provisioner that knows of no plan finds room for everybody on what was bought.

@@ -17,7 +17,7 @@ pub(super) fn smallest(mut reasons: Vec<Reason>) -> Vec<Reason> {
         reasons.retain(|reason| !matches!(reason, Reason::Topology { .. }));
         if reasons.len() == before {
             // Every NodePool refuses the pod for itself: that comes first, the constraint between pods could change nothing.
-            let (between, of_pools) = reasons.into_iter().partition(is_between_pods);
+            let (between, of_pools): (Vec<Reason>, Vec<Reason>) = reasons.into_iter().partition(is_between_pods);
             reasons = [of_pools, between].concat();
         }
     }

@@ -23,7 +23,7 @@ const CHOICES: [(&str, [&str; 2]); 4] = [
 
 /// A type that can be had in one zone and in one way. Its price goes by its size; spot is cheaper.
 fn assorted(cores: i64, memory: i64, chosen: [&str; 4]) -> InstanceType {
-    let [arch, os, zone, capacity] = chosen;
+    let [_, _, zone, capacity] = chosen;
     let price = (0.1 * cores as f64 + 0.1 * memory as f64) * if capacity == SPOT { 0.7 } else { 1.0 };
     let name = format!("{cores}-cpu-{memory}-mem-{}", chosen.join("-"));
     let requirements = vec![within(ZONE, &[zone]), within(CAPACITY_TYPE, &[capacity])];
