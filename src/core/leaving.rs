@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::core::facts::{Kind, Owner, Pod, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
-use crate::core::lifecycle::is_protected;
+use crate::core::lifecycle::{is_drainable, is_protected};
 use crate::core::scheduling::Plan;
 
 /// Whether a pod that may need another place is still on a node that goes, allowed to leave or not.
@@ -51,9 +51,15 @@ fn comes_again(pod: &Pod) -> bool {
         }
 }
 
-/// Whether a pod is on its way already, or can be evicted sooner or later as things stand.
+/// Whether a pod is on its way already, or can be evicted sooner or later as things stand, or is not evicted and leaves with the machine.
 fn may_leave(snapshot: &Snapshot, pod: &Pod, now: Timestamp) -> bool {
     if pod.deleting.is_some() {
+        return true;
+    }
+    if is_protected(pod, now) {
+        return false;
+    }
+    if !is_drainable(pod, now) {
         return true;
     }
     let mut budgets = snapshot.pod_budgets.values().filter(|budget| budget.protects(pod));
@@ -63,7 +69,7 @@ fn may_leave(snapshot: &Snapshot, pod: &Pod, now: Timestamp) -> bool {
         (_, Some(_)) => return false,
     };
     let is_held = budget.is_some_and(|budget| budget.is_closed() && (pod.ready.is_some() || !budget.spares_unready));
-    !is_held && !is_protected(pod, now)
+    !is_held
 }
 
 /// A place in a plan.

@@ -200,7 +200,8 @@ fn a_pod_that_is_not_evicted_leaves_with_the_machine() {
             seconds: None,
         });
     });
-    assert_eq!(Scene::leaving().with(tolerating).leavers(), ["a"]);
+    let closed = budget(None, Some(Count::Pods(0)));
+    assert_eq!(Scene::leaving().with(tolerating).guarded("one", closed).leavers(), ["a"]);
 }
 
 #[test]
