@@ -1,5 +1,5 @@
-//! Optional features in whole worlds: static NodePools, NodeOverlays and CapacityBuffers, each from the object that a user writes to the
-//! nodes that come of it.
+//! Features in whole worlds: static NodePools, NodeOverlays, CapacityBuffers, and the places of pods whose node goes, each from the object
+//! that a user writes to the nodes that come of it.
 
 #[path = "common/rehearsals.rs"]
 #[expect(dead_code, reason = "other tests use the rest")]
@@ -7,6 +7,8 @@ mod rehearsals;
 
 #[path = "features/buffers.rs"]
 mod buffers;
+#[path = "features/leaving.rs"]
+mod leaving;
 #[path = "features/overlays.rs"]
 mod overlays;
 #[path = "features/statics.rs"]

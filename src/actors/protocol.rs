@@ -96,6 +96,8 @@ pub enum ProvisionerMsg {
     SupplyChanged,
     /// *Nudge.* Look whether anything is left to do.
     Look,
+    /// *Nudge.* Look whether somebody who is about to lose its node has no other place yet.
+    Foresee,
 }
 
 /// To `claims`.

@@ -12,8 +12,9 @@ use crate::core::buffers::{self, Placeholders, Rooms};
 use crate::core::facts::{Claim, Pod, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::labels;
+use crate::core::leaving::{self, Foreseen};
 use crate::core::pools;
-use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Reason, Settings};
+use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Problem, Reason, Settings};
 
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
@@ -39,6 +40,8 @@ const RECONSIDER: Duration = Duration::from_secs(10);
 const AT_WORK: Duration = Duration::from_secs(5);
 /// While there are CapacityBuffers, the room that is left for them is looked at this often even if nothing happens (Karpenter: 30 s).
 const BUFFERS: Duration = Duration::from_secs(30);
+/// While pods are on nodes that go, it is looked this often whether some of them that could not leave before now can, and need a place.
+const LEAVERS: Duration = RECONSIDER;
 /// How often a NodeClaim is tried to be written whose answer got lost. Its name is fixed, so that writing it twice makes one object.
 const CREATE_ATTEMPTS: u32 = 3;
 
@@ -58,6 +61,12 @@ pub(super) struct Provisioner {
     look: Option<Timer>,
     /// The placeholders in the plan that is being made.
     placeholders: Placeholders,
+    /// The pods of nodes that go in the plan that is being made.
+    leavers: BTreeSet<PodUid>,
+    /// Where the latest plan has put such pods.
+    foreseen: Foreseen,
+    /// For the next look at such pods.
+    foresee: Option<Timer>,
     /// For the next look at the room of CapacityBuffers.
     refill: Option<Timer>,
     /// Pods that waited at the last look though their node served, and pods that waited at all.
@@ -104,7 +113,10 @@ impl Provisioner {
             return;
         }
         self.find_placeholders(&snapshot, cx);
-        if snapshot.pending.is_empty() && self.placeholders.pods.is_empty() {
+        let leavers = leaving::leavers(&snapshot, cx.now());
+        self.leavers = leavers.iter().map(|pod| pod.uid.clone()).collect();
+        if snapshot.pending.is_empty() && self.placeholders.pods.is_empty() && leavers.is_empty() {
+            self.foreseen = Foreseen::default();
             metrics::nothing_to_schedule(Kind::Provisioner.as_str());
             self.publish_refusals(&Plan::default(), snapshot.epoch);
             return;
@@ -112,7 +124,9 @@ impl Provisioner {
         // Who is there when others need nodes is planned along: kube-scheduler takes seconds to look at a burst, and what it has not looked at
         // would be a second plan.
         let waiting = snapshot.pending.keys().chain(snapshot.undecided.keys());
-        let pods: Vec<Arc<Pod>> = waiting.filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
+        let mut pods: Vec<Arc<Pod>> = waiting.filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
+        let waiting = pods.len();
+        pods.extend(leavers);
         let real = pods.len();
         let mut pods = self.spreads.apply(&snapshot, pods);
         pods.extend(self.placeholders.pods.iter().cloned());
@@ -146,7 +160,8 @@ impl Provisioner {
             let problem = question.problem();
             // A solver that panicked has left nothing behind: it begins anew.
             let mut ground = ground.lock().unwrap_or_else(PoisonError::into_inner);
-            metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&problem));
+            let waiting = Problem { pods: &problem.pods[..waiting], ..problem };
+            metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&waiting));
             let plan = ground.solve(&problem);
             let plan = scheduling::improved(&mut ground, &problem, plan);
             let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
@@ -186,7 +201,7 @@ impl Provisioner {
             // Nothing keeps room free that nobody asks for any more.
             self.publish_rooms(Rooms::default());
         }
-        if buffers || self.is_anybody_left() {
+        if buffers || self.is_anybody_left(cx.now()) {
             self.begin(cx);
             return;
         }
@@ -232,6 +247,7 @@ impl Provisioner {
         let decision = Decision { question, plan: Arc::new(plan.clone()) };
         self.wiring.boards.decisions.send_modify(|known| *known = Arc::new(known.and(decision)));
         self.publish_rooms(placeholders.take_out(&mut plan));
+        self.foreseen = Foreseen::take_out(&self.leavers, &mut plan);
         leave_to_scheduler(&mut plan, &snapshot);
         self.publish_refusals(&plan, epoch);
         self.report(&plan, &id, cx);
@@ -365,12 +381,16 @@ impl Provisioner {
     fn report(&mut self, plan: &Plan, id: &str, cx: &Cx<ProvisionerMsg>) {
         let new: usize = plan.claims.iter().map(|claim| claim.pods.len()).sum();
         let existing: usize = plan.existing.iter().map(|placed| placed.pods.len()).sum();
-        let text = format!(
+        let leaving = self.foreseen.placed();
+        let mut text = format!(
             "{new} pods on {} new nodes at {:.4} $/h, {existing} on existing ones, {} refused",
             plan.claims.len(),
             plan.price,
             plan.refused.len()
         );
+        if leaving > 0 {
+            text += &format!(", {leaving} that are about to lose their nodes");
+        }
         metrics::plan_made(plan.price, plan.claims.len(), [new, existing, plan.refused.len()]);
         let ignored = plan.refused.iter().filter(|refusal| refusal.reasons.iter().any(Reason::is_invalid)).count();
         metrics::scheduling_left(Kind::Provisioner.as_str(), id, plan.refused.len(), ignored);
@@ -381,6 +401,7 @@ impl Provisioner {
                 price = rounded(plan.price),
                 existing_pods = existing,
                 refused_pods = plan.refused.len(),
+                leaving_pods = (leaving > 0).then_some(leaving),
                 "computed plan"
             );
             if self.timeline.len() == 20 {
@@ -393,17 +414,27 @@ impl Provisioner {
 
     /// Whether anybody waits for a place that nobody has found: refused pods, pods that lost the place that was planned for them, and pods
     /// whose planned NodeClaim is not there (word of its failure can get lost while `state` is being restarted).
-    fn is_anybody_left(&self) -> bool {
-        if self.refused > 0 {
+    fn is_anybody_left(&self, now: Timestamp) -> bool {
+        if self.refused + self.foreseen.refused() > 0 || self.is_anybody_unforeseen(now) {
             return true;
         }
         let snapshot = self.wiring.boards.snapshot();
         snapshot.pending.keys().any(|uid| match snapshot.planned.get(uid) {
             None => true,
-            Some(name) => {
-                !snapshot.claims.contains_key(name) && !self.awaited.contains_key(name) && !self.is_creating(name)
-            }
+            Some(name) => !snapshot.claims.contains_key(name) && !self.is_coming(name),
         })
+    }
+
+    /// Whether there is a pod on a node that goes for which nobody has looked for another place, or whose place is no more.
+    fn is_anybody_unforeseen(&self, now: Timestamp) -> bool {
+        self.foreseen.misses(&self.wiring.boards.snapshot(), now, |name| self.is_coming(name))
+    }
+
+    /// Looks again later while there are pods on nodes that go: budgets and annotations that hold them may change.
+    fn look_after_leavers(&mut self, cx: &Cx<ProvisionerMsg>) {
+        if self.foresee.is_none() && leaving::is_anybody_going(&self.wiring.boards.snapshot()) {
+            self.foresee = Some(cx.after(LEAVERS, ProvisionerMsg::Foresee));
+        }
     }
 
     /// How many pods wait though the node that was planned for them serves: kube-scheduler has not come to them, or has put another into their
@@ -417,8 +448,10 @@ impl Provisioner {
         snapshot.pending.keys().filter(|uid| serves(uid)).count()
     }
 
-    fn is_creating(&self, name: &ClaimName) -> bool {
-        matches!(&self.doing, Doing::Creating(creating) if creating.contains_key(name))
+    /// Whether a NodeClaim that the snapshot does not show is being written, or has just been.
+    fn is_coming(&self, name: &ClaimName) -> bool {
+        self.awaited.contains_key(name)
+            || matches!(&self.doing, Doing::Creating(creating) if creating.contains_key(name))
     }
 }
 
@@ -459,6 +492,9 @@ impl Behaviour for Provisioner {
             awaited: BTreeMap::new(),
             look,
             placeholders: Placeholders::default(),
+            leavers: BTreeSet::new(),
+            foreseen: Foreseen::default(),
+            foresee: None,
             refill: None,
             at_open_doors: None,
             plans: 0,
@@ -476,6 +512,14 @@ impl Behaviour for Provisioner {
             ProvisionerMsg::BatchReady => {
                 self.look = None;
                 self.begin_for_who_is_left(cx);
+                self.look_after_leavers(cx);
+            }
+            ProvisionerMsg::Foresee => {
+                self.foresee = None;
+                if self.is_anybody_unforeseen(cx.now()) {
+                    self.begin(cx);
+                }
+                self.look_after_leavers(cx);
             }
             ProvisionerMsg::Solved(op, result) => {
                 if matches!(self.doing, Doing::Solving(current, ..) if current == op) {
@@ -489,7 +533,9 @@ impl Behaviour for Provisioner {
             ProvisionerMsg::SupplyChanged => {
                 let snapshot = self.wiring.boards.snapshot();
                 if self.look.is_none()
-                    && (self.refused > 0 || !snapshot.pending.is_empty() || self.has_buffers(&snapshot))
+                    && (self.refused + self.foreseen.refused() > 0
+                        || !snapshot.pending.is_empty()
+                        || self.has_buffers(&snapshot))
                 {
                     self.look = Some(cx.after(RECONSIDER, ProvisionerMsg::Look));
                 }
@@ -500,7 +546,7 @@ impl Behaviour for Provisioner {
                 let waiting = Some((self.at_open_doors(), pending)).filter(|(at_open_doors, _)| *at_open_doors > 0);
                 let before = std::mem::replace(&mut self.at_open_doors, waiting);
                 let at_rest = before.zip(waiting).is_some_and(|(before, now)| before.0 <= now.0 && before.1 <= now.1);
-                if at_rest || self.is_anybody_left() || self.has_buffers(&self.wiring.boards.snapshot()) {
+                if at_rest || self.is_anybody_left(cx.now()) || self.has_buffers(&self.wiring.boards.snapshot()) {
                     self.begin(cx);
                 } else if waiting.is_some() {
                     // The first look, or they become fewer: kube-scheduler is at work.

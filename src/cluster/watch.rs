@@ -101,9 +101,18 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
                 Change::Gone(namespace) => Ok(Fact::NamespaceGone(namespace.metadata.name.unwrap_or_default().into())),
             }
         });
-    let all = [pods, nodes, claims, pools, classes(shared), daemons, namespaces];
+    let all = [pods, nodes, claims, pools, classes(shared), daemons, namespaces, pod_budgets(shared)];
     let more = volumes(shared).into_iter().chain(groups(shared)).chain(features(shared));
     stream::select_all(all.into_iter().chain(more)).boxed()
+}
+
+/// PodDisruptionBudgets.
+fn pod_budgets(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
+    let api = Api::<wire::PodDisruptionBudget>::all(shared.client.clone());
+    watch(shared, api, watched(Kind::PodBudget, "policy", "poddisruptionbudgets"), |event| match event {
+        Change::Seen(budget) => convert::pod_budget(&budget).map(|budget| Fact::PodBudgetSeen(Arc::new(budget))),
+        Change::Gone(budget) => Ok(Fact::PodBudgetGone(key(budget.metadata))),
+    })
 }
 
 /// Services and controllers, if anybody asks for them; else there are none.

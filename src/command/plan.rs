@@ -90,7 +90,7 @@ fn input(plan: &config::Plan) -> Result<(Input, bool)> {
     let gates = &plan.settings.gates;
     let features = plan::Features { node_overlay: gates.node_overlay, capacity_buffer: gates.capacity_buffer };
     if plan.files.is_empty() && plan.trace.is_none() && plan.pods.is_none() {
-        return Ok((plan::from_snapshot(look(plan)?, types, features), true));
+        return Ok((plan::from_snapshot(look(plan)?, types, features, Clock::machine().now()), true));
     }
     let sources: Vec<Source> = plan.files.iter().cloned().map(Source::from).collect();
     let mut stdin = || {

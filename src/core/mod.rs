@@ -12,6 +12,7 @@ pub mod duration;
 pub mod health;
 pub mod ids;
 pub mod labels;
+pub mod leaving;
 pub mod overlays;
 pub mod pools;
 pub mod quantity;

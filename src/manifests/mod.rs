@@ -2,7 +2,6 @@
 //!
 //! `documents` takes text apart, `read` makes objects of it, `gather` reads whole files and directories and names what is wrong in them.
 
-mod budget;
 mod classes;
 mod documents;
 mod gather;
@@ -13,7 +12,6 @@ mod workload;
 
 mod read;
 
-pub use budget::{Budget, Count};
 pub use classes::{LABEL_KEYS, RESTRICTED_DOMAINS, kwok_class, outscale_class};
 pub use documents::{Document, documents};
 pub use gather::{Gathered, Placed, Source, Trouble, gather};

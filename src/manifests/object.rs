@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::budget::Budget;
 use super::volumes::VolumeSource;
 use super::workload::{Workload, WorkloadKind};
 use crate::core::facts::{
-    Buffer, Claim, CsiNode, DaemonSet, Group, Node, NodeClass, Overlay, Owner, Pod, PodShape, PodTemplate, Pool,
-    StorageClass, Volume, VolumeAttachment, VolumeClaim,
+    Buffer, Claim, CsiNode, DaemonSet, Group, Node, NodeClass, Overlay, Owner, Pod, PodBudget, PodShape, PodTemplate,
+    Pool, StorageClass, Volume, VolumeAttachment, VolumeClaim,
 };
 use crate::core::labels::Labels;
 
@@ -42,7 +41,7 @@ pub enum Object {
     /// A namespace and its labels.
     Namespace(Arc<str>, Labels),
     /// A PodDisruptionBudget.
-    Budget(Budget),
+    Budget(PodBudget),
     /// A PriorityClass and its value.
     Priority(String, i64),
     /// A PersistentVolumeClaim.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::budget::{Budget, Count};
 use super::classes::{self, RESTRICTED_DOMAINS};
 use super::object::{Found, Invalid, Object, Owned, Priorities};
 use super::selector;
@@ -18,7 +17,7 @@ use crate::cluster::convert::{
     read_template, read_volume, read_volume_claim,
 };
 use crate::core::duration::go_duration;
-use crate::core::facts::{Condition, Kind, PodShape, Status};
+use crate::core::facts::{Condition, Count, Kind, PodBudget, PodShape, Status};
 use crate::core::ids::ObjectKey;
 
 /// Most pods that Kubernetes supports in one cluster (kubernetes.io, "Considerations for large clusters"): a workload of more is a slip of the pen,
@@ -214,7 +213,7 @@ impl Reader<'_> {
         Ok(Object::Class(class))
     }
 
-    fn budget(&self) -> Result<Budget, Invalid> {
+    fn budget(&self) -> Result<PodBudget, Invalid> {
         let spec = &self.value["spec"];
         let count = |field: &str| match &spec[field] {
             Value::Null => Ok(None),
@@ -230,11 +229,12 @@ impl Reader<'_> {
                 || self.invalid(format!("spec.{field}: {} is no number of pods; write 3 or \"50%\"", spec[field]));
             count(field).map_err(|()| remedy())
         };
-        Ok(Budget {
+        Ok(PodBudget {
             key: self.key()?,
             selector: selector::read("spec.selector", &spec["selector"]).map_err(|problem| self.invalid(problem))?,
             min_available: read("minAvailable")?,
             max_unavailable: read("maxUnavailable")?,
+            spares_unready: spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow",
         })
     }
 

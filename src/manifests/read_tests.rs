@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Object, Priorities, read_object};
 use crate::cluster::convert::ShapeStore;
-use crate::core::facts::Owner;
-use crate::manifests::{Count, VolumeSource, Workload, WorkloadKind};
+use crate::core::facts::{Count, Owner};
+use crate::manifests::{VolumeSource, Workload, WorkloadKind};
 
 fn value(yaml: &str) -> Value {
     serde_saphyr::from_str(yaml).unwrap()

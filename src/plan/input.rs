@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::expand::{Family, Owners};
 use crate::core::buffers::{self, Resolution};
 use crate::core::conditions::Conditions;
@@ -11,7 +13,7 @@ use crate::core::facts::{
     find_condition,
 };
 use crate::core::ids::{ClassRef, ObjectKey, PodUid};
-use crate::core::overlays;
+use crate::core::{leaving, overlays};
 use crate::manifests::{Gathered, Object, Owned, Workload};
 
 /// Kinds that are accepted and change nothing in a plan yet, and what to know of them.
@@ -131,8 +133,9 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
                 workloads.push((workload, found.owners));
             }
             Object::Irrelevant(kind) => drop(idle.insert(kind)),
-            // Nothing is evicted by a plan, and priorities stand in the pods.
-            Object::Budget(_) | Object::Priority(..) => {}
+            Object::Budget(budget) => fold.fold(Fact::PodBudgetSeen(Arc::new(budget))),
+            // Priorities stand in the pods.
+            Object::Priority(..) => {}
         }
     }
     let family = Family::new(&pods, &workloads);
@@ -165,12 +168,18 @@ fn behind(gates: &[String]) -> String {
     format!("the pod has scheduling gates ({}); it is planned once they are removed", gates.join(", "))
 }
 
-/// What a cluster was seen to hold; pending are the pods for which kube-scheduler found no place. NodePools that nobody has judged yet,
-/// because no joiner runs there, are ready.
-pub fn from_snapshot(mut snapshot: Snapshot, types: Vec<InstanceType>, features: Features) -> Input {
+/// What a cluster was seen to hold at that time; pending are the pods for which kube-scheduler found no place, and those that are about to
+/// lose their node. NodePools that nobody has judged yet, because no joiner runs there, are ready.
+pub fn from_snapshot(mut snapshot: Snapshot, types: Vec<InstanceType>, features: Features, now: Timestamp) -> Input {
     snapshot.pools =
         snapshot.pools.iter().map(|(name, pool)| (name.clone(), Arc::new(ready((**pool).clone())))).collect();
-    complete(Input { snapshot, ..Input::default() }, types, features)
+    let leavers = leaving::leavers(&snapshot, now);
+    let mut input = complete(Input { snapshot, ..Input::default() }, types, features);
+    if !leavers.is_empty() {
+        input.notices.push(format!("{} pods are about to lose their nodes, and are planned along", leavers.len()));
+        input.pods.extend(leavers);
+    }
+    input
 }
 
 fn complete(mut input: Input, types: Vec<InstanceType>, features: Features) -> Input {

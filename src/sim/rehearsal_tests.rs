@@ -52,7 +52,11 @@ until: 20m
 ";
 
 async fn rehearse(seed: u64, conduct: Conduct) -> Outcome {
-    let open = |_: &Path| Ok(SCRIPT.to_owned());
+    play(SCRIPT, seed, conduct).await
+}
+
+async fn play(script: &str, seed: u64, conduct: Conduct) -> Outcome {
+    let open = |_: &Path| Ok(script.to_owned());
     let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
     let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
     let world = World::new(WorldConfig {
@@ -131,4 +135,34 @@ fn waits_and_conditions_are_measured() {
     });
     let counts = ready.map(|line| line.rsplit_once(' ').unwrap().1.parse::<usize>().unwrap());
     assert_eq!(counts.sum::<usize>(), outcome.nodes.len());
+}
+
+/// What a scraper would see of fifteen pods of which ten are too large for every machine, and of one more that is too.
+#[test]
+fn solves_and_what_they_refuse_are_measured() {
+    let (nodes, _) = SCRIPT.split_once("---\napiVersion: apps/v1").unwrap();
+    let workload = |name: &str, replicas: u32, cores: u32| {
+        format!(
+            "---\n{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: {name}}}, spec: {{replicas: {replicas}, template: {{spec: \
+             {{containers: [{{name: c, resources: {{requests: {{cpu: '{cores}'}}}}}}]}}}}}}}}\n"
+        )
+    };
+    let (web, large) = (workload("web", 5, 1), workload("large", 10, 1000));
+    let timeline = "---\ntimeline: [{at: 5m, scale: {deployment: default/large, replicas: 11}}]\nuntil: 10m\n";
+    let script = format!("{nodes}{web}{large}{timeline}");
+    let (recorder, exporter) = Exporter::aside().unwrap();
+    let story = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.unwrap().block_on(play(&script, 1, Conduct::default()))
+    };
+    let outcome = metrics::with_local_recorder(&recorder, story);
+    assert_eq!((outcome.pods_bound, outcome.unplaced.len()), (5, 11));
+    let text = exporter.render(Samples::new());
+    let value = |series: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(series)?.rsplit_once(' '));
+        line.unwrap_or_else(|| panic!("no {series} in\n{text}")).1.parse::<u64>().unwrap()
+    };
+    let controller = r#"controller="provisioner""#;
+    assert!(value(&format!("karpenter_scheduler_scheduling_duration_seconds_count{{{controller}}}")) >= 2);
+    assert_eq!(value("karpenter_pods_scheduling_decision_duration_seconds_count"), 16, "once for each pod");
 }

@@ -55,6 +55,7 @@ fn a_deleted_nodeclaim_is_drained_under_budgets_and_leaves_nothing() {
     });
     let uids = |pods: &[Value]| pods.iter().map(|pod| text(pod, "/metadata/uid")).collect::<BTreeSet<_>>();
     assert_eq!(uids(&stage.all_run("drain", 6)), uids(&pods), "nobody was evicted");
+    assert_eq!(api.list(CLAIMS).len(), 1, "nothing is bought for pods that cannot leave");
 
     // Two at a time: they move to a new node, and the old one goes with all that belongs to it.
     stage.plane().apply(&budget("drain", "web", 2));
@@ -64,9 +65,10 @@ fn a_deleted_nodeclaim_is_drained_under_budgets_and_leaves_nothing() {
     let moved = stage.all_run("drain", 6);
     assert!(nodes_of(&moved).is_disjoint(&nodes_of(&pods)));
     assert!(uids(&moved).is_disjoint(&uids(&pods)));
-    // Evicted two by two, they are planned two by two.
+    // Those that still run when the first two are planned are planned along; at worst they are planned while the successors of the first two are
+    // on their way.
     let new = stage.settled().len();
-    assert!((1..=3).contains(&new), "{new} nodes for six small pods");
+    assert!((1..=2).contains(&new), "{new} nodes for six small pods");
 
     // A NodePool takes its NodeClaims with it.
     api.delete("/apis/apps/v1/namespaces/drain/deployments");

@@ -136,3 +136,7 @@ fn shape(
     let shape = pod::shape(&meta, spec, None, Owner::Controller, problems);
     shapes.share(placeholder_shape(&shape))
 }
+
+#[cfg(test)]
+#[path = "buffer_tests.rs"]
+mod tests;

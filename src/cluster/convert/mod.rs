@@ -16,6 +16,7 @@ mod namespace;
 mod node;
 mod overlay;
 mod pod;
+mod pod_budget;
 mod pool;
 mod problems;
 mod volume;
@@ -35,6 +36,7 @@ pub use namespace::{namespace, read_namespace};
 pub use node::{node, read_node};
 pub use overlay::{overlay, read_overlay};
 pub use pod::{ShapeStore, pod, read_pod};
+pub use pod_budget::pod_budget;
 pub use pool::{pool, read_pool};
 pub use problems::Unreadable;
 pub use volume::{

@@ -407,6 +407,7 @@ resources! {
     CSINode: ClusterResourceScope, "storage.k8s.io", "csinodes";
     VolumeAttachment: ClusterResourceScope, "storage.k8s.io", "volumeattachments";
     PodTemplateObject: NamespaceResourceScope, "", "podtemplates";
+    PodDisruptionBudget: NamespaceResourceScope, "policy", "poddisruptionbudgets";
 }
 
 impl Resource for Custom {

@@ -1,8 +1,9 @@
-//! Services and controllers as they travel, as far as joiner reads them; a further part of [`super::wire`].
+//! Services, controllers and PodDisruptionBudgets as they travel, as far as joiner reads them; a further part of [`super::wire`].
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Deserialize;
 
 use super::wire::metadata;
@@ -19,6 +20,20 @@ pub struct ServiceSpec {
 pub struct ControllerSpec {
     /// Which pods it keeps.
     pub selector: Option<LabelSelector>,
+}
+
+/// `spec` of a PodDisruptionBudget.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodDisruptionBudgetSpec {
+    /// Which pods it protects.
+    pub selector: Option<LabelSelector>,
+    /// How many must stay.
+    pub min_available: Option<IntOrString>,
+    /// How many may be missing.
+    pub max_unavailable: Option<IntOrString>,
+    /// Whether it also protects pods that are not ready.
+    pub unhealthy_pod_eviction_policy: Option<String>,
 }
 
 macro_rules! groups {
@@ -44,4 +59,6 @@ groups! {
     ReplicaSet ControllerSpec;
     /// A StatefulSet.
     StatefulSet ControllerSpec;
+    /// A PodDisruptionBudget.
+    PodDisruptionBudget PodDisruptionBudgetSpec;
 }

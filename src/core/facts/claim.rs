@@ -87,6 +87,11 @@ impl Claim {
         condition::find(&self.conditions, kind).is_some_and(|condition| condition.status == Status::True)
     }
 
+    /// Whether its node is going: pods there will have to go elsewhere, and nobody else should come.
+    pub fn is_leaving(&self) -> bool {
+        self.deleting.is_some() || self.is("InstanceTerminating")
+    }
+
     /// Whether joiner's finalizer is still on it.
     pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|name| &**name == labels::TERMINATION_FINALIZER)

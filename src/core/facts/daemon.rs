@@ -14,3 +14,11 @@ pub struct DaemonSet {
     /// What each of its pods looks like.
     pub shape: Arc<PodShape>,
 }
+
+impl DaemonSet {
+    /// Whether room is kept for its pods. Not for those that ask for devices: joiner cannot tell on which nodes there will be any (Karpenter's
+    /// `--ignore-dra-requests`).
+    pub fn is_expected(&self) -> bool {
+        !self.shape.dynamic_resources
+    }
+}

@@ -22,7 +22,7 @@ pub struct News {
     pub classes: bool,
     /// NodeClaims or Nodes changed: what pools use.
     pub usage: bool,
-    /// There are pods that need a place and are not planned for one.
+    /// There are pods that need a place and are not planned for one, or that will need one because their node has begun to go.
     pub pending: bool,
     /// Pods came that need a place, or may turn out to.
     pub arrivals: bool,
@@ -67,6 +67,7 @@ pub(super) enum Key {
     Buffer(ObjectKey),
     Template(ObjectKey),
     Scalable((ScalableKind, ObjectKey)),
+    PodBudget(ObjectKey),
 }
 
 /// Makes snapshots out of facts.
@@ -418,8 +419,16 @@ impl Fold {
         }
         let concerned: Vec<ClaimName> = self.standing_for(node).cloned().collect();
         self.news.claims.extend(concerned);
+        if node.deleting.is_some() && old.is_none_or(|old| old.deleting.is_none()) {
+            self.begins_to_go(&node.name);
+        }
         self.news.usage = true;
         self.news.supply = true;
+    }
+
+    /// The pods of a node that goes will need another place.
+    fn begins_to_go(&mut self, node: &NodeName) {
+        self.news.pending |= self.snapshot.bound.get(node).is_some_and(|pods| !pods.is_empty());
     }
 
     fn claim_seen(&mut self, claim: Arc<Claim>) {
@@ -443,6 +452,12 @@ impl Fold {
         }
         if claim.deleting.is_some() {
             self.unplanned(&claim.name);
+        }
+        if claim.is_leaving()
+            && !self.snapshot.claims.get(&claim.name).is_some_and(|known| known.is_leaving())
+            && let Some(node) = self.snapshot.node_of(&claim).map(|node| node.name.clone())
+        {
+            self.begins_to_go(&node);
         }
         self.news.claims.insert(claim.name.clone());
         self.news.usage = true;
@@ -538,6 +553,7 @@ impl Fold {
             Kind::Service | Kind::ReplicationController | Kind::ReplicaSet | Kind::StatefulSet => self.groups(kind),
             Kind::NodeOverlay => snapshot.overlays.keys().cloned().map(Key::Overlay).collect(),
             Kind::CapacityBuffer => snapshot.buffers.keys().cloned().map(Key::Buffer).collect(),
+            Kind::PodBudget => snapshot.pod_budgets.keys().cloned().map(Key::PodBudget).collect(),
             Kind::PodTemplate => snapshot.templates.keys().cloned().map(Key::Template).collect(),
             Kind::Scalable(scalable) => {
                 let of_kind = snapshot.scalables.keys().filter(|(one, _)| *one == scalable);

@@ -1,4 +1,4 @@
-//! Folding facts about optional features: NodeOverlays, CapacityBuffers and what these are made from.
+//! Folding facts about optional features (NodeOverlays, CapacityBuffers and what these are made from), and PodDisruptionBudgets.
 
 use std::sync::Arc;
 
@@ -32,6 +32,11 @@ impl Fold {
                 let old = self.snapshot.scalables.insert(key, Arc::clone(&scalable));
                 self.source_changed(old.is_none_or(|old| old != scalable));
             }
+            Fact::PodBudgetSeen(budget) => {
+                self.seen(Kind::PodBudget, &Key::PodBudget(budget.key.clone()));
+                self.snapshot.pod_budgets.insert(budget.key.clone(), budget);
+            }
+            Fact::PodBudgetGone(key) => self.gone(&Key::PodBudget(key)),
             Fact::OverlayGone(name) => self.gone(&Key::Overlay(name)),
             Fact::BufferGone(key) => self.gone(&Key::Buffer(key)),
             Fact::TemplateGone(key) => self.gone(&Key::Template(key)),
@@ -59,6 +64,7 @@ impl Fold {
                 self.snapshot.scalables.remove(key);
                 self.source_changed(true);
             }
+            Key::PodBudget(key) => drop(self.snapshot.pod_budgets.remove(key)),
             about_volumes => self.volume_gone(about_volumes),
         }
     }

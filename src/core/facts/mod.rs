@@ -17,6 +17,7 @@ mod machine;
 mod node;
 mod overlay;
 mod pod;
+mod pod_budget;
 mod pool;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -41,6 +42,7 @@ pub use pod::{
     AffinityTerm, HostPort, NodeAffinity, Owner, Pod, PodPhase, PodShape, PolicyHonor, Preference, Selector,
     TopologySpread, Weighted,
 };
+pub use pod_budget::{Count, PodBudget};
 pub use pool::{Budget, ConsolidationPolicy, Disruption, Pool, Template};
 pub use seen::{Fact, Kind};
 pub use snapshot::Snapshot;

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::labels::Labels;
-use crate::core::requirements::Requirement;
+use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::{ResourceName, Resources};
 
 use super::Toleration;
@@ -218,6 +218,24 @@ pub struct Selector {
     pub labels: Labels,
     /// Expressions that must hold (`In`, `NotIn`, `Exists`, `DoesNotExist`).
     pub expressions: Vec<Requirement>,
+}
+
+impl Selector {
+    /// Whether it matches labels.
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+            && self.expressions.iter().all(|wanted| {
+                let value = labels.get(&wanted.key);
+                match wanted.operator {
+                    Operator::In => value.is_some_and(|v| wanted.values.contains(v)),
+                    Operator::NotIn => value.is_none_or(|v| !wanted.values.contains(v)),
+                    Operator::Exists => value.is_some(),
+                    Operator::DoesNotExist => value.is_none(),
+                    // Label selectors know four operators; the parser lets no other pass.
+                    Operator::Gt | Operator::Lt | Operator::Gte | Operator::Lte => false,
+                }
+            })
+    }
 }
 
 /// Whether a spread constraint counts nodes that a pod could not use.

@@ -6,8 +6,8 @@ use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolNam
 use crate::core::labels::Labels;
 
 use super::{
-    Buffer, Claim, CsiNode, DaemonSet, Group, Node, NodeClass, Overlay, Pod, PodTemplate, Pool, Scalable, ScalableKind,
-    StorageClass, Volume, VolumeAttachment, VolumeClaim,
+    Buffer, Claim, CsiNode, DaemonSet, Group, Node, NodeClass, Overlay, Pod, PodBudget, PodTemplate, Pool, Scalable,
+    ScalableKind, StorageClass, Volume, VolumeAttachment, VolumeClaim,
 };
 
 /// The kinds of object that joiner watches.
@@ -54,11 +54,13 @@ pub enum Kind {
     /// Workloads that CapacityBuffers may follow. A watch of its own: few clusters have both features on, and each reads something else of
     /// these objects.
     Scalable(ScalableKind),
+    /// PodDisruptionBudgets.
+    PodBudget,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Pod,
         Self::Node,
         Self::NodeClaim,
@@ -81,13 +83,14 @@ impl Kind {
         Self::Scalable(ScalableKind::Deployment),
         Self::Scalable(ScalableKind::StatefulSet),
         Self::Scalable(ScalableKind::ReplicaSet),
+        Self::PodBudget,
     ];
 
     /// Those that say which pods belong together.
     pub const GROUPS: [Self; 4] = [Self::Service, Self::ReplicationController, Self::ReplicaSet, Self::StatefulSet];
 
     /// Whether joiner can work without seeing any of it: pods with volumes then wait, pods that nobody groups have no default spread
-    /// constraints, optional features do nothing, and all others go on.
+    /// constraints, pods of nodes that go get new ones when they have left, optional features do nothing, and all others go on.
     pub fn is_dispensable(self) -> bool {
         !matches!(
             self,
@@ -124,6 +127,7 @@ impl Kind {
             Self::CapacityBuffer => "CapacityBuffers",
             Self::PodTemplate => "PodTemplates",
             Self::Scalable(ScalableKind::Deployment) => "Deployments",
+            Self::PodBudget => "PodDisruptionBudgets",
         }
     }
 }
@@ -199,6 +203,10 @@ pub enum Fact {
     ScalableSeen(Arc<Scalable>),
     /// A workload that CapacityBuffers may follow is no more.
     ScalableGone(ScalableKind, ObjectKey),
+    /// A PodDisruptionBudget is as given.
+    PodBudgetSeen(Arc<PodBudget>),
+    /// A PodDisruptionBudget is no more.
+    PodBudgetGone(ObjectKey),
     /// joiner may not look at this kind.
     Withheld(Kind),
     /// A watch starts over (first list, or after a gap): what is not seen again before [`Fact::Relisted`] is gone.

@@ -9,8 +9,8 @@ use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolNam
 use crate::core::labels::Labels;
 
 use super::{
-    Buffer, Claim, CsiNode, DaemonSet, Group, Kind, Node, NodeClass, Overlay, Pod, PodTemplate, Pool, Scalable,
-    ScalableKind, StorageClass, Volume, VolumeAttachment, VolumeClaim,
+    Buffer, Claim, CsiNode, DaemonSet, Group, Kind, Node, NodeClass, Overlay, Pod, PodBudget, PodTemplate, Pool,
+    Scalable, ScalableKind, StorageClass, Volume, VolumeAttachment, VolumeClaim,
 };
 
 /// A picture of the cluster. Copying it copies a few pointers; maps are ordered, so that walking them is deterministic.
@@ -73,6 +73,8 @@ pub struct Snapshot {
     pub templates: OrdMap<ObjectKey, Arc<PodTemplate>>,
     /// Workloads that CapacityBuffers may follow.
     pub scalables: OrdMap<(ScalableKind, ObjectKey), Arc<Scalable>>,
+    /// PodDisruptionBudgets.
+    pub pod_budgets: OrdMap<ObjectKey, Arc<PodBudget>>,
     /// Kinds of which everything has been reported at least once.
     pub listed: OrdSet<Kind>,
     /// Kinds that joiner may not look at, as far as it has tried.

@@ -59,7 +59,7 @@ fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
 }
 
 /// Whether a drain makes this pod go at all: it does not tolerate the taint, is not the kubelet's own, and is not stuck.
-pub(super) fn is_drainable(pod: &Pod, now: Timestamp) -> bool {
+pub(in crate::core) fn is_drainable(pod: &Pod, now: Timestamp) -> bool {
     let disrupted = Taint::new(labels::DISRUPTED_TAINT, Effect::NoSchedule);
     let stuck = pod.deleting.is_some_and(|end| now.duration_since(end) > STUCK_AFTER);
     !stuck

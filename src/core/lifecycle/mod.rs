@@ -29,7 +29,7 @@ mod status;
 mod step;
 mod termination;
 
-pub(in crate::core) use drain::is_protected;
+pub(in crate::core) use drain::{is_drainable, is_protected};
 
 pub use act::{Act, DeleteReason, PodRef};
 pub use consistency::listed as inconsistencies;

@@ -66,8 +66,7 @@ impl World<'_> {
     fn host(&mut self, site: Site<'_>) -> Host {
         let snapshot = self.problem.snapshot;
         let Site { node, claim, labels, taints, capacity, allocatable } = site;
-        let leaving = |claim: &Claim| claim.deleting.is_some() || claim.is("InstanceTerminating");
-        let usable = !claim.is_some_and(leaving) && node.is_none_or(|n| n.deleting.is_none());
+        let usable = !claim.is_some_and(Claim::is_leaving) && node.is_none_or(|n| n.deleting.is_none());
         let profile = self.host_profile(&labels, claim.filter(|_| node.is_none()));
         let taints = self.tolerance.taints(taints);
         let mut free = self.dimensions.amounts(&allocatable);
@@ -119,7 +118,7 @@ impl World<'_> {
         }
         let mut total = self.zero();
         let mut ports = Vec::new();
-        for daemon in self.problem.snapshot.daemons.values() {
+        for daemon in self.problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected()) {
             let tolerations = self.tolerance.tolerations(&daemon.shape.tolerations);
             let terms = self.daemon_terms(&daemon.shape);
             let fits = terms.iter().any(|term| self.algebra.join(profile, *term).is_some());

@@ -11,15 +11,15 @@ const NAMED: usize = 4;
 pub(super) fn smallest(mut reasons: Vec<Reason>) -> Vec<Reason> {
     reasons.sort_unstable();
     reasons.dedup();
-    let between_pods = |reason: &Reason| {
-        matches!(
-            reason,
-            Reason::Spread { .. } | Reason::Affinity { .. } | Reason::AntiAffinity { .. } | Reason::Repelled { .. }
-        )
-    };
-    if reasons.iter().any(between_pods) {
+    if reasons.iter().any(is_between_pods) {
+        let before = reasons.len();
         // It says no more than that the constraint between pods is what stands in the way.
         reasons.retain(|reason| !matches!(reason, Reason::Topology { .. }));
+        if reasons.len() == before {
+            // Every NodePool refuses the pod for itself: that comes first, the constraint between pods could change nothing.
+            let (between, of_pools): (Vec<Reason>, Vec<Reason>) = reasons.into_iter().partition(is_between_pods);
+            reasons = [of_pools, between].concat();
+        }
     }
     let mut groups: Vec<(Reason, Vec<PoolName>)> = Vec::new();
     for mut reason in reasons {
@@ -36,6 +36,13 @@ pub(super) fn smallest(mut reasons: Vec<Reason>) -> Vec<Reason> {
         reason
     };
     groups.into_iter().map(named).collect()
+}
+
+fn is_between_pods(reason: &Reason) -> bool {
+    matches!(
+        reason,
+        Reason::Spread { .. } | Reason::Affinity { .. } | Reason::AntiAffinity { .. } | Reason::Repelled { .. }
+    )
 }
 
 fn together(pools: &[PoolName]) -> String {

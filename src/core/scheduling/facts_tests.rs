@@ -20,6 +20,13 @@ fn what_many_pools_say_alike_is_said_once() {
 fn a_constraint_between_pods_speaks_for_the_pools_that_it_closes() {
     let spread = Reason::Spread { key: "zone".into(), max_skew: 1, counts: "a=1".into() };
     let all = smallest(vec![Reason::Topology { pool: "a".into() }, spread.clone(), taint("b")]);
-    assert_eq!(all, [spread, taint("b")]);
+    assert_eq!(all, [spread.clone(), taint("b")]);
     assert_eq!(smallest(vec![Reason::Topology { pool: "a".into() }]).len(), 1, "alone it has to be said");
+}
+
+#[test]
+fn where_no_pool_admits_the_pod_the_pools_speak_first() {
+    let spread = Reason::Spread { key: "zone".into(), max_skew: 1, counts: "a=1".into() };
+    assert_eq!(smallest(vec![spread.clone(), taint("b"), taint("a")]).last(), Some(&spread));
+    assert_eq!(smallest(vec![spread.clone()]), [spread], "where there are no pools it is all there is to say");
 }

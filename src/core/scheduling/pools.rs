@@ -110,7 +110,8 @@ impl World<'_> {
     fn daemon_groups(&mut self, base: ProfileId, taints: u32, shelf: usize) -> Arc<[DaemonGroup]> {
         let count = self.algebra.shelves[shelf].types.len();
         let mut carried: Vec<Vec<usize>> = vec![Vec::new(); count];
-        let daemons: Vec<_> = self.problem.snapshot.daemons.values().cloned().collect();
+        let expected = self.problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
+        let daemons: Vec<_> = expected.cloned().collect();
         for (which, daemon) in daemons.iter().enumerate() {
             let tolerations = self.tolerance.tolerations(&daemon.shape.tolerations);
             if !self.tolerance.tolerates(tolerations, taints, true) {

@@ -11,10 +11,11 @@ use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use crate::clouds::simulated::Simulated;
 use crate::cluster::ClaimPatch;
-use crate::core::facts::{Claim, Condition, Effect, Node, Owner, Pod, Pool, Selector, Status, Taint, VolumeAttachment};
+use crate::core::facts::{
+    Claim, Condition, Count, Effect, Node, Owner, Pod, PodBudget, Pool, Selector, Status, Taint, VolumeAttachment,
+};
 use crate::core::ids::{ClaimName, NodeName, ObjectKey, ProviderId};
 use crate::core::labels::{self, Labels};
-use crate::manifests::{Budget, Count};
 use crate::sim::SimCluster;
 use crate::sim::agenda::Agenda;
 use crate::sim::invariants::Invariants;
@@ -285,11 +286,12 @@ impl Player {
         let pod = one_of(&bound, mishap.pick)?;
         let key = ObjectKey::new(pod.key.namespace.clone(), format!("block-{}", mishap.pick % 100_000));
         let selector = Selector { labels: pod.shape.labels.clone(), ..Selector::default() };
-        store.apply_budget(Budget {
+        store.apply_budget(PodBudget {
             key: key.clone(),
             selector: Some(selector),
             min_available: None,
             max_unavailable: Some(Count::Pods(0)),
+            spares_unready: false,
         });
         self.agenda.after(mishap.lasting, Todo::DeleteBudget(key));
         Some(pod.key.to_string())

@@ -1,9 +1,13 @@
 //! PodDisruptionBudgets: how many pods must stay, and whether one more may go.
+//!
+//! Pods are counted by what is there, not by what their controllers want; a pod that is going still counts as expected, so that a
+//! budget is never looser than Kubernetes' own.
+
+use std::sync::Arc;
 
 use super::objects::Store;
-use crate::core::facts::{Pod, PodPhase};
+use crate::core::facts::{Count, Fact, Pod, PodBudget, PodPhase};
 use crate::core::ids::ObjectKey;
-use crate::manifests::{Budget, Count};
 use crate::sim::matching;
 
 impl Count {
@@ -28,13 +32,19 @@ pub(super) enum Verdict {
 
 impl Store {
     /// Puts a PodDisruptionBudget.
-    pub fn apply_budget(&mut self, budget: Budget) {
-        self.budgets.insert(budget.key.clone(), budget);
+    pub fn apply_budget(&mut self, budget: PodBudget) {
+        let budget = Arc::new(budget);
+        self.budgets.insert(budget.key.clone(), Arc::clone(&budget));
+        self.emit(&Fact::PodBudgetSeen(budget));
     }
 
     /// Deletes a PodDisruptionBudget.
     pub fn delete_budget(&mut self, key: &ObjectKey) -> bool {
-        self.budgets.remove(key).is_some()
+        let there = self.budgets.remove(key).is_some();
+        if there {
+            self.emit(&Fact::PodBudgetGone(key.clone()));
+        }
+        there
     }
 
     /// Whether budgets forbid the eviction of a pod now.
@@ -47,10 +57,13 @@ impl Store {
         if pod.deleting.is_some() || pod.phase != PodPhase::Running {
             return Verdict::Allowed;
         }
-        let mut protecting = self.budgets.values().filter(|budget| budget.protects(pod));
+        let mut protecting = self.budgets.values().filter(|budget| protects(budget, pod));
         let Some(budget) = protecting.next() else { return Verdict::Allowed };
         if protecting.next().is_some() {
             return Verdict::Ambiguous;
+        }
+        if budget.spares_unready && pod.ready.is_none() {
+            return Verdict::Allowed;
         }
         let (mut expected, mut healthy) = (0, 0);
         for (shape, tally) in &self.shapes {
@@ -77,9 +90,8 @@ impl Store {
     }
 }
 
-impl Budget {
-    fn protects(&self, pod: &Pod) -> bool {
-        self.key.namespace == pod.key.namespace
-            && self.selector.as_ref().is_some_and(|selector| matching::selects(selector, &pod.shape.labels))
-    }
+/// The API server's own view, independent of joiner's.
+fn protects(budget: &PodBudget, pod: &Pod) -> bool {
+    budget.key.namespace == pod.key.namespace
+        && budget.selector.as_ref().is_some_and(|selector| matching::selects(selector, &pod.shape.labels))
 }

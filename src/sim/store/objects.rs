@@ -11,10 +11,9 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::cluster::{Announcement, Error};
-use crate::core::facts::{Claim, DaemonSet, Fact, Kind, Node, NodeClass, PodShape, Pool};
+use crate::core::facts::{Claim, DaemonSet, Fact, Kind, Node, NodeClass, PodBudget, PodShape, Pool};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName};
 use crate::core::labels::Labels;
-use crate::manifests::Budget;
 
 use super::features::Features;
 use super::pods::{PodRecord, Tally};
@@ -49,7 +48,7 @@ pub struct Store {
     pub(in crate::sim) classes: BTreeMap<ClassRef, Arc<NodeClass>>,
     pub(in crate::sim) daemons: BTreeMap<ObjectKey, Arc<DaemonSet>>,
     pub(in crate::sim) namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
-    pub(in crate::sim) budgets: BTreeMap<ObjectKey, Budget>,
+    pub(in crate::sim) budgets: BTreeMap<ObjectKey, Arc<PodBudget>>,
     pub(in crate::sim) volumes: Volumes,
     pub(in crate::sim) features: Features,
     /// Pods whose containers do not end although they should, and until when.
@@ -183,6 +182,7 @@ impl Store {
             Kind::Namespace => {
                 self.namespaces.iter().map(|(name, labels)| Fact::NamespaceSeen(name.clone(), labels.clone())).collect()
             }
+            Kind::PodBudget => self.budgets.values().cloned().map(Fact::PodBudgetSeen).collect(),
             about_features => self.all_of_features(about_features),
         }
     }

@@ -9,9 +9,8 @@ use tokio::time::{Instant, sleep};
 use super::NewPod;
 use crate::api::classes::kwok::{KwokNodeClass, KwokNodeClassBody, KwokNodeClassSpec};
 use crate::cluster::{ClaimPatch, ClaimStatusPatch, Cluster, Error, NodePatch};
-use crate::core::facts::{Fact, Kind, NodeClass, Selector};
+use crate::core::facts::{Count, Fact, Kind, NodeClass, PodBudget, Selector};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, ProviderId};
-use crate::manifests::{Budget, Count};
 use crate::sim::admission::{Gate, Verdict};
 use crate::sim::cluster::SimCluster;
 use crate::sim::props;
@@ -143,10 +142,11 @@ fn run_pods(cluster: &SimCluster, count: usize) -> Vec<(ObjectKey, PodUid)> {
     pods
 }
 
-fn budget(min_available: Option<Count>, max_unavailable: Option<Count>) -> Budget {
+fn budget(min_available: Option<Count>, max_unavailable: Option<Count>) -> PodBudget {
     let labels = [("app".into(), "web".into())].into();
     let selector = Some(Selector { labels, expressions: Vec::new() });
-    Budget { key: ObjectKey::new("default", "pdb"), selector, min_available, max_unavailable }
+    let key = ObjectKey::new("default", "pdb");
+    PodBudget { key, selector, min_available, max_unavailable, spares_unready: false }
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,7 +173,7 @@ async fn a_budget_by_unavailability_counts_the_one_that_is_going() {
     cluster.store().apply_budget(budget(None, Some(Count::Pods(1))));
     cluster.evict(&pods[0].0, &pods[0].1).await.unwrap();
     assert!(cluster.evict(&pods[1].0, &pods[1].1).await.is_err());
-    cluster.store().apply_budget(Budget { key: ObjectKey::new("default", "second"), ..budget(None, None) });
+    cluster.store().apply_budget(PodBudget { key: ObjectKey::new("default", "second"), ..budget(None, None) });
     assert!(matches!(cluster.evict(&pods[1].0, &pods[1].1).await, Err(Error::Temporary(_))));
 }
 

@@ -138,7 +138,8 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
     let mut template = requirements.clone();
     template.add_all(&Requirements::from_labels(&waits.into_iter().collect()));
     let open = problem.open_keys();
-    let daemons: Vec<_> = problem.snapshot.daemons.values().filter(|d| tolerates(&d.shape, &draft.taints)).collect();
+    let expected = problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
+    let daemons: Vec<_> = expected.filter(|daemon| tolerates(&daemon.shape, &draft.taints)).collect();
     let list = problem.catalog.pools.get(&draft.pool).into_iter().flat_map(|list| list.iter());
     list.map(|fact| {
         let own = Requirements::from_written(&fact.requirements);

@@ -134,7 +134,8 @@ fn check_place(
         .flat_map(|p| p.shape.host_ports.clone())
         .collect();
     let mut daemons = Resources::new();
-    for daemon in problem.snapshot.daemons.values().filter(|daemon| tolerates(&daemon.shape, &place.taints)) {
+    let expected = problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
+    for daemon in expected.filter(|daemon| tolerates(&daemon.shape, &place.taints)) {
         if alternatives(&daemon.shape).iter().any(|term| own.compatible(term, |_| false).is_ok()) {
             daemons.add(&daemon.shape.requests);
             taken.extend(daemon.shape.host_ports.iter().cloned());

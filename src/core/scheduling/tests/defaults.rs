@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::build::*;
-use crate::core::facts::{Group, Kind, Pod, PodShape, Selector, TopologySpread};
+use crate::core::facts::{Group, Kind, Pod, PodShape, PolicyHonor, Selector, TopologySpread};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::scheduling::{DefaultSpreads, Plan};
@@ -190,4 +190,50 @@ fn equal_questions_get_equal_shapes() {
     let keys: Vec<&str> = first[0].shape.spreads.iter().map(|spread| &*spread.key).collect();
     assert_eq!(keys, [labels::ZONE, labels::HOSTNAME]);
     assert!(scene.pods[0].shape.spreads.is_empty());
+}
+
+#[test]
+fn workloads_are_spread_by_themselves() {
+    let app = |name: &str| PodShape { labels: labels(&[("app", name)]), ..shape(500, 500) };
+    let mut scene = Scene::new().with_pods(owned(Kind::ReplicaSet, "red", 2, &app("red"))).with_pods(owned(
+        Kind::ReplicaSet,
+        "blue",
+        2,
+        &app("blue"),
+    ));
+    for name in ["red", "blue"] {
+        scene = with_group(scene, Kind::ReplicaSet, name, Some(selector(&[("app", name)])));
+    }
+    // One of each on both nodes.
+    assert_eq!(spread_out(scene, vec![default(labels::HOSTNAME, true)]).claims.len(), 2);
+}
+
+#[test]
+fn pods_of_a_job_are_spread_when_a_service_selects_them() {
+    let job = |service: bool| {
+        let owned = |pod: Arc<Pod>| {
+            let owned_by = Some("/apis/batch/v1/namespaces/default/jobs/web".into());
+            Arc::new(Pod { owned_by, ..(*pod).clone() })
+        };
+        let scene = Scene::new().with_pods(pods("job", 3, &web()).into_iter().map(owned).collect());
+        let service = service.then(|| selector(&[("app", "web")]));
+        spread_out(with_group(scene, Kind::Service, "web", service), vec![default(labels::HOSTNAME, true)])
+    };
+    assert_eq!((job(true).claims.len(), job(false).claims.len()), (3, 1), "a Job itself says nothing");
+}
+
+#[test]
+fn what_is_configured_is_carried() {
+    let mut scene = Scene::new().with_pods(owned(Kind::ReplicaSet, "web-1", 1, &web()));
+    scene = with_group(scene, Kind::ReplicaSet, "web-1", Some(selector(&[("app", "web")])));
+    let configured = TopologySpread {
+        max_skew: 3,
+        min_domains: Some(2),
+        node_affinity_policy: PolicyHonor::Ignore,
+        node_taints_policy: PolicyHonor::Honor,
+        ..default(labels::ZONE, true)
+    };
+    let found = DefaultSpreads::new(vec![configured.clone()]).apply(&scene.snapshot, scene.pods);
+    let selector = found[0].shape.spreads[0].selector.clone();
+    assert_eq!(found[0].shape.spreads, [TopologySpread { selector, ..configured }]);
 }

@@ -28,7 +28,7 @@ fn marked(key: &str, values: &[&str]) -> Vec<InstanceType> {
     values.iter().enumerate().map(mark).collect()
 }
 
-fn least(claim: &PlannedClaim, key: &str) -> Option<u32> {
+pub(super) fn least(claim: &PlannedClaim, key: &str) -> Option<u32> {
     claim.draft.requirements.iter().filter(|line| &*line.key == key).find_map(|line| line.min_values)
 }
 
@@ -36,7 +36,7 @@ fn is_relaxed(claim: &PlannedClaim) -> bool {
     &*claim.draft.annotations[labels::MIN_VALUES_RELAXED] == "true"
 }
 
-fn best_effort(mut scene: Scene) -> Plan {
+pub(super) fn best_effort(mut scene: Scene) -> Plan {
     scene.settings = Settings { lower_min_values: true, ..scene.settings };
     scene.solve()
 }

@@ -10,10 +10,10 @@ use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::scheduling::{Plan, PlannedClaim, Reason, Settings, Violation, check, lower_bound, solve};
 
-const ID: &str = "karpenter.test.sh/reservation-id";
+pub(super) const ID: &str = "karpenter.test.sh/reservation-id";
 
 /// A type with reserved capacity in the first zone besides.
-fn reserved(mut kind: InstanceType, reservations: &[(&str, u32)]) -> InstanceType {
+pub(super) fn reserved(mut kind: InstanceType, reservations: &[(&str, u32)]) -> InstanceType {
     for (id, size) in reservations {
         kind.offerings.push(Offering {
             requirements: vec![
@@ -33,7 +33,7 @@ fn reserved(mut kind: InstanceType, reservations: &[(&str, u32)]) -> InstanceTyp
     kind
 }
 
-fn small_and_medium() -> Vec<InstanceType> {
+pub(super) fn small_and_medium() -> Vec<InstanceType> {
     vec![
         reserved(instance_type("a-small", 2, 8, 0.1), &[("r-small", 1)]),
         reserved(instance_type("b-medium", 4, 16, 0.2), &[("r-medium", 1)]),
@@ -42,7 +42,7 @@ fn small_and_medium() -> Vec<InstanceType> {
 }
 
 /// A pod that shares its node with none of its kind.
-fn alone(cpu: i64) -> crate::core::facts::PodShape {
+pub(super) fn alone(cpu: i64) -> crate::core::facts::PodShape {
     let mut one = shape(cpu, 500);
     one.labels.insert("app".into(), "alone".into());
     one.anti_affinity.push(term(labels::HOSTNAME, &[("app", "alone")]));
@@ -55,7 +55,7 @@ fn values<'a>(claim: &'a PlannedClaim, key: &str) -> Vec<&'a str> {
 }
 
 /// The reservation of each NodeClaim; nothing for one that is paid by the hour.
-fn held(plan: &Plan) -> Vec<Option<&str>> {
+pub(super) fn held(plan: &Plan) -> Vec<Option<&str>> {
     let of = |claim| {
         let (ids, kinds) = (values(claim, ID), values(claim, labels::CAPACITY_TYPE));
         assert_eq!(kinds == [labels::RESERVED], !ids.is_empty(), "{kinds:?} {ids:?}");
@@ -67,7 +67,7 @@ fn held(plan: &Plan) -> Vec<Option<&str>> {
     all
 }
 
-fn waiting(mut scene: Scene) -> Scene {
+pub(super) fn waiting(mut scene: Scene) -> Scene {
     scene.settings = Settings { wait_for_reserved: true, ..scene.settings };
     scene
 }

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::core::facts::{AffinityTerm, PodShape, Selector, Snapshot};
-use crate::core::labels::Labels;
-use crate::core::requirements::Operator;
 
 use super::super::interner::number;
 
@@ -30,7 +28,7 @@ impl Target {
             by_label => {
                 let mut names = term.namespaces.clone();
                 if let Some(selector) = by_label {
-                    let chosen = snapshot.namespaces.iter().filter(|(_, labels)| selects(selector, labels));
+                    let chosen = snapshot.namespaces.iter().filter(|(_, labels)| selector.matches(labels));
                     names.extend(chosen.map(|(name, _)| Arc::clone(name)));
                 }
                 names.sort_unstable();
@@ -44,24 +42,8 @@ impl Target {
     /// Whether a pod is meant.
     pub(in super::super) fn selects(&self, shape: &PodShape) -> bool {
         self.namespaces.as_ref().is_none_or(|names| names.binary_search(&shape.namespace).is_ok())
-            && self.selector.as_ref().is_some_and(|selector| selects(selector, &shape.labels))
+            && self.selector.as_ref().is_some_and(|selector| selector.matches(&shape.labels))
     }
-}
-
-/// Whether a selector matches labels.
-fn selects(selector: &Selector, labels: &Labels) -> bool {
-    selector.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
-        && selector.expressions.iter().all(|wanted| {
-            let value = labels.get(&wanted.key);
-            match wanted.operator {
-                Operator::In => value.is_some_and(|v| wanted.values.contains(v)),
-                Operator::NotIn => value.is_none_or(|v| !wanted.values.contains(v)),
-                Operator::Exists => value.is_some(),
-                Operator::DoesNotExist => value.is_none(),
-                // Label selectors know four operators; the parser lets no other pass.
-                Operator::Gt | Operator::Lt | Operator::Gte | Operator::Lte => false,
-            }
-        })
 }
 
 /// All targets of a problem, each once.

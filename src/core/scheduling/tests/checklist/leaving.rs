@@ -1,6 +1,6 @@
 //! Karpenter's suite of nodes that are going: where their pods could go.
 //!
-//! Whose pods are asked about is the caller's decision (`Problem::pods`, `Problem::excluded`); that a leaving node takes nobody: `basics.rs`.
+//! Whose pods are asked about: `core/leaving_tests.rs`; that a leaving node takes nobody: `basics.rs`.
 
 use super::super::build::*;
 use super::words::*;

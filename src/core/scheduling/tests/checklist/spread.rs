@@ -181,3 +181,10 @@ fn the_skew_counts_domains_that_the_pool_cannot_fill_any_more() {
     let plan = scene.solve();
     assert_eq!((plan.placed(), scene.after(&plan).skew(ZONE, "web")), (2, vec![1, 1]));
 }
+
+#[test]
+fn a_pool_that_refuses_the_pods_is_named_before_their_spread_constraint() {
+    let scene = Scene::default().with_pool(pool("default").tainted(taint("team")), types());
+    let why = scene.with_pods(pods("web", 2, &web().spreading(even(ZONE, 1)))).solve().why();
+    assert!(why.contains("taint team"), "{why}");
+}
