@@ -223,7 +223,6 @@ async fn node_is_made_and_taken_over(
         version: Some("1".into()),
         without_labels: Vec::new(),
         labels: [(labels::REGISTERED.into(), "true".into())].into(),
-        without_labels: Vec::new(),
         annotations: Labels::new(),
         taints: Some(vec![Taint::new("example.com/start", Effect::NoSchedule)]),
         finalizers: Some(vec![labels::TERMINATION_FINALIZER.into()]),

@@ -137,6 +137,6 @@ impl History {
         crew.look_for_silence(invariants).await;
         invariants.settled(&crew.said().await, &crew.refused());
         sleep_until(start + END).await;
-        invariants.emptied(crew.memory().await);
+        invariants.emptied(crew.memory().await, &crew.said().await);
     }
 }

@@ -54,9 +54,17 @@ impl Invariants {
             } else {
                 continue;
             };
-            let objects = std::iter::once(claim.name.to_string()).chain(id.map(ToString::to_string)).collect();
+            let mut objects: Vec<_> =
+                std::iter::once(claim.name.to_string()).chain(id.map(ToString::to_string)).collect();
             let waits = said.get(claim.name.as_str()).map_or("nobody looks after it", String::as_str);
-            broken.push((Invariant::Settles, objects, format!("NodeClaim {} {problem} ({waits})", claim.name)));
+            let mut what = format!("NodeClaim {} {problem} ({waits})", claim.name);
+            let pods = store.pods.values().map(|record| &record.pod);
+            for pod in pods.filter(|pod| pod.node.is_some() && pod.node.as_ref() == node.map(|node| &node.name)) {
+                let held = if store.forbids(pod) { ", held by its budget" } else { "" };
+                what += &format!("; on its node {} ({:?}{held})", pod.key, pod.phase);
+                objects.push(pod.key.to_string());
+            }
+            broken.push((Invariant::Settles, objects, what));
         }
         for machine in machines.iter().filter(|machine| machine.gone_at.is_none()) {
             let id = &machine.machine.id;
@@ -74,8 +82,9 @@ impl Invariants {
         }
     }
 
-    /// Everything was deleted long enough ago: nothing is left, in the world or in joiner's memory.
-    pub fn emptied(&self, memory: Left) {
+    /// Everything was deleted long enough ago: nothing is left, in the world or in joiner's memory. `said` is what actors of NodeClaims say that
+    /// are left all the same.
+    pub fn emptied(&self, memory: Left, said: &BTreeMap<String, String>) {
         let mut left = Vec::new();
         {
             let store = self.cluster.store();
@@ -93,6 +102,10 @@ impl Invariants {
         for (what, number) in memory.into_iter().filter(|(_, number)| *number > 0) {
             let sentence = format!("the cluster is empty, and joiner remembers {number} {what}");
             self.broken(Invariant::MemoryReturns, vec![what], sentence);
+        }
+        for (name, state) in said {
+            let sentence = format!("the cluster is empty, and the actor of NodeClaim {name} lives: {state}");
+            self.broken(Invariant::MemoryReturns, vec![name.clone()], sentence);
         }
     }
 
