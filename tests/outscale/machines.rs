@@ -66,10 +66,8 @@ impl Players {
             match nodes.get(&node) {
                 Some(there) => self.manage(there, vm),
                 // Not while the Node of a machine that had the address before it is still there.
-                None if !self.posed.contains(&vm.vm_id) => {
-                    if self.api.create(NODES, &registration(vm, &node)) {
-                        self.posed.insert(vm.vm_id.clone());
-                    }
+                None if !self.posed.contains(&vm.vm_id) && self.api.create(NODES, &registration(vm, &node)) => {
+                    self.posed.insert(vm.vm_id.clone());
                 }
                 None => {}
             }

@@ -287,7 +287,7 @@ async fn marks_that_were_lost_or_changed_are_written_again() {
     let before = fake.vms()[0].tags.clone();
     tokio::time::sleep(Duration::from_mins(3)).await;
     strip(&fake, &cloud, &["team"]).await;
-    assert_eq!(cloud.list().await.unwrap().machines, [machine.clone()]);
+    assert_eq!(cloud.list().await.unwrap().machines, std::slice::from_ref(&machine));
     let sorted = |mut tags: Vec<ResourceTag>| {
         tags.sort_by(|one, other| one.key.cmp(&other.key));
         tags

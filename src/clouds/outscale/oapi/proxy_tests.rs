@@ -16,7 +16,7 @@ const API: &str = "https://api.eu-west-2.outscale.com/api/v1";
 
 fn read(variables: &[(&str, &str)], endpoint: &str) -> Result<Option<(String, bool)>, AccessError> {
     let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
-    let endpoint = Endpoint::parse(endpoint).unwrap();
+    let endpoint = Endpoint::parse(endpoint)?;
     let proxy = Proxy::read(|name| variables.get(name).map(|value| (*value).to_owned()), &endpoint)?;
     Ok(proxy.map(|proxy| (proxy.url.to_string(), proxy.auth.is_some())))
 }
