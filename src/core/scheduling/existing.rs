@@ -73,8 +73,10 @@ impl World<'_> {
         let mut ports = Vec::new();
         let mut daemons = self.zero();
         let mut running: Vec<(Arc<PodShape>, Many)> = Vec::new();
-        let pods = node.into_iter().flat_map(|node| snapshot.pods_on(&node.name)).filter(|pod| pod.is_active_on_node());
-        for pod in pods {
+        // Who has to leave for a restart is gone when the node is back.
+        let restarts = claim.is_some_and(|claim| claim.is("Rebooting"));
+        let pods = node.into_iter().flat_map(|node| snapshot.pods_on(&node.name));
+        for pod in pods.filter(|pod| pod.is_active_on_node() && !(restarts && pod.deleting.is_some())) {
             let requests = self.dimensions.amounts(&pod.shape.requests);
             subtract(&mut free, &requests);
             ports.extend(pod.shape.host_ports.iter().cloned());

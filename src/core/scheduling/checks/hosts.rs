@@ -43,8 +43,10 @@ pub(super) fn check<'a>(
     }
     for node in snapshot.nodes.values() {
         let claim = claims.get(&node.name).copied();
+        let restarts = claim.is_some_and(|claim| claim.is("Rebooting"));
+        let stays = |pod: &Pod| pod.is_active_on_node() && !(restarts && pod.deleting.is_some());
         let running: Vec<&Arc<Pod>> =
-            snapshot.pods_on(&node.name).filter(|pod| pod.is_active_on_node() && !batch.contains(&pod.uid)).collect();
+            snapshot.pods_on(&node.name).filter(|pod| stays(pod) && !batch.contains(&pod.uid)).collect();
         let planned: Vec<&Arc<Pod>> = on_node.remove(&node.name).into_iter().flat_map(|placed| &placed.pods).collect();
         let (labels, taints) = seen(node, claim);
         let leaving = node.deleting.is_some()
