@@ -389,7 +389,7 @@ impl Provisioner {
             plan.refused.len()
         );
         if leaving > 0 {
-            text += &format!(", {leaving} that are about to lose their nodes");
+            text = format!("{text}, {leaving} that are about to lose their nodes");
         }
         metrics::plan_made(plan.price, plan.claims.len(), [new, existing, plan.refused.len()]);
         let ignored = plan.refused.iter().filter(|refusal| refusal.reasons.iter().any(Reason::is_invalid)).count();

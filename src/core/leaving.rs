@@ -64,10 +64,7 @@ fn may_leave(snapshot: &Snapshot, pod: &Pod, now: Timestamp) -> bool {
     }
     let mut budgets = snapshot.pod_budgets.values().filter(|budget| budget.protects(pod));
     // The API server evicts no pod that several budgets protect.
-    let budget = match (budgets.next(), budgets.next()) {
-        (one, None) => one,
-        (_, Some(_)) => return false,
-    };
+    let (budget, None) = (budgets.next(), budgets.next()) else { return false };
     let is_held = budget.is_some_and(|budget| budget.is_closed() && (pod.ready.is_some() || !budget.spares_unready));
     !is_held
 }

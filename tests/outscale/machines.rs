@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use joiner::clouds::outscale::VmType;
-use joiner::clouds::outscale::oapi::wire::{State, Vm};
+use joiner::clouds::outscale::oapi::wire::{State, UserData, Vm};
 use serde_json::{Value, json};
 
 use crate::account::Eye;
@@ -105,7 +105,7 @@ fn node_name(vm: &Vm) -> String {
 
 /// What a kubelet registers with: what the machine was told at its birth, and its size.
 fn registration(vm: &Vm, name: &str) -> Value {
-    let told = vm.user_data.as_ref().and_then(|data| data.bytes()).expect("every machine is told something");
+    let told = vm.user_data.as_ref().and_then(UserData::bytes).expect("every machine is told something");
     let told = String::from_utf8(told).expect("Talos reads UTF-8");
     let (section, yaml) = told.split_once("-----END OUTSCALE SECTION-----\n").expect("it has a section");
     assert!(section.contains("filter_private_section=true"), "Talos would read the section too: {section}");

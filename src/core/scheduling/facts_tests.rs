@@ -20,7 +20,7 @@ fn what_many_pools_say_alike_is_said_once() {
 fn a_constraint_between_pods_speaks_for_the_pools_that_it_closes() {
     let spread = Reason::Spread { key: "zone".into(), max_skew: 1, counts: "a=1".into() };
     let all = smallest(vec![Reason::Topology { pool: "a".into() }, spread.clone(), taint("b")]);
-    assert_eq!(all, [spread.clone(), taint("b")]);
+    assert_eq!(all, [spread, taint("b")]);
     assert_eq!(smallest(vec![Reason::Topology { pool: "a".into() }]).len(), 1, "alone it has to be said");
 }
 

@@ -61,7 +61,7 @@ impl Invariants {
             let pods = store.pods.values().map(|record| &record.pod);
             for pod in pods.filter(|pod| pod.node.is_some() && pod.node.as_ref() == node.map(|node| &node.name)) {
                 let held = if store.forbids(pod) { ", held by its budget" } else { "" };
-                what += &format!("; on its node {} ({:?}{held})", pod.key, pod.phase);
+                what = format!("{what}; on its node {} ({:?}{held})", pod.key, pod.phase);
                 objects.push(pod.key.to_string());
             }
             broken.push((Invariant::Settles, objects, what));

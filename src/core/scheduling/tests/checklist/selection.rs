@@ -205,7 +205,10 @@ fn pods_that_each_fit_few_kinds_part() {
     ]);
     let scene = Scene::default().with_pool(own, ladder(4)).with_pods(pods("web", 2, &web().of(1800, 512)));
     let plan = scene.solve().whole();
-    let kinds: Vec<BTreeSet<&str>> =
-        plan.claims.iter().map(|claim| claim.instance_types.iter().map(|name| name.as_str()).collect()).collect();
+    let kinds: Vec<BTreeSet<&str>> = plan
+        .claims
+        .iter()
+        .map(|claim| claim.instance_types.iter().map(crate::core::ids::InstanceTypeName::as_str).collect())
+        .collect();
     assert_eq!((plan.claims.len(), kinds.iter().all(|kinds| kinds.len() >= 2)), (2, true), "{kinds:?}");
 }
