@@ -352,17 +352,21 @@ fn is_wanted(store: &Store, id: &ProviderId) -> bool {
     nodes.peek().is_some() && nodes.all(|node| node.deleting.is_none() && !disrupted(node))
 }
 
-/// When the drain of a NodeClaim's node must be over, if that can be read.
+/// When the drain of a NodeClaim's node must be over. Where somebody has written nonsense, the end of the grace period counts.
 fn deadline(claim: &Claim) -> Option<Timestamp> {
-    claim.annotations.get(labels::TERMINATION_TIMESTAMP)?.parse().ok()
+    let granted = || {
+        let grace = SignedDuration::try_from(claim.termination_grace?).ok()?;
+        claim.deleting?.saturating_add(grace).ok()
+    };
+    claim.annotations.get(labels::TERMINATION_TIMESTAMP)?.parse().ok().or_else(granted)
 }
 
 /// Whether the deadline of a pod's node lets it be deleted now, so that it has its grace period before it.
 fn is_deadline_near(store: &Store, pod: &Pod, now: Timestamp) -> bool {
     let Some(node) = pod.node.as_ref().and_then(|name| store.nodes.get(name)) else { return false };
-    // By provider ID: a user may have taken the owner off the Node.
-    let mut claims =
-        store.claims.values().filter(|claim| claim.provider_id.is_some() && claim.provider_id == node.provider_id);
+    // By provider ID too: a user may have taken the owner off the Node. By owner too: a user may have changed the provider ID.
+    let is_of = |claim: &Claim| claim.provider_id.is_some() && claim.provider_id == node.provider_id;
+    let mut claims = store.claims.values().filter(|claim| is_of(claim) || node.is_owned_by(&claim.name));
     claims.any(|claim| {
         let deadline = deadline(claim);
         let grace = SignedDuration::from_secs(pod.shape.grace_seconds + 1);
