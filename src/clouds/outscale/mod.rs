@@ -3,7 +3,7 @@
 //! What a token is worth: a machine's client token is its NodeClaim's UID, so that a launch whose answer was lost is found and not repeated. The
 //! marks ([`marks`]) are tags. The API takes none in the call that makes a machine, so they are written twice: into the section of the user data
 //! that Outscale reads itself, and with a second call, which also knows the node's name. A launch is done when both are; a machine that cannot
-//! be marked is taken down again. What was lost of the marks since is written again ([`mend`]), and a machine that never got any is found by its
+//! be marked is taken down again. What was lost of the marks since is written again (`mend`), and a machine that never got any is found by its
 //! user data.
 //!
 //! What NodeClasses come to is worked out by [`Outscale`] when the actor `classes` asks, stands in their status, and is taken from there.
