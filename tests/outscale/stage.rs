@@ -14,8 +14,8 @@ use crate::common::joiner::{Joiner, Variables, chart_variables};
 use crate::common::kube_api::{CLAIMS, KubeApi, NODES, condition, name, text};
 use crate::machines::Machines;
 
-/// How long a cluster may take to become as it should be.
-pub(crate) const LIMIT: Duration = Duration::from_mins(1);
+/// How long a cluster may take to become as it should be: on a bad day some of it waits for calls that are given up after two minutes only.
+pub(crate) const LIMIT: Duration = Duration::from_mins(4);
 /// NodeClasses.
 pub(crate) const CLASSES: &str = "/apis/karpenter.outscale.com/v1alpha1/outscalenodeclasses";
 /// The cluster's name, and how the cloud controller manager knows it.
