@@ -8,7 +8,7 @@ use crate::config::{Faults, Output, Progress, Simulate};
 use crate::sim::faults::Profile;
 
 use super::rehearsal;
-use super::trial::{History, Trial, shrink, trial};
+use super::trial::{Broken, History, Trial, shrink, trial};
 
 /// Plays the days, and prints what came of them. The answer says whether all was well.
 pub(super) fn simulate(simulate: &Simulate, faults: &Faults) -> Result<bool> {
@@ -31,6 +31,7 @@ pub(super) fn simulate(simulate: &Simulate, faults: &Faults) -> Result<bool> {
     };
     let mut verdict = trial(&Trial { profile, seeds: first..=last, settings: settings.clone(), threads }, &tell)?;
     if let Some(broken) = verdict.violations.first() {
+        say(broken);
         let shortest = shrink(&History::draw(broken.seed, profile)?, broken.invariant, &settings)?;
         verdict.shortest = Some(shortest);
     }
@@ -43,4 +44,16 @@ pub(super) fn simulate(simulate: &Simulate, faults: &Faults) -> Result<bool> {
         other => other.context("cannot print the verdict")?,
     }
     Ok(verdict.violations.is_empty())
+}
+
+/// Says what was found before the minutes begin in which it is cut down.
+fn say(broken: &Broken) {
+    let Broken { seed, invariant, at, what, .. } = broken;
+    // It comes again on standard output.
+    let _ = writeln!(
+        std::io::stderr(),
+        "seed {seed} breaks {} after {:.0} s: {what}\nlooking for the shortest history that does so too ...",
+        invariant.as_str(),
+        at.as_secs_f64()
+    );
 }
