@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::clouds::{Deletion, Listing};
 use crate::core::audit::{Evidence, Finding, History, Look, Rules, Verdict, audit};
 use crate::core::consent::{ANNOTATION, Consent};
-use crate::core::facts::Claim;
+use crate::core::facts::{Claim, finalizers};
 use crate::core::ids::{ClaimName, NodeName};
 use crate::core::labels;
 use crate::core::writes::{NodePatch, Regarding};
@@ -228,13 +228,8 @@ impl Auditor {
         let Some(node) = self.wiring.boards.snapshot().nodes.get(&name).cloned() else { return };
         tracing::warn!(node = %name, "letting a node go that has neither nodeclaim nor machine");
         self.note(cx.now(), format!("lets Node {name} go"));
-        let ours = |finalizer: &Arc<str>| &**finalizer == labels::TERMINATION_FINALIZER;
-        let finalizers = node.finalizers.iter().filter(|finalizer| !ours(finalizer)).cloned().collect();
-        let patch = NodePatch {
-            version: Some(Arc::clone(&node.version)),
-            finalizers: Some(finalizers),
-            ..NodePatch::default()
-        };
+        let (version, finalizers) = (Arc::clone(&node.version), finalizers::released(&node.finalizers));
+        let patch = NodePatch { version: Some(version), finalizers: Some(finalizers), ..NodePatch::default() };
         let cluster = Arc::clone(&self.wiring.cluster);
         let call = async move { cluster.patch_node(&name, &patch).await };
         cx.house.operations.start(Permits::WriteCluster, call, drop);

@@ -9,9 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::clouds::{Judgement, Resolution};
 use crate::cluster::Error;
 use crate::core::conditions::Conditions;
-use crate::core::facts::{Claim, NodeClass, Snapshot, Status, find_condition};
+use crate::core::facts::{Claim, NodeClass, Snapshot, Status, finalizers, find_condition};
 use crate::core::ids::{ClaimName, ClassRef};
-use crate::core::labels;
 use crate::core::writes::{ClassPatch, ClassStatusPatch, Regarding};
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events;
@@ -70,6 +69,10 @@ impl Classes {
             // What cannot be read says so itself, and nobody can look further.
             let unreadable =
                 find_condition(&class.conditions, "Ready").is_some_and(|ready| &*ready.reason == "Unreadable");
+            if unreadable || class.deleting.is_some() {
+                // It is not asked about until it is edited, so nothing is due.
+                known.due = None;
+            }
             if known.asking || known.writing {
                 continue;
             }
@@ -93,39 +96,30 @@ impl Classes {
                 ClassesMsg::Resolved(reference, generation, outcome)
             });
         }
+        self.tell_of_users(&snapshot, cx);
         self.arm(cx);
-        self.tell_of_users(cx);
     }
 
     /// The finalizers that a NodeClass is to have, where it has others: one that NodeClaims use is kept, so that what their machines were made
     /// from can be looked up as long as they live.
     fn finalizers(snapshot: &Snapshot, class: &NodeClass) -> Option<Vec<Arc<str>>> {
-        let mut finalizers = class.finalizers.clone();
         match (class.deleting.is_some(), class.has_finalizer()) {
-            (false, false) => finalizers.push(labels::TERMINATION_FINALIZER.into()),
+            (false, false) => Some(finalizers::held(&class.finalizers)),
             (true, true) if users(snapshot, &class.reference).next().is_none() => {
-                finalizers.retain(|finalizer| &**finalizer != labels::TERMINATION_FINALIZER);
+                Some(finalizers::released(&class.finalizers))
             }
-            _ => return None,
+            _ => None,
         }
-        Some(finalizers)
     }
 
     /// Says whom a NodeClass that is being deleted waits for.
-    fn tell_of_users(&mut self, cx: &Cx<ClassesMsg>) {
-        let snapshot = self.wiring.boards.snapshot();
-        let mut is_waiting = false;
-        for class in snapshot.classes.values().filter(|class| class.deleting.is_some() && class.has_finalizer()) {
-            let claims: Vec<&ClaimName> = users(&snapshot, &class.reference).map(|claim| &claim.name).collect();
-            is_waiting = true;
+    fn tell_of_users(&mut self, snapshot: &Snapshot, cx: &Cx<ClassesMsg>) {
+        for class in held(snapshot) {
+            let claims: Vec<&ClaimName> = users(snapshot, &class.reference).map(|claim| &claim.name).collect();
             if !claims.is_empty() {
                 let about = Regarding::Class(class.reference.clone(), Arc::clone(&class.uid));
                 self.wiring.announce(&cx.house, &mut self.said, events::waiting_on_claims(about, &claims));
             }
-        }
-        // Nobody says when the last of them has gone.
-        if is_waiting {
-            self.tick = Some(cx.after(SOON, ClassesMsg::Look));
         }
     }
 
@@ -133,7 +127,10 @@ impl Classes {
     fn arm(&mut self, cx: &Cx<ClassesMsg>) {
         let now = cx.now();
         let next = |known: &Known| known.due.into_iter().chain(known.keep_at.filter(|at| *at > now)).min();
-        let due = self.known.values().filter(|known| !known.asking && !known.writing).filter_map(next).min();
+        let due = self.known.values().filter(|known| !known.asking && !known.writing).filter_map(next);
+        // Nobody says when the last NodeClaim of a class has gone.
+        let is_waiting = held(&self.wiring.boards.snapshot()).next().is_some();
+        let due = due.chain(is_waiting.then(|| later(now, SOON))).min();
         self.tick = due.map(|due| cx.after(cx.house.clock.until(due), ClassesMsg::Look));
     }
 
@@ -212,6 +209,11 @@ fn trouble(outcome: Written<()>) -> Option<String> {
         Outcome::Lost => Some("no answer".to_owned()),
         Outcome::NotLeader => Some("this joiner does not hold the lease".to_owned()),
     }
+}
+
+/// The NodeClasses that are being deleted and that joiner still keeps.
+fn held(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<NodeClass>> {
+    snapshot.classes.values().filter(|class| class.deleting.is_some() && class.has_finalizer())
 }
 
 /// The NodeClaims that a NodeClass is kept for.

@@ -92,8 +92,7 @@ impl Options {
     /// be read is kept, so that somebody hears of it.
     pub(super) fn is_ours(&self, claim: &Claim) -> bool {
         let class = &claim.class;
-        class.kind.is_empty()
-            || self.classes.iter().any(|kind| *kind.group == *class.group && *kind.kind == *class.kind)
+        class.kind.is_empty() || self.classes.iter().any(|kind| kind.is(class))
     }
 
     /// What validation of NodePools needs to know of the cloud.
@@ -306,7 +305,7 @@ impl KubeCluster {
     /// The kind of a NodeClass whose status joiner works out, and what its status is called.
     fn own_class(&self, class: &ClassRef) -> Result<(&ClassKind, &'static str), Error> {
         let kinds = &self.shared.options.classes;
-        let kind = kinds.iter().find(|kind| *kind.group == *class.group && *kind.kind == *class.kind);
+        let kind = kinds.iter().find(|kind| kind.is(class));
         kind.and_then(|kind| Some((kind, kind.status?))).ok_or_else(|| Error::Invalid {
             object: class.to_string(),
             message: "this kind is not joiner's to write; this is a defect of joiner".to_owned(),

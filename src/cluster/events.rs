@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::core::ids::ClassRef;
+use crate::core::time::rfc3339;
 
-use super::convert::{ClassKind, seconds};
+use super::convert::ClassKind;
 use super::request::{JSON, Request};
 use super::{Announcement, Regarding};
 
@@ -19,7 +20,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// The request that writes an Event.
 pub(super) fn event(announcement: &Announcement, kinds: &[ClassKind], instance: &str, now: Timestamp) -> Request {
     let version_of = |class: &ClassRef| {
-        let kind = kinds.iter().find(|kind| *kind.group == *class.group && *kind.kind == *class.kind);
+        let kind = kinds.iter().find(|kind| kind.is(class));
         format!("{}/{}", class.group, kind.map_or("v1", |kind| kind.version))
     };
     let of_class;
@@ -39,7 +40,7 @@ pub(super) fn event(announcement: &Announcement, kinds: &[ClassKind], instance: 
         involved["namespace"] = namespace.into();
     }
     let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
-    let time = seconds(now);
+    let time = rfc3339(now);
     Request::new("create", "", "events", format!("Event {} of {kind} {name}", announcement.reason))
         .within(namespace, "")
         .with(

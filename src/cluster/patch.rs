@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::core::labels::Labels;
+use crate::core::time::rfc3339;
 
 use super::convert::{condition_object, taint_object, written};
 use super::request::{MERGE, STRATEGIC};
@@ -88,7 +89,7 @@ pub(super) fn claim_status(patch: &ClaimStatusPatch) -> Value {
     set("imageID", patch.image.as_ref().map(|image| Value::from(&**image)));
     set("capacity", patch.capacity.as_ref().map(|amounts| json!(written(amounts))));
     set("allocatable", patch.allocatable.as_ref().map(|amounts| json!(written(amounts))));
-    set("lastPodEventTime", patch.last_pod_event.map(|time| super::convert::seconds(time).into()));
+    set("lastPodEventTime", patch.last_pod_event.map(|time| rfc3339(time).into()));
     set("conditions", patch.conditions.as_ref().map(|all| all.iter().map(condition_object).collect()));
     with_status(patch.version.as_ref(), status)
 }

@@ -13,7 +13,6 @@ use jiff::{SignedDuration, Timestamp};
 use crate::core::consent::{self, Consent, Decision};
 use crate::core::facts::{Claim, Machine, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, ProviderId};
-use crate::core::labels;
 
 /// Looks in a row that must agree before anything is removed.
 const LOOKS: u32 = 3;
@@ -256,9 +255,8 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
     let names: BTreeSet<_> = look.claims.iter().map(|claim| claim.name.as_str()).collect();
     let there: BTreeSet<_> = look.machines.iter().map(|machine| &machine.id).collect();
     for node in look.snapshot.nodes.values().filter(|node| node.deleting.is_some()) {
-        let held = node.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER);
         let owned = node.owner_claims.iter().any(|owner| names.contains(&**owner));
-        if let Some(id) = node.provider_id.as_ref().filter(|_| held && !owned)
+        if let Some(id) = node.provider_id.as_ref().filter(|_| node.has_finalizer() && !owned)
             && !ids.contains(id)
             && !there.contains(id)
         {

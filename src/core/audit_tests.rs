@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::facts::{Condition, Fact, Fold, Node, Status};
-use crate::core::labels::Labels;
+use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 
 fn at(minutes: i64) -> Timestamp {

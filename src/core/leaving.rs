@@ -22,14 +22,19 @@ pub fn is_anybody_going(snapshot: &Snapshot) -> bool {
 /// The pods of nodes that go, and that can leave and come again elsewhere, as the solver takes them: after all that wait already, which
 /// kube-scheduler places first.
 pub fn leavers(snapshot: &Snapshot, now: Timestamp) -> Vec<Arc<Pod>> {
-    // Whether budgets let pods go is not known then.
-    if !snapshot.listed.contains(&Kind::PodBudget) {
-        return Vec::new();
-    }
     let nodes = nodes(snapshot);
-    let pods = nodes.iter().flat_map(|node| snapshot.pods_on(node));
-    let leaving = pods.filter(|pod| comes_again(pod) && may_leave(snapshot, pod, now));
-    leaving.map(|pod| Arc::new(Pod { created: Timestamp::MAX, ..(**pod).clone() })).collect()
+    going(snapshot, &nodes, now).map(|pod| Arc::new(Pod { created: Timestamp::MAX, ..(**pod).clone() })).collect()
+}
+
+fn going<'a>(
+    snapshot: &'a Snapshot,
+    nodes: &'a BTreeSet<NodeName>,
+    now: Timestamp,
+) -> impl Iterator<Item = &'a Arc<Pod>> {
+    // Before budgets are known, nobody knows whether they let pods go.
+    let nodes = nodes.iter().filter(|_| snapshot.listed.contains(&Kind::PodBudget));
+    let pods = nodes.flat_map(|node| snapshot.pods_on(node));
+    pods.filter(move |pod| comes_again(pod) && may_leave(snapshot, pod, now))
 }
 
 /// The nodes that go.
@@ -138,7 +143,8 @@ impl Foreseen {
     /// Whether no plan has been made for one of the pods that leave now, or its place is no more. `is_coming` says of a NodeClaim that is
     /// not there whether it is being written.
     pub fn misses(&self, snapshot: &Snapshot, now: Timestamp, is_coming: impl Fn(&ClaimName) -> bool) -> bool {
-        leavers(snapshot, now).iter().any(|pod| match self.places.get(&pod.uid) {
+        let nodes = nodes(snapshot);
+        going(snapshot, &nodes, now).any(|pod| match self.places.get(&pod.uid) {
             None => true,
             Some(Place::Nowhere) => false,
             Some(Place::Claim(name)) => match snapshot.claims.get(name) {

@@ -8,7 +8,6 @@ pub mod audit;
 pub mod buffers;
 pub mod conditions;
 pub mod consent;
-pub mod duration;
 pub mod health;
 pub mod ids;
 pub mod labels;
@@ -19,6 +18,7 @@ pub mod quantity;
 pub mod repair;
 pub mod resources;
 pub mod statics;
+pub mod time;
 pub mod writes;
 
 pub mod requirements;

@@ -16,9 +16,9 @@ use crate::cluster::convert::{
     read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool, read_storage_class,
     read_template, read_volume, read_volume_claim,
 };
-use crate::core::duration::go_duration;
 use crate::core::facts::{Condition, Count, Kind, PodBudget, PodShape, Status};
 use crate::core::ids::ObjectKey;
+use crate::core::time::go_duration;
 
 /// Most pods that Kubernetes supports in one cluster (kubernetes.io, "Considerations for large clusters"): a workload of more is a slip of the pen,
 /// and would only fill the memory.

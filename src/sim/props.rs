@@ -12,6 +12,7 @@ use super::{Clock, Seed};
 use crate::clouds::LaunchSpec;
 use crate::clouds::catalog::generated;
 use crate::clouds::simulated::{Conduct, Simulated};
+use crate::core::facts::samples;
 use crate::core::facts::{
     Claim, ClaimDraft, Condition, ConsolidationPolicy, Disruption, Node, NodeClass, PodShape, Pool, Status, Template,
 };
@@ -57,16 +58,7 @@ pub(super) fn draft(name: &str) -> ClaimDraft {
 
 /// What a NodeClaim actor would ask for: any type with this many cores.
 pub(super) fn launch(claim: &Arc<Claim>, cpus: i64) -> LaunchSpec {
-    let class = NodeClass {
-        reference: class_ref(),
-        generation: 1,
-        uid: "".into(),
-        version: "".into(),
-        finalizers: Vec::new(),
-        deleting: None,
-        conditions: Vec::new(),
-        body: Arc::new(()),
-    };
+    let class = NodeClass { reference: class_ref(), ..samples::class() };
     let fitting = generated().into_iter().filter(|kind| kind.capacity.get(&"cpu".into()) == cpus * 1_000);
     let candidates = fitting.map(Arc::new).collect();
     LaunchSpec { token: claim.uid.clone(), claim: Arc::clone(claim), class: Arc::new(class), candidates }

@@ -19,8 +19,8 @@ use super::edit::Edit;
 use super::verbs::{Answers, Fate, Feature, Narration};
 use crate::clouds::simulated::{Conduct, SoldOutWindow};
 use crate::cluster::convert::ShapeStore;
-use crate::core::duration::go_duration;
 use crate::core::ids::ObjectKey;
+use crate::core::time::go_duration;
 use crate::manifests::{Object, Priorities, examine, read_object};
 
 /// What is to happen in a world.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::actors::protocol::{ClaimMsg, PoolsMsg};
 use crate::actors::runtime::Cx;
-use crate::core::facts::{self, Node, Snapshot, Status, find_condition};
+use crate::core::facts::{self, Node, Snapshot, Status, finalizers, find_condition};
 use crate::core::health::Failure;
 use crate::core::ids::PoolName;
 use crate::core::labels;
@@ -143,7 +143,7 @@ impl Claim {
         let opens = fenced(&node.taints) && patch.taints.as_ref().is_some_and(|taints| !fenced(taints));
         let noted = claim.annotations.get(labels::PRE_BOOT_ID);
         if opens
-            && claim.is("Rebooting")
+            && claim.is_rebooting()
             && noted.is_some_and(|noted| node.boot_id.as_ref().is_some_and(|id| id != noted))
         {
             self.note(cx.now(), "another boot ID");
@@ -250,7 +250,7 @@ fn count_deletion(claim: &facts::Claim, reason: &DeleteReason, pods: usize) {
 /// A Node's finalizer is about to be taken off, because its machine is gone.
 pub(super) fn tell_of_node(claim: &facts::Claim, node: &Node, patch: &NodePatch, now: Timestamp) {
     let (Some(deleting), Some(finalizers)) = (node.deleting, &patch.finalizers) else { return };
-    if !finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER) {
+    if !finalizers::is_held(finalizers) {
         let (since_deletion, lifetime) = (between(deleting, now), between(node.created, now));
         metrics::node_terminated(claim, node, since_deletion, lifetime);
     }

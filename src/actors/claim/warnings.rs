@@ -7,6 +7,7 @@ use crate::actors::runtime::Cx;
 use crate::core::facts::{self, Effect, Node, Taint};
 use crate::core::labels;
 use crate::core::lifecycle::drain_deadline;
+use crate::core::time::rfc3339;
 use crate::core::writes::Regarding;
 use crate::telemetry::events;
 
@@ -24,7 +25,7 @@ impl Claim {
         if claim.deleting.is_none() || claim.is("Drained") || claim.is("InstanceTerminating") {
             return;
         }
-        let deadline = drain_deadline(claim).map(|deadline| deadline.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        let deadline = drain_deadline(claim).map(rfc3339);
         if let Some(deadline) = &deadline {
             let about = Regarding::Claim(claim.name.clone(), claim.uid.clone());
             self.say(events::grace_period_expiring(about, deadline), cx);

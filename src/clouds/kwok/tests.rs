@@ -114,20 +114,13 @@ fn class(delay: Option<&str>, ready: Status) -> NodeClass {
     body.spec.spec.node_registration_delay = delay.map(str::to_owned);
     NodeClass {
         reference: ClassRef { group: CLASS_GROUP.into(), kind: CLASS_KIND.into(), name: "default".into() },
-        generation: 1,
-        uid: "".into(),
-        version: "".into(),
-        finalizers: Vec::new(),
-        deleting: None,
         conditions: vec![Condition {
-            kind: "Ready".into(),
-            status: ready,
             reason: "Testing".into(),
             message: "on purpose".into(),
-            since: jiff::Timestamp::UNIX_EPOCH,
-            generation: 1,
+            ..samples::condition("Ready", ready)
         }],
         body: Arc::new(body),
+        ..samples::class()
     }
 }
 

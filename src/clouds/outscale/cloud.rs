@@ -150,13 +150,15 @@ impl Outscale {
 
     /// Whether a machine wears both marks of this cluster, and neither of its two tokens contradicts the other.
     fn is_marked(&self, vm: &Vm) -> bool {
-        let id = format!("OscK8sClusterID/{}", self.settings.cluster_id);
-        let token = vm.client_token.as_deref().map(|token| token.split('.').next().unwrap_or(token));
-        let tag = marks::tag(vm, marks::NODECLAIM_UID);
-        let agree = token.is_none_or(str::is_empty) || tag.is_none() || token == tag;
+        let (token, tag) = (marks::token(vm), marks::tag(vm, marks::NODECLAIM_UID));
+        let agree = token.is_none() || tag.is_none() || token == tag;
         marks::tag(vm, marks::MANAGED_BY) == Some(&*self.settings.cluster)
-            && marks::tag(vm, &id) == Some("owned")
+            && marks::tag(vm, &marks::cluster_id_tag(&self.settings.cluster_id)) == Some("owned")
             && agree
+    }
+
+    fn owner(&self) -> Owner<'_> {
+        Owner { cluster: &self.settings.cluster, cluster_id: &self.settings.cluster_id }
     }
 
     /// The VM of an ID, unless it is gone.
@@ -266,9 +268,8 @@ impl Outscale {
             }
         }
         vms.extend(self.swept(&vms).await);
-        let owner = Owner { cluster: &self.settings.cluster, cluster_id: &self.settings.cluster_id };
         let mut sound = std::mem::take(&mut self.memory().sound);
-        mend::mend((&self.client, self.settings.dry_run), &self.launches, owner, &mut vms, &mut sound).await;
+        mend::mend((&self.client, self.settings.dry_run), &self.launches, self.owner(), &mut vms, &mut sound).await;
         self.memory().sound = sound;
         let offer = self.market.offer().await;
         let mut machines: Vec<Machine> = vms.iter().filter_map(|vm| self.read(vm, &offer, None)).collect();
@@ -288,9 +289,8 @@ impl Outscale {
         if subnets.is_empty() {
             return Vec::new();
         }
-        let owner = Owner { cluster: &self.settings.cluster, cluster_id: &self.settings.cluster_id };
         let known = known.iter().map(|vm| vm.vm_id.as_str()).collect();
-        match mend::sweep(&self.client, subnets.into_iter().collect(), owner, &known).await {
+        match mend::sweep(&self.client, subnets.into_iter().collect(), self.owner(), &known).await {
             Ok(found) => {
                 self.memory().swept = Some(Instant::now());
                 found

@@ -78,9 +78,7 @@ pub(super) fn machine(vm: &Vm, yardstick: Yardstick<'_>) -> Option<Machine> {
         set.insert(labels::INSTANCE_TYPE.into(), name.into());
     }
     let tag = |key: &str| marks::tag(vm, key).filter(|value| !value.is_empty());
-    // Behind a dot stands which attempt it was.
-    let token = vm.client_token.as_deref().and_then(|token| token.split('.').next()).filter(|token| !token.is_empty());
-    let token = token.or_else(|| tag(marks::NODECLAIM_UID));
+    let token = marks::token(vm).or_else(|| tag(marks::NODECLAIM_UID));
     Some(Machine {
         id,
         token: token.map(ClaimUid::from),

@@ -24,6 +24,12 @@ pub const USER_DATA_HASH: &str = "karpenter.outscale.com/user-data-hash";
 pub const NODE_NAME: &str = "OscK8sNodeName";
 /// What people see.
 pub const NAME: &str = "Name";
+/// Family of the tag by which other controllers know the cluster by its name.
+const CLUSTER: &str = "kubernetes.io/cluster/";
+/// Family of the tag by which the cloud controller manager knows the cluster.
+const CLUSTER_ID: &str = "OscK8sClusterID/";
+/// Family of the tag by which the cloud controller manager knows what a machine is for.
+const ROLE: &str = "OscK8sRole/";
 
 /// What tags are made from.
 #[derive(Clone, Copy)]
@@ -53,9 +59,9 @@ impl Marked<'_> {
         set(NODECLASS, self.class);
         set(CLASS_HASH, &format!("{HASH_VERSION}-{}", self.spec.hash()));
         set(USER_DATA_HASH, self.user_data_hash);
-        set(&format!("kubernetes.io/cluster/{}", self.cluster), "owned");
-        set(&format!("OscK8sClusterID/{}", self.cluster_id), "owned");
-        set(&format!("OscK8sRole/{}", self.spec.role()), "");
+        set(&format!("{CLUSTER}{}", self.cluster), "owned");
+        set(&cluster_id_tag(self.cluster_id), "owned");
+        set(&format!("{ROLE}{}", self.spec.role()), "");
         if let Some(node) = node {
             set(NODE_NAME, node);
             set(NAME, &format!("{}-{node}", self.cluster));
@@ -67,8 +73,17 @@ impl Marked<'_> {
 /// Whether a tag is joiner's to write.
 pub(super) fn is_mark(key: &str) -> bool {
     let own = [MANAGED_BY, NODECLAIM, NODECLAIM_UID, NODEPOOL, NODECLASS, CLASS_HASH, USER_DATA_HASH, NODE_NAME, NAME];
-    let families = ["kubernetes.io/cluster/", "OscK8sClusterID/", "OscK8sRole/"];
-    own.contains(&key) || families.iter().any(|family| key.starts_with(family))
+    own.contains(&key) || [CLUSTER, CLUSTER_ID, ROLE].iter().any(|family| key.starts_with(family))
+}
+
+/// The tag that gives a machine to the cluster that the cloud controller manager knows under this name.
+pub(super) fn cluster_id_tag(cluster_id: &str) -> String {
+    format!("{CLUSTER_ID}{cluster_id}")
+}
+
+/// The UID of the NodeClaim that a machine was launched for, as its client token tells it: behind a dot stands which attempt it was.
+pub(super) fn token(vm: &Vm) -> Option<&str> {
+    vm.client_token.as_deref().and_then(|token| token.split('.').next()).filter(|token| !token.is_empty())
 }
 
 /// The value of a tag.

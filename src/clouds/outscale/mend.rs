@@ -25,19 +25,18 @@ pub(super) struct Owner<'a> {
 
 /// The marks that a machine is to have, if it was made for this cluster by somebody who gave it its token.
 pub(super) fn wanted(vm: &Vm, owner: Owner<'_>) -> Option<BTreeMap<String, String>> {
-    let token =
-        vm.client_token.as_deref().and_then(|token| token.split('.').next()).filter(|token| !token.is_empty())?;
+    let token = marks::token(vm)?;
     let told = String::from_utf8(vm.user_data.as_ref()?.bytes()?).ok()?;
     let (tags, configuration) = birth::read(&told)?;
     let mut all: BTreeMap<String, String> =
         tags.filter(|(key, _)| marks::is_mark(key)).map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     let says = |key: &str, value: &str| all.get(key).is_some_and(|told| told == value);
-    let ours = says(marks::MANAGED_BY, owner.cluster)
-        && says(&format!("OscK8sClusterID/{}", owner.cluster_id), "owned")
-        && says(marks::NODECLAIM_UID, token);
+    let cluster_id = marks::cluster_id_tag(owner.cluster_id);
+    let ours =
+        says(marks::MANAGED_BY, owner.cluster) && says(&cluster_id, "owned") && says(marks::NODECLAIM_UID, token);
     // Whoever wrote another owner has given the machine away.
     let given_away = |key: &str| marks::tag(vm, key).is_some_and(|there| all.get(key).is_none_or(|told| told != there));
-    if !ours || given_away(marks::MANAGED_BY) || given_away(&format!("OscK8sClusterID/{}", owner.cluster_id)) {
+    if !ours || given_away(marks::MANAGED_BY) || given_away(&cluster_id) {
         return None;
     }
     // A name that comes from the address was not known at birth. One that somebody wrote is left alone.

@@ -98,13 +98,9 @@ fn spec() -> OutscaleNodeClassSpec {
 fn class_of(spec: OutscaleNodeClassSpec) -> NodeClass {
     NodeClass {
         reference: ClassRef { group: CLASS_GROUP.into(), kind: CLASS_KIND.into(), name: "workers".into() },
-        generation: 1,
-        uid: "".into(),
-        version: "".into(),
-        finalizers: Vec::new(),
-        deleting: None,
         conditions: Vec::new(),
         body: Arc::new(OutscaleNodeClass::new("workers", spec)),
+        ..samples::class()
     }
 }
 

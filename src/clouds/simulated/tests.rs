@@ -33,16 +33,7 @@ fn spec(token: &str) -> LaunchSpec {
         class: class.clone(),
         ..samples::claim()
     };
-    let class = NodeClass {
-        reference: class,
-        generation: 1,
-        uid: "".into(),
-        version: "".into(),
-        finalizers: Vec::new(),
-        deleting: None,
-        conditions: Vec::new(),
-        body: Arc::new(()),
-    };
+    let class = NodeClass { reference: class, ..samples::class() };
     let candidates = generated().into_iter().filter(|kind| kind.name.as_str() == "c-2x-amd64-linux").map(Arc::new);
     LaunchSpec {
         token: claim.uid.clone(),

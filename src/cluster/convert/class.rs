@@ -35,6 +35,11 @@ pub struct ClassKind {
 }
 
 impl ClassKind {
+    /// Whether a NodeClass is of this kind, whatever its version.
+    pub fn is(&self, class: &ClassRef) -> bool {
+        *self.group == *class.group && *self.kind == *class.kind
+    }
+
     /// A kind whose objects are read as `T`.
     pub fn of<T: DeserializeOwned + Send + Sync + 'static>(
         group: &'static str,

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::core::duration::manifest_duration;
 use crate::core::facts::{ClaimDraft, Condition, Taint};
 use crate::core::requirements::Requirement;
+use crate::core::time::{manifest_duration, rfc3339};
 
 use super::amounts::written;
 
@@ -72,14 +72,9 @@ pub fn condition_object(condition: &Condition) -> Value {
         "status": condition.status.as_str(),
         "reason": &*condition.reason,
         "message": &*condition.message,
-        "lastTransitionTime": seconds(condition.since),
+        "lastTransitionTime": rfc3339(condition.since),
         "observedGeneration": condition.generation,
     })
-}
-
-/// A time as Kubernetes writes it: UTC, whole seconds.
-pub(crate) fn seconds(time: jiff::Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// A map of labels or annotations.

@@ -29,7 +29,6 @@ pub use buffer::{buffer, read_buffer, read_template, scalable, template};
 pub use claim::{claim, read_claim};
 pub use class::{ClassKind, class, read_class};
 pub use daemon::{daemon, read_daemon};
-pub(crate) use draft::seconds;
 pub use draft::{claim_object, condition_object, taint_object};
 pub use group::{controller_group, plain_group, read_group};
 pub use namespace::{namespace, read_namespace};

@@ -10,7 +10,7 @@ use crate::core::labels::{self, Labels};
 use crate::core::requirements::Requirement;
 use crate::core::resources::Resources;
 
-use super::{Condition, Status, Taint, condition};
+use super::{Condition, Status, Taint, condition, finalizers};
 
 /// A NodeClaim object.
 #[derive(Clone, PartialEq, Debug)]
@@ -92,9 +92,14 @@ impl Claim {
         self.deleting.is_some() || self.is("InstanceTerminating")
     }
 
+    /// Whether somebody has asked for its machine to be restarted, and that is not over: its pods leave and come back to the same node.
+    pub fn is_rebooting(&self) -> bool {
+        self.is("Rebooting")
+    }
+
     /// Whether joiner's finalizer is still on it.
     pub fn has_finalizer(&self) -> bool {
-        self.finalizers.iter().any(|name| &**name == labels::TERMINATION_FINALIZER)
+        finalizers::is_held(&self.finalizers)
     }
 }
 

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::core::ids::ClassRef;
-use crate::core::labels;
 
-use super::Condition;
+use super::{Condition, finalizers};
 
 /// A NodeClass object of any cloud.
 #[derive(Clone)]
@@ -35,7 +34,7 @@ pub struct NodeClass {
 impl NodeClass {
     /// Whether it stays until joiner lets it go.
     pub fn has_finalizer(&self) -> bool {
-        self.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER)
+        finalizers::is_held(&self.finalizers)
     }
 }
 

@@ -589,7 +589,7 @@ impl Fold {
     pub(super) fn pods_of_node_changed(&mut self, node: &NodeName) {
         let Some(node) = self.snapshot.nodes.get(node) else { return };
         let is_emptied = |name: &&ClaimName| {
-            self.snapshot.claims.get(*name).is_some_and(|claim| claim.deleting.is_some() || claim.is("Rebooting"))
+            self.snapshot.claims.get(*name).is_some_and(|claim| claim.deleting.is_some() || claim.is_rebooting())
         };
         let concerned: Vec<ClaimName> = self.standing_for(node).filter(is_emptied).cloned().collect();
         self.news.claims.extend(concerned);

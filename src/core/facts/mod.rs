@@ -8,6 +8,7 @@ mod claim;
 mod class;
 mod condition;
 mod daemon;
+pub mod finalizers;
 mod fold;
 mod fold_features;
 mod fold_groups;

@@ -8,7 +8,7 @@ use crate::core::ids::{ClaimName, NodeName, NodeUid, PoolName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 
-use super::{Condition, Status, Taint, condition};
+use super::{Condition, Status, Taint, condition, finalizers};
 
 /// A Node object.
 #[derive(Clone, PartialEq, Debug)]
@@ -70,8 +70,12 @@ impl Node {
 
     /// Whether it has been registered before, whatever somebody has taken off it since.
     pub fn was_registered(&self) -> bool {
-        let held = self.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER);
-        held || !self.owner_claims.is_empty() || self.is_registered() || self.is_initialized()
+        self.has_finalizer() || !self.owner_claims.is_empty() || self.is_registered() || self.is_initialized()
+    }
+
+    /// Whether it stays until joiner lets it go.
+    pub fn has_finalizer(&self) -> bool {
+        finalizers::is_held(&self.finalizers)
     }
 
     /// Whether it was once ready for its pods.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::core::facts::{Node, Status};
+use crate::core::facts::{Node, Status, finalizers};
 use crate::core::labels::{self, Labels};
 use crate::core::writes::{ClaimPatch, NodePatch};
 
@@ -60,10 +60,7 @@ fn less(mut wanted: Labels, present: &Labels) -> Labels {
 }
 
 fn with_finalizer(node: &Node) -> Option<Vec<Arc<str>>> {
-    if node.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER) {
-        return None;
-    }
-    Some(node.finalizers.iter().cloned().chain([labels::TERMINATION_FINALIZER.into()]).collect())
+    (!node.has_finalizer()).then(|| finalizers::held(&node.finalizers))
 }
 
 #[cfg(test)]

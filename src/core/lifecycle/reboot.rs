@@ -15,14 +15,14 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::conditions::Conditions;
-use crate::core::duration::go_duration;
 use crate::core::facts::{Claim, Condition, Effect, Node, Status, Taint, find_condition};
 use crate::core::labels::{self, Labels};
+use crate::core::time::go_duration;
 use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::drain::drain;
 use super::step::{self, Phase, Step, after};
-use super::{Act, DeleteReason, Situation};
+use super::{Act, DeleteReason, Situation, termination};
 
 /// The condition that asks for a reboot, and says how far it is.
 pub(super) const REBOOTING: &str = "Rebooting";
@@ -284,10 +284,7 @@ fn give_up(situation: &Situation<'_>, reason: DeleteReason) -> Step {
         let deadline = situation.now.saturating_add(grace).unwrap_or(Timestamp::MAX);
         let known = claim.annotations.get(labels::TERMINATION_TIMESTAMP).and_then(|text| text.parse().ok());
         if known.is_none_or(|known: Timestamp| known > deadline) {
-            let text = deadline.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-            let annotations = Labels::from([(labels::TERMINATION_TIMESTAMP.into(), text.into())]);
-            let version = Some(Arc::clone(&claim.version));
-            return Step::act(phase, Act::PatchClaim(ClaimPatch { version, annotations, ..ClaimPatch::default() }));
+            return Step::act(phase, Act::PatchClaim(termination::with_deadline(claim, deadline)));
         }
     }
     Step::act(phase, Act::DeleteClaim(reason))

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::core::facts::{Effect, Node, Status, Taint};
+use crate::core::facts::{Effect, Node, Status, Taint, finalizers};
 use crate::core::labels;
 use crate::core::writes::NodePatch;
 
@@ -63,7 +63,7 @@ fn again(situation: &Situation<'_>) -> Option<Step> {
 
 fn is_synced(situation: &Situation<'_>, node: &Node) -> bool {
     node.is_registered()
-        && node.finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER)
+        && node.has_finalizer()
         && !node.taints.iter().any(|taint| taint.matches(&unregistered()))
         && node.is_owned_by(&situation.claim.name)
 }
@@ -85,10 +85,6 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
             }
         }
     }
-    let mut finalizers = node.finalizers.clone();
-    if !finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER) {
-        finalizers.push(labels::TERMINATION_FINALIZER.into());
-    }
     let mut wanted = claim.labels.clone();
     wanted.insert(labels::REGISTERED.into(), "true".into());
     wanted.retain(|key, value| node.labels.get(key) != Some(value));
@@ -100,7 +96,7 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
         without_labels: Vec::new(),
         annotations,
         taints: Some(taints),
-        finalizers: Some(finalizers),
+        finalizers: Some(finalizers::held(&node.finalizers)),
         owner: (!node.is_owned_by(&claim.name)).then(|| (claim.name.clone(), claim.uid.clone())),
     }
 }

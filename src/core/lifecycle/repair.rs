@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::labels::{self, Labels};
+use crate::core::labels;
 use crate::core::repair::{Diagnosis, Policies};
-use crate::core::writes::ClaimPatch;
 
 use super::step::Phase;
-use super::{Act, DeleteReason, Situation, Step, reboot};
+use super::{Act, DeleteReason, Situation, Step, reboot, termination};
 
 /// How soon a repair that is blocked is looked at again (Karpenter's value).
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_mins(5);
@@ -43,10 +42,7 @@ pub(super) fn next(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
     let claim = situation.claim;
     let is_past = |text: &Arc<str>| text.parse::<Timestamp>().is_ok_and(|at| at <= situation.now);
     if !claim.annotations.get(labels::TERMINATION_TIMESTAMP).is_some_and(is_past) {
-        let text = situation.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let annotations = Labels::from([(labels::TERMINATION_TIMESTAMP.into(), text.into())]);
-        let version = Some(Arc::clone(&claim.version));
-        return Some(Step::act(phase, Act::PatchClaim(ClaimPatch { version, annotations, ..ClaimPatch::default() })));
+        return Some(Step::act(phase, Act::PatchClaim(termination::with_deadline(claim, situation.now))));
     }
     Some(Step::act(phase, Act::DeleteClaim(DeleteReason::Unhealthy(diagnosis.condition))))
 }

@@ -2,8 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{Claim, Status};
-use crate::core::labels;
+use crate::core::facts::{Claim, Status, finalizers};
 use crate::core::writes::ClaimPatch;
 
 use super::{Act, DeleteReason, Situation};
@@ -141,13 +140,9 @@ fn next(situation: &Situation<'_>) -> Step {
         return termination::next(situation);
     }
     if !claim.has_finalizer() {
-        let mut finalizers = claim.finalizers.clone();
-        finalizers.push(labels::TERMINATION_FINALIZER.into());
         let version = Some(claim.version.clone());
-        return Step::act(
-            Phase::Pending,
-            Act::PatchClaim(ClaimPatch { version, finalizers: Some(finalizers), ..ClaimPatch::default() }),
-        );
+        let finalizers = Some(finalizers::held(&claim.finalizers));
+        return Step::act(Phase::Pending, Act::PatchClaim(ClaimPatch { version, finalizers, ..ClaimPatch::default() }));
     }
     let phase = phase(situation);
     if let Some(step) = mistakes::look_up(situation, phase) {

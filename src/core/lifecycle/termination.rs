@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{Claim, Effect, Node, Status, Taint};
+use crate::core::facts::{Claim, Effect, Node, Status, Taint, finalizers};
 use crate::core::labels::{self, Labels};
+use crate::core::time::rfc3339;
 use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::step::{self, Phase, Step};
@@ -42,7 +43,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
     if let Some(step) = take_down(situation) {
         return step;
     }
-    if let Some(node) = situation.nodes.iter().find(|node| holds(&node.finalizers)) {
+    if let Some(node) = situation.nodes.iter().find(|node| node.has_finalizer()) {
         if situation.memory.patched_node.as_ref() == Some(&node.version) {
             return Step::wait(Phase::Terminating, "the Node to vanish");
         }
@@ -53,7 +54,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
         return Step::wait(Phase::Terminating, format!("Node {} to vanish", node.name));
     }
     let version = Some(Arc::clone(&claim.version));
-    let finalizers = Some(without(&claim.finalizers));
+    let finalizers = Some(finalizers::released(&claim.finalizers));
     Step::act(Phase::Terminating, Act::PatchClaim(ClaimPatch { version, finalizers, ..ClaimPatch::default() }))
 }
 
@@ -72,15 +73,7 @@ fn granted(claim: &Claim) -> Option<Timestamp> {
 
 /// A Node that was registered, though somebody may have taken its label or its finalizer away.
 fn is_ours(situation: &Situation<'_>, node: &Node) -> bool {
-    node.is_owned_by(&situation.claim.name) || node.is_registered() || holds(&node.finalizers)
-}
-
-fn holds(finalizers: &[Arc<str>]) -> bool {
-    finalizers.iter().any(|finalizer| &**finalizer == labels::TERMINATION_FINALIZER)
-}
-
-fn without(finalizers: &[Arc<str>]) -> Vec<Arc<str>> {
-    finalizers.iter().filter(|finalizer| &***finalizer != labels::TERMINATION_FINALIZER).cloned().collect()
+    node.is_owned_by(&situation.claim.name) || node.is_registered() || node.has_finalizer()
 }
 
 /// The annotation that fixes the deadline of a NodeClaim with a termination grace period. Written once, and never moved.
@@ -88,10 +81,13 @@ fn announce_deadline(claim: &Claim) -> Option<ClaimPatch> {
     if claim.annotations.contains_key(labels::TERMINATION_TIMESTAMP) {
         return None;
     }
-    let deadline = granted(claim)?;
-    let text = deadline.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let annotations = Labels::from([(labels::TERMINATION_TIMESTAMP.into(), text.into())]);
-    Some(ClaimPatch { version: Some(Arc::clone(&claim.version)), annotations, ..ClaimPatch::default() })
+    Some(with_deadline(claim, granted(claim)?))
+}
+
+/// The write that says when the drain must be over.
+pub(super) fn with_deadline(claim: &Claim, deadline: Timestamp) -> ClaimPatch {
+    let annotations = Labels::from([(labels::TERMINATION_TIMESTAMP.into(), rfc3339(deadline).into())]);
+    ClaimPatch { version: Some(Arc::clone(&claim.version)), annotations, ..ClaimPatch::default() }
 }
 
 /// Taints the nodes and lets their pods leave; nothing once they are empty.
@@ -179,7 +175,7 @@ fn close(node: &Node) -> NodePatch {
 fn without_finalizer(node: &Node) -> NodePatch {
     NodePatch {
         version: Some(Arc::clone(&node.version)),
-        finalizers: Some(without(&node.finalizers)),
+        finalizers: Some(finalizers::released(&node.finalizers)),
         ..NodePatch::default()
     }
 }

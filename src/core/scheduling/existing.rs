@@ -74,7 +74,7 @@ impl World<'_> {
         let mut daemons = self.zero();
         let mut running: Vec<(Arc<PodShape>, Many)> = Vec::new();
         // Who has to leave for a restart is gone when the node is back.
-        let restarts = claim.is_some_and(|claim| claim.is("Rebooting"));
+        let restarts = claim.is_some_and(Claim::is_rebooting);
         let pods = node.into_iter().flat_map(|node| snapshot.pods_on(&node.name));
         for pod in pods.filter(|pod| pod.is_active_on_node() && !(restarts && pod.deleting.is_some())) {
             let requests = self.dimensions.amounts(&pod.shape.requests);
@@ -211,7 +211,7 @@ fn on_node<'a>(node: &'a Node, claim: Option<&'a Claim>) -> Site<'a> {
     if node.cordoned && !taints.iter().any(|t| &*t.key == "node.kubernetes.io/unschedulable") {
         taints.push(Taint::new("node.kubernetes.io/unschedulable", Effect::NoSchedule));
     }
-    let rebooting = claim.is_some_and(|claim| claim.is("Rebooting"));
+    let rebooting = claim.is_some_and(Claim::is_rebooting);
     if let Some(claim) = claim.filter(|_| rebooting || !node.is_initialized()) {
         for (key, value) in &claim.labels {
             labels.entry(key.clone()).or_insert_with(|| value.clone());

@@ -294,7 +294,7 @@ impl Invariants {
                 (claim.is("Registered") || store.nodes.values().any(registered))
                     && !is_expired(claim, store.now().max((self.clock)()))
                     // A reboot that fails ends like this, and says so.
-                    && !claim.is("Rebooting")
+                    && !claim.is_rebooting()
                     && self.runs(id)
                     && is_wanted(&store, id)
             })

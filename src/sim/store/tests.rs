@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::NewPod;
 use crate::api::classes::kwok::{KwokNodeClass, KwokNodeClassBody, KwokNodeClassSpec};
 use crate::cluster::{ClaimPatch, ClaimStatusPatch, Cluster, Error, NodePatch};
-use crate::core::facts::{Count, Fact, Kind, NodeClass, PodBudget, Selector};
+use crate::core::facts::{Count, Fact, Kind, NodeClass, PodBudget, Selector, samples};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, ProviderId};
 use crate::sim::admission::{Gate, Verdict};
 use crate::sim::cluster::SimCluster;
@@ -292,15 +292,11 @@ async fn a_class_counts_generations_by_its_spec() {
     let class = |delay: Option<&str>| NodeClass {
         reference: props::class_ref(),
         generation: 0,
-        uid: "".into(),
-        version: "".into(),
-        finalizers: Vec::new(),
-        deleting: None,
-        conditions: Vec::new(),
         body: Arc::new(KwokNodeClass::new(
             "default",
             KwokNodeClassBody { spec: KwokNodeClassSpec { node_registration_delay: delay.map(str::to_owned) } },
         )),
+        ..samples::class()
     };
     let generation = |delay| {
         let mut store = cluster.store();

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::core::facts::{Claim, Offering};
-use crate::core::ids::{ClassRef, PoolName};
+use crate::core::facts::{Claim, Offering, samples};
+use crate::core::ids::PoolName;
 use crate::core::labels;
-use crate::core::labels::Labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 
@@ -43,29 +42,9 @@ fn claim(name: &str, pool: &str, zone: &str, capacity_type: &str, launched: bool
     Arc::new(Claim {
         name: name.into(),
         uid: name.into(),
-        generation: 1,
-        version: "1".into(),
-        created: jiff::Timestamp::UNIX_EPOCH,
-        deleting: None,
         labels: words.into_iter().map(|(key, value)| (key.into(), value.into())).collect(),
-        annotations: Labels::new(),
-        finalizers: Vec::new(),
-        owner_pool: None,
-        requirements: Vec::new(),
-        requests: Resources::new(),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
-        class: ClassRef { group: "karpenter.kwok.sh".into(), kind: "KWOKNodeClass".into(), name: "default".into() },
-        termination_grace: None,
-        expire_after: None,
         provider_id: launched.then(|| format!("kwok://{name}").as_str().into()),
-        node: None,
-        image: None,
-        capacity: Resources::new(),
-        allocatable: Resources::new(),
-        last_pod_event: None,
-        conditions: Vec::new(),
-        broken: None,
+        ..samples::claim()
     })
 }
 

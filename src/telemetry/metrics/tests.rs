@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::core::facts::{Claim, ConsolidationPolicy, Node, Pod, PodPhase, PodShape, Pool, Snapshot, Status, Template};
+use crate::core::facts::{
+    Claim, ConsolidationPolicy, Node, NodeClass, Pod, PodPhase, PodShape, Pool, Snapshot, Status, Template, samples,
+};
 use crate::core::ids::{ClassRef, PoolName};
 use crate::core::resources::Resources;
 use crate::telemetry::conditions::Transition;
@@ -114,16 +116,7 @@ fn transitions_of_conditions_are_counted_and_timed() {
     };
     let mut snapshot = Snapshot::default();
     let class = claim().class;
-    let body = crate::core::facts::NodeClass {
-        reference: class.clone(),
-        generation: 1,
-        uid: "".into(),
-        version: "".into(),
-        finalizers: Vec::new(),
-        deleting: None,
-        conditions: Vec::new(),
-        body: std::sync::Arc::new(()),
-    };
+    let body = NodeClass { reference: class.clone(), ..samples::class() };
     snapshot.classes.insert(class, std::sync::Arc::new(body));
     let text = recorded(|| {
         claim_condition_changed(&claim(), &transition);
@@ -222,30 +215,10 @@ fn claim() -> Claim {
     let labels = [("karpenter.sh/nodepool", "p"), ("topology.kubernetes.io/zone", "z")];
     Claim {
         name: "c".into(),
-        uid: "u".into(),
-        generation: 1,
-        version: "1".into(),
         created: jiff::Timestamp::UNIX_EPOCH,
-        deleting: None,
         labels: labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect(),
-        annotations: BTreeMap::new(),
-        finalizers: Vec::new(),
-        owner_pool: None,
-        requirements: Vec::new(),
-        requests: Resources::new(),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
         class: pool("p").template.class,
-        termination_grace: None,
-        expire_after: None,
-        provider_id: None,
-        node: None,
-        image: None,
-        capacity: Resources::new(),
-        allocatable: Resources::new(),
-        last_pod_event: None,
-        conditions: Vec::new(),
-        broken: None,
+        ..samples::claim()
     }
 }
 

@@ -16,7 +16,7 @@ use super::shapes::ShapeStore;
 use crate::cluster::convert::common;
 use crate::cluster::convert::problems::{Problems, Unreadable, lenient};
 use crate::cluster::convert::wire::{self, Container, PodSpec, PodStatus};
-use crate::core::duration::go_duration;
+use crate::core::time::go_duration;
 
 /// Reads a pod from a manifest or an answer of the API server. Whatever part of it cannot be read, the pod is there, with the reason
 /// in its shape.

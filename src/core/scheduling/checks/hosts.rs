@@ -43,12 +43,12 @@ pub(super) fn check<'a>(
     }
     for node in snapshot.nodes.values() {
         let claim = claims.get(&node.name).copied();
-        let restarts = claim.is_some_and(|claim| claim.is("Rebooting"));
+        let restarts = claim.is_some_and(Claim::is_rebooting);
         let stays = |pod: &Pod| pod.is_active_on_node() && !(restarts && pod.deleting.is_some());
         let running: Vec<&Arc<Pod>> =
             snapshot.pods_on(&node.name).filter(|pod| stays(pod) && !batch.contains(&pod.uid)).collect();
         let planned: Vec<&Arc<Pod>> = on_node.remove(&node.name).into_iter().flat_map(|placed| &placed.pods).collect();
-        let (labels, taints) = seen(node, claim);
+        let (labels, taints) = seen(node, claim, restarts);
         let leaving = node.deleting.is_some()
             || problem.excluded.nodes.contains(&node.name)
             || claim.is_some_and(|claim| is_leaving(problem, claim));
@@ -58,7 +58,7 @@ pub(super) fn check<'a>(
                 found.push(Violation::NotUsable { place: Arc::clone(&place.name) });
             }
             let mut room = node.allocatable.clone();
-            if let Some(claim) = claim.filter(|claim| !node.is_initialized() || claim.is("Rebooting")) {
+            if let Some(claim) = claim.filter(|_| !node.is_initialized() || restarts) {
                 for (name, milli) in claim.allocatable.iter().filter(|(name, _)| node.allocatable.get(name) == 0) {
                     room.set(name.clone(), milli);
                 }
@@ -95,18 +95,17 @@ pub(super) fn check<'a>(
 }
 
 fn is_leaving(problem: &Problem<'_>, claim: &Claim) -> bool {
-    claim.deleting.is_some() || claim.is("InstanceTerminating") || problem.excluded.claims.contains(&claim.name)
+    claim.is_leaving() || problem.excluded.claims.contains(&claim.name)
 }
 
 /// Labels and taints that count, as for the provisioner: until a node of ours is initialized, and while it restarts, what goes away by itself does
 /// not.
-fn seen(node: &Node, claim: Option<&Claim>) -> (Labels, Vec<Taint>) {
+fn seen(node: &Node, claim: Option<&Claim>, restarts: bool) -> (Labels, Vec<Taint>) {
     let mut labels = node.labels.clone();
     let mut taints = node.taints.clone();
     if node.cordoned {
         taints.push(Taint::new("node.kubernetes.io/unschedulable", Effect::NoSchedule));
     }
-    let restarts = claim.is_some_and(|claim| claim.is("Rebooting"));
     if let Some(claim) = claim.filter(|_| !node.is_initialized() || restarts) {
         for (key, value) in &claim.labels {
             labels.entry(Arc::clone(key)).or_insert_with(|| Arc::clone(value));

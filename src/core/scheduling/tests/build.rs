@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::core::facts::ConsolidationPolicy;
 use crate::core::facts::{
     AffinityTerm, Catalog, Claim, Condition, DaemonSet, Disruption, InstanceType, Node, Offering, Owner, Pod, PodPhase,
     PodShape, PolicyHonor, Pool, Selector, Snapshot, Status, Template, TopologySpread,
 };
+use crate::core::facts::{ConsolidationPolicy, samples};
 use crate::core::ids::{ClassRef, NodeName, ObjectKey};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirement};
@@ -199,29 +199,13 @@ pub(in super::super) fn claim(name: &str, pool: &str, requirements: Vec<Requirem
     Claim {
         name: name.into(),
         uid: format!("uid-{name}").into(),
-        generation: 1,
-        version: "1".into(),
         created: Timestamp::UNIX_EPOCH,
-        deleting: None,
         labels: labels(&[(labels::NODEPOOL, pool)]),
-        annotations: Labels::new(),
-        finalizers: Vec::new(),
-        owner_pool: None,
         requirements,
         requests,
         taints: Vec::new(),
         startup_taints: Vec::new(),
-        class: ClassRef { group: "karpenter.kwok.sh".into(), kind: "KWOKNodeClass".into(), name: "default".into() },
-        termination_grace: None,
-        expire_after: None,
-        provider_id: None,
-        node: None,
-        image: None,
-        capacity: Resources::new(),
-        allocatable: Resources::new(),
-        last_pod_event: None,
-        conditions: Vec::new(),
-        broken: None,
+        ..samples::claim()
     }
 }
 

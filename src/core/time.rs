@@ -1,6 +1,13 @@
-//! Durations as annotations and manifests write them.
+//! Times and durations as annotations and manifests write them.
 
 use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// A time as Kubernetes writes it: RFC 3339, UTC, whole seconds.
+pub fn rfc3339(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
 
 /// Reads a duration in Go's notation (`1h30m`, `1.5h`, `300ms`), as annotations carry it; nothing when it is none or is negative.
 pub fn go_duration(text: &str) -> Option<Duration> {
@@ -61,5 +68,5 @@ pub fn manifest_duration(duration: Duration) -> String {
 }
 
 #[cfg(test)]
-#[path = "duration_tests.rs"]
+#[path = "time_tests.rs"]
 mod tests;
