@@ -55,6 +55,7 @@ mod open;
 
 mod demand;
 
+mod confined;
 mod solve;
 
 mod ground;

@@ -57,10 +57,19 @@ impl<'p> Run<'p> {
         loop {
             let before = self.placements;
             waiting.retain(|pod| !self.place(*pod));
-            if waiting.is_empty() || self.placements == before {
+            if waiting.is_empty() {
+                return waiting;
+            }
+            // Only when nothing else can be done: what the others open counts.
+            if self.placements == before && !self.count_as_the_scheduler(&waiting) {
                 return waiting;
             }
         }
+    }
+
+    /// What could not be placed under other constraints is tried again.
+    pub(super) fn forgive(&mut self, class: u32) {
+        self.failed[class as usize] = None;
     }
 
     /// Pods that were promised a node or a NodeClaim go back there before anybody else comes.

@@ -316,6 +316,13 @@ impl<'p> World<'p> {
     }
 
     fn find_domains(&mut self, key: KeyId, filter: &Filter) -> Mask {
+        let mut all = self.makeable_domains(key, filter);
+        all.or(&self.standing_domains(key, filter));
+        all
+    }
+
+    /// The domains in which pools could make a node that a filter looks at.
+    pub(super) fn makeable_domains(&mut self, key: KeyId, filter: &Filter) -> Mask {
         let mut all = Mask::empty(self.algebra.universe.key(key).values.len());
         for at in 0..self.pools.len() {
             let (base, taints) = (self.pools[at].base, self.pools[at].taints);
@@ -330,6 +337,12 @@ impl<'p> World<'p> {
                 all.or(&self.offered(profile, key));
             }
         }
+        all
+    }
+
+    /// The domains of the nodes that are there and that a filter looks at: those that kube-scheduler knows.
+    pub(super) fn standing_domains(&mut self, key: KeyId, filter: &Filter) -> Mask {
+        let mut all = Mask::empty(self.algebra.universe.key(key).values.len());
         for kind in self.rooms.living().collect::<Vec<_>>() {
             if self.looks_at(filter, kind.profile, kind.taints) {
                 let domain = self.algebra.domain(kind.profile, key);

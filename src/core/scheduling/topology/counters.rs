@@ -28,7 +28,7 @@ pub(in super::super) struct CounterId(pub(in super::super) u32);
 pub(in super::super) struct FilterId(pub(in super::super) u32);
 
 /// Nodes that meet one of the terms (when there are any) and whose taints are tolerated (when that is asked).
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub(in super::super) struct Filter {
     pub(in super::super) terms: Option<Vec<TermId>>,
     pub(in super::super) tolerations: Option<u32>,

@@ -72,3 +72,33 @@ fn a_claim_that_all_share_takes_one_slot() {
     let plan = scene.bound_in("shared", &["zone-a"]).with_pods(hundred.collect()).solve().whole();
     assert_eq!((plan.existing[0].pods.len(), plan.claims.len()), (100, 0));
 }
+
+/// Two zones that hold one pod of `web` each, and whose nodes are full.
+fn two_full_zones() -> Scene {
+    let web = web();
+    let full = |name: &str, zone: &str| node(name, 0, 0, &[(ZONE, zone)]);
+    let scene = Scene::new().with_node(full("a", "zone-a")).with_node(full("c", "zone-c"));
+    scene.running("web-0", "a", &web).running("web-1", "c", &web).bound_in("data", &["zone-a"])
+}
+
+#[test]
+fn a_pod_with_its_volume_in_one_zone_does_not_wait_for_zones_that_nobody_opens() {
+    let db = mounting("web-2", &web().spreading(even(ZONE, 1)), &["data"]);
+    let plan = two_full_zones().with_pods(vec![db]).solve().whole();
+    assert_eq!(plan.only(ZONE), "zone-a");
+}
+
+#[test]
+fn zones_that_have_a_node_count_for_it_as_for_the_scheduler() {
+    let db = mounting("web-2", &web().spreading(even(ZONE, 1)), &["data"]);
+    let scene = two_full_zones().with_node(node("b", 0, 0, &[(ZONE, "zone-b")]));
+    assert_eq!(scene.with_pods(vec![db]).solve().left(), 1);
+}
+
+#[test]
+fn so_does_a_zone_that_others_open_in_the_same_plan() {
+    let db = mounting("web-2", &web().spreading(even(ZONE, 1)), &["data"]);
+    let other = pod("other", 9, &app("other").selecting(ZONE, "zone-b"));
+    let plan = two_full_zones().with_pods(vec![db, other]).solve();
+    assert_eq!((plan.left(), plan.only(ZONE)), (1, "zone-b".to_owned()));
+}
