@@ -162,6 +162,15 @@ pub struct PodShape {
 }
 
 impl PodShape {
+    /// Whether its place depends on where other pods are.
+    pub fn is_topological(&self) -> bool {
+        !self.spreads.is_empty()
+            || !self.affinity.is_empty()
+            || !self.anti_affinity.is_empty()
+            || !self.preferred_affinity.is_empty()
+            || !self.preferred_anti_affinity.is_empty()
+    }
+
     /// A shape that asks for `requests` and nothing else, in namespace `default`.
     pub fn plain(requests: Resources) -> Self {
         Self {

@@ -2,7 +2,7 @@
 //!
 //! Priority first, as kube-scheduler takes pods. Within a priority the largest first, because that packs best; but pods that are counted
 //! by one required spread constraint stay together and in the order in which kube-scheduler takes them, so that each of them finds a legal
-//! state whatever has been bound so far.
+//! state whatever has been bound so far. Pods that still run somewhere come after all that wait.
 
 use std::cmp::Reverse;
 
@@ -37,7 +37,7 @@ pub(super) fn order(world: &World<'_>) -> Vec<usize> {
             Some(block) => largest[&(priority, block)],
             None => (size(&class.requests), *pod),
         };
-        (Reverse(priority), Reverse(size), first, *pod)
+        (world.still_on.contains_key(pod), Reverse(priority), Reverse(size), first, *pod)
     });
     order
 }

@@ -89,7 +89,7 @@ impl<'p> Run<'p> {
     }
 
     fn place_at(&mut self, pod: usize, host: usize) -> bool {
-        self.with_class(pod, |run, class| {
+        self.moving(pod, |run, class| {
             class.variants.iter().any(|variant| {
                 let fine = run.host_allows(class, variant, number(host)).is_ok()
                     && run
@@ -103,6 +103,30 @@ impl<'p> Run<'p> {
         })
     }
 
+    /// Tries to place a pod; one that is still on a node that goes is counted there again if it gets no place.
+    pub(super) fn moving(&mut self, pod: usize, attempt: impl FnOnce(&mut Self, &Class) -> bool) -> bool {
+        let from = self.world.still_on.remove(&pod);
+        self.with_class(pod, |run, class| {
+            if let Some(host) = from {
+                run.recount(class, host, -1);
+            }
+            let placed = attempt(run, class);
+            if let Some(host) = from.filter(|_| !placed) {
+                run.recount(class, host, 1);
+                run.world.still_on.insert(pod, host);
+            }
+            placed
+        })
+    }
+
+    /// So many more pods of a class where they have been from the start.
+    fn recount(&mut self, class: &Class, host: u32, many: i32) {
+        let (profile, taints) = (self.world.hosts[host as usize].profile, self.world.hosts[host as usize].taints);
+        for id in &class.touches {
+            self.world.count(*id, host, profile, taints, many);
+        }
+    }
+
     /// Lends the class out while the run changes.
     pub(super) fn with_class<T>(&mut self, pod: usize, work: impl FnOnce(&mut Self, &Class) -> T) -> T {
         let at = self.world.class_of[pod] as usize;
@@ -114,10 +138,12 @@ impl<'p> Run<'p> {
 
     fn place(&mut self, pod: usize) -> bool {
         let which = self.world.class_of[pod];
-        if self.failed[which as usize].is_some_and(|when| when == self.placements) {
+        // What another pod of the class could not do, one that leaves another node perhaps can.
+        let leaves = self.world.still_on.contains_key(&pod);
+        if !leaves && self.failed[which as usize].is_some_and(|when| when == self.placements) {
             return false;
         }
-        let placed = self.with_class(pod, |run, class| {
+        let placed = self.moving(pod, |run, class| {
             if run.failed[which as usize].is_some() && !class.is_topological() {
                 return false;
             }

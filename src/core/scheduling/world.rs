@@ -65,6 +65,9 @@ pub(super) struct World<'p> {
     pub(super) attached: Attached,
     /// How many more machines each reservation has room for.
     pub(super) left_reserved: Vec<u32>,
+    /// Pods of the question that run on a node which goes, and their host. kube-scheduler counts them there until they have left, and perhaps
+    /// they leave only when others have found a place: so each is counted there until it is its turn.
+    pub(super) still_on: FxHashMap<usize, u32>,
 }
 
 /// The pods of a question, in an order of their own, by shape and by what their volumes ask for.
@@ -117,6 +120,7 @@ impl<'p> World<'p> {
             daemons_on: FxHashMap::default(),
             attached: Attached::default(),
             left_reserved: Vec::new(),
+            still_on: FxHashMap::default(),
         }
     }
 
@@ -166,14 +170,19 @@ impl<'p> World<'p> {
     /// Takes the pods of the question from the nodes on which they run; the answer is which shapes left which host, and how often.
     fn leave_nodes(&mut self) -> Left {
         let mut left = Left::default();
-        for pod in &self.pods {
+        for (number, pod) in self.pods.iter().enumerate() {
             let Some(seen) = self.problem.snapshot.pods.get(&pod.uid).filter(|seen| seen.is_active_on_node()) else {
                 continue;
             };
             let bound =
                 |name: &&NodeName| self.problem.snapshot.bound.get(*name).is_some_and(|there| there.contains(&pod.uid));
             let node = seen.node.as_ref().filter(bound);
-            let Some(at) = node.and_then(|name| self.layout.by_node.get(name)) else { continue };
+            let Some((name, at)) = node.and_then(|name| Some((name, self.layout.by_node.get(name)?))) else { continue };
+            let is_leaving = !self.layout.hosts[*at as usize].usable && !self.problem.excluded.nodes.contains(name);
+            if is_leaving && seen.deleting.is_none() {
+                self.still_on.insert(number, *at);
+                continue;
+            }
             let gone = left.entry((Arc::as_ptr(&seen.shape), *at)).or_default();
             gone.active += 1;
             gone.staying += u32::from(seen.deleting.is_none());
@@ -246,10 +255,10 @@ impl<'p> World<'p> {
                 let less = left.get(&(Arc::as_ptr(&kind.shape), *host)).copied().unwrap_or_default();
                 let (profile, taints) = (layout.hosts[*host as usize].profile, layout.hosts[*host as usize].taints);
                 for id in &counted {
-                    self.count(*id, *host, profile, taints, many.staying.saturating_sub(less.staying));
+                    self.count(*id, *host, profile, taints, difference(many.staying, less.staying));
                 }
                 for id in owned {
-                    self.count(*id, *host, profile, taints, many.active.saturating_sub(less.active));
+                    self.count(*id, *host, profile, taints, difference(many.active, less.active));
                 }
             }
         }
@@ -264,8 +273,8 @@ impl<'p> World<'p> {
         self.classes.iter().any(|class| target.selects(&class.shape))
     }
 
-    /// Counts pods on a candidate.
-    pub(super) fn count(&mut self, id: CounterId, host: u32, profile: ProfileId, taints: u32, many: u32) {
+    /// Counts pods on a candidate; less than nothing when they leave it.
+    pub(super) fn count(&mut self, id: CounterId, host: u32, profile: ProfileId, taints: u32, many: i32) {
         if many == 0 {
             return;
         }
@@ -393,4 +402,9 @@ impl<'p> World<'p> {
     pub(super) fn zero(&self) -> Amounts {
         self.dimensions.zero()
     }
+}
+
+/// How many pods of a host stay.
+fn difference(all: u32, less: u32) -> i32 {
+    i32::try_from(all.saturating_sub(less)).unwrap_or(i32::MAX)
 }

@@ -8,7 +8,9 @@ use super::possible::is_torn;
 use super::violation::Invariant;
 use super::watch::Invariants;
 use crate::core::facts::PodPhase;
-use crate::core::ids::PodUid;
+use crate::core::ids::{NodeName, PodUid};
+use crate::core::labels;
+use crate::sim::store::Store;
 
 /// How long a calm world may take to launch a machine, to drain it, or to run a pod: longer than the registration timeout and the longest
 /// protection of a pod, and half of the time that passes between the last fault and the look.
@@ -28,7 +30,11 @@ impl Invariants {
         for record in store.pods.values() {
             let pod = &record.pod;
             if pod.phase != PodPhase::Running && !pod.is_terminal() && late(pod.created) && !is_torn(&store, pod) {
-                let place = pod.node.as_ref().map_or_else(|| "no node".to_owned(), |node| format!("node {node}"));
+                let place = match (&pod.node, &pod.nominated) {
+                    (Some(node), _) => format!("node {node}"),
+                    (None, Some(node)) => format!("no node, but a nomination to {}", seen(&store, node)),
+                    (None, None) => "no node".to_owned(),
+                };
                 let why =
                     refused.get(&pod.uid).map_or_else(|| "joiner refuses it nothing".to_owned(), |why| why.join("; "));
                 let what =
@@ -114,4 +120,14 @@ impl Invariants {
         let what = format!("{name} is {state} and does not say what it waits for");
         self.broken(Invariant::WaitsHaveReasons, vec![name.to_owned()], what);
     }
+}
+
+/// A node as one looks at it who wonders why a pod does not go there.
+fn seen(store: &Store, name: &NodeName) -> String {
+    let Some(node) = store.nodes.get(name) else { return format!("node {name}, which is not there") };
+    let taints: Vec<&str> = node.taints.iter().map(|taint| &*taint.key).collect();
+    let pods = store.bound.get(name).into_iter().flatten().filter_map(|uid| store.pods.get(uid));
+    let pods: Vec<String> = pods.map(|record| record.pod.key.to_string()).collect();
+    let (ready, zone) = (node.is_ready(), node.labels.get(labels::ZONE).map_or("nowhere", |zone| zone));
+    format!("node {name} (in {zone}, ready: {ready}, taints: {}, pods: {})", taints.join(" "), pods.join(" "))
 }

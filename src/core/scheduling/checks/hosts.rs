@@ -25,6 +25,7 @@ pub(super) fn check<'a>(
     found: &mut Vec<Violation>,
 ) {
     let batch: FxHashSet<&PodUid> = problem.pods.iter().map(|pod| &pod.uid).collect();
+    let refused: FxHashSet<&PodUid> = plan.refused.iter().map(|refusal| &refusal.pod).collect();
     let snapshot = problem.snapshot;
     let mut claims: FxHashMap<&NodeName, &Claim> = FxHashMap::default();
     for claim in snapshot.claims.values() {
@@ -45,13 +46,14 @@ pub(super) fn check<'a>(
         let claim = claims.get(&node.name).copied();
         let restarts = claim.is_some_and(Claim::is_rebooting);
         let stays = |pod: &Pod| pod.is_active_on_node() && !(restarts && pod.deleting.is_some());
-        let running: Vec<&Arc<Pod>> =
-            snapshot.pods_on(&node.name).filter(|pod| stays(pod) && !batch.contains(&pod.uid)).collect();
+        let goes = node.deleting.is_some() || claim.is_some_and(Claim::is_leaving);
+        let excluded = problem.excluded.nodes.contains(&node.name);
+        // Whoever has no other place stays until the node is gone.
+        let moves = |pod: &Pod| batch.contains(&pod.uid) && !(goes && !excluded && refused.contains(&pod.uid));
+        let running: Vec<&Arc<Pod>> = snapshot.pods_on(&node.name).filter(|pod| stays(pod) && !moves(pod)).collect();
         let planned: Vec<&Arc<Pod>> = on_node.remove(&node.name).into_iter().flat_map(|placed| &placed.pods).collect();
         let (labels, taints) = seen(node, claim, restarts);
-        let leaving = node.deleting.is_some()
-            || problem.excluded.nodes.contains(&node.name)
-            || claim.is_some_and(|claim| is_leaving(problem, claim));
+        let leaving = goes || excluded || claim.is_some_and(|claim| is_leaving(problem, claim));
         let place = Place { name: node.name.as_str().into(), labels, open: false, taints, planned, running };
         if !place.planned.is_empty() {
             if leaving {

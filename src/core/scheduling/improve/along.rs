@@ -37,7 +37,7 @@ impl Run<'_> {
         let mut rest = pods.iter().copied();
         let at = self.drafts.len();
         for pod in rest.by_ref() {
-            let opened = self.with_class(pod, |run, class| {
+            let opened = self.moving(pod, |run, class| {
                 class.variants.iter().any(|variant| {
                     run.wants(class, variant).is_some_and(|wants| run.on_new(pod, class, variant, &wants, Some(&room)))
                 })
@@ -48,7 +48,7 @@ impl Run<'_> {
             }
         }
         for pod in rest {
-            let joined = self.with_class(pod, |run, class| {
+            let joined = self.moving(pod, |run, class| {
                 class.variants.iter().any(|variant| {
                     let Some(wants) = run.wants(class, variant) else { return false };
                     let Ok((profile, types)) = run.try_draft(at, class, variant, &wants, true) else { return false };

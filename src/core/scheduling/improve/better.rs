@@ -19,7 +19,9 @@ const CHEAPER: f64 = 1.0 - 1e-9;
 /// made on, or any other: it only saves time.
 pub fn improved(ground: &mut Ground, problem: &Problem<'_>, plan: Plan) -> Plan {
     let mut best = plan;
-    if best.claims.is_empty() {
+    // Pods that still run somewhere are to come last, and a script has an order of its own.
+    let turns_matter = problem.pods.iter().any(|pod| pod.node.is_some() && pod.shape.is_topological());
+    if best.claims.is_empty() || turns_matter {
         return best;
     }
     for scope in [Scope::Free, Scope::All] {

@@ -65,17 +65,20 @@ impl Counter {
         }
     }
 
-    pub(in super::super) fn add_host(&mut self, host: u32, many: u32) {
+    /// So many more on a host; less than nothing when they leave.
+    pub(in super::super) fn add_host(&mut self, host: u32, many: i32) {
         if let Counts::Hosts(hosts) = &mut self.counts {
-            *hosts.entry(host).or_default() += many;
-            self.total += many;
+            let there = hosts.entry(host).or_default();
+            *there = there.saturating_add_signed(many);
+            self.total = self.total.saturating_add_signed(many);
         }
     }
 
-    pub(in super::super) fn add_value(&mut self, value: usize, many: u32) {
+    /// The same in a domain.
+    pub(in super::super) fn add_value(&mut self, value: usize, many: i32) {
         if let Counts::Values(values) = &mut self.counts {
-            values[value] += many;
-            self.total += many;
+            values[value] = values[value].saturating_add_signed(many);
+            self.total = self.total.saturating_add_signed(many);
         }
     }
 

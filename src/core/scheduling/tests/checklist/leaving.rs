@@ -41,6 +41,24 @@ fn pods_that_leave_do_not_count_where_they_were() {
 }
 
 #[test]
+fn pods_that_wait_are_placed_as_if_nobody_had_left_yet() {
+    // One in zone-a that leaves, one in zone-b: as long as it has not left, and a budget may hold it until the one that waits is ready, only
+    // zone-c may take another. Then zone-a has room for one that takes its place.
+    let even = web().spreading(even(ZONE, 1));
+    let (old, mut claim) = owned("old", 1, 1, &[(ZONE, "zone-a")]);
+    claim.deleting = Some(jiff::Timestamp::UNIX_EPOCH);
+    let scene = from(pool("default")).with_both((old, claim)).running("leaver", "old", &even);
+    let scene = scene.with_node(node("spare", 1, 1, &[(ZONE, "zone-a")]));
+    let mut scene = scene.with_node(node("full", 0, 0, &[(ZONE, "zone-b")])).running("b", "full", &even);
+    scene.pods = scene.snapshot.pods.values().filter(|pod| &*pod.key.name == "leaver").cloned().collect();
+    scene.pods.push(pod("waits", 9, &even));
+    let plan = scene.solve().whole();
+    assert_eq!(plan.only(ZONE), "zone-c");
+    assert_eq!(&*plan.claims[0].pods[0].key.name, "waits");
+    assert_eq!((&*plan.existing[0].pods[0].key.name, plan.existing.len()), ("leaver", 1));
+}
+
+#[test]
 fn pods_that_end_are_not_counted_by_spread_constraints_but_keep_others_away() {
     let even = web().of(100, 100).spreading(even(ZONE, 1));
     let mut scene = Scene::new().with_node(node("old", 4, 4, &[(ZONE, "zone-a")])).running("a", "old", &even);
