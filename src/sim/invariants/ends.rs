@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::possible::is_torn;
+use super::possible::{is_stalled, is_torn};
 use super::violation::Invariant;
 use super::watch::Invariants;
 use crate::core::facts::PodPhase;
@@ -20,8 +20,8 @@ const BOUND: SignedDuration = SignedDuration::from_mins(60);
 pub type Left = Vec<(String, usize)>;
 
 impl Invariants {
-    /// Faults have stopped long enough ago: every pod that can run does, every NodeClaim is whole, every machine has its NodeClaim. What has happened
-    /// since is given its time. `said` is what the actors of NodeClaims say that they wait for, `refused` why pods got no place.
+    /// Faults have stopped long enough ago: every pod that can run does, every NodeClaim is whole or gone unless budgets hold its pods for others that
+    /// cannot run, every machine has its NodeClaim. What has happened since is given its time. `said` is what the actors of NodeClaims say that they wait for, `refused` why pods got no place.
     pub fn settled(&self, said: &BTreeMap<String, String>, refused: &BTreeMap<PodUid, Vec<String>>) {
         let mut broken = Vec::new();
         let store = self.cluster.store();
@@ -47,6 +47,13 @@ impl Invariants {
             let machine = machines.iter().find(|machine| Some(&machine.machine.id) == id && machine.gone_at.is_none());
             let node = store.nodes.values().find(|node| node.provider_id.as_ref() == id && id.is_some());
             if !late(claim.deleting.unwrap_or(claim.created)) {
+                continue;
+            }
+            // A deadline ends a drain that a budget has stopped; without one nothing does.
+            if claim.deleting.is_some()
+                && claim.termination_grace.is_none()
+                && node.is_some_and(|node| is_stalled(&store, &node.name))
+            {
                 continue;
             }
             let problem = if claim.deleting.is_some() {

@@ -1,10 +1,11 @@
-//! Which pods can run: for some there is no place anywhere, whatever is bought.
+//! Which pods can run, and which can be evicted: for some there is no place anywhere, whatever is bought, and their budget keeps the others where
+//! they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::core::facts::{Node, Pod, PolicyHonor, TopologySpread, Volume};
-use crate::core::ids::ObjectKey;
+use crate::core::facts::{Node, Owner, Pod, PolicyHonor, TopologySpread, Volume};
+use crate::core::ids::{NodeName, ObjectKey};
 use crate::core::labels::Labels;
 use crate::core::requirements::Operator;
 use crate::sim::matching;
@@ -17,6 +18,21 @@ use crate::sim::store::Store;
 pub(super) fn is_torn(store: &Store, pod: &Pod) -> bool {
     let volumes = volumes_of(store, pod);
     pod.shape.spreads.iter().filter(|spread| spread.required).any(|spread| forbids_all(store, pod, spread, &volumes))
+}
+
+/// Whether a budget holds a pod for the sake of others that can run nowhere: it misses them for as long as they wait, and lets nobody go.
+///
+/// As long as nobody changes the workload or its budget, a drain without a deadline has no end then, whoever drains.
+fn is_held_for_torn(store: &Store, pod: &Pod) -> bool {
+    store.forbids_for_want_of(pod, |other| other.node.is_none() && is_torn(store, other))
+}
+
+/// Whether every pod for which the drain of a node waits is held like that.
+pub(super) fn is_stalled(store: &Store, node: &NodeName) -> bool {
+    let pods = store.bound.get(node).into_iter().flatten().filter_map(|uid| store.pods.get(uid));
+    let waits_for = |pod: &&Arc<Pod>| !pod.is_terminal() && !matches!(pod.shape.owner, Owner::DaemonSet | Owner::Node);
+    let mut awaited = pods.map(|record| &record.pod).filter(waits_for).peekable();
+    awaited.peek().is_some() && awaited.all(|pod| is_held_for_torn(store, pod))
 }
 
 /// Whether a spread constraint lets a pod be in none of the domains from which its volumes can be reached.

@@ -52,8 +52,22 @@ impl Store {
         self.verdict(pod) != Verdict::Allowed
     }
 
+    /// Whether a budget forbids the eviction of a pod now, and would not if these others that it counts were healthy.
+    pub(in crate::sim) fn forbids_for_want_of(&self, pod: &Pod, others: impl Fn(&Pod) -> bool) -> bool {
+        let others = |budget: &PodBudget| {
+            let counted = self.pods.values().map(|record| &*record.pod).filter(|pod| protects(budget, pod));
+            counted.filter(|pod| !pod.is_terminal() && !is_healthy(pod) && others(pod)).count() as u64
+        };
+        self.forbids(pod) && self.verdict_with(pod, others) == Verdict::Allowed
+    }
+
     /// Whether budgets let a pod be evicted now.
     pub(super) fn verdict(&self, pod: &Pod) -> Verdict {
+        self.verdict_with(pod, |_| 0)
+    }
+
+    /// The same with so many more healthy pods than there are.
+    fn verdict_with(&self, pod: &Pod, more: impl Fn(&PodBudget) -> u64) -> Verdict {
         if pod.deleting.is_some() || pod.phase != PodPhase::Running {
             return Verdict::Allowed;
         }
@@ -65,7 +79,7 @@ impl Store {
         if budget.spares_unready && pod.ready.is_none() {
             return Verdict::Allowed;
         }
-        let (mut expected, mut healthy) = (0, 0);
+        let (mut expected, mut healthy) = (0, more(budget));
         for (shape, tally) in &self.shapes {
             if shape.namespace == budget.key.namespace
                 && budget.selector.as_ref().is_some_and(|by| matching::selects(by, &shape.labels))
@@ -88,6 +102,11 @@ impl Store {
             budget.key.name
         ))
     }
+}
+
+/// Whether a pod runs and is not going.
+pub(super) fn is_healthy(pod: &Pod) -> bool {
+    pod.phase == PodPhase::Running && pod.deleting.is_none()
 }
 
 /// The API server's own view, independent of joiner's.

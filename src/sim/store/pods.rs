@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::budgets::Verdict;
+use super::budgets::{Verdict, is_healthy};
 use super::objects::Store;
 use crate::cluster::Error;
 use crate::core::facts::{Fact, Pod, PodPhase, PodShape};
@@ -235,7 +235,7 @@ impl Store {
     /// Moves a pod's weight in the tallies and in the index by node.
     fn count(&mut self, old: Option<&Arc<Pod>>, new: Option<&Arc<Pod>>) {
         let living = |pod: &Pod| u64::from(!pod.is_terminal());
-        let healthy = |pod: &Pod| u64::from(pod.phase == PodPhase::Running && pod.deleting.is_none());
+        let healthy = |pod: &Pod| u64::from(is_healthy(pod));
         if let Some(pod) = new {
             let tally = self.shapes.entry(Arc::clone(&pod.shape)).or_default();
             tally.all += 1;
