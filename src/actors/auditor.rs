@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::clouds::{Deletion, Listing};
+use crate::clouds::{Deletion, Listing, Notice};
 use crate::core::audit::{Evidence, Finding, History, Look, Rules, Verdict, audit};
 use crate::core::consent::{ANNOTATION, Consent};
-use crate::core::facts::{Claim, finalizers};
+use crate::core::facts::{Claim, Snapshot, finalizers};
 use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::labels;
 use crate::core::writes::{NodePatch, Regarding};
@@ -36,6 +36,8 @@ pub(super) struct Auditor {
     closed: VecDeque<(Timestamp, Finding, Evidence)>,
     /// Machines that were ordered down and that the cloud has not confirmed to be gone.
     ordered: BTreeSet<ProviderId>,
+    /// What the cloud plans to do to machines.
+    notices: Vec<Notice>,
     said: Dedupe,
     last_op: OpId,
     /// The machines of the look under way: the NodeClaims are read after them, so that a machine's NodeClaim cannot be missing for
@@ -89,6 +91,7 @@ impl Auditor {
         };
         let Some(listing) = self.machines.take() else { return };
         let snapshot = self.wiring.boards.snapshot();
+        self.tell_of_notices(listing.notices, &claims, &snapshot, cx);
         let protections = self.wiring.settings.protections;
         let mut rules = Rules::default();
         if !protections.evidence {
@@ -137,6 +140,29 @@ impl Auditor {
             }
         }
         self.closed.truncate(CLOSED);
+    }
+
+    /// Says of NodeClaims and their Nodes what the cloud plans to do to their machines, again and again until it is over.
+    fn tell_of_notices(
+        &mut self,
+        notices: Vec<Notice>,
+        claims: &[Arc<Claim>],
+        snapshot: &Snapshot,
+        cx: &Cx<AuditorMsg>,
+    ) {
+        self.notices = notices;
+        self.notices.retain(|notice| notice.until.is_none_or(|until| until > cx.now()));
+        for notice in &self.notices {
+            let Some(claim) = claims.iter().find(|claim| claim.provider_id.as_ref() == Some(&notice.machine)) else {
+                continue;
+            };
+            let plan = notice.to_string();
+            let node = snapshot.node_of(claim).map(|node| Regarding::Node(node.name.clone(), node.uid.clone()));
+            for about in node.into_iter().chain([Regarding::Claim(claim.name.clone(), claim.uid.clone())]) {
+                let event = events::maintenance_planned(about, &claim.name, &plan);
+                self.wiring.announce(&cx.house, &mut self.said, event);
+            }
+        }
     }
 
     /// Says that the breaker is open and what a person can do about it, and that a person has decided.
@@ -282,6 +308,7 @@ impl Behaviour for Auditor {
             consent: Consent::default(),
             closed: VecDeque::new(),
             ordered: BTreeSet::new(),
+            notices: Vec::new(),
             said: Dedupe::new(),
             last_op: 0,
             machines: None,
@@ -336,6 +363,8 @@ impl Behaviour for Auditor {
             details.push(("what to do".to_owned(), self.remedy()));
         }
         details.extend(self.consent.describe().map(|decision| ("decided by a person".to_owned(), decision)));
+        let planned = self.notices.iter().take(SHOWN);
+        details.extend(planned.map(|notice| (format!("the cloud plans for {}", notice.machine), notice.to_string())));
         details.extend(findings.take(SHOWN));
         if let Some(more) = self.history.len().checked_sub(SHOWN).filter(|more| *more > 0) {
             details.push(("further findings".to_owned(), more.to_string()));
