@@ -339,9 +339,12 @@ fn the_second_machine_of_a_nodeclaim_goes_on_the_same_evidence_and_again_until_i
     assert_eq!(world.look(26), Verdict::default());
 }
 
+/// What is different in a world.
+type Edit = fn(&mut World);
+
 #[test]
 fn the_machine_that_a_nodeclaim_names_is_never_the_superfluous_one() {
-    let edits: [(&str, fn(&mut World)); 6] = [
+    let edits: [(&str, Edit); 6] = [
         ("its name is not written yet", |world| Arc::make_mut(&mut world.claims[3]).provider_id = None),
         ("what it names is not listed", |world| drop(world.machines.remove(4))),
         ("what it names is going", |world| world.machines[4].deleting = true),
