@@ -165,6 +165,82 @@ fn yaml_holds_all_definitions_in_order() {
     assert_eq!(text, crds::yaml());
 }
 
+/// Formats that the API server knows (those of OpenAPI v3 for numbers and dates, and of `k8s.io/apiextensions-apiserver`, `pkg/apiserver/validation/formats.go`).
+/// Of others `kubectl apply` warns, and nothing is checked.
+const FORMATS: [&str; 29] = [
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "date-time",
+    "bsonobjectid",
+    "uri",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+    "byte",
+    "password",
+    "date",
+    "duration",
+    "datetime",
+];
+
+/// Every format in a schema, with where it stands. A field of the name `format` is an object, and no format.
+fn formats(tree: &Value, path: &str, found: &mut BTreeMap<String, String>) {
+    if let Some(format) = tree["format"].as_str() {
+        found.insert(path.to_owned(), format.to_owned());
+    }
+    let inner = tree.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value));
+    let listed = tree.as_array().into_iter().flatten().enumerate().map(|(at, value)| (at.to_string(), value));
+    for (key, value) in inner.chain(listed) {
+        formats(value, &format!("{path}.{key}"), found);
+    }
+}
+
+#[test]
+fn kubernetes_knows_every_format() {
+    for definition in crds::all() {
+        let mut found = BTreeMap::new();
+        formats(&definition["spec"]["versions"], name(&definition), &mut found);
+        assert!(!found.is_empty(), "{} has dates at least", name(&definition));
+        found.retain(|_, format| !FORMATS.contains(&format.as_str()));
+        assert!(found.is_empty(), "kubectl warns of {found:#?}");
+    }
+}
+
+/// A field as somebody adds it who does not think of formats.
+#[derive(kube::CustomResource, Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Careless", doc = "Careless.")]
+struct CarelessSpec {
+    bytes: u8,
+    numbers: Vec<u32>,
+    size: Option<usize>,
+    many: BTreeMap<String, u64>,
+}
+
+#[test]
+fn unsigned_numbers_are_put_into_formats_that_kubernetes_knows() {
+    let mut found = BTreeMap::new();
+    formats(&crds::definition::<Careless>()["spec"]["versions"], "", &mut found);
+    let own: Vec<&str> =
+        found.iter().filter(|(path, _)| path.contains(".spec.")).map(|(_, format)| format.as_str()).collect();
+    assert_eq!(own, ["int32", "int64", "int64", "int64"], "{found:#?}");
+}
+
 #[test]
 fn every_field_and_rule_is_explained() {
     for definition in crds::all() {

@@ -1,15 +1,15 @@
 //! `auditor`: compares machines, NodeClaims and Nodes, reports what does not add up, and removes what is certainly orphaned.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::clouds::{Deletion, Listing};
+use crate::clouds::{Deletion, Listing, Notice};
 use crate::core::audit::{Evidence, Finding, History, Look, Rules, Verdict, audit};
 use crate::core::consent::{ANNOTATION, Consent};
-use crate::core::facts::{Claim, finalizers};
-use crate::core::ids::{ClaimName, NodeName};
+use crate::core::facts::{Claim, Snapshot, finalizers};
+use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::labels;
 use crate::core::writes::{NodePatch, Regarding};
 
@@ -34,6 +34,10 @@ pub(super) struct Auditor {
     consent: Consent,
     /// Findings that are no more: when, what spoke for them.
     closed: VecDeque<(Timestamp, Finding, Evidence)>,
+    /// Machines that were ordered down and that the cloud has not confirmed to be gone.
+    ordered: BTreeSet<ProviderId>,
+    /// What the cloud plans to do to machines.
+    notices: Vec<Notice>,
     said: Dedupe,
     last_op: OpId,
     /// The machines of the look under way: the NodeClaims are read after them, so that a machine's NodeClaim cannot be missing for
@@ -87,6 +91,7 @@ impl Auditor {
         };
         let Some(listing) = self.machines.take() else { return };
         let snapshot = self.wiring.boards.snapshot();
+        self.tell_of_notices(listing.notices, &claims, &snapshot, cx);
         let protections = self.wiring.settings.protections;
         let mut rules = Rules::default();
         if !protections.evidence {
@@ -103,6 +108,7 @@ impl Auditor {
             settles_within: SignedDuration::try_from(listing.settles_within).unwrap_or(SignedDuration::MAX),
             claims: &claims,
             snapshot: &snapshot,
+            ordered: &self.ordered,
             said: said.as_deref(),
             now: cx.now(),
             rules,
@@ -122,6 +128,7 @@ impl Auditor {
         for (finding, evidence) in self.history.iter().filter(|(finding, _)| !known.contains_key(*finding)) {
             metrics::orphan_found(match finding {
                 Finding::OrphanMachine(_) | Finding::UnmarkedMachine(_) => OrphanKind::Machine,
+                Finding::SurplusMachine(_) => OrphanKind::Duplicate,
                 Finding::LostMachine(_) => OrphanKind::Claim,
                 Finding::LeftNode(_) => OrphanKind::Node,
             });
@@ -133,6 +140,29 @@ impl Auditor {
             }
         }
         self.closed.truncate(CLOSED);
+    }
+
+    /// Says of NodeClaims and their Nodes what the cloud plans to do to their machines, again and again until it is over.
+    fn tell_of_notices(
+        &mut self,
+        notices: Vec<Notice>,
+        claims: &[Arc<Claim>],
+        snapshot: &Snapshot,
+        cx: &Cx<AuditorMsg>,
+    ) {
+        self.notices = notices;
+        self.notices.retain(|notice| notice.until.is_none_or(|until| until > cx.now()));
+        for notice in &self.notices {
+            let Some(claim) = claims.iter().find(|claim| claim.provider_id.as_ref() == Some(&notice.machine)) else {
+                continue;
+            };
+            let plan = notice.to_string();
+            let node = snapshot.node_of(claim).map(|node| Regarding::Node(node.name.clone(), node.uid.clone()));
+            for about in node.into_iter().chain([Regarding::Claim(claim.name.clone(), claim.uid.clone())]) {
+                let event = events::maintenance_planned(about, &claim.name, &plan);
+                self.wiring.announce(&cx.house, &mut self.said, event);
+            }
+        }
     }
 
     /// Says that the breaker is open and what a person can do about it, and that a person has decided.
@@ -174,13 +204,31 @@ impl Auditor {
     }
 
     fn act(&mut self, cx: &Cx<AuditorMsg>) {
-        for id in self.verdict.reap.clone() {
-            tracing::warn!(machine = %id, "taking orphaned machine down");
-            self.note(cx.now(), format!("takes down {id}"));
-            let (cloud, reaped) = (Arc::clone(&self.wiring.cloud), id.clone());
-            let call = async move { cloud.delete(&id).await };
-            cx.start(Permits::WriteCloud, call, move |outcome| AuditorMsg::Reaped(reaped, outcome));
+        for id in self.verdict.again.clone() {
+            self.order_down(id, cx);
         }
+        for id in self.verdict.reap.clone() {
+            let surplus = self.history.contains_key(&Finding::SurplusMachine(id.clone()));
+            let what = if surplus { "second machine of a nodeclaim" } else { "orphaned machine" };
+            tracing::warn!(machine = %id, "taking {what} down");
+            self.note(cx.now(), format!("takes down {id}"));
+            self.order_down(id, cx);
+        }
+        self.ask_for_lost(cx);
+        for name in self.verdict.release.clone() {
+            self.release(name, cx);
+        }
+    }
+
+    /// Orders a machine down. What the cloud does not confirm is looked at again by the next look.
+    fn order_down(&self, id: ProviderId, cx: &Cx<AuditorMsg>) {
+        let (cloud, reaped) = (Arc::clone(&self.wiring.cloud), id.clone());
+        let call = async move { cloud.delete(&id).await };
+        cx.start(Permits::WriteCloud, call, move |outcome| AuditorMsg::Reaped(reaped, outcome));
+    }
+
+    /// Asks for the machines of NodeClaims that are to be finished.
+    fn ask_for_lost(&self, cx: &Cx<AuditorMsg>) {
         for name in self.verdict.finish.clone() {
             // A listing may lack a machine without saying so: whoever is asked for the one machine knows better.
             let id = self.wiring.boards.snapshot().claims.get(&name).and_then(|claim| claim.provider_id.clone());
@@ -188,9 +236,6 @@ impl Auditor {
             let cloud = Arc::clone(&self.wiring.cloud);
             let call = async move { cloud.get(&id).await.map(|found| found.is_some()) };
             cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachineAsked(name, outcome));
-        }
-        for name in self.verdict.release.clone() {
-            self.release(name, cx);
         }
     }
 
@@ -262,6 +307,8 @@ impl Behaviour for Auditor {
             history: History::new(),
             consent: Consent::default(),
             closed: VecDeque::new(),
+            ordered: BTreeSet::new(),
+            notices: Vec::new(),
             said: Dedupe::new(),
             last_op: 0,
             machines: None,
@@ -281,7 +328,15 @@ impl Behaviour for Auditor {
             AuditorMsg::ClaimsListed(op, outcome) if op == self.last_op => self.claims_listed(outcome, cx),
             AuditorMsg::MachinesListed(..) | AuditorMsg::ClaimsListed(..) => {}
             AuditorMsg::Reaped(id, outcome) => match outcome {
-                Outcome::Done(Deletion::InProgress | Deletion::Gone) => self.note(cx.now(), format!("{id} is going")),
+                Outcome::Done(Deletion::InProgress) => {
+                    if self.ordered.insert(id.clone()) {
+                        self.note(cx.now(), format!("{id} is going"));
+                    }
+                }
+                Outcome::Done(Deletion::Gone) => {
+                    self.ordered.remove(&id);
+                    self.note(cx.now(), format!("{id} is gone"));
+                }
                 Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
                 Outcome::Lost | Outcome::NotLeader => {}
             },
@@ -308,6 +363,8 @@ impl Behaviour for Auditor {
             details.push(("what to do".to_owned(), self.remedy()));
         }
         details.extend(self.consent.describe().map(|decision| ("decided by a person".to_owned(), decision)));
+        let planned = self.notices.iter().take(SHOWN);
+        details.extend(planned.map(|notice| (format!("the cloud plans for {}", notice.machine), notice.to_string())));
         details.extend(findings.take(SHOWN));
         if let Some(more) = self.history.len().checked_sub(SHOWN).filter(|more| *more > 0) {
             details.push(("further findings".to_owned(), more.to_string()));

@@ -67,6 +67,8 @@ struct Class {
     /// The class as it was when its types were fetched: one that was edited, or comes to something else, may offer something else.
     seen: Arc<NodeClass>,
     fetching: bool,
+    /// The cloud has learnt something since they began to be fetched.
+    outdated: bool,
     failure: Option<String>,
     /// As the cloud has them.
     types: Option<Types>,
@@ -95,6 +97,7 @@ impl Catalog {
         let known = self.classes.entry(reference.clone()).or_insert(Class {
             seen: Arc::clone(&class),
             fetching: false,
+            outdated: false,
             failure: None,
             types: None,
         });
@@ -109,6 +112,9 @@ impl Catalog {
     fn fetched(&mut self, reference: &ClassRef, outcome: Called<Types>, cx: &Cx<CatalogMsg>) {
         let Some(class) = self.classes.get_mut(reference) else { return };
         class.fetching = false;
+        if std::mem::take(&mut class.outdated) {
+            cx.cast(CatalogMsg::Learnt);
+        }
         let failure = match outcome {
             Outcome::Done(types) => {
                 class.failure = None;
@@ -158,6 +164,17 @@ impl Catalog {
             self.publish();
         }
         self.arm(cx);
+    }
+
+    /// The cloud knows its machines better than before: its lists are fetched again, those under way once more when they are here.
+    fn learnt(&mut self, cx: &Cx<CatalogMsg>) {
+        let classes: Vec<ClassRef> = self.classes.keys().cloned().collect();
+        for reference in classes {
+            match self.classes.get_mut(&reference) {
+                Some(class) if class.fetching => class.outdated = true,
+                _ => self.fetch(&reference, cx),
+            }
+        }
     }
 
     /// Puts NodeOverlays to what the cloud says, anew only when something has changed.
@@ -285,6 +302,7 @@ impl Behaviour for Catalog {
             CatalogMsg::Fetched(reference, outcome) => self.fetched(&reference, outcome, cx),
             CatalogMsg::SoldOut(offerings) => self.sold_out(offerings, cx),
             CatalogMsg::Refresh => self.refresh(cx),
+            CatalogMsg::Learnt => self.learnt(cx),
         }
     }
 

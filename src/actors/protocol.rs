@@ -70,6 +70,8 @@ pub enum CatalogMsg {
     Look,
     /// *Nudge.* Time to ask the cloud again, or to forget what was sold out.
     Refresh,
+    /// *Nudge.* The cloud has learnt from a Node what its machines have: its instance types are to be fetched again.
+    Learnt,
 }
 
 /// To `batcher`.

@@ -72,6 +72,14 @@ fn tidy(schema: &mut Map<String, Value>) {
     schema.remove("nullable");
     // The name of a Rust type is nobody's business.
     schema.remove("title");
+    // Rust's unsigned integers are no formats that the API server knows: it warns of each, and takes no notice of it.
+    if let Some(format) = schema.get_mut("format") {
+        match format.as_str() {
+            Some("uint8" | "uint16") => *format = "int32".into(),
+            Some("uint" | "uint32" | "uint64") => *format = "int64".into(),
+            _ => {}
+        }
+    }
     for bound in ["minimum", "maximum"] {
         if let Some(number) = schema.get(bound).and_then(whole_number) {
             schema.insert(bound.into(), number);

@@ -11,7 +11,7 @@ use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::telemetry::metrics::{self, CloudCall, CloudFailure};
 
-use super::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairPolicy, Resolution};
+use super::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairPolicy, Resolution, Shown};
 
 /// Wraps any cloud.
 pub struct Metered(Arc<dyn Cloud>);
@@ -71,6 +71,10 @@ impl Cloud for Metered {
 
     fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {
         self.time(("catalog", CloudCall::GetInstanceTypes), String::new(), self.0.catalog(class))
+    }
+
+    fn learn(&self, shown: &Shown<'_>) -> bool {
+        self.0.learn(shown)
     }
 
     fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>> {

@@ -23,7 +23,7 @@ use crate::core::lifecycle::DRIFT_EVERY;
 
 pub use error::{Error, LaunchRefused, SoldOut};
 pub use metered::Metered;
-pub use spec::{Deletion, Judgement, LaunchSpec, Listing, Resolution};
+pub use spec::{Deletion, Judgement, LaunchSpec, Listing, Notice, Resolution, Shown};
 
 pub use crate::core::repair::{RepairAction, RepairPolicy};
 
@@ -56,6 +56,12 @@ pub trait Cloud: Send + Sync + 'static {
     /// All instance types of a NodeClass with all offerings, those that cannot be had now included. As long as nothing has changed, the
     /// answer is the same shared list, so that asking often costs nothing.
     fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>>;
+
+    /// Learns from a registered Node what machines of its type and image really have: of memory, a hypervisor and a kernel keep a part that nobody
+    /// announces. Says whether [`Cloud::catalog`] now answers otherwise. Costs no call.
+    fn learn(&self, _shown: &Shown<'_>) -> bool {
+        false
+    }
 
     /// Launches the machine of a NodeClaim. Idempotent by [`LaunchSpec::token`]: asked twice, it answers with the same machine.
     ///

@@ -1,10 +1,14 @@
 //! What goes into a cloud's calls and what comes out.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Status};
-use crate::core::ids::ClaimUid;
+use crate::core::ids::{ClaimUid, ProviderId};
+use crate::core::resources::Resources;
 
 /// All that a cloud needs to launch one machine. The choice among `candidates` is the cloud's: the cheapest that it can get.
 #[derive(Clone, Debug)]
@@ -38,6 +42,45 @@ pub struct Listing {
     pub complete: bool,
     /// Machines younger than this may be missing (eventual consistency).
     pub settles_within: Duration,
+    /// What the cloud plans to do to them, as far as it says so. A list of machines is complete without it.
+    pub notices: Vec<Notice>,
+}
+
+/// What a cloud plans to do to a machine of its own accord: a restart, maintenance of what is beneath it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Notice {
+    /// The machine.
+    pub machine: ProviderId,
+    /// What is planned, in the cloud's words.
+    pub what: String,
+    /// The earliest beginning.
+    pub from: Option<Timestamp>,
+    /// The latest end.
+    pub until: Option<Timestamp>,
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if let Some(from) = self.from {
+            write!(f, ", not before {from:.0}")?;
+        }
+        if let Some(until) = self.until {
+            write!(f, ", over by {until:.0}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a Node shows of the machine that it runs on.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// What the machine was launched as.
+    pub instance_type: &'a str,
+    /// What it was booted from.
+    pub image: &'a str,
+    /// The Node's `status.capacity`.
+    pub capacity: &'a Resources,
 }
 
 /// What a NodeClass has come to.

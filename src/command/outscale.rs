@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::actors::runtime::Clock;
 use crate::clouds::Cloud as _;
-use crate::clouds::outscale::oapi::{Access, Client, Network, Options, Proxy};
+use crate::clouds::outscale::oapi::{Access, Client, Network, Options, Proxy, Rate};
 use crate::clouds::outscale::{self, NoSecrets, Outscale, Secrets};
 use crate::config::Settings;
 use crate::core::facts::Status;
@@ -32,6 +32,7 @@ pub(super) async fn cloud(
     let network = Network::through(&access, proxy.as_ref()).context("no access to Outscale")?;
     let mut options = Options::new(Arc::new(move || clock.now()));
     options.seed = u64::from(std::process::id());
+    options.limits.each = Rate::new(f64::from(told.api_rps), told.api_rps.saturating_mul(2));
     tracing::info!(endpoint = %access.endpoint, region = access.region, ?proxy, dry_run, "using Outscale's API");
     let client = Arc::new(Client::new(access, Arc::new(network), options));
     let cluster = told.cluster_name.clone().unwrap_or_else(|| "plan".to_owned());

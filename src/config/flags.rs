@@ -301,6 +301,10 @@ pub(super) struct OutscaleFlags {
     /// Part of a machine's memory that its hypervisor keeps
     #[arg(long, env, value_name = "PART", default_value = "0.075", value_parser = values::thousandths)]
     pub(super) vm_memory_overhead_percent: i64,
+
+    /// Calls a second to each action of Outscale's API, in the long run; twice as many at once. joiner slows down by itself where the API refuses
+    #[arg(long, env, value_name = "N", default_value_t = 5, value_parser = values::positive)]
+    pub(super) osc_api_rps: u32,
 }
 
 #[derive(Args, Debug)]

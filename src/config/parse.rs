@@ -316,6 +316,7 @@ fn validated(flags: Flags, mut warnings: Vec<String>) -> Settings {
             secret: outscale.osc_secret,
             prices: outscale.outscale_prices,
             memory_overhead: outscale.vm_memory_overhead_percent,
+            api_rps: outscale.osc_api_rps,
         },
         metrics_port: service.metrics_port,
         health_probe_port: service.health_probe_port,

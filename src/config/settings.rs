@@ -294,6 +294,8 @@ pub struct OutscaleSettings {
     pub prices: Option<PathBuf>,
     /// What a hypervisor keeps of a machine's memory, in thousandths.
     pub memory_overhead: i64,
+    /// Calls a second to each action of the API, in the long run.
+    pub api_rps: u32,
 }
 
 /// All settings but those that only `run` or only `simulate` has.

@@ -42,7 +42,7 @@ fn nothing_at_all_runs_with_the_defaults_of_karpenter() {
         legacy_node_repair: false,
         nominate: Nominate::All,
         instance_types: None,
-        outscale: OutscaleSettings { memory_overhead: 75, ..OutscaleSettings::default() },
+        outscale: OutscaleSettings { memory_overhead: 75, api_rps: 5, ..OutscaleSettings::default() },
         metrics_port: 8080,
         health_probe_port: 8081,
         kube_client_qps: 200,
@@ -387,13 +387,15 @@ fn durations_are_those_of_go() {
 #[test]
 fn outscale_is_told_whose_machines_are_whose() {
     let told = run(
-        &["--cloud=outscale", "--dry-run", "--osc-secret", "keys"],
+        &["--cloud=outscale", "--dry-run", "--osc-secret", "keys", "--osc-api-rps", "20"],
         &[("CLUSTER_NAME", "prod"), ("OSC_CLUSTER_ID", "id-1"), ("VM_MEMORY_OVERHEAD_PERCENT", "0.05")],
     );
     assert!(told.dry_run && told.cloud == Cloud::Outscale);
     let outscale = told.settings.outscale;
     assert_eq!((outscale.cluster_name.as_deref(), outscale.cluster_id.as_deref()), (Some("prod"), Some("id-1")));
     assert_eq!((outscale.secret.as_deref(), outscale.memory_overhead), (Some("keys"), 50));
+    assert_eq!(outscale.api_rps, 20);
+    assert!(refused(&["--osc-api-rps", "0"], &[]).contains("a whole number from 1"));
     assert!(refused(&["--cloud=outscale"], &[]).contains("set --cluster-name or CLUSTER_NAME"));
     assert!(
         refused(&["--cloud=outscale", "--cluster=simulated"], &[("CLUSTER_NAME", "x")])

@@ -2,7 +2,8 @@
 //!
 //! A machine is removed only when a complete listing of the cloud shows it with this cluster's mark, a list of NodeClaims fresh from the API
 //! server has nobody who claims it (by UID and by provider ID), it has been seen so in several looks over a grace period, and it is one of few.
-//! NodeClaims whose machine is gone are finished just as carefully.
+//! The second machine of a NodeClaim goes in the same way, and only while the one that the NodeClaim names stands beside it. NodeClaims whose
+//! machine is gone are finished just as carefully.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -53,6 +54,8 @@ pub struct Look<'a> {
     pub claims: &'a [Arc<Claim>],
     /// The cluster, for the Nodes.
     pub snapshot: &'a Snapshot,
+    /// Machines that were ordered down after earlier looks, and that nobody has confirmed to be gone.
+    pub ordered: &'a BTreeSet<ProviderId>,
     /// What a person has written about findings that were too many; see [`Consent`].
     pub said: Option<&'a str>,
     /// The time.
@@ -73,6 +76,8 @@ pub enum Finding {
     /// A Node that is being deleted and waits for joiner's finalizer, though its NodeClaim and its machine are both gone: somebody took the
     /// NodeClaim's finalizer off by hand.
     LeftNode(NodeName),
+    /// A machine of a NodeClaim that has another: a launch whose answer was lost was repeated, and the cloud did not know it again.
+    SurplusMachine(ProviderId),
 }
 
 impl fmt::Display for Finding {
@@ -84,6 +89,7 @@ impl fmt::Display for Finding {
             Self::LeftNode(node) => {
                 write!(f, "Node {node} has neither NodeClaim nor machine, and waits for its finalizer")
             }
+            Self::SurplusMachine(id) => write!(f, "machine {id} is the second one of its NodeClaim"),
         }
     }
 }
@@ -113,6 +119,8 @@ pub type History = BTreeMap<Finding, Evidence>;
 pub struct Verdict {
     /// Machines to take down now.
     pub reap: Vec<ProviderId>,
+    /// Machines that were ordered down before, and about which the cloud is to be told again until it says that they are gone.
+    pub again: Vec<ProviderId>,
     /// NodeClaims to delete now.
     pub finish: Vec<ClaimName>,
     /// Nodes to let go now, by taking joiner's finalizer off.
@@ -165,6 +173,7 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
         };
         verdict.decided = Some((decision, open.len()));
     }
+    verdict.again = unconfirmed(look);
     let launched = launched(look);
     for (finding, evidence) in &*history {
         if consent.about(finding) == Some(Decision::Dismiss) {
@@ -174,23 +183,36 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
             continue;
         }
         match finding {
-            Finding::OrphanMachine(id) if verdict.reap.len() < share(look.machines.len(), SHARE) => {
+            Finding::OrphanMachine(id) | Finding::SurplusMachine(id)
+                if verdict.reap.len() < share(look.machines.len(), SHARE) =>
+            {
                 verdict.reap.push(id.clone());
             }
             Finding::LostMachine(claim) if verdict.finish.len() < share(launched, SHARE) => {
                 verdict.finish.push(claim.clone());
             }
             Finding::LeftNode(node) => verdict.release.push(node.clone()),
-            Finding::OrphanMachine(_) | Finding::LostMachine(_) | Finding::UnmarkedMachine(_) => {}
+            Finding::OrphanMachine(_)
+            | Finding::SurplusMachine(_)
+            | Finding::LostMachine(_)
+            | Finding::UnmarkedMachine(_) => {}
         }
     }
     verdict
+}
+
+/// Machines that are on their way out, and may be stuck there. One that stands again needs evidence again, and one that a NodeClaim names is its.
+fn unconfirmed(look: &Look<'_>) -> Vec<ProviderId> {
+    let claimed = |id: &ProviderId| look.claims.iter().any(|claim| claim.provider_id.as_ref() == Some(id));
+    let stands = |id: &ProviderId| look.machines.iter().any(|machine| machine.id == *id && !machine.deleting);
+    look.ordered.iter().filter(|id| !claimed(id) && !stands(id)).cloned().collect()
 }
 
 /// Why the looking is more likely wrong than what it found, if it is.
 fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<String> {
     let is = |wanted: fn(&Finding) -> bool| undecided(history, consent).filter(|finding| wanted(finding)).count();
     let orphans = is(|finding| matches!(finding, Finding::OrphanMachine(_)));
+    let surplus = is(|finding| matches!(finding, Finding::SurplusMachine(_)));
     let lost = is(|finding| matches!(finding, Finding::LostMachine(_)));
     let (machines, launched) = (look.machines.len(), launched(look));
     // Of one machine one is all of them, and a share that is rounded up lets it go. So it does where the cluster shows that it is ours; one
@@ -200,8 +222,9 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
         Some(format!(
             "{orphans} of {machines} machines belong to no NodeClaim, and there is neither NodeClaim nor NodePool"
         ))
-    } else if orphans > share(machines, look.rules.breaker) {
-        Some(format!("{orphans} of {machines} machines belong to no NodeClaim"))
+    } else if orphans + surplus > share(machines, look.rules.breaker) {
+        let second = if surplus > 0 { format!(", {surplus} are the second of theirs") } else { String::new() };
+        Some(format!("{orphans} of {machines} machines belong to no NodeClaim{second}"))
     } else if lost > share(launched, look.rules.breaker) {
         Some(format!("the machines of {lost} of {launched} NodeClaims are not in the listing"))
     } else {
@@ -212,7 +235,11 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
 /// Findings that something would be removed for, and about which nobody has decided.
 fn undecided<'a>(history: &'a History, consent: &'a Consent) -> impl Iterator<Item = &'a Finding> {
     history.keys().filter(|finding| {
-        matches!(finding, Finding::OrphanMachine(_) | Finding::LostMachine(_)) && consent.about(finding).is_none()
+        let removes = match finding {
+            Finding::OrphanMachine(_) | Finding::SurplusMachine(_) | Finding::LostMachine(_) => true,
+            Finding::UnmarkedMachine(_) | Finding::LeftNode(_) => false,
+        };
+        removes && consent.about(finding).is_none()
     })
 }
 
@@ -227,14 +254,17 @@ fn share(of: usize, percent: usize) -> usize {
 
 /// What does not add up, and what was seen of it.
 fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
-    let tokens: BTreeSet<_> = look.claims.iter().map(|claim| &claim.uid).collect();
+    let by_token: BTreeMap<_, _> = look.claims.iter().map(|claim| (&claim.uid, claim)).collect();
     let ids: BTreeSet<_> = look.claims.iter().filter_map(|claim| claim.provider_id.as_ref()).collect();
     let mut findings = BTreeMap::new();
     for machine in look.machines.iter().filter(|machine| !machine.deleting && !ids.contains(&machine.id)) {
         let finding = match &machine.token {
             None => Finding::UnmarkedMachine(machine.id.clone()),
-            Some(token) if tokens.contains(token) => continue,
-            Some(_) => Finding::OrphanMachine(machine.id.clone()),
+            Some(token) => match by_token.get(token) {
+                Some(claim) if is_surplus(look, machine, claim) => Finding::SurplusMachine(machine.id.clone()),
+                Some(_) => continue,
+                None => Finding::OrphanMachine(machine.id.clone()),
+            },
         };
         findings.insert(finding, seen_of_machine(look, machine));
     }
@@ -265,6 +295,18 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
         }
     }
     findings
+}
+
+/// Whether a NodeClaim can do without this machine of its: it names another, which is there and carries its mark as well, and none of its Nodes
+/// says that this one is the one. A provider ID is somebody's word; what the cloud and a kubelet show must agree with it.
+fn is_surplus(look: &Look<'_>, machine: &Machine, claim: &Claim) -> bool {
+    let Some(named) = claim.provider_id.as_ref().filter(|named| **named != machine.id) else { return false };
+    let mut others = look.machines.iter().filter(|other| other.id == *named);
+    let stands = others.any(|other| !other.deleting && other.token.as_ref() == Some(&claim.uid));
+    let nodes = look.snapshot.nodes_of.get(&machine.id).into_iter().flatten();
+    let mut nodes = nodes.filter_map(|name| look.snapshot.nodes.get(name));
+    let serves = nodes.any(|node| node.is_owned_by(&claim.name) || node.was_registered());
+    stands && !serves && claim.broken.is_none()
 }
 
 fn seen_of_machine(look: &Look<'_>, machine: &Machine) -> String {

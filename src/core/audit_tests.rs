@@ -66,6 +66,7 @@ struct World {
     machines: Vec<Machine>,
     claims: Vec<Arc<Claim>>,
     complete: bool,
+    ordered: BTreeSet<ProviderId>,
     history: History,
     consent: Consent,
     said: Option<String>,
@@ -78,6 +79,7 @@ impl World {
             machines: machines.into_iter().map(machine).collect(),
             claims: claims.into_iter().map(claim).collect(),
             complete: true,
+            ordered: BTreeSet::new(),
             history: History::new(),
             consent: Consent::default(),
             said: None,
@@ -92,6 +94,7 @@ impl World {
             settles_within: SignedDuration::from_mins(1),
             claims: &self.claims,
             snapshot: &self.snapshot,
+            ordered: &self.ordered,
             said: self.said.as_deref(),
             now: at(minute),
             rules: Rules::default(),
@@ -304,4 +307,92 @@ fn evidence_that_a_clock_which_was_ahead_has_dated_counts_from_when_the_clock_is
     world.look(10);
     assert!(world.look(12).reap.is_empty(), "three looks, but not five minutes");
     assert_eq!(world.look(15).reap, vec![ProviderId::from("sim://0")]);
+}
+
+/// A cluster in which the cloud has made a second machine for NodeClaim 3.
+fn with_a_second_one() -> World {
+    let mut world = World::new(0..10, 0..10);
+    world.machines.insert(0, Machine { id: "sim://second".into(), ..machine(3) });
+    world
+}
+
+#[test]
+fn the_second_machine_of_a_nodeclaim_goes_on_the_same_evidence_and_again_until_it_is_gone() {
+    let mut world = with_a_second_one();
+    for minute in [10, 12, 14] {
+        assert_eq!(world.look(minute), Verdict::default(), "at minute {minute}");
+    }
+    let second = ProviderId::from("sim://second");
+    // The order fails, or the cloud forgets it: it is given again with every look.
+    for minute in [16, 18, 20] {
+        let verdict = world.look(minute);
+        assert_eq!((verdict.reap, verdict.again), (vec![second.clone()], vec![]), "at minute {minute}");
+    }
+    // The cloud has taken it, and the machine lingers; then no list shows it any more.
+    world.ordered.insert(second.clone());
+    world.machines[0].deleting = true;
+    let verdict = world.look(22);
+    assert_eq!((verdict.reap, verdict.again), (vec![], vec![second.clone()]));
+    world.machines.remove(0);
+    assert_eq!(world.look(24).again, vec![second]);
+    world.ordered.clear();
+    assert_eq!(world.look(26), Verdict::default());
+}
+
+/// What is different in a world.
+type Edit = fn(&mut World);
+
+#[test]
+fn the_machine_that_a_nodeclaim_names_is_never_the_superfluous_one() {
+    let edits: [(&str, Edit); 6] = [
+        ("its name is not written yet", |world| Arc::make_mut(&mut world.claims[3]).provider_id = None),
+        ("what it names is not listed", |world| drop(world.machines.remove(4))),
+        ("what it names is going", |world| world.machines[4].deleting = true),
+        ("what it names is another's", |world| world.machines[4].token = Some("uid-4".into())),
+        ("what it names has lost its mark", |world| world.machines[4].token = None),
+        ("a Node of its says that this is its machine", |world| {
+            let node = Node {
+                owner_claims: vec!["claim-3".into()],
+                provider_id: Some("sim://second".into()),
+                ..crate::core::facts::samples::node()
+            };
+            let mut fold = Fold::default();
+            fold.fold(Fact::NodeSeen(Arc::new(node)));
+            world.snapshot = fold.snapshot().clone();
+        }),
+    ];
+    for (case, edit) in edits {
+        let mut world = with_a_second_one();
+        edit(&mut world);
+        for minute in (10..40).step_by(2) {
+            assert_eq!(world.look(minute).reap, vec![], "{case}");
+        }
+    }
+    // Another NodeClaim may have been given its name by hand.
+    let mut world = with_a_second_one();
+    Arc::make_mut(&mut world.claims[7]).provider_id = Some("sim://second".into());
+    assert_eq!(world.wait().reap, vec![]);
+}
+
+#[test]
+fn many_second_machines_at_once_are_a_mistake_of_the_looking() {
+    let mut world = World::new(0..10, 0..10);
+    for n in 0..5 {
+        world.machines.push(Machine { id: format!("sim://second-{n}").into(), ..machine(n) });
+    }
+    let verdict = world.wait();
+    assert_eq!(verdict.reap, vec![]);
+    assert_eq!(verdict.breaker.unwrap().reason, "0 of 15 machines belong to no NodeClaim, 5 are the second of theirs");
+}
+
+#[test]
+fn an_order_is_not_repeated_for_a_machine_that_somebody_claims_by_now_or_that_stands() {
+    let mut world = World::new(0..10, 0..10);
+    world.ordered = [ProviderId::from("sim://3")].into();
+    world.machines[3].deleting = true;
+    assert_eq!(world.look(10).again, vec![], "NodeClaim 3 names it");
+    world.machines.push(machine(20));
+    world.ordered = [ProviderId::from("sim://20")].into();
+    let verdict = world.look(12);
+    assert_eq!((verdict.again, verdict.reap), (vec![], vec![]), "it stands, and there is no evidence yet");
 }

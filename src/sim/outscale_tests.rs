@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, join_all};
@@ -14,8 +14,8 @@ use super::oapi::{Account, Fake};
 use super::{World, WorldConfig};
 use crate::actors::runtime::Clock;
 use crate::actors::{Joiner, Parts, Settings};
-use crate::clouds::outscale::oapi::wire::{State, Vm};
-use crate::clouds::outscale::oapi::{Client, Options, Transport};
+use crate::clouds::outscale::oapi::wire::{MaintenanceEvent, State, Vm};
+use crate::clouds::outscale::oapi::{Answer, Client, Options, Post, Transport, Undelivered};
 use crate::clouds::outscale::{self, Outscale, SecretError, Secrets, VmType};
 use crate::clouds::simulated::Conduct;
 use crate::cluster::convert::ShapeStore;
@@ -23,6 +23,7 @@ use crate::core::facts::{Condition, Effect, Node, Status, Taint, find_condition}
 use crate::core::ids::{NodeName, NodeUid, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
+use crate::core::writes::Regarding;
 use crate::sim::cluster::{Latency, SimCluster};
 use crate::sim::kubelet::Pace;
 use crate::sim::scenario::read_scenario;
@@ -122,6 +123,17 @@ impl Scene {
         }
         assert!(claims.is_empty(), "NodeClaims without machines: {claims:?}");
         alive.len()
+    }
+
+    /// The policy that users are told to give joiner's keys allows every action that was called and needs keys.
+    fn check_policy(&self) {
+        let policy: Value = serde_json::from_str(include_str!("../../examples/outscale/eim-policy.json")).unwrap();
+        let allowed = &policy["Statement"][0]["Action"];
+        let free = ["ReadVmTypes", "ReadPublicCatalog"];
+        for action in self.fake.load().into_keys().filter(|action| !free.contains(action)) {
+            let is_allowed = allowed.as_array().unwrap().iter().any(|one| *one == format!("api:{action}"));
+            assert!(is_allowed, "eim-policy.json does not allow {action}");
+        }
     }
 }
 
@@ -380,6 +392,103 @@ async fn a_machine_that_nobody_could_find_in_time_is_taken_down_in_the_end() {
     scene.play("until: 50m").await;
     assert!(!is_alive(), "it is found by what it was told at its birth");
     assert_eq!(scene.check_pairs(), 1);
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
+/// An API that fails to delete anything so often.
+struct KeepsMachines {
+    fake: Fake,
+    failures: Mutex<u32>,
+}
+
+impl Transport for KeepsMachines {
+    fn post(&self, post: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
+        let is_meant =
+            post.url.path().ends_with("DeleteVms") && !String::from_utf8_lossy(&post.body).contains("DryRun");
+        let mut failures = self.failures.lock().unwrap();
+        if is_meant && *failures > 0 {
+            *failures -= 1;
+            let body = r#"{"Errors":[{"Code":"2000","Type":"InternalError","Details":""}],"ResponseContext":{"RequestId":"x"}}"#;
+            return async move { Ok(Answer::of(500, &http::HeaderMap::new(), body.into())) }.boxed();
+        }
+        self.fake.post(post)
+    }
+}
+
+/// The cloud made a machine and did not say so, showed it to nobody for a while, and did not know the token again.
+#[tokio::test(start_paused = true)]
+async fn the_second_machine_of_a_nodeclaim_goes_however_often_that_fails_and_the_first_serves_on() {
+    let scene = scene(6);
+    scene.fake.conduct(|conduct| {
+        conduct.honours_tokens = false;
+        conduct.loses_first = vec!["CreateVms".to_owned()];
+        conduct.lists_after = Duration::from_mins(5);
+    });
+    let line = Arc::new(KeepsMachines { fake: scene.fake.clone(), failures: Mutex::new(12) });
+    let joiner = scene.joiner_over(Arc::clone(&line) as Arc<dyn Transport>, 0);
+    let user = async {
+        while scene.fake.vms().is_empty() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        scene.fake.conduct(|conduct| conduct.lists_after = Duration::ZERO);
+    };
+    let script = script("{names: [tinav6.c1r2p2]}", 1, "600m", "until: 8m");
+    tokio::join!(user, scene.play(&script));
+    let alive = scene.alive();
+    assert_eq!(alive.len(), 2, "{alive:?}");
+    assert_eq!(alive[0].client_token, alive[1].client_token);
+    let named = || {
+        let store = scene.world.cluster.store();
+        let claims: Vec<_> = store.claims.values().filter(|claim| claim.is("Initialized")).collect();
+        let [claim] = claims.as_slice() else { panic!("{} NodeClaims", claims.len()) };
+        claim.provider_id.clone().unwrap()
+    };
+    let before = named();
+    scene.play("until: 70m").await;
+    assert_eq!(*line.failures.lock().unwrap(), 0, "it was tried again and again");
+    assert_eq!((scene.check_pairs(), named()), (1, before.clone()));
+    assert!(before.as_str().ends_with(&scene.alive()[0].vm_id), "{before} is left");
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
+fn deployment(name: &str, memory: &str) -> String {
+    format!(
+        "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: {name}}}, spec: {{replicas: 1, template: {{metadata: {{labels: {{app: {name}}}}}, \
+         spec: {{containers: [{{name: c, resources: {{requests: {{cpu: '1', memory: {memory}}}}}}}]}}}}}}}}"
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nodes_turn_out_to_have_is_planned_with_and_what_the_cloud_plans_is_said() {
+    let scene = scene(7);
+    let joiner = scene.joiner();
+    // By estimate, machines of 4 GiB leave 3305Mi to pods; their kubelets will say 3366Mi.
+    let large = format!("timeline:\n  - {{at: 1s, apply: {}}}\nuntil: 4m", deployment("large", "3340Mi"));
+    scene.play(&script("{names: [tinav6.c2r4p2]}", 0, "'1'", &large)).await;
+    assert_eq!(scene.alive(), [], "nothing that is sold seems to hold it");
+    let small = deployment("small", "500Mi");
+    scene.play(&format!("timeline:\n  - {{at: 1s, apply: {small}}}\nuntil: 14m")).await;
+    let bound = || scene.world.cluster.store().pods.values().filter(|record| record.pod.node.is_some()).count();
+    assert_eq!((scene.check_pairs(), bound()), (2, 2), "one Node has shown what there is");
+    let vm = scene.alive().remove(0).vm_id;
+    let event = MaintenanceEvent {
+        code: Some("system-maintenance".to_owned()),
+        description: Some("a server is replaced".to_owned()),
+        not_before: Some("2027-02-01T04:00:00Z".parse().unwrap()),
+        not_after: Some("2027-02-01T06:00:00Z".parse().unwrap()),
+    };
+    assert!(scene.fake.plan_maintenance(&vm, event));
+    scene.play("until: 20m").await;
+    let events = scene.world.cluster.events();
+    let mut said: Vec<_> =
+        events.iter().map(|(_, event)| event).filter(|event| event.reason == "MaintenancePlanned").collect();
+    said.sort_by_key(|event| !matches!(event.regarding, Regarding::Node(..)));
+    let [node, claim] = said.as_slice() else { panic!("{said:?}") };
+    let plan =
+        "system-maintenance (a server is replaced), not before 2027-02-01T04:00:00Z, over by 2027-02-01T06:00:00Z";
+    assert!(node.warning && node.message.contains(plan) && node.message == claim.message, "{node:?}");
+    assert!(matches!((&node.regarding, &claim.regarding), (Regarding::Node(..), Regarding::Claim(..))), "{said:?}");
+    scene.check_policy();
     joiner.stop(Duration::from_secs(5)).await;
 }
 

@@ -225,6 +225,16 @@ pub fn reboot_failed(claim: About, why: &str) -> Event {
     Event::warning(claim, "RebootFailed", why).every(Duration::from_mins(30))
 }
 
+/// The cloud will do something to a machine. Said again as often as Events are forgotten (an hour), so that whoever looks sees it.
+pub fn maintenance_planned(about: About, claim: &ClaimName, plan: &str) -> Event {
+    let message = format!(
+        "The cloud plans to interrupt the machine: {plan}. To have its pods moved before, delete NodeClaim {claim}: its NodePool gets another machine"
+    );
+    let mut event = Event::warning(about, "MaintenancePlanned", message).every(Duration::from_hours(1));
+    event.sameness = Some(plan.to_owned());
+    event
+}
+
 /// The cloud has no machine for a NodeClaim.
 pub fn insufficient_capacity(claim: About, name: &ClaimName, error: &str) -> Event {
     Event::warning(claim, "InsufficientCapacityError", format!("NodeClaim {name} event: {error}"))

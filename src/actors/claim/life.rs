@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::clouds::Shown;
 use crate::core::facts;
-use crate::core::ids::ClaimName;
+use crate::core::ids::{ClaimName, NodeUid};
+use crate::core::labels;
 use crate::core::lifecycle::{DeleteReason, Memory, Situation, Step, step};
+use crate::core::resources::ResourceName;
 
-use crate::actors::protocol::ClaimMsg;
+use crate::actors::protocol::{CatalogMsg, ClaimMsg};
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View, backoff};
 use crate::actors::tree::Wiring;
 use crate::telemetry::dedupe::Dedupe;
@@ -59,6 +62,8 @@ pub(in crate::actors) struct Claim {
     alarm: Option<Timer>,
     timeline: Vec<(Timestamp, String)>,
     pub(super) said: Dedupe,
+    /// The Node that the cloud was shown.
+    shown: Option<NodeUid>,
 }
 
 impl Claim {
@@ -109,9 +114,12 @@ impl Claim {
             situation.attachments = None;
         }
         let mut next = step(&situation);
+        let (nodes, waiting): (Vec<_>, _) = (situation.nodes.iter().copied().cloned().collect(), situation.waiting());
         if claim.deleting.is_some() {
-            let nodes: Vec<_> = situation.nodes.iter().copied().cloned().collect();
-            self.warn_of_drain(&claim, &nodes, situation.waiting(), cx);
+            self.warn_of_drain(&claim, &nodes, waiting, cx);
+        }
+        if let [node] = nodes.as_slice() {
+            self.show(&claim, node);
         }
         if self.last.as_ref().is_none_or(|last| last.phase != next.phase) {
             self.note(cx.now(), next.phase.as_str());
@@ -130,6 +138,23 @@ impl Claim {
         self.last = Some(next);
         if let Some(act) = act {
             self.perform(act, &claim, &snapshot, cx);
+        }
+    }
+
+    /// Shows the cloud, once, what its machine turned out to have. When that is news, what it sells looks different from now on.
+    fn show(&mut self, claim: &facts::Claim, node: &facts::Node) {
+        if !claim.is("Registered") || self.shown.as_ref() == Some(&node.uid) {
+            return;
+        }
+        let (Some(kind), Some(image)) = (claim.labels.get(labels::INSTANCE_TYPE), &claim.image) else { return };
+        // A kubelet registers before it says what there is.
+        if node.capacity.get(&ResourceName::Memory) <= 0 {
+            return;
+        }
+        self.shown = Some(node.uid.clone());
+        let shown = Shown { instance_type: kind, image, capacity: &node.capacity };
+        if self.args.wiring.cloud.learn(&shown) {
+            self.args.wiring.slots.catalog.cast(CatalogMsg::Learnt);
         }
     }
 
@@ -231,6 +256,7 @@ impl Behaviour for Claim {
             alarm: None,
             timeline: Vec::new(),
             said: Dedupe::new(),
+            shown: None,
         }
     }
 
@@ -252,9 +278,7 @@ impl Behaviour for Claim {
             details.extend(claim.pool().map(|pool| ("NodePool".to_owned(), pool.to_string())));
             details.extend(claim.node.as_ref().map(|node| ("Node".to_owned(), node.to_string())));
             details.extend(claim.provider_id.as_ref().map(|id| ("machine".to_owned(), id.to_string())));
-            for key in
-                [crate::core::labels::INSTANCE_TYPE, crate::core::labels::ZONE, crate::core::labels::CAPACITY_TYPE]
-            {
+            for key in [labels::INSTANCE_TYPE, labels::ZONE, labels::CAPACITY_TYPE] {
                 details.extend(claim.labels.get(key).map(|value| (key.to_owned(), value.to_string())));
             }
             let shown = |kind: &str| claim.conditions.iter().find(|condition| &*condition.kind == kind).cloned();

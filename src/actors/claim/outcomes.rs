@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, StateMsg, Written};
-use crate::actors::runtime::{Cx, Outcome, Permits};
+use crate::actors::runtime::{Cx, Outcome};
 use crate::clouds::{self, Deletion, LaunchRefused};
 use crate::cluster;
 use crate::core::facts::Machine;
@@ -176,7 +176,8 @@ impl Claim {
         }
     }
 
-    /// Several machines with one token are a fault: all but the one that the NodeClaim names, else the first by name, are taken down.
+    /// Several machines with one token are a fault. The one that the NodeClaim names, else the first by name, is its machine; the others are the
+    /// auditor's: he takes them down when he has evidence enough, and sees to it that they are gone.
     fn found(&mut self, outcome: Outcome<Vec<Machine>, clouds::Error>, cx: &Cx<ClaimMsg>) {
         let Some(mut machines) = self.called("the cloud", outcome, cx) else { return };
         let claimed = self.known.as_ref().and_then(|known| known.provider_id.clone());
@@ -197,10 +198,8 @@ impl Claim {
             self.memory.absent_since = None;
         }
         for extra in machines {
-            tracing::error!(nodeclaim = %self.args.name, machine = %extra.id, "second machine for one NodeClaim, taking it down");
-            let cloud = Arc::clone(&self.args.wiring.cloud);
-            let call = async move { cloud.delete(&extra.id).await };
-            cx.house.operations.start(Permits::WriteCloud, call, drop);
+            tracing::error!(nodeclaim = %self.args.name, machine = %extra.id, "second machine for one nodeclaim, left to the auditor");
+            self.note(cx.now(), &format!("{} is a second machine, which the auditor takes down", extra.id));
         }
     }
 

@@ -180,7 +180,7 @@ impl Cloud for Kwok {
         async move {
             let booting = self.boots.all();
             let machines = merged(self.listed(None).await?, booting);
-            Ok(Listing { machines, complete: true, settles_within: Duration::ZERO })
+            Ok(Listing { machines, complete: true, settles_within: Duration::ZERO, notices: Vec::new() })
         }
         .boxed()
     }

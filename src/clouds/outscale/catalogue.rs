@@ -11,6 +11,7 @@ use crate::core::quantity::Quantity;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::{ResourceName, Resources};
 
+use super::learnt::Learnt;
 use super::oapi::wire;
 use super::prices::Prices;
 use super::vm_type::{Performance, VmType};
@@ -59,6 +60,8 @@ pub(super) struct Wanted<'a> {
     pub(super) status: &'a OutscaleNodeClassStatus,
     pub(super) listed: &'a [wire::VmType],
     pub(super) prices: &'a Prices,
+    /// What machines were seen to have.
+    pub(super) learnt: &'a Learnt,
     /// What a hypervisor keeps of a machine's memory, in thousandths of it.
     pub(super) memory_overhead: i64,
 }
@@ -145,10 +148,12 @@ fn instance_type(kind: &VmType, zones: &BTreeSet<&str>, offerings: Vec<Offering>
         is_in(labels::CAPACITY_TYPE, [labels::ON_DEMAND]),
     ];
     requirements.extend(own_labels(kind).into_iter().map(|(key, value)| is_in(key, [value.as_str()])));
+    // Machines are launched with the first image.
+    let seen = wanted.status.images.first().and_then(|image| wanted.learnt.memory(kind, &image.id));
     InstanceType {
         name: InstanceTypeName::from(kind.name.as_str()),
         requirements,
-        capacity: capacity(kind, wanted.spec, wanted.memory_overhead),
+        capacity: capacity(kind, wanted.spec, seen, wanted.memory_overhead),
         overhead: overhead(kind, wanted.spec),
         // Each node's CSINode says it.
         attach_limits: std::collections::BTreeMap::new(),
@@ -174,14 +179,20 @@ pub(super) fn region(zone: &str) -> &str {
     zone.strip_suffix(|last: char| last.is_ascii_lowercase()).unwrap_or(zone)
 }
 
-/// What a node of a type will show as its capacity.
-pub(super) fn capacity(kind: &VmType, spec: &OutscaleNodeClassSpec, memory_overhead: i64) -> Resources {
+/// What a node of a type will show as its capacity: with the memory (thousandths of a byte) that others of its kind were seen to have, else with
+/// what is left of it by estimate.
+pub(super) fn capacity(
+    kind: &VmType,
+    spec: &OutscaleNodeClassSpec,
+    seen: Option<i64>,
+    memory_overhead: i64,
+) -> Resources {
     let kept = kind.memory_mib * memory_overhead / 1000;
     let disk = (i64::from(spec.root_gib()) * 1024 - TALOS_PARTITIONS_MIB).max(0);
     let pods = spec.kubelet.as_ref().and_then(|kubelet| kubelet.max_pods).unwrap_or(PODS);
     let mut all = Resources::new()
         .with("cpu", i64::from(kind.cores) * 1000)
-        .with("memory", (kind.memory_mib - kept) * MIB * 1000)
+        .with("memory", seen.unwrap_or((kind.memory_mib - kept) * MIB * 1000))
         .with("ephemeral-storage", disk * MIB * 1000)
         .with("pods", i64::from(pods) * 1000);
     if kind.gpus > 0 {
@@ -192,7 +203,7 @@ pub(super) fn capacity(kind: &VmType, spec: &OutscaleNodeClassSpec, memory_overh
 
 /// What kubelet and system keep of it.
 pub(super) fn overhead(kind: &VmType, spec: &OutscaleNodeClassSpec) -> Resources {
-    let disk = capacity(kind, spec, 0).get(&ResourceName::EphemeralStorage);
+    let disk = capacity(kind, spec, None, 0).get(&ResourceName::EphemeralStorage);
     let mut kept =
         Resources::new().with("memory", EVICTION_MIB * MIB * 1000).with("ephemeral-storage", disk / EVICTION_DISK);
     let kubelet = spec.kubelet.clone().unwrap_or_default();

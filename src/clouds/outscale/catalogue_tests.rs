@@ -31,7 +31,9 @@ fn status(zones: &[(&str, i64)]) -> OutscaleNodeClassStatus {
 
 fn offered(spec: &OutscaleNodeClassSpec) -> Vec<InstanceType> {
     let (listed, status, prices) = (listed(), status(&[("eu-west-2a", 9), ("eu-west-2b", 0)]), Prices::built_in());
-    instance_types(&Wanted { spec, status: &status, listed: &listed, prices: &prices, memory_overhead: 75 })
+    let learnt = Learnt::default();
+    let (listed, prices) = (&listed, &prices);
+    instance_types(&Wanted { spec, status: &status, listed, prices, learnt: &learnt, memory_overhead: 75 })
 }
 
 fn types(families: Option<&[&str]>, names: Option<&[&str]>, performances: Option<&[&str]>) -> OutscaleNodeClassSpec {
@@ -106,7 +108,7 @@ fn pods_get_what_hypervisor_talos_and_kubelet_leave() {
     let gib = |amount: i64| amount * 1024 * MIB * 1000;
     let kind = VmType::parse("tinav6.c4r8p2").unwrap();
     let spec = OutscaleNodeClassSpec::default();
-    let all = capacity(&kind, &spec, 75);
+    let all = capacity(&kind, &spec, None, 75);
     assert_eq!(all.get(&"memory".into()), (8192 - 8192 * 75 / 1000) * MIB * 1000);
     assert_eq!(
         (all.get(&"cpu".into()), all.get(&"pods".into()), all.get(&"ephemeral-storage".into())),
@@ -126,7 +128,7 @@ fn pods_get_what_hypervisor_talos_and_kubelet_leave() {
         }),
         ..OutscaleNodeClassSpec::default()
     };
-    let (all, kept) = (capacity(&kind, &spec, 0), overhead(&kind, &spec));
+    let (all, kept) = (capacity(&kind, &spec, None, 0), overhead(&kind, &spec));
     assert_eq!((all.get(&"pods".into()), all.get(&"ephemeral-storage".into())), (40_000, gib(100)));
     assert_eq!((kept.get(&"cpu".into()), kept.get(&"memory".into())), (200, gib(1) + 100 * MIB * 1000));
     assert_eq!((kept.get(&"ephemeral-storage".into()), kept.get(&"pid".into())), (gib(10), 0));

@@ -14,15 +14,18 @@ use crate::api::classes::outscale::{
     DEPENDENTS, HASH, HASH_VERSION, HASH_VERSION_KEY, OutscaleNodeClass, OutscaleNodeClassStatus, USER_DATA_HASH,
 };
 use crate::clouds::{
-    Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution,
+    Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution, Shown,
 };
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Status, find_condition};
 use crate::core::ids::{ClaimUid, ProviderId};
+use crate::core::resources::ResourceName;
 
 use super::catalogue::{self, Wanted};
 use super::class::{self, Templates};
 use super::launch::{Birth, Launches, tokens};
+use super::learnt::Learnt;
 use super::machine::{Yardstick, machine, vm_id};
+use super::maintenance::Maintenance;
 use super::market::{Market, Offer};
 use super::marks;
 use super::mend::{self, Owner, Sound};
@@ -78,6 +81,8 @@ pub struct Outscale {
     pub(super) by_token: Questions,
     pub(super) launches: Launches,
     pub(super) quotas: Quotas,
+    learnt: Learnt,
+    maintenance: Maintenance,
     catalogues: Mutex<BTreeMap<Arc<str>, Kept>>,
     memory: Mutex<Memory>,
 }
@@ -119,6 +124,8 @@ impl Outscale {
             by_token: Questions::new(By::Token),
             launches: Launches::default(),
             quotas: Quotas::default(),
+            learnt: Learnt::default(),
+            maintenance: Maintenance::default(),
             catalogues: Mutex::default(),
             memory: Mutex::default(),
         })
@@ -133,6 +140,7 @@ impl Outscale {
         let yardstick = Yardstick {
             listed: &offer.listed,
             memory_overhead: self.settings.memory_overhead,
+            learnt: &self.learnt,
             spec: class.map(|class| &class.spec),
         };
         let mut machine = machine(vm, yardstick)?;
@@ -188,7 +196,11 @@ impl Outscale {
         // Whether a subnet has room, and not how much, decides what is offered.
         let subnets: Vec<(&str, bool)> =
             status.subnets.iter().map(|subnet| (subnet.zone.as_str(), subnet.available_ips > 0)).collect();
-        let key = serde_json::to_string(&(&body.spec, subnets, offer.epoch)).expect("all keys are texts");
+        // What is learnt while the list is made counts for the next one.
+        let learnt = self.learnt.epoch();
+        let image = status.images.first().map(|image| &image.id);
+        let key =
+            serde_json::to_string(&(&body.spec, subnets, image, offer.epoch, learnt)).expect("all keys are texts");
         let name = &class.reference.name;
         if let Some(kept) = self.catalogues.lock().unwrap_or_else(PoisonError::into_inner).get(name)
             && kept.key == key
@@ -200,6 +212,7 @@ impl Outscale {
             status: &status,
             listed: &offer.listed,
             prices: &offer.prices,
+            learnt: &self.learnt,
             memory_overhead: self.settings.memory_overhead,
         };
         let types = Arc::new(catalogue::instance_types(&wanted).into_iter().map(Arc::new).collect());
@@ -272,10 +285,11 @@ impl Outscale {
         mend::mend((&self.client, self.settings.dry_run), &self.launches, self.owner(), &mut vms, &mut sound).await;
         self.memory().sound = sound;
         let offer = self.market.offer().await;
+        let notices = self.maintenance.planned(&self.client, &vms).await;
         let mut machines: Vec<Machine> = vms.iter().filter_map(|vm| self.read(vm, &offer, None)).collect();
         tracing::debug!(machines = machines.len(), "listed machines");
         machines.extend(self.memory().imagined.values().cloned());
-        Ok(Listing { machines, complete: true, settles_within: SETTLES_WITHIN })
+        Ok(Listing { machines, complete: true, settles_within: SETTLES_WITHIN, notices })
     }
 
     /// Now and then, the machines that no list by tags shows and that were made for this cluster all the same: their launch was lost before the
@@ -498,6 +512,16 @@ impl Cloud for Outscale {
 
     fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {
         self.types(class).boxed()
+    }
+
+    fn learn(&self, shown: &Shown<'_>) -> bool {
+        let memory = shown.capacity.get(&ResourceName::Memory);
+        let news = self.learnt.learn(shown.instance_type, shown.image, memory);
+        if news {
+            let (vm_type, mib) = (shown.instance_type, memory / 1000 / (1 << 20));
+            tracing::info!(vm_type, image = shown.image, mib, "learnt from a Node how much memory such machines have");
+        }
+        news
     }
 
     fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>> {

@@ -9,6 +9,7 @@ use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 
 use super::catalogue::{capacity, overhead, own_labels, region};
+use super::learnt::Learnt;
 use super::marks;
 use super::oapi::wire::{self, Vm};
 use super::vm_type::VmType;
@@ -43,6 +44,8 @@ pub(super) struct Yardstick<'a> {
     pub(super) listed: &'a [wire::VmType],
     /// What a hypervisor keeps of a machine's memory, in thousandths of it.
     pub(super) memory_overhead: i64,
+    /// What machines were seen to have.
+    pub(super) learnt: &'a Learnt,
     /// The NodeClass, where it is at hand.
     pub(super) spec: Option<&'a OutscaleNodeClassSpec>,
 }
@@ -69,7 +72,8 @@ pub(super) fn machine(vm: &Vm, yardstick: Yardstick<'_>) -> Option<Machine> {
         set.extend(own_labels(kind).into_iter().map(|(key, value)| (Arc::from(key), Arc::from(value))));
         let usual = OutscaleNodeClassSpec::default();
         let spec = yardstick.spec.unwrap_or(&usual);
-        let whole = capacity(kind, spec, yardstick.memory_overhead);
+        let seen = yardstick.learnt.memory(kind, vm.image_id.as_deref().unwrap_or_default());
+        let whole = capacity(kind, spec, seen, yardstick.memory_overhead);
         let mut left = whole.clone();
         left.subtract(&overhead(kind, spec));
         let kept = whole.iter().map(|(name, _)| (name.clone(), left.get(name).max(0))).collect();

@@ -52,10 +52,10 @@ impl Secrets for Kept {
     }
 }
 
-struct Scene {
-    fake: Fake,
+pub(super) struct Scene {
+    pub(super) fake: Fake,
     secrets: Kept,
-    cloud: Outscale,
+    pub(super) cloud: Outscale,
 }
 
 fn cloud(fake: &Fake, secrets: &Kept, dry_run: bool) -> Outscale {
@@ -74,7 +74,7 @@ fn cloud(fake: &Fake, secrets: &Kept, dry_run: bool) -> Outscale {
     Outscale::new(Arc::new(client), Arc::new(secrets.clone()), settings).unwrap()
 }
 
-fn scene() -> Scene {
+pub(super) fn scene() -> Scene {
     let began = Instant::now();
     let start: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
     let fake = Fake::new(Account::sample(), Arc::new(move || start + began.elapsed()), Seed(1));
@@ -84,7 +84,7 @@ fn scene() -> Scene {
     Scene { fake, secrets, cloud }
 }
 
-fn spec() -> OutscaleNodeClassSpec {
+pub(super) fn spec() -> OutscaleNodeClassSpec {
     OutscaleNodeClassSpec {
         image_id: Some(Account::IMAGE.to_owned()),
         subnet_ids: Some(vec!["subnet-00000001".to_owned(), "subnet-00000002".to_owned()]),
@@ -121,7 +121,7 @@ async fn resolved(cloud: &Outscale, class: &NodeClass) -> (NodeClass, Resolution
     (NodeClass { conditions: conditions.finish(), body: Arc::new(body), ..class.clone() }, resolution)
 }
 
-async fn ready(cloud: &Outscale, spec: OutscaleNodeClassSpec) -> NodeClass {
+pub(super) async fn ready(cloud: &Outscale, spec: OutscaleNodeClassSpec) -> NodeClass {
     let (class, resolution) = resolved(cloud, &class_of(spec)).await;
     let bad: Vec<_> = resolution.judgements.iter().filter(|judgement| judgement.status != Status::True).collect();
     assert!(bad.is_empty(), "{bad:?}");
@@ -143,7 +143,7 @@ fn claim(number: usize) -> Claim {
 }
 
 /// A launch of one of these types.
-async fn launch(cloud: &Outscale, class: &NodeClass, number: usize, types: &[&str]) -> LaunchSpec {
+pub(super) async fn launch(cloud: &Outscale, class: &NodeClass, number: usize, types: &[&str]) -> LaunchSpec {
     let catalog = cloud.catalog(class).await.unwrap();
     let candidates: Vec<Arc<InstanceType>> =
         catalog.iter().filter(|kind| types.contains(&kind.name.as_str())).cloned().collect();
@@ -156,10 +156,10 @@ fn tags(vm: &Vm) -> BTreeMap<&str, &str> {
     vm.tags.iter().map(|tag| (tag.key.as_str(), tag.value.as_str())).collect()
 }
 
-const SMALL: &str = "tinav6.c2r4p2";
-const LARGE: &str = "tinav6.c4r8p2";
+pub(super) const SMALL: &str = "tinav6.c2r4p2";
+pub(super) const LARGE: &str = "tinav6.c4r8p2";
 
-fn calls(fake: &Fake, action: &str) -> u64 {
+pub(super) fn calls(fake: &Fake, action: &str) -> u64 {
     fake.load().get(action).map_or(0, |load| load.calls)
 }
 

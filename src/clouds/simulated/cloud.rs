@@ -271,7 +271,12 @@ impl Cloud for Simulated {
                 let pages = machines.rng.usize(..=listed.len());
                 listed.truncate(pages);
             }
-            Ok(Listing { machines: listed, complete, settles_within: self.shared.conduct.settles_within })
+            Ok(Listing {
+                machines: listed,
+                complete,
+                settles_within: self.shared.conduct.settles_within,
+                notices: Vec::new(),
+            })
         })
     }
 

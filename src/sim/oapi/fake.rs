@@ -20,7 +20,7 @@ use super::dispatch::{self, Known};
 use super::gate::Signed;
 use super::refusal::Refusal;
 use super::world::World;
-use crate::clouds::outscale::oapi::wire::{State, Vm};
+use crate::clouds::outscale::oapi::wire::{MaintenanceEvent, State, Vm};
 use crate::clouds::outscale::oapi::{Answer, Post, Transport, Undelivered};
 use crate::sim::seed::{between, uid};
 use crate::sim::{Clock, Seed};
@@ -117,6 +117,13 @@ impl Fake {
         let mut world = self.present();
         let found = world.machines.all.get_mut(vm_id);
         found.map(|machine| change(&mut machine.vm)).is_some()
+    }
+
+    /// The cloud plans to do something to a VM, besides what it plans already. Says whether there is one.
+    pub fn plan_maintenance(&self, vm_id: &str, event: MaintenanceEvent) -> bool {
+        let mut world = self.present();
+        let found = world.machines.all.get_mut(vm_id);
+        found.map(|machine| machine.planned.push(event)).is_some()
     }
 
     /// A VM shuts itself down: it stops, or is deleted if it was made to. Says whether there was one.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::conduct::Conduct;
 use super::sizes::Size;
-use crate::clouds::outscale::oapi::wire::{State, Vm};
+use crate::clouds::outscale::oapi::wire::{MaintenanceEvent, State, Vm};
 
 /// A VM, with what only the cloud knows.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub(super) struct Machine {
     pub(super) turns: Option<(Timestamp, State)>,
     /// Cores and memory, for quotas.
     pub(super) size: Size,
+    /// What the cloud plans to do to it.
+    pub(super) planned: Vec<MaintenanceEvent>,
     /// How often it was restarted.
     pub(super) reboots: u32,
 }

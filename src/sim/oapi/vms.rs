@@ -47,7 +47,8 @@ pub(super) fn create(world: &mut World, request: &CreateVms) -> Result<TheVms, R
             _ => Some((world.later(world.conduct.boots_within), State::Running)),
         };
         let listed_from = world.later(world.conduct.lists_after);
-        let machine = Machine { vm: vm.clone(), number, listed_from, turns, size: order.size, reboots: 0 };
+        let machine =
+            Machine { vm: vm.clone(), number, listed_from, turns, size: order.size, planned: Vec::new(), reboots: 0 };
         if let Some(token) = token {
             world.machines.tokens.entry(token).or_default().push(vm.vm_id.clone());
         }
@@ -277,13 +278,13 @@ pub(super) fn states(world: &mut World, request: &ReadVmsState) -> Result<TheVmS
         let vm = &machine.vm;
         let place = vm.placement.as_ref().and_then(|placement| placement.subregion_name.as_deref());
         (all || vm.state == State::Running)
-            && by.maintenance_event_codes.is_empty()
+            && any_passes(&by.maintenance_event_codes, machine.planned.iter().filter_map(|event| event.code.as_deref()))
             && passes(&by.vm_ids, Some(&vm.vm_id))
             && passes(&by.subregion_names, place)
             && (by.vm_states.is_empty() || by.vm_states.contains(&vm.state))
     });
     let wanted = wanted.map(|machine| VmStatus {
-        maintenance_events: Vec::new(),
+        maintenance_events: machine.planned.clone(),
         subregion_name: machine.vm.placement.as_ref().and_then(|placement| placement.subregion_name.clone()),
         vm_id: machine.vm.vm_id.clone(),
         vm_state: machine.vm.state,
