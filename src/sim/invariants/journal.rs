@@ -40,7 +40,7 @@ impl Journal {
     }
 
     /// The last so many things that happened to some objects or to the world as a whole (from the first mention of the objects on), as
-    /// lines, up to a time.
+    /// lines, up to a time. What happens to an object again and again is one line.
     pub fn trace(&self, objects: &[String], until: Duration, most: usize) -> Vec<String> {
         let Some(kept) = &self.0 else { return Vec::new() };
         let entries = kept.1.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,9 +50,22 @@ impl Journal {
         };
         let concerns =
             |entry: &&Entry| (first..=until).contains(&entry.at) && (entry.object.is_empty() || mentioned(entry));
-        let mut lines: Vec<_> = entries.iter().rev().filter(concerns).take(most).map(Entry::to_string).collect();
-        lines.reverse();
-        lines
+        let mut last: Vec<(&Entry, usize)> = Vec::new();
+        for entry in entries.iter().rev().filter(concerns) {
+            let again = |(later, _): &(&Entry, usize)| later.object == entry.object && later.what == entry.what;
+            if let Some(same) = last.pop_if(|later| again(later)) {
+                last.push((entry, same.1 + 1));
+            } else if last.len() < most {
+                last.push((entry, 1));
+            } else {
+                break;
+            }
+        }
+        let line = |(entry, times): &(&Entry, usize)| match times {
+            1 => entry.to_string(),
+            times => format!("{entry} (from then on {times} times)"),
+        };
+        last.iter().rev().map(line).collect()
     }
 
     /// Everything, as lines.
@@ -75,3 +88,7 @@ impl std::fmt::Display for Entry {
         if self.object.is_empty() { f.write_str(&self.what) } else { write!(f, "{}: {}", self.object, self.what) }
     }
 }
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;
