@@ -40,6 +40,8 @@ pub(super) struct Affinity {
 /// One step of relaxation: what still has to hold.
 #[derive(Clone, Debug)]
 pub(super) struct Variant {
+    /// How far it is relaxed; variants of one level differ by alternatives of what is required.
+    pub(super) level: usize,
     pub(super) term: TermId,
     pub(super) ignore_soft_taints: bool,
     pub(super) spreads: Vec<Spread>,
@@ -71,6 +73,12 @@ pub(super) struct Class {
 }
 
 impl Class {
+    /// The variants that give nothing up: they differ by alternatives of what is required.
+    pub(super) fn with_all_wishes(&self) -> impl Iterator<Item = &Variant> {
+        let first = self.variants.first();
+        self.variants.iter().take_while(move |variant| first.is_some_and(|first| first.level == variant.level))
+    }
+
     /// Whether a later pod can change what is possible for this class.
     pub(super) fn is_topological(&self) -> bool {
         !self.repelled.is_empty()
@@ -257,7 +265,8 @@ impl World<'_> {
         let reachable = needs.map_or(&anywhere[..], |needs| &needs.alternatives);
         let mut variants = Vec::new();
         let ignore_soft_taints = self.tolerance.has_soft;
-        for level in levels([soft_affinity.len(), soft_apart.len(), nodes.len(), soft.len()], ignore_soft_taints) {
+        let steps = levels([soft_affinity.len(), soft_apart.len(), nodes.len(), soft.len()], ignore_soft_taints);
+        for (step, level) in steps.into_iter().enumerate() {
             let preferred = nodes.get(level.node).map_or(&[][..], |w| w.term.as_slice());
             for (term, volumes) in required.iter().flat_map(|term| reachable.iter().map(move |volumes| (term, volumes)))
             {
@@ -265,6 +274,7 @@ impl World<'_> {
                 let Ok(term) = self.algebra.term(&shape.node_selector, all) else { continue };
                 let affinities = hard_affinity.iter().chain(&soft_affinity[level.affinity..]).cloned().collect();
                 variants.push(Variant {
+                    level: step,
                     term,
                     ignore_soft_taints: level.ignore_soft_taints,
                     spreads: hard.iter().chain(&soft[level.spreads..]).cloned().collect(),

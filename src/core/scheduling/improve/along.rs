@@ -38,7 +38,7 @@ impl Run<'_> {
         let at = self.drafts.len();
         for pod in rest.by_ref() {
             let opened = self.moving(pod, |run, class| {
-                class.variants.iter().any(|variant| {
+                class.with_all_wishes().any(|variant| {
                     run.wants(class, variant).is_some_and(|wants| run.on_new(pod, class, variant, &wants, Some(&room)))
                 })
             });
@@ -49,7 +49,10 @@ impl Run<'_> {
         }
         for pod in rest {
             let joined = self.moving(pod, |run, class| {
-                class.variants.iter().any(|variant| {
+                class.with_all_wishes().any(|variant| {
+                    if run.host_allows(class, variant, run.host_of_draft(at)).is_err() {
+                        return false;
+                    }
                     let Some(wants) = run.wants(class, variant) else { return false };
                     let Ok((profile, types)) = run.try_draft(at, class, variant, &wants, true) else { return false };
                     run.put_on_draft(pod, at, class, profile, types);

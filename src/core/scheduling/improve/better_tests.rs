@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::improved;
+use crate::core::facts::Weighted;
 use crate::core::labels;
 use crate::core::scheduling::tests::build::*;
 use crate::core::scheduling::{Ground, check, lower_bound};
@@ -20,6 +21,20 @@ fn pods_of_two_kinds_share_nodes_as_the_cheapest_mix_has_them() {
     let bound = lower_bound(&scene.problem(), &better);
     assert!(check(&scene.problem(), &better).is_empty() && better.refused.is_empty());
     assert!(better.price <= before && better.price <= bound * 1.03, "{before} became {}, bound {bound}", better.price);
+}
+
+#[test]
+fn a_cheaper_plan_gives_no_preference_up() {
+    // One large node would be cheaper than eight small ones, and have all eight side by side.
+    let types = vec![instance_type("small", 1, 4, 0.1), instance_type("large", 16, 64, 0.5)];
+    let mut lonely = shape(500, 512);
+    lonely.labels.insert("app".into(), "web".into());
+    lonely.preferred_anti_affinity.push(Weighted { weight: 1, term: term(labels::HOSTNAME, &[("app", "web")]) });
+    let mut scene = Scene::default().with_pool(pool("default"), types).with_pods(pods("web", 8, &lonely));
+    scene.settings.respect_preferences = true;
+    let plan = scene.solve();
+    assert_eq!(plan.claims.len(), 8);
+    assert_eq!(improved(&mut Ground::default(), &scene.problem(), plan).claims.len(), 8);
 }
 
 proptest! {
