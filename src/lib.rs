@@ -23,7 +23,7 @@
 //!
 //! ```text
 //! api/         what users write: the custom resources
-//! core/        what we decide: requirements, facts, scheduling, lifecycle, audit   (pure)
+//! core/        what we decide: requirements, facts, scheduling, nomination, lifecycle, audit   (pure)
 //! actors/      who acts, and when: the supervision tree
 //! clouds/      where machines come from: the trait Cloud, and its members
 //! cluster/     how we see and touch Kubernetes: the trait Cluster, and the real client

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::core::ids::ClaimName;
-use crate::core::lifecycle::Opening;
 
 use super::claim::{Claim, ClaimArgs};
 use super::protocol::{ClaimMsg, ClaimsMsg};
@@ -22,18 +21,12 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(5);
 /// An actor that has lived this long is healthy: its next failure counts as its first.
 const HEALTHY_AFTER: Duration = Duration::from_mins(1);
 
-/// How often those that wait to open are looked at: somebody they wait for may have been given up.
-const OPENING_LOOK: Duration = Duration::from_millis(250);
-
 /// Parent of the claim actors.
 #[derive(Debug)]
 pub(super) struct Claims {
     wiring: Arc<Wiring>,
     places: BTreeMap<ClaimName, Place>,
     names: BTreeMap<u64, ClaimName>,
-    opening: Opening,
-    /// The next look at those that wait to open.
-    opening_look: Option<Timer>,
 }
 
 /// Where a NodeClaim's actor is, or will be.
@@ -65,18 +58,6 @@ impl Claims {
         }
     }
 
-    /// Lets the nodes open that wait for each other, once they may.
-    fn open(&mut self, cx: &Cx<ClaimsMsg>) {
-        for name in self.opening.take(&self.wiring.boards.snapshot(), cx.now()) {
-            if let Some(place) = self.places.get(&name) {
-                place.slot.cast(ClaimMsg::Opening);
-            }
-        }
-        if !self.opening.is_empty() && self.opening_look.is_none() {
-            self.opening_look = Some(cx.after(OPENING_LOOK, ClaimsMsg::Open));
-        }
-    }
-
     fn start(&mut self, name: &ClaimName, cx: &Cx<ClaimsMsg>) {
         let place = self.places.entry(name.clone()).or_insert_with(|| Place {
             slot: Slot::empty(),
@@ -105,26 +86,17 @@ impl Behaviour for Claims {
 
     fn born(wiring: &Self::Args, cx: &Cx<ClaimsMsg>) -> Self {
         cx.cast(ClaimsMsg::Look(wiring.boards.snapshot().claims.keys().cloned().collect()));
-        Self {
-            wiring: Arc::clone(wiring),
-            places: BTreeMap::new(),
-            names: BTreeMap::new(),
-            opening: Opening::default(),
-            opening_look: None,
-        }
+        Self { wiring: Arc::clone(wiring), places: BTreeMap::new(), names: BTreeMap::new() }
     }
 
     fn handle(&mut self, message: ClaimsMsg, cx: &Cx<ClaimsMsg>) {
         match message {
             ClaimsMsg::Look(names) => self.look(names, cx),
             ClaimsMsg::Revive(name) => self.start(&name, cx),
-            ClaimsMsg::Assembled(name) => {
-                self.opening.join(&name, cx.now());
-                self.open(cx);
-            }
-            ClaimsMsg::Open => {
-                self.opening_look = None;
-                self.open(cx);
+            ClaimsMsg::Open(names) => {
+                for place in names.iter().filter_map(|name| self.places.get(name)) {
+                    place.slot.cast(ClaimMsg::Open);
+                }
             }
         }
     }

@@ -6,6 +6,7 @@
 //!             ├─ catalog      instance types, prices, what is sold out
 //!             ├─ claims ──────── claim × n      each owns one NodeClaim's machine, from launch to gone
 //!             ├─ evictor      asks pods to leave, honestly
+//!             ├─ nominator    nominates planned pods, and lets their nodes open
 //!             ├─ batcher      gathers pending pods
 //!             ├─ provisioner  solves, checks, creates NodeClaims
 //!             ├─ pools        status of NodePools, NodeOverlays and CapacityBuffers
@@ -30,6 +31,7 @@ mod classes;
 mod decisions;
 mod evictor;
 mod leader;
+mod nominator;
 mod pools;
 mod provisioner;
 mod settings;

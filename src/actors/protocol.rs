@@ -100,6 +100,8 @@ pub enum ProvisionerMsg {
     Look,
     /// *Nudge.* Look whether somebody who is about to lose its node has no other place yet.
     Foresee,
+    /// *Nudge.* Look whether pods have come that kube-scheduler, busy with those of a plan, has not looked at.
+    Watch,
 }
 
 /// To `claims`.
@@ -109,10 +111,8 @@ pub enum ClaimsMsg {
     Look(Vec<ClaimName>),
     /// *Nudge.* The backoff of a failed claim actor is over.
     Revive(ClaimName),
-    /// *Fact.* The node of this NodeClaim is ready to open to the scheduler.
-    Assembled(ClaimName),
-    /// *Nudge.* Look whether the nodes that wait for each other may open.
-    Open,
+    /// *Fact.* The nodes of these NodeClaims may open: their pods are nominated.
+    Open(Vec<ClaimName>),
 }
 
 /// To a `claim`.
@@ -120,8 +120,8 @@ pub enum ClaimsMsg {
 pub enum ClaimMsg {
     /// *Nudge.* Something about the NodeClaim has changed, or a moment has come.
     Look,
-    /// *Fact.* The nodes of its plan open now.
-    Opening,
+    /// *Fact.* Its node may open.
+    Open,
     /// *Outcome.* Metadata or status of the NodeClaim was written, or the NodeClaim was deleted (then nothing is returned).
     Written(OpId, Written<Option<Arc<Claim>>>),
     /// *Outcome.* The Node was written.
@@ -138,8 +138,17 @@ pub enum ClaimMsg {
     Rebooted(OpId, Arc<str>, Called<()>),
     /// *Outcome.* The cloud was asked whether the machine has drifted, and why.
     DriftTold(OpId, Called<Option<String>>),
-    /// *Outcome.* The planned pods were nominated; how many were, and how many could not be.
-    Nominated(OpId, Written<(usize, usize)>),
+}
+
+/// To `nominator`.
+#[derive(Debug)]
+pub enum NominatorMsg {
+    /// *Nudge.* Something has changed while pods are planned for nodes.
+    Look,
+    /// *Nudge.* Time to look.
+    Due,
+    /// *Outcome.* A pod was nominated, or not.
+    Nominated(PodUid, Written<()>),
 }
 
 /// To `evictor`.

@@ -71,6 +71,12 @@ pub(super) struct Provisioner {
     refill: Option<Timer>,
     /// Pods that waited at the last look though their node served, and pods that waited at all.
     at_open_doors: Option<(usize, usize)>,
+    /// Pods that kube-scheduler had not come to when that was last looked at.
+    overlooked: usize,
+    /// Those of them for whom a plan was made, as far as they are still there.
+    left_over: usize,
+    /// For the next look at them.
+    watch: Option<Timer>,
     /// Makes names differ from plan to plan.
     plans: u64,
     refused: usize,
@@ -115,7 +121,8 @@ impl Provisioner {
         self.find_placeholders(&snapshot, cx);
         let leavers = leaving::leavers(&snapshot, cx.now());
         self.leavers = leavers.iter().map(|pod| pod.uid.clone()).collect();
-        if snapshot.pending.is_empty() && self.placeholders.pods.is_empty() && leavers.is_empty() {
+        let nobody_waits = snapshot.pending.is_empty() && self.overlooked() == 0;
+        if nobody_waits && self.placeholders.pods.is_empty() && leavers.is_empty() {
             self.foreseen = Foreseen::default();
             metrics::nothing_to_schedule(Kind::Provisioner.as_str());
             self.publish_refusals(&Plan::default(), snapshot.epoch);
@@ -448,6 +455,29 @@ impl Provisioner {
         snapshot.pending.keys().filter(|uid| serves(uid)).count()
     }
 
+    /// How many pods kube-scheduler has not come to, and nobody has planned for, while others that were planned for have not been bound: it is busy with
+    /// those, and will need nodes for these.
+    fn overlooked(&self) -> usize {
+        let snapshot = self.wiring.boards.snapshot();
+        if snapshot.planned.is_empty() {
+            return 0;
+        }
+        snapshot.undecided.keys().filter(|uid| !snapshot.planned.contains_key(*uid)).count()
+    }
+
+    /// Plans for pods that came while kube-scheduler was busy with those of an earlier plan, once no more of them come; once for as many.
+    fn watch_overlooked(&mut self, cx: &Cx<ProvisionerMsg>) {
+        let now = self.overlooked();
+        let before = std::mem::replace(&mut self.overlooked, now);
+        self.left_over = self.left_over.min(now);
+        if now > self.left_over && now == before {
+            self.left_over = now;
+            self.begin(cx);
+        }
+        let busy = !self.wiring.boards.snapshot().planned.is_empty();
+        self.watch = busy.then(|| cx.after(AT_WORK, ProvisionerMsg::Watch));
+    }
+
     /// Whether a NodeClaim that the snapshot does not show is being written, or has just been.
     fn is_coming(&self, name: &ClaimName) -> bool {
         self.awaited.contains_key(name)
@@ -497,6 +527,9 @@ impl Behaviour for Provisioner {
             foresee: None,
             refill: None,
             at_open_doors: None,
+            overlooked: 0,
+            left_over: 0,
+            watch: None,
             plans: 0,
             refused: 0,
             last: None,
@@ -527,8 +560,10 @@ impl Behaviour for Provisioner {
                     if matches!(self.doing, Doing::Nothing) && self.again {
                         self.begin_for_who_is_left(cx);
                     }
+                    self.watch.get_or_insert_with(|| cx.after(AT_WORK, ProvisionerMsg::Watch));
                 }
             }
+            ProvisionerMsg::Watch => self.watch_overlooked(cx),
             ProvisionerMsg::Created(name, outcome) => self.created(&name, outcome, cx),
             ProvisionerMsg::SupplyChanged => {
                 let snapshot = self.wiring.boards.snapshot();

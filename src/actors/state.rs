@@ -8,7 +8,9 @@ use jiff::Timestamp;
 
 use crate::telemetry::metrics;
 
-use super::protocol::{BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, PoolsMsg, ProvisionerMsg, StateMsg, StaticsMsg};
+use super::protocol::{
+    BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, NominatorMsg, PoolsMsg, ProvisionerMsg, StateMsg, StaticsMsg,
+};
 use super::runtime::{Behaviour, Cx, Kind, Mailbox, Timer, View};
 use super::tree::Wiring;
 use super::witness::Witness;
@@ -73,6 +75,9 @@ impl State {
         let slots = &self.wiring.slots;
         if !news.claims.is_empty() {
             slots.claims.cast(ClaimsMsg::Look(news.claims.into_iter().collect()));
+        }
+        if !self.fold.snapshot().planned.is_empty() {
+            slots.nominator.cast(NominatorMsg::Look);
         }
         if news.pools || news.classes || news.overlays {
             slots.catalog.cast(CatalogMsg::Look);

@@ -18,10 +18,11 @@ use super::claims::Claims;
 use super::classes::Classes;
 use super::evictor::Evictor;
 use super::leader::Leader;
+use super::nominator::Nominator;
 use super::pools::Pools;
 use super::protocol::{
-    AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, EvictorMsg, LeaderMsg, PoolsMsg, ProvisionerMsg,
-    StateMsg, StaticsMsg,
+    AuditorMsg, BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, EvictorMsg, LeaderMsg, NominatorMsg, PoolsMsg,
+    ProvisionerMsg, StateMsg, StaticsMsg,
 };
 use super::provisioner::Provisioner;
 use super::runtime::{Clock, House, Observations, Operations, Permits, Post, RootMsg, Saboteur, Slot, Supervisor};
@@ -49,6 +50,7 @@ pub(super) struct Slots {
     pub catalog: Slot<CatalogMsg>,
     pub claims: Slot<ClaimsMsg>,
     pub evictor: Slot<EvictorMsg>,
+    pub nominator: Slot<NominatorMsg>,
     pub batcher: Slot<BatcherMsg>,
     pub provisioner: Slot<ProvisionerMsg>,
     pub pools: Slot<PoolsMsg>,
@@ -127,6 +129,7 @@ impl Joiner {
             catalog: Slot::empty(),
             claims: Slot::empty(),
             evictor: Slot::empty(),
+            nominator: Slot::empty(),
             batcher: Slot::empty(),
             provisioner: Slot::empty(),
             pools: Slot::empty(),
@@ -150,6 +153,7 @@ impl Joiner {
             Post::new::<Catalog>(&slots.catalog, args()),
             Post::new::<Claims>(&slots.claims, args()),
             Post::new::<Evictor>(&slots.evictor, args()),
+            Post::new::<Nominator>(&slots.nominator, args()),
             Post::new::<Batcher>(&slots.batcher, args()),
             Post::new::<Provisioner>(&slots.provisioner, args()),
             Post::new::<Pools>(&slots.pools, args()),

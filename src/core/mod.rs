@@ -12,6 +12,7 @@ pub mod health;
 pub mod ids;
 pub mod labels;
 pub mod leaving;
+pub mod nomination;
 pub mod overlays;
 pub mod pools;
 pub mod quantity;

@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::actors::Nominate;
-use crate::actors::protocol::{ClaimMsg, ClaimsMsg, EvictorMsg};
+use crate::actors::protocol::{ClaimMsg, EvictorMsg};
 use crate::actors::runtime::{Cx, Permits};
 use crate::clouds::LaunchSpec;
-use crate::cluster::Cluster;
-use crate::core::facts::{self, Pod, Snapshot, Status, find_condition};
-use crate::core::ids::{NodeName, ProviderId};
+use crate::core::facts::{self, Snapshot, Status, find_condition};
+use crate::core::ids::ProviderId;
 use crate::core::lifecycle::{
-    Act, Candidates, DeleteReason, Deletion, LaunchFailure, Sight, candidates, class_version, lost_nominations,
-    unnominated,
+    Act, Candidates, DeleteReason, Deletion, LaunchFailure, Sight, candidates, class_version,
 };
-use crate::core::resources::Resources;
 
 use super::Claim;
 use super::life::wait_until;
@@ -61,12 +57,6 @@ impl Claim {
                 let op = self.begin("the Node's deletion");
                 let call = async move { cluster.delete_node(&node, &uid).await };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
-            }
-            Act::Nominate(node) => self.nominate(claim, node, snapshot, cx),
-            Act::Assemble => {
-                self.memory.assembled = Some(cx.now());
-                self.args.wiring.slots.claims.cast(ClaimsMsg::Assembled(name));
-                cx.cast(ClaimMsg::Look);
             }
             Act::Drain { evict, force } => {
                 let slots = &self.args.wiring.slots;
@@ -179,64 +169,6 @@ impl Claim {
         self.memory.launch_failure = Some(LaunchFailure { message, attempts, retry_at });
         cx.cast(ClaimMsg::Look);
     }
-
-    /// Reserves the node for the pods that were planned for it.
-    fn nominate(&mut self, claim: &facts::Claim, node: NodeName, snapshot: &Snapshot, cx: &Cx<ClaimMsg>) {
-        let policy = self.args.wiring.settings.nominate;
-        let room = snapshot.nodes.get(&node).map(|node| node.allocatable.clone()).unwrap_or_default();
-        let mut pods: Vec<Arc<Pod>> = unnominated(snapshot, claim, &node, &self.memory).into_iter().cloned().collect();
-        let planned = snapshot.planned_for.get(&claim.name);
-        self.memory.nominated.retain(|uid, _| planned.is_some_and(|planned| planned.contains(uid)));
-        self.memory.nominated.extend(pods.iter().map(|pod| (pod.uid.clone(), lost_nominations(snapshot, pod))));
-        pods.retain(|pod| match policy {
-            Nominate::All => true,
-            Nominate::Contested => is_contested(pod, &room),
-            Nominate::None => false,
-        });
-        if pods.is_empty() {
-            cx.cast(ClaimMsg::Look);
-            return;
-        }
-        let cluster = Arc::clone(&self.args.wiring.cluster);
-        let op = self.begin("the nominations");
-        let call = async move { Ok(nominate_all(&*cluster, &pods, &node).await) };
-        cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Nominated(op, outcome));
-    }
-}
-
-/// How many pods of one node are nominated at a time.
-const NOMINATIONS_AT_ONCE: usize = 16;
-
-/// Nominates pods to a node; says how many were, and how many could not be. A pod that could not be is no harm: it may still come here.
-async fn nominate_all(cluster: &dyn Cluster, pods: &[Arc<Pod>], node: &NodeName) -> (usize, usize) {
-    let mut done = (0, 0);
-    for some in pods.chunks(NOMINATIONS_AT_ONCE) {
-        let requests = some.iter().map(|pod| cluster.nominate(&pod.key, &pod.uid, Some(node)));
-        for result in futures::future::join_all(requests).await {
-            if result.is_ok() {
-                done.0 += 1;
-            } else {
-                done.1 += 1;
-            }
-        }
-    }
-    done
-}
-
-/// A pod that asks for this share of its node in some resource is large: when small pods come first, its place is gone.
-const LARGE: i64 = 8;
-
-/// Whether others could take the place that was planned for this pod: every pod that cannot go just anywhere, and every large one.
-fn is_contested(pod: &Pod, room: &Resources) -> bool {
-    let shape = &pod.shape;
-    let constrained = !shape.spreads.is_empty()
-        || !shape.affinity.is_empty()
-        || !shape.anti_affinity.is_empty()
-        || !shape.node_selector.is_empty()
-        || !shape.node_affinity.required.is_empty()
-        || !shape.host_ports.is_empty();
-    let large = shape.requests.iter().any(|(name, milli)| milli > 0 && milli.saturating_mul(LARGE) >= room.get(name));
-    constrained || large
 }
 
 /// The NodeClass of a NodeClaim, if machines may be launched with it.

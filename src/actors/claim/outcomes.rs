@@ -17,7 +17,7 @@ impl Claim {
     pub(super) fn outcome(&mut self, message: ClaimMsg, cx: &Cx<ClaimMsg>) {
         match message {
             ClaimMsg::Look => {}
-            ClaimMsg::Opening => self.memory.may_open = true,
+            ClaimMsg::Open => self.memory.may_open = true,
             ClaimMsg::Written(op, outcome) if self.ends(op) => {
                 let known =
                     self.known.as_ref().filter(|_| matches!(outcome, Outcome::Failed(cluster::Error::NotFound(_))));
@@ -50,11 +50,6 @@ impl Claim {
                 }
             }
             ClaimMsg::DriftTold(op, outcome) if self.aside == Some(op) => self.drift_told(outcome, cx),
-            ClaimMsg::Nominated(op, outcome) if self.ends(op) => {
-                if let Outcome::Done((done, failed)) = outcome {
-                    self.tell_of_nominations(done, failed, cx);
-                }
-            }
             ClaimMsg::Launched(op, outcome) if self.ends(op) => self.launched(outcome, cx),
             ClaimMsg::Found(op, outcome) if self.ends(op) => self.found(outcome, cx),
             ClaimMsg::Got(op, outcome) if self.ends(op) => {
@@ -81,7 +76,6 @@ impl Claim {
             ClaimMsg::Written(..)
             | ClaimMsg::NodeWritten(..)
             | ClaimMsg::DriftTold(..)
-            | ClaimMsg::Nominated(..)
             | ClaimMsg::Launched(..)
             | ClaimMsg::Found(..)
             | ClaimMsg::Got(..)

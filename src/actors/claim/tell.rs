@@ -14,7 +14,7 @@ use crate::core::lifecycle::{DeleteReason, Sight, inconsistencies};
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::conditions::{Transition, transitions};
 use crate::telemetry::events;
-use crate::telemetry::metrics::{self, CloudCall, DisruptedFor, NominationResult, RebootResult, TerminationMode};
+use crate::telemetry::metrics::{self, CloudCall, DisruptedFor, RebootResult, TerminationMode};
 
 use super::Claim;
 
@@ -209,14 +209,6 @@ impl Claim {
     pub(super) fn tell_of_doubt(&self) {
         tracing::warn!(nodeclaim = %self.args.name, "outcome of a launch unknown, looking before anything else");
         metrics::cloud_outcome_unknown(CloudCall::Create);
-    }
-
-    /// Pods were nominated, and some could not be.
-    pub(super) fn tell_of_nominations(&mut self, done: usize, refused: usize, cx: &Cx<ClaimMsg>) {
-        (0..done).for_each(|_| metrics::nominated(NominationResult::Written));
-        (0..refused).for_each(|_| metrics::nominated(NominationResult::Refused));
-        let problem = if refused > 0 { format!(", {refused} were refused") } else { String::new() };
-        self.note(cx.now(), &format!("nominated {done} pods{problem}"));
     }
 
     fn announce(&mut self, event: events::Event, cx: &Cx<ClaimMsg>) {

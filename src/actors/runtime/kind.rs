@@ -19,6 +19,8 @@ pub enum Kind {
     Claim,
     /// Evicts pods from nodes that are draining.
     Evictor,
+    /// Nominates planned pods, and lets nodes open.
+    Nominator,
     /// Gathers pending pods into batches.
     Batcher,
     /// Solves, and creates NodeClaims.
@@ -35,7 +37,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order in which they are started.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Supervisor,
         Self::Leader,
         Self::State,
@@ -43,6 +45,7 @@ impl Kind {
         Self::Claims,
         Self::Claim,
         Self::Evictor,
+        Self::Nominator,
         Self::Batcher,
         Self::Provisioner,
         Self::Pools,
@@ -61,6 +64,7 @@ impl Kind {
             Self::Claims => "claims",
             Self::Claim => "claim",
             Self::Evictor => "evictor",
+            Self::Nominator => "nominator",
             Self::Batcher => "batcher",
             Self::Provisioner => "provisioner",
             Self::Pools => "pools",

@@ -79,8 +79,6 @@ pub struct Fold {
     disputed: BTreeSet<ProviderId>,
     /// While a kind is being listed again: what was known of it and has not been seen since.
     unseen: BTreeMap<Kind, BTreeSet<Key>>,
-    /// While a plan is being judged: when kube-scheduler first weighed nodes for its pods, as an epoch.
-    weighed: BTreeMap<PodUid, u64>,
     /// When the facts arrive that are folded next; nothing when nobody has said.
     now: Option<Timestamp>,
     pub(super) news: News,
@@ -201,9 +199,6 @@ impl Fold {
             if self.snapshot.arrival(&uid).is_some() {
                 self.unplan(&uid);
                 self.snapshot.planned_for.entry(claim.clone()).or_default().insert(uid.clone());
-                if self.snapshot.pods.get(&uid).is_some_and(|pod| pod.unjudged) {
-                    self.snapshot.unjudged.insert(uid.clone());
-                }
                 self.snapshot.planned.insert(uid, claim.clone());
             }
         }
@@ -215,7 +210,6 @@ impl Fold {
         self.snapshot.epoch += 1;
         for uid in self.snapshot.planned_for.remove(claim).unwrap_or_default() {
             self.snapshot.planned.remove(&uid);
-            self.judged(&uid);
             self.news.pending |= self.snapshot.pending.contains_key(&uid);
         }
     }
@@ -274,16 +268,16 @@ impl Fold {
             self.pods_of_node_changed(&node);
         }
         if pod.is_provisionable() {
-            if old.as_ref().is_some_and(|old| old.nominated.is_some()) && pod.nominated.is_none() {
+            let denominated = old.as_ref().is_some_and(|old| old.nominated.is_some()) && pod.nominated.is_none();
+            if denominated {
                 *self.snapshot.denominated.entry(pod.uid.clone()).or_insert(0) += 1;
-                self.news.claims.extend(self.snapshot.planned.get(&pod.uid).cloned());
+            }
+            if !pod.unjudged && (denominated || !self.snapshot.weighed.contains_key(&pod.uid)) {
+                self.snapshot.weighed.insert(pod.uid.clone(), self.snapshot.epoch);
             }
             let came = self.came(&pod.uid);
             self.snapshot.undecided.remove(&pod.uid);
             self.snapshot.pending.insert(pod.uid.clone(), came);
-            if !pod.unjudged {
-                self.judged(&pod.uid);
-            }
             self.news.pending |= !self.snapshot.planned.contains_key(&pod.uid);
         } else if pod.is_undecided() {
             let came = self.came(&pod.uid);
@@ -299,45 +293,8 @@ impl Fold {
         self.snapshot.undecided.remove(uid);
         self.snapshot.pending.remove(uid);
         self.snapshot.denominated.remove(uid);
-        // The next of its kind may be nominated to its node.
-        self.news.claims.extend(self.snapshot.planned.get(uid).cloned());
+        self.snapshot.weighed.remove(uid);
         self.unplan(uid);
-    }
-
-    /// kube-scheduler has looked at a pod, or need not any more. With the last one of a plan its nominations may begin.
-    fn judged(&mut self, uid: &PodUid) {
-        if self.snapshot.unjudged.remove(uid).is_none() {
-            return;
-        }
-        self.weighed.insert(uid.clone(), self.snapshot.epoch);
-        if self.snapshot.unjudged.is_empty() {
-            self.follow_order();
-            self.news.claims.extend(self.snapshot.planned_for.keys().cloned());
-        }
-    }
-
-    /// A plan has places for spread pods in the order in which kube-scheduler was thought to take them. It takes them in the order in which it
-    /// weighed nodes for them last: of equal pods, the first one now gets the place of the one that was thought to be first.
-    fn follow_order(&mut self) {
-        let mut equal: BTreeMap<Arc<PodShape>, Vec<(u64, PodUid)>> = BTreeMap::new();
-        for (uid, when) in std::mem::take(&mut self.weighed) {
-            let (Some(pod), Some(came)) = (self.snapshot.pods.get(&uid), self.snapshot.pending.get_mut(&uid)) else {
-                continue;
-            };
-            if self.snapshot.planned.contains_key(&uid) && pod.shape.spreads.iter().any(|spread| spread.required) {
-                equal.entry(Arc::clone(&pod.shape)).or_default().push((*came, uid));
-            }
-            *came = when;
-        }
-        for mut pods in equal.into_values() {
-            pods.sort_unstable();
-            let places: Vec<ClaimName> =
-                pods.iter().filter_map(|(_, uid)| self.snapshot.planned.get(uid).cloned()).collect();
-            pods.sort_by_cached_key(|(_, uid)| self.snapshot.pending.get(uid).copied());
-            for ((_, uid), place) in pods.into_iter().zip(places) {
-                self.planned(&place, vec![uid]);
-            }
-        }
     }
 
     /// When a waiting pod came: now, if it was not there.
@@ -563,13 +520,14 @@ impl Fold {
     }
 
     fn unplan(&mut self, uid: &PodUid) {
-        self.judged(uid);
         if let Some(claim) = self.snapshot.planned.remove(uid)
             && let Some(pods) = self.snapshot.planned_for.get_mut(&claim)
         {
             pods.remove(uid);
             if pods.is_empty() {
                 self.snapshot.planned_for.remove(&claim);
+                // Nobody is left whom its node would wait for.
+                self.news.claims.insert(claim);
             }
         }
     }

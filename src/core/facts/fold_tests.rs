@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::core::facts::samples::{claim, node, pod, zone_spread};
+use crate::core::facts::samples::{claim, node, pod};
 
 /// NodeClaims `a` and `b` with a Node each, and pods: names, and the NodeClaims that they are planned for.
 fn plan(pods: &[(&str, &str)]) -> Fold {
@@ -81,7 +81,6 @@ fn a_pod_that_lost_its_nomination_is_said_so_until_it_is_bound() {
         fold.fold(Fact::PodSeen(Arc::new(seen)));
     }
     assert_eq!(fold.snapshot().denominated.get(&PodUid::from("x")), Some(&2));
-    assert!(fold.take_news().claims.contains(&ClaimName::from("a")), "a may nominate it again");
     see(&mut fold, "x", Some("node-a"));
     assert_eq!(fold.snapshot().denominated.len(), 0);
 }
@@ -119,57 +118,27 @@ fn a_pod_that_kube_scheduler_has_not_looked_at_is_undecided() {
 }
 
 #[test]
-fn a_plan_is_judged_when_kube_scheduler_has_looked_at_all_its_pods() {
-    let mut fold = plan(&[]);
-    for name in ["x", "y", "z"] {
-        fold.fold(young(name));
-    }
-    fold.planned(&"a".into(), vec!["x".into()]);
-    fold.planned(&"b".into(), vec!["y".into()]);
-    assert_eq!(fold.snapshot().unjudged.len(), 2, "z is in no plan");
-    see(&mut fold, "x", None);
-    fold.take_news();
-    assert_eq!(fold.snapshot().unjudged.len(), 1);
-    fold.fold(Fact::PodGone("y".into()));
-    assert_eq!(fold.snapshot().unjudged.len(), 0);
-    assert!(fold.take_news().claims.contains(&ClaimName::from("a")), "a may nominate now");
-}
-
-#[test]
-fn a_pod_that_was_refused_for_want_of_any_node_is_yet_to_be_judged() {
+fn it_is_known_when_kube_scheduler_last_weighed_nodes_for_a_pod_that_waits() {
     let mut fold = plan(&[]);
     let mut early = pod("x", None);
     early.unjudged = true;
     fold.fold(Fact::PodSeen(Arc::new(early)));
     assert_eq!((fold.snapshot().undecided.len(), fold.snapshot().pending.len()), (0, 1), "it needs a node");
-    fold.planned(&"a".into(), vec!["x".into()]);
-    assert_eq!(fold.snapshot().unjudged.len(), 1);
+    let weighed = |fold: &Fold| fold.snapshot().weighed.get(&PodUid::from("x")).copied();
+    assert_eq!(weighed(&fold), None, "it was refused for want of any node");
     see(&mut fold, "x", None);
-    assert_eq!(fold.snapshot().unjudged.len(), 0);
-}
-
-#[test]
-fn spread_pods_get_their_places_in_the_order_in_which_nodes_were_weighed_for_them() {
-    let spread = |name: &str, unjudged: bool| {
-        let mut pod = pod(name, None);
-        pod.unjudged = unjudged;
-        let mut shape = (*pod.shape).clone();
-        shape.spreads.push(zone_spread(1));
-        pod.shape = Arc::new(shape);
-        Fact::PodSeen(Arc::new(pod))
-    };
-    let mut fold = plan(&[]);
-    for (name, claim) in [("x", "a"), ("y", "b"), ("z", "a")] {
-        fold.fold(spread(name, true));
-        fold.planned(&claim.into(), vec![name.into()]);
+    let first = weighed(&fold);
+    assert_eq!(first, Some(fold.snapshot().epoch));
+    see(&mut fold, "x", None);
+    assert_eq!(weighed(&fold), first, "nothing says that it was tried again");
+    for nominated in [Some("node-a"), None] {
+        let mut seen = pod("x", None);
+        seen.nominated = nominated.map(Into::into);
+        fold.fold(Fact::PodSeen(Arc::new(seen)));
     }
-    for name in ["z", "x", "y"] {
-        assert_eq!(planned(&fold), ["x>a", "y>b", "z>a"], "as long as the order is not known");
-        fold.fold(spread(name, false));
-    }
-    assert_eq!(planned(&fold), ["x>b", "y>a", "z>a"], "first a, then b, then a");
-    let order = |name: &str| fold.snapshot().arrival(&name.into());
-    assert!(order("z") < order("x") && order("x") < order("y"));
+    assert_eq!(weighed(&fold), Some(fold.snapshot().epoch), "a nomination goes when it is tried in vain");
+    see(&mut fold, "x", Some("node-a"));
+    assert_eq!(weighed(&fold), None);
 }
 
 #[test]

@@ -164,8 +164,12 @@ pub struct PodShape {
 impl PodShape {
     /// Whether its place depends on where other pods are.
     pub fn is_topological(&self) -> bool {
-        !self.spreads.is_empty()
-            || !self.affinity.is_empty()
+        !self.spreads.is_empty() || self.has_affinity()
+    }
+
+    /// Whether it has a term of pod affinity or anti-affinity, required or preferred.
+    pub fn has_affinity(&self) -> bool {
+        !self.affinity.is_empty()
             || !self.anti_affinity.is_empty()
             || !self.preferred_affinity.is_empty()
             || !self.preferred_anti_affinity.is_empty()

@@ -22,15 +22,15 @@ pub struct Snapshot {
     pub pods: OrdMap<PodUid, Arc<Pod>>,
     /// UIDs of the pods bound to each node.
     pub bound: OrdMap<NodeName, OrdSet<PodUid>>,
-    /// UIDs of the pods that a new node could help, and the epoch in which each was first seen, or in which kube-scheduler first weighed nodes for it:
-    /// it takes pods in that order, and creation times know whole seconds only.
+    /// UIDs of the pods that a new node could help, and the epoch in which each was first seen: creation times know whole seconds only.
     pub pending: OrdMap<PodUid, u64>,
     /// How often the nomination of a pending pod was taken away: kube-scheduler does so when it tries a pod before its turn.
     pub denominated: OrdMap<PodUid, u32>,
     /// UIDs of the pods that kube-scheduler has not looked at: any moment they may need a node too. The epoch is as in `pending`.
     pub undecided: OrdMap<PodUid, u64>,
-    /// UIDs of the planned pods for which kube-scheduler has weighed no node.
-    pub unjudged: OrdSet<PodUid>,
+    /// When kube-scheduler last weighed nodes in vain for pods that wait, as an epoch: it tries them again in that order, among those that it has
+    /// not looked at.
+    pub weighed: OrdMap<PodUid, u64>,
     /// Nodes by name.
     pub nodes: OrdMap<NodeName, Arc<Node>>,
     /// Names of the nodes that carry each provider ID: more than one is a fault that somebody must see.

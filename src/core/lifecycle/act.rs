@@ -24,10 +24,6 @@ pub enum Act {
     Launch,
     /// Ask for the deletion of the NodeClaim.
     DeleteClaim(DeleteReason),
-    /// Reserve the node for the pods that were planned for it, before it opens to the scheduler.
-    Nominate(NodeName),
-    /// Report that the node is ready to open, and wait for the others of its plan.
-    Assemble,
     /// Change labels, taints, finalizers or owners of a Node.
     PatchNode(NodeName, NodePatch),
     /// Ask for the deletion of a Node.

@@ -26,7 +26,9 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
         return Some(Step::wait(phase, "the Node to show its initialization"));
     }
     let labels = Labels::from([(labels::INITIALIZED.into(), "true".into())]);
-    Some(Step::act(phase, Act::PatchNode(node.name.clone(), NodePatch { labels, ..NodePatch::default() })))
+    // By its version it is known until when the Node that is seen is the one that was patched.
+    let version = Some(node.version.clone());
+    Some(Step::act(phase, Act::PatchNode(node.name.clone(), NodePatch { version, labels, ..NodePatch::default() })))
 }
 
 /// What keeps the Node from being initialized: Karpenter's reason, and a sentence.

@@ -1,13 +1,13 @@
-//! Registration: the machine's Node is matched, gets its labels, taints, finalizer and owner, its pods are nominated to it, and only then
-//! does it open to the scheduler.
+//! Registration: the machine's Node is matched, waits until its pods are nominated to it, gets its labels, taints, finalizer and owner, and opens
+//! to the scheduler.
 
 use jiff::Timestamp;
 
 use crate::core::facts::{Effect, Node, Status, Taint, finalizers};
 use crate::core::labels;
+use crate::core::nomination;
 use crate::core::writes::NodePatch;
 
-use super::opening::{AT_MOST, JUDGED_WITHIN};
 use super::step::{self, Phase, Step};
 use super::{Act, Situation};
 
@@ -29,20 +29,11 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     if is_synced(situation, node) {
         return step::write_status(situation, phase);
     }
-    let judged_by = situation.since("Launched").saturating_add(JUDGED_WITHIN).unwrap_or(Timestamp::MAX);
-    // A pod loses its nomination when kube-scheduler first looks at it, and each look costs the more the more pods are nominated.
-    if situation.unjudged && situation.now < judged_by {
-        return Some(Step::wait(phase, "kube-scheduler to look at the pods of the plan").look_at(judged_by));
-    }
-    if situation.unnominated {
-        return Some(Step::act(phase, Act::Nominate(node.name.clone())));
-    }
-    if situation.contested && !situation.memory.may_open {
-        let Some(since) = situation.memory.assembled else { return Some(Step::act(phase, Act::Assemble)) };
-        let deadline = since.saturating_add(AT_MOST).unwrap_or(Timestamp::MAX);
-        if situation.now < deadline {
-            return Some(Step::wait(phase, "the other nodes of its plan, to open with them").look_at(deadline));
-        }
+    let opens_by = node.created.min(situation.now).saturating_add(nomination::AT_MOST).unwrap_or(Timestamp::MAX);
+    if situation.expected && !situation.memory.may_open && situation.now < opens_by {
+        return Some(
+            Step::wait(phase, "its pods to be nominated, to open with the other nodes of its plan").look_at(opens_by),
+        );
     }
     if situation.memory.patched_node.as_ref() == Some(&node.version) {
         return Some(Step::wait(phase, "the Node to show its registration"));

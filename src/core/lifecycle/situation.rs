@@ -1,27 +1,20 @@
 //! What a step may look at: the observed objects, and the little that an actor remembers between looks.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{
-    Claim, InstanceType, Machine, Node, NodeClass, Pod, PodShape, Pool, Snapshot, Status, find_condition,
-};
-use crate::core::ids::{ClaimName, NodeName, PodUid, ProviderId};
+use crate::core::facts::{Claim, InstanceType, Machine, Node, NodeClass, Pod, Pool, Snapshot, Status, find_condition};
+use crate::core::ids::{ClaimName, ProviderId};
+use crate::core::nomination;
 
 use super::drain::{Drain, drain};
-use super::opening::depends_on_others;
 use super::{CloudDrift, Deletion, Reboot, Repair, termination};
-
-/// A pod that has lost more nominations than this gets no further one: kube-scheduler has another opinion, and each costs a request.
-const RENOMINATIONS: u32 = 1;
 
 /// Everything about one NodeClaim at one moment.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent observations, not a state machine")]
 pub struct Situation<'a> {
     /// The NodeClaim, at least as new as the actor's own last write.
     pub claim: &'a Claim,
@@ -35,12 +28,8 @@ pub struct Situation<'a> {
     pub attachments: Option<Vec<Arc<str>>>,
     /// While the NodeClaim is being deleted: what the drain of its nodes still has to do.
     pub(super) drain: Option<Drain>,
-    /// Whether a pod that was planned for this NodeClaim and is not bound yet has neither been nominated to the node nor been tried to be.
-    pub unnominated: bool,
-    /// Whether kube-scheduler has not looked yet at a pod that is planned, for whichever NodeClaim.
-    pub unjudged: bool,
-    /// Whether the place of a planned pod depends on other pods.
-    pub contested: bool,
+    /// Whether pods that wait are planned for this NodeClaim.
+    pub expected: bool,
     /// Everything else.
     pub snapshot: &'a Snapshot,
     /// Whether and how nodes are repaired; nothing when they are not.
@@ -70,14 +59,7 @@ impl<'a> Situation<'a> {
         let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
         let attachments = claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &pods, now));
         let drain = claim.deleting.map(|_| drain(&pods, termination::deadline(claim), now));
-        let planned = snapshot.planned_for.get(&claim.name);
-        let unnominated = match nodes.as_slice() {
-            [node] => !unnominated(snapshot, claim, &node.name, memory).is_empty(),
-            _ => false,
-        };
-        let mut planned = planned.into_iter().flatten().filter_map(|uid| snapshot.pods.get(uid));
-        let contested = planned.any(|pod| depends_on_others(pod));
-        let unjudged = !snapshot.unjudged.is_empty();
+        let expected = nomination::is_expected(snapshot, &claim.name);
         let pool = claim.pool().and_then(|pool| snapshot.pools.get(&pool)).map(|pool| &**pool);
         let class = snapshot.classes.get(&claim.class).map(|class| &**class);
         let pod_event = nodes.iter().filter_map(|node| snapshot.pod_events.get(&node.name)).max().copied();
@@ -89,9 +71,7 @@ impl<'a> Situation<'a> {
             by_token: true,
             attachments,
             drain,
-            unnominated,
-            unjudged,
-            contested,
+            expected,
             snapshot,
             repair: None,
             pool,
@@ -202,12 +182,7 @@ pub struct Memory {
     pub refused: Option<super::DeleteReason>,
     /// The deletion that was last asked for: the next look may not show it yet.
     pub deletion: Option<Deletion>,
-    /// Pods that have been nominated to the node, or were tried to be, and how often each had lost a nomination by then. One attempt each, until
-    /// kube-scheduler takes it away: a node that stays closed hurts more than a pod that goes elsewhere.
-    pub nominated: BTreeMap<PodUid, u32>,
-    /// Since when the node waits for the others of its plan to open with it.
-    pub assembled: Option<Timestamp>,
-    /// The node may open.
+    /// The node may open: its pods are nominated.
     pub may_open: bool,
     /// When the cloud was last asked to take the machine down.
     pub delete_asked: Option<Timestamp>,
@@ -225,43 +200,6 @@ pub struct Memory {
     pub failures: u32,
 }
 
-/// Pods that are planned for a NodeClaim and are to be nominated to its node now, in the order in which they came.
-///
-/// Of pods that spread, only so many are nominated at a time as the spread allows: when kube-scheduler weighs a node, it counts the pods that are
-/// nominated to it as if they were there, and of two pods with `maxSkew: 1` neither would be let in.
-pub fn unnominated<'a>(snapshot: &'a Snapshot, claim: &Claim, node: &NodeName, memory: &Memory) -> Vec<&'a Arc<Pod>> {
-    let planned = snapshot.planned_for.get(&claim.name).into_iter().flatten();
-    let mut pods: Vec<&Arc<Pod>> =
-        planned.filter_map(|uid| snapshot.pods.get(uid)).filter(|pod| pod.node.is_none()).collect();
-    pods.sort_by_cached_key(|pod| snapshot.arrival(&pod.uid));
-    let mut nominated: BTreeMap<&PodShape, usize> = BTreeMap::new();
-    let (there, mut open): (Vec<_>, Vec<_>) = pods.into_iter().partition(|pod| pod.nominated.as_ref() == Some(node));
-    for pod in there {
-        *nominated.entry(&pod.shape).or_default() += 1;
-    }
-    open.retain(|pod| {
-        let lost = lost_nominations(snapshot, pod);
-        let tried = memory.nominated.get(&pod.uid).is_some_and(|then| *then >= lost);
-        let before = nominated.entry(&pod.shape).or_default();
-        let wanted = !tried && lost <= RENOMINATIONS && *before < at_a_time(&pod.shape);
-        // One that was tried shows its nomination soon.
-        *before += usize::from(wanted || tried);
-        wanted
-    });
-    open
-}
-
-/// How many pods of this shape may be nominated to one node at a time.
-fn at_a_time(shape: &PodShape) -> usize {
-    let skews = shape.spreads.iter().filter(|spread| spread.required).map(|spread| spread.max_skew);
-    skews.min().map_or(usize::MAX, |skew| usize::try_from(skew).unwrap_or(usize::MAX).max(1))
-}
-
-/// How often a pod's nomination was taken away.
-pub fn lost_nominations(snapshot: &Snapshot, pod: &Pod) -> u32 {
-    snapshot.denominated.get(&pod.uid).copied().unwrap_or_default()
-}
-
 /// Longest time for which an act is held back after failures, or a launch whose end nobody heard is waited for.
 const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(2);
 
@@ -269,8 +207,7 @@ impl Memory {
     /// Forgets what a clock that was ahead has left: moments that lie further in the future than they can.
     pub fn mend(&mut self, now: Timestamp) {
         let latest = now.saturating_add(LONGEST_WAIT).unwrap_or(Timestamp::MAX);
-        let past =
-            [&mut self.since, &mut self.asked, &mut self.assembled, &mut self.delete_asked, &mut self.drift.asked];
+        let past = [&mut self.since, &mut self.asked, &mut self.delete_asked, &mut self.drift.asked];
         for past in past {
             *past = past.map(|then| then.min(now));
         }
@@ -327,10 +264,6 @@ pub struct LaunchFailure {
     /// When to try again.
     pub retry_at: Timestamp,
 }
-
-#[cfg(test)]
-#[path = "situation_tests.rs"]
-mod tests;
 
 #[cfg(test)]
 #[path = "situation_mended_tests.rs"]

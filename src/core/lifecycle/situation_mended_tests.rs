@@ -167,7 +167,6 @@ fn moments_of_a_clock_that_was_ahead_are_not_waited_for() {
         asked: Some(hours),
         deletion: Deletion::asked(&Act::DeleteClaim(DeleteReason::LaunchTimeout), hours),
         hold_until: Some(hours),
-        assembled: Some(hours),
         ..Memory::default()
     };
     memory.mend(start());
@@ -178,7 +177,6 @@ fn moments_of_a_clock_that_was_ahead_are_not_waited_for() {
         delete_asked: Some(start()),
         asked: Some(start()),
         deletion: Deletion::asked(&Act::DeleteClaim(DeleteReason::LaunchTimeout), start()),
-        assembled: Some(start()),
         ..Memory::default()
     };
     assert_eq!(memory, mended);

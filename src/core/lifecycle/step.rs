@@ -175,10 +175,6 @@ fn next(situation: &Situation<'_>) -> Step {
     if let Some(step) = reboot::next(situation) {
         return step;
     }
-    // A plan changes while it is carried out: pods change places, and later plans use the room that is left.
-    if let Some(node) = situation.node().filter(|_| situation.unnominated) {
-        return Step::act(phase, Act::Nominate(node.name.clone()));
-    }
     if let Some(step) = initialization::next(situation) {
         return step;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::core::facts::samples::{claim, machine, node, pod, start, zone_spread};
+use crate::core::facts::samples::{claim, machine, node, pod, start};
 use crate::core::facts::{
     Broken, Claim, Condition, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape, Status, VolumeAttachment,
     VolumeClaim, find_condition,
@@ -105,14 +105,6 @@ impl Toy {
                 self.say(format!("delete NodeClaim: {}", reason.as_str()));
                 self.delete();
             }
-            Act::Nominate(node) => {
-                self.say(format!("nominate to {node}"));
-                self.memory.nominated.extend(self.planned.iter().map(|name| ((*name).into(), 0)));
-            }
-            Act::Assemble => {
-                self.say("ready to open");
-                self.memory.assembled = Some(self.now);
-            }
             Act::PatchNode(name, patch) => self.patch_node(name.as_str(), patch),
             Act::DeleteNode(name, _) => {
                 self.say(format!("delete Node {name}"));
@@ -183,6 +175,11 @@ impl Toy {
 
     fn patch_node(&mut self, name: &str, patch: NodePatch) {
         let node = self.node(name);
+        assert_eq!(
+            patch.version.as_ref(),
+            Some(&node.version),
+            "or it would be patched again and again until it shows"
+        );
         let mut what = vec![];
         what.extend(patch.labels.iter().map(|(key, value)| format!("{key}={value}")));
         if let Some(taints) = patch.taints {
@@ -254,8 +251,6 @@ impl Toy {
 #[test]
 fn a_life_from_launch_to_ready() {
     let mut toy = Toy::new(claim());
-    toy.planned = vec!["x"];
-    toy.pods = vec![pod("x", None)];
     assert_eq!(toy.run(), "Registering: the Node to appear");
     insta::assert_snapshot!(toy.trace(), @r#"
     NodeClaim: finalizers ["karpenter.sh/termination"]
@@ -266,7 +261,6 @@ fn a_life_from_launch_to_ready() {
     toy.nodes.push(node());
     assert_eq!(toy.run(), "Initializing: the Node to become Ready");
     insta::assert_snapshot!(toy.trace(), @r#"
-    nominate to node-1
     Node: karpenter.kwok.sh/kwoknodeclass=default, karpenter.sh/nodepool=web, karpenter.sh/registered=true, topology.kubernetes.io/zone=zone-a, taints ["node.kubernetes.io/not-ready", "team", "cilium"], finalizers ["karpenter.sh/termination"], owner web-1
     status: Initialized=Unknown(NodeNotReady) Registered=True(Registered)
     "#);
@@ -282,22 +276,28 @@ fn a_life_from_launch_to_ready() {
 }
 
 #[test]
-fn a_node_for_spread_pods_opens_with_the_others_of_its_plan() {
-    let mut toy = Toy::new(claim());
-    let mut spread = pod("x", None);
-    let mut shape = (*spread.shape).clone();
-    shape.spreads.push(zone_spread(1));
-    spread.shape = Arc::new(shape);
-    toy.planned = vec!["x"];
-    toy.pods = vec![spread];
-    toy.run();
-    toy.nodes.push(node());
-    toy.trace.clear();
-    assert_eq!(toy.run(), "Registering: the other nodes of its plan, to open with them");
-    assert_eq!(toy.trace(), "nominate to node-1\nready to open");
-    assert_eq!(toy.look().look_at, Some(start() + SignedDuration::from_mins(3)), "should the answer get lost");
+fn a_node_that_pods_are_planned_for_opens_when_it_is_told_to() {
+    let expected = || {
+        let mut toy = Toy::new(claim());
+        (toy.planned, toy.pods) = (vec!["x"], vec![pod("x", None)]);
+        toy.run();
+        toy.nodes.push(node());
+        toy.trace.clear();
+        let waits = "Registering: its pods to be nominated, to open with the other nodes of its plan";
+        assert_eq!((toy.run().as_str(), toy.trace().as_str()), (waits, ""));
+        toy
+    };
+    let opens = "Initializing: the Node to become Ready";
+    let mut toy = expected();
     toy.memory.may_open = true;
-    assert_eq!(toy.run(), "Initializing: the Node to become Ready");
+    assert_eq!(toy.run(), opens);
+    let mut toy = expected();
+    toy.pods.clear();
+    assert_eq!(toy.run(), opens, "nobody waits for it any more");
+    let mut toy = expected();
+    assert_eq!(toy.look().look_at, Some(start() + crate::core::nomination::AT_MOST));
+    toy.pass(120);
+    assert_eq!(toy.run(), opens, "should word of it get lost");
 }
 
 #[test]

@@ -1,0 +1,183 @@
+//! `nominator`: nominates planned pods to their nodes, in the order in which kube-scheduler takes them, and lets nodes open when they are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use crate::cluster;
+use crate::core::facts::{Pod, Snapshot};
+use crate::core::ids::{ClaimName, NodeName, PodUid};
+use crate::core::nomination::{Nomination, Nominations, Opening, is_contested};
+use crate::telemetry::metrics::{self, NominationResult};
+
+use super::protocol::{ClaimsMsg, NominatorMsg, Written};
+use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
+use super::settings::Nominate;
+use super::tree::Wiring;
+
+/// Snapshots follow each other by milliseconds in a burst; it is looked this often whose turn is next.
+const PAUSE: Duration = Duration::from_millis(50);
+/// While nodes wait for others of their plan, it is looked this often whether those have been given up; and whether somebody's turn has come since
+/// the order was worked out.
+const WAITING: Duration = Duration::from_millis(250);
+/// A node opens after this long though nominations are still being written: an API server that is busy takes 50 a second, one that is not many hundreds.
+const AT_MOST: Duration = Duration::from_mins(1);
+/// How many nominations are under way at a time: about a half of what the API server's flow control lets a service account have.
+const SIDE_BY_SIDE: usize = 128;
+
+/// Nominates.
+#[derive(Debug)]
+pub(super) struct Nominator {
+    wiring: Arc<Wiring>,
+    opening: Opening,
+    /// They open when their pods are nominated.
+    released: BTreeSet<ClaimName>,
+    /// Since when the first of them waits for that.
+    released_at: Option<Instant>,
+    nominations: Nominations,
+    /// Nominations that are being written.
+    under_way: usize,
+    looked: Option<Instant>,
+    look: Option<Timer>,
+    /// It is set for the end of the pause.
+    soon: bool,
+    /// Nominations that were written, and those that could not be, since this instance was born.
+    written: u64,
+    refused: u64,
+}
+
+impl Nominator {
+    /// Looks now, or when a moment has passed since it was last looked.
+    fn look_soon(&mut self, cx: &Cx<NominatorMsg>) {
+        let since = self.looked.map_or(PAUSE, |looked| looked.elapsed());
+        if since >= PAUSE {
+            self.look(cx);
+        } else if !self.soon {
+            self.soon = true;
+            self.look = Some(cx.after(PAUSE.saturating_sub(since), NominatorMsg::Due));
+        }
+    }
+
+    fn look(&mut self, cx: &Cx<NominatorMsg>) {
+        self.soon = false;
+        self.looked = Some(Instant::now());
+        self.look = None;
+        if !cx.house.operations.may_write() {
+            return;
+        }
+        let (snapshot, now) = (self.wiring.boards.snapshot(), cx.now());
+        let released = self.opening.look(&snapshot, now);
+        if !released.is_empty() {
+            self.released.extend(released);
+            self.released_at.get_or_insert_with(Instant::now);
+            self.nominations.reorder();
+        }
+        let policy = self.wiring.settings.nominate;
+        let wanted = |pod: &Pod, node: &NodeName| is_wanted(policy, pod, node, &snapshot);
+        let most = SIDE_BY_SIDE.saturating_sub(self.under_way);
+        for next in self.nominations.next(&snapshot, &self.released, wanted, most, now) {
+            self.nominate(next, cx);
+        }
+        let all_written = self.under_way + self.nominations.left() == 0;
+        if all_written || self.released_at.is_some_and(|since| since.elapsed() >= AT_MOST) {
+            self.open();
+        }
+        let outdated = !snapshot.planned.is_empty() && self.nominations.is_outdated(now);
+        if outdated || self.opening.waiting() + self.released.len() > 0 {
+            self.look = Some(cx.after(WAITING, NominatorMsg::Due));
+        }
+    }
+
+    fn nominate(&mut self, Nomination { pod, node }: Nomination, cx: &Cx<NominatorMsg>) {
+        self.under_way += 1;
+        let (cluster, uid) = (Arc::clone(&self.wiring.cluster), pod.uid.clone());
+        let call = async move { cluster.nominate(&pod.key, &pod.uid, Some(&node)).await };
+        cx.start(Permits::WriteCluster, call, move |outcome| NominatorMsg::Nominated(uid, outcome));
+    }
+
+    fn nominated(&mut self, pod: &PodUid, outcome: &Written<()>) {
+        self.under_way = self.under_way.saturating_sub(1);
+        let done = matches!(outcome, Outcome::Done(()));
+        metrics::nominated(if done { NominationResult::Written } else { NominationResult::Refused });
+        match outcome {
+            Outcome::Done(()) => self.written += 1,
+            Outcome::Failed(cluster::Error::TooManyRequests { .. }) => self.nominations.forget(pod),
+            // It is bound, or gone. For whatever other reason: it may still come to its node.
+            _ => self.refused += 1,
+        }
+    }
+
+    fn open(&mut self) {
+        if !self.released.is_empty() {
+            let names = std::mem::take(&mut self.released).into_iter().collect();
+            self.released_at = None;
+            self.wiring.slots.claims.cast(ClaimsMsg::Open(names));
+        }
+    }
+}
+
+/// Whether a pod is one of those that are nominated.
+fn is_wanted(policy: Nominate, pod: &Pod, node: &NodeName, snapshot: &Snapshot) -> bool {
+    match policy {
+        Nominate::All => true,
+        Nominate::Contested => snapshot.nodes.get(node).is_some_and(|node| is_contested(pod, &node.allocatable)),
+        Nominate::None => false,
+    }
+}
+
+impl Behaviour for Nominator {
+    type Msg = NominatorMsg;
+    type Args = Arc<Wiring>;
+    const KIND: Kind = Kind::Nominator;
+
+    fn born(wiring: &Self::Args, cx: &Cx<NominatorMsg>) -> Self {
+        cx.cast(NominatorMsg::Look);
+        Self {
+            wiring: Arc::clone(wiring),
+            opening: Opening::default(),
+            released: BTreeSet::new(),
+            released_at: None,
+            nominations: Nominations::default(),
+            under_way: 0,
+            looked: None,
+            look: None,
+            soon: false,
+            written: 0,
+            refused: 0,
+        }
+    }
+
+    fn handle(&mut self, message: NominatorMsg, cx: &Cx<NominatorMsg>) {
+        match message {
+            NominatorMsg::Look => self.look_soon(cx),
+            NominatorMsg::Due => self.look(cx),
+            NominatorMsg::Nominated(pod, outcome) => {
+                self.nominated(&pod, &outcome);
+                self.look_soon(cx);
+            }
+        }
+    }
+
+    fn observe(&self, _: Timestamp) -> View {
+        let waiting = self.opening.waiting();
+        let waits_for = if self.under_way > 0 {
+            Some("nominations to be written".to_owned())
+        } else {
+            (waiting > 0).then(|| "nodes of the same plan to appear".to_owned())
+        };
+        View {
+            state: if waits_for.is_some() { "at work" } else { "idle" }.to_owned(),
+            waits_for,
+            details: vec![
+                ("nodes that wait to open".to_owned(), (waiting + self.released.len()).to_string()),
+                ("pods nominated and not bound".to_owned(), self.nominations.standing().to_string()),
+                ("nominations written".to_owned(), self.written.to_string()),
+                ("nominations refused".to_owned(), self.refused.to_string()),
+            ],
+            ..View::default()
+        }
+    }
+}

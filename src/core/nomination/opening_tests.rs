@@ -1,0 +1,142 @@
+//! Who waits for whom, and for how long.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::core::facts::samples::{claim, node, pod, start, zone_spread};
+use crate::core::facts::{Broken, Fact, Fold};
+use crate::core::labels;
+
+fn at(seconds: i64) -> Timestamp {
+    start() + SignedDuration::from_secs(seconds)
+}
+
+/// A plan of two NodeClaims, `a` and `b`, with a spread pod each; `b` is as `change` makes it. No node is there.
+fn two(change: impl FnOnce(&mut Claim)) -> Fold {
+    let mut fold = Fold::default();
+    let (mut a, mut b) = (claim(), claim());
+    (a.name, a.uid, a.provider_id) = ("a".into(), "uid-a".into(), Some("sim://a".into()));
+    (b.name, b.uid, b.provider_id) = ("b".into(), "uid-b".into(), Some("sim://b".into()));
+    change(&mut b);
+    for (claim, uid) in [(a, "pod-a"), (b, "pod-b")] {
+        let name = claim.name.clone();
+        let mut pod = pod(uid, None);
+        let mut shape = (*pod.shape).clone();
+        shape.spreads.push(zone_spread(1));
+        pod.shape = Arc::new(shape);
+        fold.fold(Fact::PodSeen(Arc::new(pod)));
+        fold.fold(Fact::ClaimSeen(Arc::new(claim)));
+        fold.planned(&name, vec![uid.into()]);
+    }
+    fold
+}
+
+/// The node of a NodeClaim appears.
+fn appears(fold: &mut Fold, name: &str) {
+    let mut node = node();
+    (node.name, node.provider_id) = (format!("node-{name}").into(), Some(format!("sim://{name}").into()));
+    fold.fold(Fact::NodeSeen(Arc::new(node)));
+}
+
+fn names(names: &[&str]) -> Vec<ClaimName> {
+    names.iter().map(|name| (*name).into()).collect()
+}
+
+#[test]
+fn nodes_of_one_plan_open_together() {
+    let mut fold = two(|_| {});
+    let mut opening = Opening::default();
+    assert_eq!(opening.look(fold.snapshot(), at(0)), names(&[]));
+    appears(&mut fold, "a");
+    assert_eq!(opening.look(fold.snapshot(), at(1)), names(&[]));
+    assert_eq!(opening.waiting(), 1);
+    appears(&mut fold, "b");
+    assert_eq!(opening.look(fold.snapshot(), at(2)), names(&["a", "b"]));
+    assert_eq!((opening.look(fold.snapshot(), at(2)), opening.waiting()), (names(&[]), 0), "once");
+}
+
+#[test]
+fn a_node_that_has_not_appeared_is_not_waited_for_long() {
+    let mut fold = two(|_| {});
+    let mut opening = Opening::default();
+    appears(&mut fold, "a");
+    assert_eq!(opening.look(fold.snapshot(), at(0)), names(&[]));
+    assert_eq!(opening.look(fold.snapshot(), at(2)), names(&[]));
+    assert_eq!(opening.look(fold.snapshot(), at(3)), names(&["a"]));
+    appears(&mut fold, "b");
+    assert_eq!(opening.look(fold.snapshot(), at(4)), names(&["b"]), "nobody is left to wait for");
+}
+
+#[test]
+fn as_long_as_nodes_appear_others_are_waited_for_but_not_for_ever() {
+    let mut fold = two(|_| {});
+    for name in ["c", "d", "e", "f"] {
+        let mut more = claim();
+        (more.name, more.uid) = (name.into(), format!("uid-{name}").into());
+        more.provider_id = Some(format!("sim://{name}").into());
+        fold.fold(Fact::ClaimSeen(Arc::new(more)));
+        fold.fold(Fact::PodSeen(Arc::new(pod(&format!("pod-{name}"), None))));
+        fold.planned(&name.into(), vec![format!("pod-{name}").as_str().into()]);
+    }
+    let mut opening = Opening::default();
+    appears(&mut fold, "a");
+    assert_eq!(opening.look(fold.snapshot(), at(0)), names(&[]));
+    // Pods that can go anywhere make nobody wait, and nobody waits for them longer than for others.
+    for (second, name) in [(2, "c"), (4, "d"), (6, "e"), (8, "f")] {
+        appears(&mut fold, name);
+        assert_eq!(opening.look(fold.snapshot(), at(second)), names(&[name]));
+    }
+    assert_eq!(opening.look(fold.snapshot(), at(9)), names(&["a"]));
+}
+
+#[test]
+fn nobody_waits_for_those_that_will_not_come() {
+    let changes: [fn(&mut Claim); 2] = [
+        |b| b.deleting = Some(at(0)),
+        |b| b.broken = Some(Broken { problem: "spec.requirements[0]: no".into(), conditions: false }),
+    ];
+    for change in changes {
+        let mut fold = two(change);
+        // A deletion frees the pods; they may be promised again before the object is gone.
+        fold.planned(&"b".into(), vec!["pod-b".into()]);
+        appears(&mut fold, "a");
+        assert_eq!(Opening::default().look(fold.snapshot(), at(0)), names(&["a"]));
+    }
+}
+
+#[test]
+fn a_node_that_is_open_already_is_neither_opened_nor_waited_for() {
+    let mut fold = two(|_| {});
+    appears(&mut fold, "b");
+    let mut open = (*fold.snapshot().nodes[&crate::core::ids::NodeName::from("node-b")]).clone();
+    open.labels.insert(labels::REGISTERED.into(), "true".into());
+    fold.fold(Fact::NodeSeen(Arc::new(open)));
+    appears(&mut fold, "a");
+    assert_eq!(Opening::default().look(fold.snapshot(), at(0)), names(&["a"]));
+}
+
+#[test]
+fn who_has_nobody_to_wait_for_any_more_waits_no_longer() {
+    let mut fold = two(|_| {});
+    let mut opening = Opening::default();
+    appears(&mut fold, "a");
+    assert_eq!(opening.look(fold.snapshot(), at(0)), names(&[]));
+    fold.fold(Fact::PodGone("pod-a".into()));
+    assert!(!is_expected(fold.snapshot(), &"a".into()));
+    assert_eq!((opening.look(fold.snapshot(), at(1)), opening.waiting()), (names(&[]), 0));
+}
+
+#[test]
+fn only_pods_whose_place_depends_on_others_make_their_node_wait() {
+    let mut pod = pod("pod", None);
+    assert!(!depends_on_others(&pod));
+    let mut shape = (*pod.shape).clone();
+    shape.anti_affinity.push(crate::core::facts::AffinityTerm {
+        key: "kubernetes.io/hostname".into(),
+        selector: None,
+        namespaces: vec![],
+        namespace_selector: None,
+    });
+    pod.shape = Arc::new(shape);
+    assert!(depends_on_others(&pod));
+}

@@ -1,0 +1,220 @@
+//! Who is nominated, and when.
+
+use super::*;
+use crate::core::facts::samples::{claim, node, pod, start, zone_spread};
+use crate::core::facts::{Claim, Fact, Fold, Node};
+use crate::core::labels;
+
+/// NodeClaims, each with its Node, which is open.
+fn nodes(names: &[&str]) -> Fold {
+    let mut fold = Fold::default();
+    for name in names {
+        let (mut claim, mut node) = (claim(), node());
+        (claim.name, claim.uid) = ((*name).into(), format!("uid-{name}").into());
+        claim.provider_id = Some(format!("sim://{name}").into());
+        (node.name, node.provider_id) = ((*name).into(), claim.provider_id.clone());
+        node.labels.insert(labels::REGISTERED.into(), "true".into());
+        fold.fold(Fact::ClaimSeen(Arc::new(claim)));
+        fold.fold(Fact::NodeSeen(Arc::new(node)));
+    }
+    fold
+}
+
+/// Three pods of one Deployment that are planned for node `a`. They came in the order z, y, x.
+fn three(spread: Option<i32>) -> Fold {
+    let mut fold = nodes(&["a"]);
+    for uid in ["z", "y", "x"] {
+        fold.fold(seen(uid, spread, |_| {}));
+        fold.planned(&"a".into(), vec![uid.into()]);
+    }
+    fold
+}
+
+fn seen(uid: &str, spread: Option<i32>, change: impl FnOnce(&mut Pod)) -> Fact {
+    let mut pod = pod(uid, None);
+    let mut shape = (*pod.shape).clone();
+    shape.spreads.extend(spread.map(zone_spread));
+    pod.shape = Arc::new(shape);
+    change(&mut pod);
+    Fact::PodSeen(Arc::new(pod))
+}
+
+fn at(seconds: i64) -> Timestamp {
+    start() + SignedDuration::from_secs(seconds)
+}
+
+/// Who is nominated next where, as `pod>node`.
+fn next(nominations: &mut Nominations, fold: &Fold, now: Timestamp) -> Vec<String> {
+    let next = nominations.next(fold.snapshot(), &BTreeSet::new(), |_, _| true, usize::MAX, now);
+    next.iter().map(|next| format!("{}>{}", next.pod.uid, next.node)).collect()
+}
+
+fn first(fold: &Fold) -> Vec<String> {
+    next(&mut Nominations::default(), fold, start())
+}
+
+fn nominated(node: &str) -> impl FnOnce(&mut Pod) {
+    move |pod| pod.nominated = Some(node.into())
+}
+
+fn bound(node: &str) -> impl FnOnce(&mut Pod) {
+    move |pod| pod.node = Some(node.into())
+}
+
+const NOBODY: [&str; 0] = [];
+
+#[test]
+fn pods_are_nominated_once_in_the_order_in_which_they_came() {
+    let fold = three(None);
+    let mut nominations = Nominations::default();
+    assert_eq!(next(&mut nominations, &fold, at(0)), ["z>a", "y>a", "x>a"]);
+    assert_eq!(next(&mut nominations, &fold, at(1)), NOBODY, "their nominations show soon");
+    nominations.forget(&"y".into());
+    assert_eq!(next(&mut nominations, &fold, at(2)), ["y>a"], "that was not written");
+}
+
+#[test]
+fn whom_kube_scheduler_has_tried_in_vain_comes_after_whom_it_has_not_and_priority_before_all() {
+    let mut fold = nodes(&["a"]);
+    let young = |pod: &mut Pod| (pod.unjudged, pod.unschedulable) = (true, false);
+    let urgent = |pod: &mut Pod| {
+        let mut shape = (*pod.shape).clone();
+        shape.priority = 7;
+        pod.shape = Arc::new(shape);
+        (pod.unjudged, pod.unschedulable) = (true, false);
+    };
+    fold.fold(seen("tried", None, young));
+    fold.fold(seen("young", None, young));
+    fold.fold(seen("urgent", None, urgent));
+    fold.planned(&"a".into(), vec!["tried".into(), "young".into(), "urgent".into()]);
+    fold.fold(seen("tried", None, |_| {}));
+    fold.fold(seen("late", None, young));
+    fold.planned(&"a".into(), vec!["late".into()]);
+    assert_eq!(first(&fold), ["urgent>a", "young>a", "tried>a", "late>a"]);
+}
+
+#[test]
+fn no_more_are_named_than_are_asked_for_and_the_others_next_time() {
+    let fold = three(None);
+    let mut nominations = Nominations::default();
+    let mut two = || {
+        let next = nominations.next(fold.snapshot(), &BTreeSet::new(), |_, _| true, 2, start());
+        (next.iter().map(|next| next.pod.uid.to_string()).collect::<Vec<_>>(), nominations.left())
+    };
+    assert_eq!(two(), (vec!["z".to_owned(), "y".to_owned()], 1));
+    assert_eq!(two(), (vec!["x".to_owned()], 0));
+    assert_eq!(nominations.standing(), 3);
+}
+
+#[test]
+fn nobody_is_nominated_to_a_node_that_is_closed_or_goes() {
+    for (change, may_open, expected) in [
+        ((|_: &mut Claim, node: &mut Node| node.labels = labels::Labels::new()) as fn(&mut Claim, &mut Node), false, 0),
+        (|_, node| node.labels = labels::Labels::new(), true, 3),
+        (|_, node| node.deleting = Some(start()), true, 0),
+        (|claim, _| claim.deleting = Some(start()), true, 0),
+    ] {
+        let mut fold = three(None);
+        let (mut claim, mut node) = (
+            (*fold.snapshot().claims[&ClaimName::from("a")]).clone(),
+            (*fold.snapshot().nodes[&NodeName::from("a")]).clone(),
+        );
+        change(&mut claim, &mut node);
+        claim.version = "2".into();
+        fold.fold(Fact::ClaimSeen(Arc::new(claim)));
+        fold.fold(Fact::NodeSeen(Arc::new(node)));
+        fold.planned(&"a".into(), vec!["x".into(), "y".into(), "z".into()]);
+        let opening: BTreeSet<ClaimName> = may_open.then(|| "a".into()).into_iter().collect();
+        let next = Nominations::default().next(fold.snapshot(), &opening, |_, _| true, usize::MAX, start());
+        assert_eq!(next.len(), expected);
+    }
+}
+
+#[test]
+fn those_that_are_not_wanted_are_passed_over() {
+    let wanted = |pod: &Pod, _: &NodeName| pod.uid.as_str() != "y";
+    let fold = three(None);
+    let next = Nominations::default().next(fold.snapshot(), &BTreeSet::new(), wanted, 2, start());
+    assert_eq!(next.iter().map(|next| next.pod.uid.as_str()).collect::<Vec<_>>(), ["z", "x"]);
+}
+
+#[test]
+fn of_pods_that_spread_only_so_many_are_nominated_as_may_be_there_at_a_time() {
+    let mut fold = three(Some(1));
+    let mut nominations = Nominations::default();
+    assert_eq!(next(&mut nominations, &fold, at(0)), ["z>a"]);
+    assert_eq!(next(&mut nominations, &fold, at(1)), NOBODY, "its nomination shows soon");
+    fold.fold(seen("z", Some(1), nominated("a")));
+    assert_eq!(next(&mut nominations, &fold, at(2)), NOBODY);
+    assert_eq!(first(&fold), NOBODY, "nor after a restart");
+    fold.fold(seen("z", Some(1), bound("a")));
+    assert_eq!(next(&mut nominations, &fold, at(3)), ["y>a"], "the next, when it is bound");
+    assert_eq!(first(&three(Some(2))), ["z>a", "y>a"]);
+}
+
+#[test]
+fn of_equal_pods_that_spread_the_one_whose_turn_is_first_gets_the_first_place_of_the_plan() {
+    let young = |pod: &mut Pod| pod.unjudged = true;
+    let mut fold = nodes(&["a", "b"]);
+    for (uid, claim) in [("x", "a"), ("y", "b"), ("z", "a")] {
+        fold.fold(seen(uid, Some(2), young));
+        fold.planned(&claim.into(), vec![uid.into()]);
+    }
+    assert_eq!(first(&fold), ["x>a", "y>b", "z>a"]);
+    for uid in ["z", "x", "y"] {
+        fold.fold(seen(uid, Some(2), |_| {}));
+    }
+    assert_eq!(first(&fold), ["z>a", "x>b", "y>a"]);
+    fold.fold(seen("z", Some(2), nominated("b")));
+    assert_eq!(first(&fold), ["x>a", "y>a"], "who is nominated to a place keeps it");
+}
+
+#[test]
+fn a_nomination_is_replaced_when_the_plan_changes() {
+    for spread in [None, Some(1)] {
+        let mut fold = nodes(&["a", "b"]);
+        fold.fold(seen("x", spread, |_| {}));
+        fold.planned(&"a".into(), vec!["x".into()]);
+        let mut nominations = Nominations::default();
+        assert_eq!(next(&mut nominations, &fold, at(0)), ["x>a"]);
+        fold.fold(seen("x", spread, nominated("a")));
+        fold.planned(&"b".into(), vec!["x".into()]);
+        assert_eq!(next(&mut nominations, &fold, at(1)), ["x>b"]);
+        assert_eq!(next(&mut nominations, &fold, at(2)), NOBODY, "it shows soon");
+        fold.fold(seen("x", spread, nominated("b")));
+        assert_eq!(next(&mut nominations, &fold, at(3)), NOBODY);
+    }
+}
+
+#[test]
+fn who_was_tried_for_a_place_keeps_it_though_another_comes_first() {
+    let young = |pod: &mut Pod| pod.unjudged = true;
+    let mut fold = nodes(&["a", "b"]);
+    for (uid, claim) in [("x", "a"), ("y", "b")] {
+        fold.fold(seen(uid, Some(1), young));
+        fold.planned(&claim.into(), vec![uid.into()]);
+    }
+    let mut nominations = Nominations::default();
+    assert_eq!(next(&mut nominations, &fold, at(0)), ["x>a", "y>b"]);
+    fold.fold(seen("x", Some(1), |_| {}));
+    assert_eq!(next(&mut nominations, &fold, at(1)), NOBODY);
+}
+
+#[test]
+fn a_nomination_that_was_taken_away_is_renewed_once_when_it_is_its_turn_again() {
+    let mut fold = three(Some(1));
+    let mut nominations = Nominations::default();
+    assert_eq!(next(&mut nominations, &fold, at(0)), ["z>a"]);
+    let lose = |fold: &mut Fold| {
+        fold.fold(seen("z", Some(1), nominated("a")));
+        fold.fold(seen("z", Some(1), |_| {}));
+    };
+    lose(&mut fold);
+    assert_eq!(next(&mut nominations, &fold, at(1)), ["y>a"], "kube-scheduler tries z again after the others");
+    for uid in ["y", "x"] {
+        fold.fold(seen(uid, Some(1), bound("a")));
+    }
+    assert_eq!(next(&mut nominations, &fold, at(2)), ["z>a"]);
+    lose(&mut fold);
+    assert_eq!(next(&mut nominations, &fold, at(3)), NOBODY);
+}
