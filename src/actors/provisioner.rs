@@ -171,6 +171,7 @@ impl Provisioner {
             metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&waiting));
             let plan = ground.solve(&problem);
             let plan = scheduling::improved(&mut ground, &problem, plan);
+            let plan = scheduling::mingled(&problem, plan);
             let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
             (plan, violations)
         };

@@ -34,6 +34,7 @@ pub fn answer(input: Input, settings: &Settings, took: impl FnOnce() -> f64) -> 
     let mut ground = Ground::default();
     let plan = ground.solve(&problem);
     let plan = scheduling::improved(&mut ground, &problem, plan);
+    let plan = scheduling::mingled(&problem, plan);
     let seconds = took();
     let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
     let lower_bound = scheduling::lower_bound(&problem, &plan);

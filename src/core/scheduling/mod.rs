@@ -72,6 +72,7 @@ mod zones;
 
 mod bound;
 mod improve;
+mod mingle;
 
 mod checks;
 mod plan;
@@ -83,6 +84,7 @@ pub use defaults::DefaultSpreads;
 pub use fault::VolumeFault;
 pub use ground::{Ground, solve};
 pub use improve::improved;
+pub use mingle::mingled;
 pub use name::Names;
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};

@@ -106,7 +106,7 @@ pub(super) fn any_shape() -> impl Strategy<Value = PodShape> {
         )
 }
 
-pub(super) fn any_scene() -> impl Strategy<Value = Scene> {
+pub(in crate::core::scheduling) fn any_scene() -> impl Strategy<Value = Scene> {
     let running = prop::collection::vec((any_shape(), 0..3_usize), 0..4);
     let batch = prop::collection::vec((any_shape(), 1..6_usize), 1..6);
     (batch, running, prop::option::of(2..40_i64), 0..4_u8, any::<bool>()).prop_map(

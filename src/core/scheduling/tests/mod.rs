@@ -6,7 +6,7 @@ mod basics;
 mod checklist;
 mod defaults;
 mod kept;
-mod laws;
+pub(in crate::core::scheduling) mod laws;
 mod likeness;
 mod min_values;
 mod price;

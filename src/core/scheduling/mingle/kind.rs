@@ -1,0 +1,95 @@
+//! Pods that can take each other's places, and where those places are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::core::facts::{Owner, Pod, PodShape, TopologySpread};
+use crate::core::ids::PoolName;
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::Operator;
+use crate::core::resources::Resources;
+
+use super::super::plan::{Plan, PlannedClaim};
+
+/// The places of one NodeClaim that alike pods have: which it is, and where in its list of pods they are.
+pub(super) type Seats = (usize, Vec<usize>);
+
+/// Places of alike pods on nodes of one NodePool and one domain of each key that they spread by.
+pub(super) struct Table {
+    pub(super) pool: PoolName,
+    /// Each key that they spread by, and the value.
+    pub(super) domain: Vec<(Arc<str>, Arc<str>)>,
+    pub(super) seats: Vec<Seats>,
+}
+
+/// What tells one table from another: what its pods have in common, the values of the keys that they spread by, and the NodePool.
+type Name<'a> = (Arc<PodShape>, Vec<Arc<str>>, &'a PoolName);
+
+/// All tables of a plan.
+pub(super) fn tables(plan: &Plan) -> Vec<Table> {
+    let mut kinds: FxHashMap<*const PodShape, Option<Arc<PodShape>>> = FxHashMap::default();
+    let mut tables: BTreeMap<Name<'_>, Vec<Seats>> = BTreeMap::new();
+    for (claim, planned) in plan.claims.iter().enumerate() {
+        let mut here: BTreeMap<Arc<PodShape>, Vec<usize>> = BTreeMap::new();
+        for (at, pod) in planned.pods.iter().enumerate().filter(|(_, pod)| pod.volume_claims.is_empty()) {
+            // Pods of one owner share their shape: most of the time it is known.
+            let kind = kinds.entry(Arc::as_ptr(&pod.shape)).or_insert_with(|| kind(&pod.shape));
+            if let Some(kind) = kind {
+                here.entry(Arc::clone(kind)).or_default().push(at);
+            }
+        }
+        for (kind, places) in here {
+            let values: Option<Vec<_>> = kind.spreads.iter().map(|spread| value(planned, &spread.key)).collect();
+            if let Some(values) = values {
+                tables.entry((kind, values, &planned.draft.pool)).or_default().push((claim, places));
+            }
+        }
+    }
+    let table = |((kind, values, pool), seats): (Name<'_>, _)| Table {
+        pool: pool.clone(),
+        domain: kind.spreads.iter().map(|spread| Arc::clone(&spread.key)).zip(values).collect(),
+        seats,
+    };
+    tables.into_iter().map(table).collect()
+}
+
+/// What a pod has in common with those that can take its place; nothing when its place depends on more than domains, or on nothing.
+fn kind(shape: &PodShape) -> Option<Arc<PodShape>> {
+    let by_domain = |spread: &TopologySpread| &*spread.key != labels::HOSTNAME;
+    if !shape.spreads.iter().any(|spread| spread.required)
+        || !shape.spreads.iter().all(by_domain)
+        || shape.has_affinity()
+        || !shape.host_ports.is_empty()
+    {
+        return None;
+    }
+    let mut kind = PodShape {
+        namespace: "".into(),
+        labels: Labels::new(),
+        limits: Resources::new(),
+        critical: false,
+        grace_seconds: 0,
+        owner: Owner::Nobody,
+        do_not_disrupt: None,
+        ..shape.clone()
+    };
+    for spread in &mut kind.spreads {
+        (spread.selector, spread.max_skew, spread.min_domains) = (None, 1, None);
+    }
+    Some(Arc::new(kind))
+}
+
+/// Whether a pod may go to any node that has room, as far as it says itself.
+pub(super) fn is_plain(pod: &Pod) -> bool {
+    !pod.shape.is_topological() && pod.shape.host_ports.is_empty() && pod.volume_claims.is_empty()
+}
+
+/// The one value that a planned node will have for a label.
+pub(super) fn value(planned: &PlannedClaim, key: &str) -> Option<Arc<str>> {
+    let draft = &planned.draft;
+    let mut required = draft.requirements.iter().filter(|one| &*one.key == key && one.operator == Operator::In);
+    let settled = required.find_map(|one| if let [value] = one.values.as_slice() { Some(value) } else { None });
+    settled.or_else(|| draft.labels.get(key)).cloned()
+}
