@@ -2,6 +2,7 @@
 //!
 //! `cargo bench --features e2e --bench load -- 1000 3000 10000` prints a row of a table for each number of pods, and the same as JSON on a line. It
 //! measures a whole system on two or more cores, so it is no criterion benchmark. It fails when pods are left, and judges no figure.
+//! `JOINER_NOMINATE` is handed on to joiner.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -105,7 +106,9 @@ fn row(figures: &Figures) -> String {
 fn run(pods: usize) -> Figures {
     let stage = Stage::set(LOAD);
     stage.plane().apply(&pool(LOAD, &json!({})));
-    let joiner = stage.joiner_with("joiner-load", &[("KUBE_CLIENT_QPS", "1000"), ("KUBE_CLIENT_BURST", "2000")]);
+    let nominate = std::env::var("JOINER_NOMINATE").unwrap_or_else(|_| "all".to_owned());
+    let settings = [("KUBE_CLIENT_QPS", "1000"), ("KUBE_CLIENT_BURST", "2000"), ("JOINER_NOMINATE", &*nominate)];
+    let joiner = stage.joiner_with("joiner-load", &settings);
     let runtime = tokio::runtime::Runtime::new().expect("threads can be started");
     let client = runtime.block_on(stage.plane().client(&stage.plane().kubeconfig()));
     let before = stage.plane().cpu_seconds();
