@@ -273,8 +273,7 @@ impl Auditor {
         let Some(node) = self.wiring.boards.snapshot().nodes.get(&name).cloned() else { return };
         tracing::warn!(node = %name, "letting a node go that has neither nodeclaim nor machine");
         self.note(cx.now(), format!("lets Node {name} go"));
-        let (version, finalizers) = (Arc::clone(&node.version), finalizers::released(&node.finalizers));
-        let patch = NodePatch { version: Some(version), finalizers: Some(finalizers), ..NodePatch::default() };
+        let patch = NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(&node) };
         let cluster = Arc::clone(&self.wiring.cluster);
         let call = async move { cluster.patch_node(&name, &patch).await };
         cx.house.operations.start(Permits::WriteCluster, call, drop);

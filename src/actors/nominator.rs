@@ -41,9 +41,10 @@ pub(super) struct Nominator {
     /// Nominations that are being written.
     under_way: usize,
     looked: Option<Instant>,
-    look: Option<Timer>,
-    /// It is set for the end of the pause.
-    soon: bool,
+    /// Set for the end of the pause.
+    soon: Option<Timer>,
+    /// Set while somebody is waited for.
+    later: Option<Timer>,
     /// Nominations that were written, and those that could not be, since this instance was born.
     written: u64,
     refused: u64,
@@ -55,16 +56,14 @@ impl Nominator {
         let since = self.looked.map_or(PAUSE, |looked| looked.elapsed());
         if since >= PAUSE {
             self.look(cx);
-        } else if !self.soon {
-            self.soon = true;
-            self.look = Some(cx.after(PAUSE.saturating_sub(since), NominatorMsg::Due));
+        } else if self.soon.is_none() {
+            self.soon = Some(cx.after(PAUSE.saturating_sub(since), NominatorMsg::Due));
         }
     }
 
     fn look(&mut self, cx: &Cx<NominatorMsg>) {
-        self.soon = false;
         self.looked = Some(Instant::now());
-        self.look = None;
+        (self.soon, self.later) = (None, None);
         if !cx.house.operations.may_write() {
             return;
         }
@@ -87,7 +86,7 @@ impl Nominator {
         }
         let outdated = !snapshot.planned.is_empty() && self.nominations.is_outdated(now);
         if outdated || self.opening.waiting() + self.released.len() > 0 {
-            self.look = Some(cx.after(WAITING, NominatorMsg::Due));
+            self.later = Some(cx.after(WAITING, NominatorMsg::Due));
         }
     }
 
@@ -143,8 +142,8 @@ impl Behaviour for Nominator {
             nominations: Nominations::default(),
             under_way: 0,
             looked: None,
-            look: None,
-            soon: false,
+            soon: None,
+            later: None,
             written: 0,
             refused: 0,
         }

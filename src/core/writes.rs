@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::core::facts::{BufferStatus, Condition, Taint};
+use crate::core::facts::{BufferStatus, Condition, Node, Taint};
 use crate::core::ids::{
     ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId,
 };
@@ -65,6 +65,13 @@ pub struct NodePatch {
     pub finalizers: Option<Vec<Arc<str>>>,
     /// The NodeClaim to add as an owner (`blockOwnerDeletion`, not the controller); needs `version`.
     pub owner: Option<(ClaimName, ClaimUid)>,
+}
+
+impl NodePatch {
+    /// A change of a Node as it was seen, for `..`: refused when it is another by now, and the version says until when it is not yet seen.
+    pub fn of(node: &Node) -> Self {
+        Self { version: Some(Arc::clone(&node.version)), ..Self::default() }
+    }
 }
 
 /// A change of a NodePool's annotations.

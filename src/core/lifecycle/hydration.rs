@@ -31,10 +31,8 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Act> {
     wanted.extend(claim.labels.get_key_value(labels::NODEPOOL).map(|(key, pool)| (Arc::clone(key), Arc::clone(pool))));
     let missing = less(wanted, &node.labels);
     let finalizers = with_finalizer(node);
-    (!missing.is_empty() || finalizers.is_some()).then(|| {
-        let version = Some(Arc::clone(&node.version));
-        Act::PatchNode(node.name.clone(), NodePatch { version, labels: missing, finalizers, ..NodePatch::default() })
-    })
+    (!missing.is_empty() || finalizers.is_some())
+        .then(|| Act::PatchNode(node.name.clone(), NodePatch { labels: missing, finalizers, ..NodePatch::of(node) }))
 }
 
 /// The hash by the current recipe, for a NodeClaim that was hashed by another and whose NodePool still is. One that has drifted keeps its

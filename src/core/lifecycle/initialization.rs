@@ -4,8 +4,8 @@ use crate::core::facts::{Node, Status};
 use crate::core::labels::{self, Labels};
 use crate::core::writes::NodePatch;
 
+use super::Situation;
 use super::step::{self, Phase, Step};
-use super::{Act, Situation};
 
 /// What is next until the Node is initialized and the object says so; nothing after that.
 pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
@@ -22,13 +22,9 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     if node.is_initialized() {
         return step::write_status(situation, phase);
     }
-    if situation.memory.patched_node.as_ref() == Some(&node.version) {
-        return Some(Step::wait(phase, "the Node to show its initialization"));
-    }
     let labels = Labels::from([(labels::INITIALIZED.into(), "true".into())]);
-    // By its version it is known until when the Node that is seen is the one that was patched.
-    let version = Some(node.version.clone());
-    Some(Step::act(phase, Act::PatchNode(node.name.clone(), NodePatch { version, labels, ..NodePatch::default() })))
+    let patch = NodePatch { labels, ..NodePatch::of(node) };
+    Some(Step::patch_node(situation, phase, node, patch, "the Node to show its initialization"))
 }
 
 /// What keeps the Node from being initialized: Karpenter's reason, and a sentence.

@@ -196,7 +196,7 @@ fn come_back(situation: &Situation<'_>) -> Step {
     let Some(node) = situation.node() else { return Step::wait(phase, "the Node to come back from its reboot") };
     if node.is_initialized() {
         let without_labels = vec![labels::INITIALIZED.into()];
-        return patch_node(situation, node, NodePatch { without_labels, ..NodePatch::default() });
+        return patch_node(situation, node, NodePatch { without_labels, ..NodePatch::of(node) });
     }
     if !has_new_boot(situation, node) {
         return Step::wait(phase, "the Node to show a new boot ID");
@@ -324,20 +324,16 @@ fn is_fenced(node: &Node) -> bool {
 }
 
 fn fence(node: &Node) -> NodePatch {
-    NodePatch { taints: Some(node.taints.iter().cloned().chain([rebooting()]).collect()), ..NodePatch::default() }
+    NodePatch { taints: Some(node.taints.iter().cloned().chain([rebooting()]).collect()), ..NodePatch::of(node) }
 }
 
 fn unfence(node: &Node) -> NodePatch {
     let taints = node.taints.iter().filter(|taint| !taint.matches(&rebooting())).cloned().collect();
-    NodePatch { taints: Some(taints), ..NodePatch::default() }
+    NodePatch { taints: Some(taints), ..NodePatch::of(node) }
 }
 
 fn patch_node(situation: &Situation<'_>, node: &Node, patch: NodePatch) -> Step {
-    if situation.memory.patched_node.as_ref() == Some(&node.version) {
-        return Step::wait(Phase::Rebooting, "the Node to show what was written");
-    }
-    let version = Some(Arc::clone(&node.version));
-    Step::act(Phase::Rebooting, Act::PatchNode(node.name.clone(), NodePatch { version, ..patch }))
+    Step::patch_node(situation, Phase::Rebooting, node, patch, "the Node to show what was written")
 }
 
 fn forget(claim: &Claim) -> ClaimPatch {

@@ -8,8 +8,8 @@ use crate::core::labels;
 use crate::core::nomination;
 use crate::core::writes::NodePatch;
 
+use super::Situation;
 use super::step::{self, Phase, Step};
-use super::{Act, Situation};
 
 /// What is next until the Node is registered and the object says so; nothing after that.
 pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
@@ -35,21 +35,15 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
             Step::wait(phase, "its pods to be nominated, to open with the other nodes of its plan").look_at(opens_by),
         );
     }
-    if situation.memory.patched_node.as_ref() == Some(&node.version) {
-        return Some(Step::wait(phase, "the Node to show its registration"));
-    }
-    Some(Step::act(phase, Act::PatchNode(node.name.clone(), patch(situation, node))))
+    Some(Step::patch_node(situation, phase, node, patch(situation, node), "the Node to show its registration"))
 }
 
 /// A Node that was removed by force and has come back is another one: it gets everything anew, or it would stay closed for ever.
 fn again(situation: &Situation<'_>) -> Option<Step> {
     let registered = situation.since("Registered");
     let node = situation.node().filter(|node| !node.is_registered() && node.created > registered)?;
-    let phase = Phase::Initializing;
-    if situation.memory.patched_node.as_ref() == Some(&node.version) {
-        return Some(Step::wait(phase, "the Node that came back to show its registration"));
-    }
-    Some(Step::act(phase, Act::PatchNode(node.name.clone(), patch(situation, node))))
+    let waits_for = "the Node that came back to show its registration";
+    Some(Step::patch_node(situation, Phase::Initializing, node, patch(situation, node), waits_for))
 }
 
 fn is_synced(situation: &Situation<'_>, node: &Node) -> bool {
@@ -82,13 +76,12 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
     let mut annotations = claim.annotations.clone();
     annotations.retain(|key, value| node.annotations.get(key) != Some(value));
     NodePatch {
-        version: Some(node.version.clone()),
         labels: wanted,
-        without_labels: Vec::new(),
         annotations,
         taints: Some(taints),
         finalizers: Some(finalizers::held(&node.finalizers)),
         owner: (!node.is_owned_by(&claim.name)).then(|| (claim.name.clone(), claim.uid.clone())),
+        ..NodePatch::of(node)
     }
 }
 

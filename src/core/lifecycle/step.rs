@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{Claim, Status, finalizers};
-use crate::core::writes::ClaimPatch;
+use crate::core::facts::{Claim, Node, Status, finalizers};
+use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::{Act, DeleteReason, Situation};
 use super::{
@@ -82,6 +82,20 @@ impl Step {
     /// Nothing is to be done until something is heard.
     pub(super) fn wait(phase: Phase, waits_for: impl Into<String>) -> Self {
         Self { waits_for: Some(waits_for.into()), ..Self::rest(phase) }
+    }
+
+    /// A change of a Node, unless the Node that is seen is the one that was changed last: then that is to be seen first.
+    pub(super) fn patch_node(
+        situation: &Situation<'_>,
+        phase: Phase,
+        node: &Node,
+        patch: NodePatch,
+        waits_for: &str,
+    ) -> Self {
+        if situation.memory.patched_node.as_ref() == Some(&node.version) {
+            return Self::wait(phase, waits_for);
+        }
+        Self::act(phase, Act::PatchNode(node.name.clone(), patch))
     }
 
     /// Nothing to do and nothing to wait for.

@@ -44,10 +44,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
         return step;
     }
     if let Some(node) = situation.nodes.iter().find(|node| node.has_finalizer()) {
-        if situation.memory.patched_node.as_ref() == Some(&node.version) {
-            return Step::wait(Phase::Terminating, "the Node to vanish");
-        }
-        return Step::act(Phase::Terminating, Act::PatchNode(node.name.clone(), without_finalizer(node)));
+        return Step::patch_node(situation, Phase::Terminating, node, without_finalizer(node), "the Node to vanish");
     }
     // Somebody else's finalizer may keep a Node; the NodeClaim goes last, so that whoever looks after the Node finds it.
     if let Some(node) = situation.nodes.iter().find(|node| is_ours(situation, node)) {
@@ -114,10 +111,8 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
         }
     }
     if let Some(node) = nodes.iter().find(|node| !is_closed(node)) {
-        if situation.memory.patched_node.as_ref() == Some(&node.version) {
-            return Some(Step::wait(Phase::Draining, "the Node to show its taint"));
-        }
-        return Some(Step::act(Phase::Draining, Act::PatchNode(node.name.clone(), close(node))));
+        let waits_for = "the Node to show its taint";
+        return Some(Step::patch_node(situation, Phase::Draining, node, close(node), waits_for));
     }
     let drain = situation.drain.as_ref()?;
     // First say that the drain has begun; when nobody is left for a while, that it is over.
@@ -165,19 +160,14 @@ fn close(node: &Node) -> NodePatch {
     let mut taints: Vec<Taint> = node.taints.iter().filter(|present| present.key != taint.key).cloned().collect();
     taints.push(taint);
     NodePatch {
-        version: Some(Arc::clone(&node.version)),
         taints: Some(taints),
         labels: Labels::from([(labels::EXCLUDE_BALANCERS.into(), "karpenter".into())]),
-        ..NodePatch::default()
+        ..NodePatch::of(node)
     }
 }
 
 fn without_finalizer(node: &Node) -> NodePatch {
-    NodePatch {
-        version: Some(Arc::clone(&node.version)),
-        finalizers: Some(finalizers::released(&node.finalizers)),
-        ..NodePatch::default()
-    }
+    NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(node) }
 }
 
 /// The cloud knows no machine. A launch that is still on its way may yet make one: it is asked again when that can no longer be.

@@ -39,7 +39,7 @@ impl Opening {
             self.waiting.entry(name.clone()).or_insert(now);
         }
         let names: Vec<ClaimName> = if self.is_anybody_missing(snapshot, now) {
-            self.waiting.keys().filter(|name| !is_contested(snapshot, name)).cloned().collect()
+            self.waiting.keys().filter(|name| !is_balanced(snapshot, name)).cloned().collect()
         } else {
             self.waiting.keys().cloned().collect()
         };
@@ -91,8 +91,8 @@ fn is_at_the_door(claim: &Claim, snapshot: &Snapshot) -> bool {
     is_on_its_way(claim) && snapshot.node_of(claim).is_some_and(|node| !node.is_registered())
 }
 
-/// Whether the place of a pod that is planned for a NodeClaim depends on other pods.
-fn is_contested(snapshot: &Snapshot, claim: &ClaimName) -> bool {
+/// Whether the place of a pod that is planned for a NodeClaim depends on other pods: the balance of the plan is not to be lost.
+fn is_balanced(snapshot: &Snapshot, claim: &ClaimName) -> bool {
     waiting_for(snapshot, claim).any(depends_on_others)
 }
 
