@@ -3,12 +3,16 @@
 //! Gilmore and Gomory's scheme: the program starts with fillings of one kind of pod each, and is given better ones as they are found. It
 //! is kept solved by the revised simplex method with an explicit inverse, which for a few hundred kinds of pods is the simplest that is fast.
 
+use super::effort::Effort;
 use super::relax::{Bin, Relaxed};
 
 /// Below this a number counts as zero.
 const ZERO: f64 = 1e-9;
 /// Exchanges in one go, per row. More of them mean that the program goes round in circles.
 const EXCHANGES: usize = 30;
+
+/// What rows are worth is carried along from exchange to exchange, and worked out afresh after so many, for the rounding.
+const AFRESH: usize = 64;
 
 /// Wants and how many pods of each.
 pub(super) type Amounts = Vec<(usize, f64)>;
@@ -111,15 +115,45 @@ impl Covering {
         columns.filter(|(level, ..)| *level > ZERO).collect()
     }
 
-    /// Solves it with the columns that it has.
-    pub(super) fn solve(&mut self) {
-        for _ in 0..EXCHANGES * self.basis.len().max(10) {
-            let multipliers = self.multipliers();
-            let Some(entering) = self.entering(&multipliers) else { return };
-            if !self.exchange(entering) {
+    /// Solves it with the columns that it has, as far as the effort goes.
+    pub(super) fn solve(&mut self, effort: &Effort) {
+        let rows = self.basis.len();
+        let mut multipliers = self.multipliers();
+        let mut kept = 0;
+        for _ in 0..EXCHANGES * rows.max(10) {
+            if effort.is_spent() {
                 return;
             }
+            effort.spend(rows * rows + 4 * self.columns.len());
+            let Some(entering) = self.entering(&multipliers) else {
+                if kept == 0 {
+                    return;
+                }
+                (multipliers, kept) = (self.multipliers(), 0);
+                continue;
+            };
+            let gain = self.worth_of(entering, &multipliers) - self.cost(entering);
+            let Some(row) = self.exchange(entering) else { return };
+            kept += 1;
+            if kept == AFRESH {
+                (multipliers, kept) = (self.multipliers(), 0);
+            } else {
+                multipliers.iter_mut().zip(&self.inverse[row]).for_each(|(all, own)| *all -= gain * own);
+            }
         }
+    }
+
+    /// What a place takes of each row, at what the rows are worth.
+    fn worth_of(&self, place: Place, multipliers: &[f64]) -> f64 {
+        match place {
+            Place::Column(at) => self.columns[at].cells.iter().map(|(row, amount)| multipliers[*row] * amount).sum(),
+            Place::Slack(row) => self.slack(row) * multipliers[row],
+        }
+    }
+
+    /// What is too much of a want, or left of a free bin.
+    fn slack(&self, row: usize) -> f64 {
+        if row < self.wants { -1.0 } else { 1.0 }
     }
 
     fn cost(&self, place: Place) -> f64 {
@@ -144,15 +178,14 @@ impl Covering {
     fn entering(&self, multipliers: &[f64]) -> Option<Place> {
         let mut best = (ZERO, None);
         for (at, column) in self.columns.iter().enumerate() {
-            let worth: f64 = column.cells.iter().map(|(row, amount)| multipliers[*row] * amount).sum();
-            let saved = (worth - column.price) / column.price.max(ZERO.sqrt());
+            let saved = (self.worth_of(Place::Column(at), multipliers) - column.price) / column.price.max(ZERO.sqrt());
             if saved > best.0 {
                 best = (saved, Some(Place::Column(at)));
             }
         }
         for (row, multiplier) in multipliers.iter().enumerate() {
             // A surplus of a want enters when its worth is negative, the rest of a free bin when using it costs.
-            let saved = if row < self.wants { -multiplier } else { *multiplier };
+            let saved = self.slack(row) * multiplier;
             if saved > best.0 {
                 best = (saved, Some(Place::Slack(row)));
             }
@@ -160,10 +193,11 @@ impl Covering {
         best.1
     }
 
-    fn exchange(&mut self, entering: Place) -> bool {
+    /// Brings a place into the basis, and says in which row; nothing when nothing limits it.
+    fn exchange(&mut self, entering: Place) -> Option<usize> {
         let cells = match entering {
             Place::Column(at) => self.columns[at].cells.clone(),
-            Place::Slack(row) => vec![(row, if row < self.wants { -1.0 } else { 1.0 })],
+            Place::Slack(row) => vec![(row, self.slack(row))],
         };
         let change: Vec<f64> = self.inverse.iter().map(|row| cells.iter().map(|(at, n)| row[*at] * n).sum()).collect();
         let mut leaving: Option<(usize, f64)> = None;
@@ -174,7 +208,7 @@ impl Covering {
                 leaving = Some((row, limit));
             }
         }
-        let Some((row, limit)) = leaving else { return false };
+        let (row, limit) = leaving?;
         for (level, change) in self.level.iter_mut().zip(&change) {
             *level = (*level - change * limit).max(0.0);
         }
@@ -190,6 +224,6 @@ impl Covering {
                 cells.iter_mut().zip(&own).for_each(|(cell, own)| *cell -= change * own);
             }
         }
-        true
+        Some(row)
     }
 }

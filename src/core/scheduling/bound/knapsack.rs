@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::effort::Effort;
 use super::relax::{Bin, Want};
 
 /// Below this a number counts as zero.
@@ -37,12 +38,13 @@ fn items<'a>(bin: &Bin, wants: &'a [Want], worth: &[f64], whole: bool) -> Vec<It
 }
 
 /// The best filling when pods may be cut. With `whole`, at least no more of a kind than fit as whole pods.
-pub(super) fn cut(bin: &Bin, wants: &[Want], worth: &[f64], whole: bool) -> Filling {
+pub(super) fn cut(bin: &Bin, wants: &[Want], worth: &[f64], whole: bool, effort: &Effort) -> Filling {
     let items = items(bin, wants, worth, whole);
     let rows: Vec<usize> =
         (0..bin.room.len()).filter(|d| bin.room[*d] > 0.0 && items.iter().any(|item| item.need[*d] > 0.0)).collect();
     let mut tableau = Tableau::new(bin, &items, &rows);
-    tableau.solve();
+    let steps = tableau.solve();
+    effort.spend((steps + 2) * (rows.len() + 1) * tableau.gain.len());
     let mut prices = vec![0.0; bin.room.len()];
     for (row, dimension) in rows.iter().enumerate() {
         prices[*dimension] = (-tableau.gain[items.len() + row]).max(0.0) / bin.room[*dimension];
@@ -110,14 +112,16 @@ impl Tableau {
         }
     }
 
-    fn solve(&mut self) {
-        for _ in 0..STEPS {
+    /// Solves it, and says in how many steps.
+    fn solve(&mut self) -> usize {
+        for step in 0..STEPS {
             let useful = |at: &usize| if self.is_full[*at] { -self.gain[*at] } else { self.gain[*at] };
             let best =
                 (0..self.gain.len()).filter(|at| useful(at) > ZERO).max_by(|a, b| useful(a).total_cmp(&useful(b)));
-            let Some(entering) = best else { return };
+            let Some(entering) = best else { return step };
             self.step(entering);
         }
+        STEPS
     }
 
     /// Brings a column in, as far as the others allow.
@@ -208,6 +212,7 @@ pub(super) fn branched(
     cut: &Filling,
     start: Vec<(usize, f64)>,
     patience: usize,
+    effort: &Effort,
 ) -> Filling {
     let known: f64 = start.iter().map(|(want, many)| worth[*want] * many).sum();
     if known >= cut.at_most * (1.0 - ZERO) {
@@ -229,8 +234,10 @@ pub(super) fn branched(
         at_most: known,
         chosen: vec![0.0; items.len()],
         best: None,
+        looked_at: 0,
     };
     search.go(0, 0.0, &bin.room);
+    effort.spend(search.looked_at * bin.room.len());
     let at_most = search.at_most.min(cut.at_most);
     let named = |best: Vec<f64>| {
         best.iter().enumerate().filter(|(_, many)| **many > 0.0).map(|(at, many)| (items[at].want, *many)).collect()
@@ -251,6 +258,8 @@ struct Search<'a> {
     at_most: f64,
     chosen: Vec<f64>,
     best: Option<Vec<f64>>,
+    /// Items, each time that one was looked at.
+    looked_at: usize,
 }
 
 impl Search<'_> {
@@ -263,7 +272,9 @@ impl Search<'_> {
         // What does not fit any more is passed by: otherwise many items of one size would be taken leave of one by one.
         let fits =
             |item: &Item<'_>| item.need.iter().zip(room).all(|(need, room)| *need <= 0.0 || room / need + ZERO >= 1.0);
-        let Some(more) = self.items[at..].iter().position(fits) else { return };
+        let more = self.items[at..].iter().position(fits);
+        self.looked_at += 1 + more.unwrap_or(self.items.len() - at);
+        let Some(more) = more else { return };
         let at = at + more;
         let item = &self.items[at];
         let reach = value + dot(room, self.prices) + self.rest[at];

@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 use super::along::along;
 use super::script::{Scope, script};
 use crate::core::ids::PodUid;
+use crate::core::scheduling::bound::Effort;
 use crate::core::scheduling::checks::check;
 use crate::core::scheduling::ground::Ground;
 use crate::core::scheduling::plan::Plan;
@@ -13,9 +14,13 @@ use crate::core::scheduling::problem::Problem;
 /// A plan that is cheaper than this must be so by more than the rounding of sums.
 const CHEAPER: f64 = 1.0 - 1e-9;
 
+/// What is spent on seeking the cheapest mix of nodes: two to three seconds, the longest that pods are to wait for a lower price.
+const EFFORT: u64 = 1_000_000_000;
+
 /// A plan that places the same pods, and perhaps more, at the same price or a lower one.
 ///
-/// What is tried depends on the problem and the plan alone, and ends by itself: no clock is asked. The ground is the one that the plan was
+/// What is tried depends on the problem and the plan alone, and ends by itself when its effort is spent: no clock is
+/// asked. The ground is the one that the plan was
 /// made on, or any other: it only saves time.
 pub fn improved(ground: &mut Ground, problem: &Problem<'_>, plan: Plan) -> Plan {
     let mut best = plan;
@@ -24,8 +29,9 @@ pub fn improved(ground: &mut Ground, problem: &Problem<'_>, plan: Plan) -> Plan 
     if best.claims.is_empty() || turns_matter {
         return best;
     }
+    let effort = Effort::of(EFFORT);
     for scope in [Scope::Free, Scope::All] {
-        let groups = ground.with(problem, |mut world| (script(&mut world, &best, scope), world));
+        let groups = ground.with(problem, |mut world| (script(&mut world, &best, scope, &effort), world));
         if groups.is_empty() {
             continue;
         }

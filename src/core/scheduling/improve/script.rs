@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::rough;
 use crate::core::ids::PodUid;
-use crate::core::scheduling::bound::{Mix, Share, mix};
+use crate::core::scheduling::bound::{Effort, Mix, Share, mix};
 use crate::core::scheduling::classes::Class;
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::world::World;
@@ -27,8 +27,8 @@ pub(super) enum Scope {
     All,
 }
 
-/// Pods that are to share a node, by node.
-pub(super) fn script(world: &mut World<'_>, plan: &Plan, scope: Scope) -> Vec<Vec<PodUid>> {
+/// Pods that are to share a node, by node, as far as the effort goes.
+pub(super) fn script(world: &mut World<'_>, plan: &Plan, scope: Scope, effort: &Effort) -> Vec<Vec<PodUid>> {
     if scope == Scope::All && !world.classes.iter().any(is_tied) {
         return Vec::new();
     }
@@ -43,7 +43,10 @@ pub(super) fn script(world: &mut World<'_>, plan: &Plan, scope: Scope) -> Vec<Ve
     let mut groups: Vec<Vec<PodUid>> = Vec::new();
     for round in 0..ROUNDS {
         let counts: Vec<u32> = waiting.iter().map(|pods| u32::try_from(pods.len()).unwrap_or(u32::MAX)).collect();
-        let Some(mix) = mix(world, &counts) else { break };
+        if effort.is_spent() {
+            break;
+        }
+        let Some(mix) = mix(world, &counts, effort) else { break };
         let added = if mix.is_rough {
             rough::take(world, &mix, &mut waiting, round > 0, &mut groups)
         } else {
