@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use joiner::core::facts::{Catalog, Pod, Snapshot};
-use joiner::core::scheduling::{Exclusions, Ground, Plan, Problem, Settings, check, improved, lower_bound, solve};
+use joiner::core::scheduling::{
+    Exclusions, Ground, Plan, Problem, Settings, check, crowded, improved, lower_bound, mingled, out_of_turn, solve,
+};
 use tokio::time::Instant;
 
 /// A question with all that it borrows.
@@ -40,7 +42,7 @@ impl Case {
 }
 
 /// All questions by name, smallest first.
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 24] = [
     "diverse/100",
     "diverse/1000",
     "diverse/5000",
@@ -53,6 +55,8 @@ const NAMES: [&str; 22] = [
     "preferences/ignore/4000",
     "deployments/10000",
     "deployments/100000",
+    "aws/10000",
+    "aws/100000",
     "distinct/1000",
     "distinct/10000",
     "openb/busiest-minute",
@@ -82,6 +86,7 @@ fn case(name: &str) -> Option<Case> {
             case
         }
         ["deployments", _] => Case::new(upstream::empty_cluster(clusters::aws_size()), clusters::deployments(count)),
+        ["aws", _] => Case::new(upstream::empty_cluster(clusters::aws()?), clusters::deployments(count)),
         ["distinct", _] => Case::new(upstream::empty_cluster(clusters::aws_size()), clusters::distinct(count)),
         ["openb", part] => {
             let (snapshot, catalog, pods) = clusters::recorded(part == "busiest-minute")?;
@@ -119,7 +124,7 @@ fn peak() -> f64 {
 /// Answers one question several times and prints its line of the table.
 fn line(name: &str) {
     let Some(case) = case(name) else {
-        say(&format!("| {name} | SKIPPED: its data is not in $JOINER_SHARED_DATA | | | | | | | | | | | |"));
+        say(&format!("| {name} | SKIPPED: its data is not in $JOINER_SHARED_DATA | | | | | | | | | | | | | |"));
         return;
     };
     let before = peak();
@@ -137,7 +142,10 @@ fn line(name: &str) {
     }
     let start = Instant::now();
     let better = improved(&mut Ground::default(), &case.problem(), plan.clone());
+    let better = mingled(&case.problem(), better);
     let seconds = start.elapsed().as_secs_f64();
+    let late = out_of_turn(&case.problem(), &better);
+    let in_the_end = peak();
     let bound = lower_bound(&case.problem(), &better);
     let over =
         |price: f64| if bound > 0.0 { format!("{:.1} %", 100.0 * (price / bound - 1.0)) } else { "-".to_owned() };
@@ -145,7 +153,7 @@ fn line(name: &str) {
     let verdict = violations.first().map_or_else(|| "accepted".to_owned(), |first| format!("REJECTED: {first:?}"));
     let placed = case.pods.len() - plan.refused.len();
     say(&format!(
-        "| {name} | {} | {:.2} | {} | {:.2} | {} | {seconds:.3} | {placed} | {} | {:.5} | {:.0} | {after:.0} ({before:.0}) | {verdict} |",
+        "| {name} | {} | {:.2} | {} | {:.2} | {} | {seconds:.3} | {placed} | {} | {:.5} | {:.0} | {:.0} | {after:.0} ({before:.0}), {in_the_end:.0} | {} | {late} | {verdict} |",
         plan.claims.len(),
         plan.price,
         over(plan.price),
@@ -154,6 +162,8 @@ fn line(name: &str) {
         plan.refused.len(),
         best,
         case.pods.len() as f64 / best,
+        case.pods.len() as f64 / (best + seconds),
+        crowded(&case.problem(), &better),
     ));
 }
 
@@ -165,9 +175,9 @@ fn say(text: &str) {
 /// Prints the table: each line by a process of its own, so that peak memory is that of one question.
 fn table(wanted: &str) {
     say(
-        "| question | new nodes | $/h | over bound | improved $/h | over bound | improvement s | placed | left | best s | pods/s | peak MiB (before the first solve) | check |",
+        "| question | new nodes | $/h | over bound | improved $/h | over bound | improvement s | placed | left | best s | pods/s | pods/s improved | peak MiB (before the first solve), with improvement | crowded | late | check |",
     );
-    say("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    say("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     let own = std::env::current_exe().expect("a running program has a path");
     for name in NAMES.iter().filter(|name| name.contains(wanted) && !name.starts_with("check/")) {
         let status = Command::new(&own).args(["--line", name]).status().expect("the benchmark can start itself");

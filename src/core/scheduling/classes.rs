@@ -66,6 +66,8 @@ pub(super) struct Class {
     pub(super) touches: Vec<CounterId>,
     /// Counters of pods that want to be apart from this one.
     pub(super) repelled: Vec<(Topo, CounterId)>,
+    /// Zonal constraints of other pods that count these and do not bind them.
+    pub(super) courtesies: Vec<Spread>,
     /// Keys (not the host name) that must be settled where such a pod is placed.
     pub(super) pins: Vec<KeyId>,
     /// The entry of the demand that this class belongs to.
@@ -225,6 +227,7 @@ impl World<'_> {
             needs,
             variants,
             touches,
+            courtesies: Vec::new(),
             repelled: Vec::new(),
             pins: Vec::new(),
             demand: 0,

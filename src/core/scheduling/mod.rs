@@ -73,13 +73,14 @@ mod zones;
 mod bound;
 mod improve;
 mod mingle;
+mod turns;
 
 mod checks;
 mod plan;
 mod reason;
 
 pub use bound::lower_bound;
-pub use checks::{Violation, check};
+pub use checks::{Violation, check, crowded, out_of_turn};
 pub use defaults::DefaultSpreads;
 pub use fault::VolumeFault;
 pub use ground::{Ground, solve};

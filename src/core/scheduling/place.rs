@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::core::facts::HostPort;
 
 use super::algebra::ProfileId;
-use super::classes::{Class, Variant};
+use super::classes::{Class, Spread, Variant};
 use super::interner::KeyId;
 use super::masks::Mask;
 use super::ports;
@@ -16,6 +16,7 @@ use super::solve::Run;
 use super::topology::{CounterId, Topo};
 
 /// The domains of one key that constraints allow.
+#[derive(Clone)]
 pub(super) struct Allowed {
     pub(super) key: KeyId,
     pub(super) values: Mask,
@@ -41,24 +42,10 @@ impl Run<'_> {
     /// The domains that the constraints of a variant leave, or nothing when one leaves none.
     pub(super) fn wants(&self, class: &Class, variant: &Variant) -> Option<Wants> {
         let mut wants = Wants::new();
-        let counters = &self.world.counters;
-        for spread in &variant.spreads {
-            let Topo::Key(key) = spread.topo else { continue };
-            let counter = counters.get(spread.counter);
-            let known = spread.domains.count();
-            let least = if known < spread.min_domains {
-                0
-            } else {
-                spread.domains.bits().map(|value| counter.in_domain(value)).min().unwrap_or(0)
-            };
-            let mut values = Mask::empty(self.world.algebra.universe.key(key).values.len());
-            for value in spread.domains.bits() {
-                if counter.in_domain(value) + spread.own <= least + spread.max_skew {
-                    values.set(value);
-                }
-            }
-            also(&mut wants, Allowed { key, values, absent: false, rank: Some(spread.counter) })?;
+        for allowed in variant.spreads.iter().filter_map(|spread| self.within_skew(spread)) {
+            also(&mut wants, allowed)?;
         }
+        let counters = &self.world.counters;
         for affinity in &variant.affinities {
             let first = affinity.own && affinity.counters.iter().all(|(_, id)| counters.get(*id).total == 0);
             for (topo, id) in &affinity.counters {
@@ -77,6 +64,40 @@ impl Run<'_> {
             also(&mut wants, Allowed { key: *key, values, absent: true, rank: None })?;
         }
         Some(wants)
+    }
+
+    /// The same, less what constraints of other pods that count this one would be broken by; nothing when there are none, or they leave nothing.
+    ///
+    /// kube-scheduler does not ask this of the pod. But a pod that it counts in a domain that is full to the skew leaves those that are bound by
+    /// the constraint where they could not be put again.
+    pub(super) fn courteous(&self, class: &Class, wants: &Wants) -> Option<Wants> {
+        if class.courtesies.is_empty() {
+            return None;
+        }
+        let mut wants = wants.clone();
+        for allowed in class.courtesies.iter().filter_map(|spread| self.within_skew(spread)) {
+            also(&mut wants, allowed)?;
+        }
+        Some(wants)
+    }
+
+    /// The domains in which one more pod keeps within the skew; nothing for a constraint per node.
+    fn within_skew(&self, spread: &Spread) -> Option<Allowed> {
+        let Topo::Key(key) = spread.topo else { return None };
+        let counter = self.world.counters.get(spread.counter);
+        let known = spread.domains.count();
+        let least = if known < spread.min_domains {
+            0
+        } else {
+            spread.domains.bits().map(|value| counter.in_domain(value)).min().unwrap_or(0)
+        };
+        let mut values = Mask::empty(self.world.algebra.universe.key(key).values.len());
+        for value in spread.domains.bits() {
+            if counter.in_domain(value) + spread.own <= least + spread.max_skew {
+                values.set(value);
+            }
+        }
+        Some(Allowed { key, values, absent: false, rank: Some(spread.counter) })
     }
 
     /// Whether the constraints per node allow another such pod on this one.

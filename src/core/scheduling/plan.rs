@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::core::facts::{ClaimDraft, Pod};
+use crate::core::facts::{ClaimDraft, Pod, Snapshot};
 use crate::core::ids::{ClaimName, InstanceTypeName, NodeName, PodUid};
+use crate::core::requirements::Operator;
 
 use super::reason::Reason;
 
@@ -62,6 +63,16 @@ pub struct PlannedClaim {
     pub price: f64,
 }
 
+impl PlannedClaim {
+    /// The one value that the node will have for a label; nothing when that is open.
+    pub(super) fn domain(&self, key: &str) -> Option<Arc<str>> {
+        let draft = &self.draft;
+        let mut required = draft.requirements.iter().filter(|one| &*one.key == key && one.operator == Operator::In);
+        let settled = required.find_map(|one| if let [value] = one.values.as_slice() { Some(value) } else { None });
+        settled.or_else(|| draft.labels.get(key)).cloned()
+    }
+}
+
 /// Where on what exists pods were placed.
 #[derive(Clone, Debug)]
 pub struct PlacedOn {
@@ -71,6 +82,15 @@ pub struct PlacedOn {
     pub node: Option<NodeName>,
     /// Pods placed there.
     pub pods: Vec<Arc<Pod>>,
+}
+
+impl PlacedOn {
+    /// The value that the node has for a label, as far as it or its NodeClaim says.
+    pub(super) fn domain(&self, key: &str, snapshot: &Snapshot) -> Option<Arc<str>> {
+        let node = self.node.as_ref().and_then(|name| snapshot.nodes.get(name)).map(|node| &node.labels);
+        let claim = self.claim.as_ref().and_then(|name| snapshot.claims.get(name)).map(|claim| &claim.labels);
+        node.into_iter().chain(claim).find_map(|labels| labels.get(key)).cloned()
+    }
 }
 
 /// A pod that found no place.

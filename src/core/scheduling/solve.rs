@@ -158,7 +158,13 @@ impl<'p> Run<'p> {
         let Some(wants) = self.wants(class, variant) else { return false };
         let mut cursor = self.cursors.take(which, at);
         self.prepare(&mut cursor, class, variant);
+        // Room that is there is used whoever counts the pod: kube-scheduler would do so.
+        let courteous = self.courteous(class, &wants);
         let placed = self.on_host(pod, class, variant, &wants, &mut cursor)
+            || courteous.is_some_and(|wants| {
+                self.on_draft(pod, class, variant, &wants, &mut cursor)
+                    || self.on_new(pod, class, variant, &wants, None)
+            })
             || self.on_draft(pod, class, variant, &wants, &mut cursor)
             || self.on_new(pod, class, variant, &wants, None)
             || self.beyond(pod, class, variant, &wants, &mut cursor);

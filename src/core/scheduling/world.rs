@@ -11,7 +11,7 @@ use crate::core::requirements::Requirement;
 
 use super::algebra::{Algebra, ProfileId};
 use super::attach::Attached;
-use super::classes::{Class, group};
+use super::classes::{Class, Spread, group};
 use super::demand::Demand;
 use super::existing::Host;
 use super::interner::{Domain, KeyId, Rest};
@@ -205,8 +205,19 @@ impl<'p> World<'p> {
     /// Tells each class which counters touch it, now that all counters are known.
     fn link(&mut self) {
         let mut classes = std::mem::take(&mut self.classes);
+        let mut binding: FxHashMap<CounterId, Spread> = FxHashMap::default();
+        for spread in classes.iter().filter_map(|class| class.variants.last()).flat_map(|bare| &bare.spreads) {
+            if spread.topo != Topo::Host {
+                let known = binding.entry(spread.counter).or_insert_with(|| Spread { own: 1, ..spread.clone() });
+                known.max_skew = known.max_skew.min(spread.max_skew);
+            }
+        }
         for class in &mut classes {
             let (counted, repelled) = self.counters.touching(&class.shape, &self.targets);
+            let bare = class.variants.last();
+            let is_bound = |id: &CounterId| bare.is_some_and(|bare| bare.spreads.iter().any(|own| own.counter == *id));
+            class.courtesies =
+                counted.iter().filter(|id| !is_bound(id)).filter_map(|id| binding.get(id).cloned()).collect();
             class.touches.extend(counted);
             class.touches.sort_unstable();
             class.touches.dedup();

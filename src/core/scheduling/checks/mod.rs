@@ -11,5 +11,5 @@ mod verify;
 mod violation;
 mod volumes;
 
-pub use verify::check;
+pub use verify::{check, crowded, out_of_turn};
 pub use violation::Violation;

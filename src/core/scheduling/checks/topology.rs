@@ -1,5 +1,6 @@
 //! Constraints between pods, in the state that the plan leads to.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -151,6 +152,78 @@ fn together(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], fou
 
 /// In whatever order the pods came: the last owner that was placed in a domain found it within the skew of the emptiest.
 fn spread(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], found: &mut Vec<Violation>) {
+    each_spread(problem, places, kinds, &mut |share| {
+        // A pod that does not count itself may come when the domain is already full to the skew.
+        if share.all.saturating_sub(share.free) > share.most {
+            found.push(Violation::Skewed { key: Arc::clone(share.key), domain: share.domain });
+        }
+    });
+}
+
+/// How many planned pods kube-scheduler would not put again where they are, once all are there: those that are bound by a constraint, in
+/// domains that others, whom it counts and does not bind, have made fuller than the skew.
+pub(super) fn crowded(problem: &Problem<'_>, places: &[Place<'_>]) -> usize {
+    let mut crowded = 0;
+    each_spread(problem, places, &kinds(places), &mut |share| {
+        crowded += if share.all > share.most { share.owners } else { 0 };
+    });
+    crowded
+}
+
+/// How many planned pods find their domain full when their turn comes.
+pub(super) fn out_of_turn(problem: &Problem<'_>, places: &[Place<'_>]) -> usize {
+    let mut planned: Vec<(usize, &Arc<Pod>)> =
+        places.iter().enumerate().flat_map(|(at, place)| place.planned.iter().map(move |pod| (at, *pod))).collect();
+    let arrival = |pod: &Pod| problem.snapshot.arrival(&pod.uid);
+    planned.sort_by_cached_key(|(_, pod)| (Reverse(pod.shape.priority), pod.created, arrival(pod), pod.uid.clone()));
+    let mut late = 0;
+    let mut constraints: BTreeMap<(&TopologySpread, &Arc<str>), &PodShape> = BTreeMap::new();
+    for (_, pod) in &planned {
+        for constraint in pod.shape.spreads.iter().filter(|s| s.required && &*s.key != labels::HOSTNAME) {
+            constraints.entry((constraint, &pod.shape.namespace)).or_insert(&pod.shape);
+        }
+    }
+    for ((constraint, namespace), shape) in constraints {
+        let target = Target::within(namespace, constraint.selector.as_ref());
+        let seen = seen(problem, places, constraint, shape);
+        let mut counts: BTreeMap<&Arc<str>, usize> = seen.iter().flatten().map(|domain| (domain, 0)).collect();
+        for (place, domain) in places.iter().zip(&seen).filter_map(|(place, seen)| Some((place, seen.as_ref()?))) {
+            let running = place.running.iter().filter(|pod| pod.deleting.is_none() && target.selects(&pod.shape));
+            *counts.entry(domain).or_default() += running.count();
+        }
+        let skew = usize::try_from(constraint.max_skew).unwrap_or(1);
+        let few = constraint.min_domains.is_some_and(|least| counts.len() < usize::try_from(least).unwrap_or(0));
+        let mut selected: FxHashMap<*const PodShape, (bool, bool)> = FxHashMap::default();
+        for (at, pod) in &planned {
+            let Some(domain) = &seen[*at] else { continue };
+            let (counted, bound) = *selected.entry(Arc::as_ptr(&pod.shape)).or_insert_with(|| {
+                let bound = pod.shape.namespace == *namespace && pod.shape.spreads.contains(constraint);
+                (target.selects(&pod.shape), bound)
+            });
+            let least = if few { 0 } else { counts.values().min().copied().unwrap_or(0) };
+            let here = counts.entry(domain).or_default();
+            late += usize::from(bound && *here + usize::from(counted) > least + skew);
+            *here += usize::from(counted);
+        }
+    }
+    late
+}
+
+/// What one domain has of a spread constraint.
+struct Share<'a> {
+    key: &'a Arc<str>,
+    domain: Arc<str>,
+    /// Planned pods that the constraint binds.
+    owners: usize,
+    /// All that it counts, and those of them that are planned and that it does not bind.
+    all: usize,
+    free: usize,
+    /// As many as the domain may have: the fewest in any, and the skew.
+    most: usize,
+}
+
+/// Tells the domains of all required constraints to which pods are planned that these bind.
+fn each_spread(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], tell: &mut impl FnMut(Share<'_>)) {
     let mut constraints: BTreeMap<(&TopologySpread, &Arc<str>), Vec<usize>> = BTreeMap::new();
     for (at, kind) in kinds.iter().enumerate().filter(|(_, kind)| kind.at.iter().any(|(_, new, _)| *new > 0)) {
         for constraint in kind.shape.spreads.iter().filter(|s| s.required) {
@@ -174,7 +247,7 @@ fn spread(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], found
             }
         }
         for group in groups {
-            spread_of(problem, places, kinds, constraint, &target, &group, found);
+            spread_of(problem, places, kinds, constraint, &target, &group, tell);
         }
     }
 }
@@ -186,23 +259,14 @@ fn spread_of(
     constraint: &TopologySpread,
     target: &Target,
     owners: &[usize],
-    found: &mut Vec<Violation>,
+    tell: &mut impl FnMut(Share<'_>),
 ) {
     let shape = kinds[owners[0]].shape;
-    let open = problem.open_keys();
-    let terms = alternatives(shape);
-    let looks_at = |place: &Place<'_>| {
-        let own = Requirements::from_labels(&place.labels);
-        let matching = constraint.node_affinity_policy == PolicyHonor::Ignore
-            || terms.iter().any(|term| own.compatible(term, |key| place.open && open.contains(key)).is_ok());
-        matching && (constraint.node_taints_policy == PolicyHonor::Ignore || tolerates(shape, &place.taints))
-    };
-    let seen: Vec<Option<Arc<str>>> =
-        places.iter().map(|place| domain(place, &constraint.key).filter(|_| looks_at(place))).collect();
+    let seen = seen(problem, places, constraint, shape);
     // Per domain: all that are counted, and those of them that are planned and bear no such constraint.
     let mut counts: BTreeMap<Arc<str>, (usize, usize)> =
         seen.iter().flatten().map(|d| (Arc::clone(d), (0, 0))).collect();
-    let mut received: std::collections::BTreeSet<Arc<str>> = std::collections::BTreeSet::new();
+    let mut received: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for (at, kind) in kinds.iter().enumerate() {
         let owns = owners.contains(&at);
         let counted = target.selects(kind.shape);
@@ -213,7 +277,7 @@ fn spread_of(
                 *known = (known.0 + new + old, known.1 + if owns { 0 } else { *new });
             }
             if owns && *new > 0 {
-                received.insert(Arc::clone(domain));
+                *received.entry(Arc::clone(domain)).or_default() += new;
             }
         }
     }
@@ -221,11 +285,26 @@ fn spread_of(
     let missing = constraint.min_domains.is_some_and(|least| counts.len() < usize::try_from(least).unwrap_or(0));
     let least = if host || missing { 0 } else { counts.values().map(|(all, _)| *all).min().unwrap_or(0) };
     let skew = usize::try_from(constraint.max_skew).unwrap_or(1);
-    for domain in received {
+    for (domain, owners) in received {
         let (all, free) = counts[&domain];
-        // A pod that does not count itself may come when the domain is already full to the skew.
-        if all.saturating_sub(free) > least + skew {
-            found.push(Violation::Skewed { key: Arc::clone(&constraint.key), domain });
-        }
+        tell(Share { key: &constraint.key, domain, owners, all, free, most: least + skew });
     }
+}
+
+/// The domains that a constraint of pods of a shape sees, by place.
+fn seen(
+    problem: &Problem<'_>,
+    places: &[Place<'_>],
+    constraint: &TopologySpread,
+    shape: &PodShape,
+) -> Vec<Option<Arc<str>>> {
+    let open = problem.open_keys();
+    let terms = alternatives(shape);
+    let looks_at = |place: &Place<'_>| {
+        let own = Requirements::from_labels(&place.labels);
+        let matching = constraint.node_affinity_policy == PolicyHonor::Ignore
+            || terms.iter().any(|term| own.compatible(term, |key| place.open && open.contains(key)).is_ok());
+        matching && (constraint.node_taints_policy == PolicyHonor::Ignore || tolerates(shape, &place.taints))
+    };
+    places.iter().map(|place| domain(place, &constraint.key).filter(|_| looks_at(place))).collect()
 }

@@ -30,6 +30,24 @@ pub fn check(problem: &Problem<'_>, plan: &Plan) -> Vec<Violation> {
     found
 }
 
+/// How many pods of a right plan kube-scheduler would not put again where they are once all are bound: each found its domain within the skew
+/// when its turn came, and others followed whom its spread constraint counts and does not bind.
+pub fn crowded(problem: &Problem<'_>, plan: &Plan) -> usize {
+    let (mut places, mut found) = (Vec::new(), Vec::new());
+    claims::check(problem, plan, &mut places, &mut found);
+    hosts::check(problem, plan, &mut places, &mut found);
+    topology::crowded(problem, &places)
+}
+
+/// How many pods of a right plan find their domain full to the skew when their turn comes: kube-scheduler takes pods by priority and age, and
+/// counts what is bound by then.
+pub fn out_of_turn(problem: &Problem<'_>, plan: &Plan) -> usize {
+    let (mut places, mut found) = (Vec::new(), Vec::new());
+    claims::check(problem, plan, &mut places, &mut found);
+    hosts::check(problem, plan, &mut places, &mut found);
+    topology::out_of_turn(problem, &places)
+}
+
 /// Where pods of the plan are, as the topology sees it.
 pub(super) struct Place<'a> {
     /// Name of the NodeClaim or node: its own domain for the host name.

@@ -6,10 +6,11 @@ use super::along::along;
 use super::script::{Scope, script};
 use crate::core::ids::PodUid;
 use crate::core::scheduling::bound::Effort;
-use crate::core::scheduling::checks::check;
+use crate::core::scheduling::checks::{check, out_of_turn};
 use crate::core::scheduling::ground::Ground;
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::problem::Problem;
+use crate::core::scheduling::turns::in_turn;
 
 /// A plan that is cheaper than this must be so by more than the rounding of sums.
 const CHEAPER: f64 = 1.0 - 1e-9;
@@ -35,8 +36,11 @@ pub fn improved(ground: &mut Ground, problem: &Problem<'_>, plan: Plan) -> Plan 
         if groups.is_empty() {
             continue;
         }
-        let other = ground.with(problem, |world| along(world, &groups));
-        if is_better(&other, &best) && check(problem, &other).is_empty() {
+        let other = in_turn(ground.with(problem, |world| along(world, &groups)), problem);
+        let is_legal = |other: &Plan| {
+            check(problem, other).is_empty() && out_of_turn(problem, other) <= out_of_turn(problem, &best)
+        };
+        if is_better(&other, &best) && is_legal(&other) {
             best = other;
         }
     }

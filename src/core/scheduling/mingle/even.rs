@@ -13,7 +13,7 @@ use crate::core::resources::{ResourceName, Resources};
 
 use super::super::plan::{Plan, PlannedClaim};
 use super::super::problem::Problem;
-use super::kind::{Table, is_plain, tables, value};
+use super::kind::{Table, is_plain, tables};
 
 /// Most exchanges that are weighed for one plan: some tenths of a second.
 const EFFORT: usize = 4_000_000;
@@ -111,9 +111,15 @@ fn even(plan: &mut Plan, table: &Table, rooms: &mut Rooms<'_>, effort: &mut usiz
     let share = nodes.iter().map(|node| node.spread.len()).sum::<usize>().div_ceil(nodes.len().max(1));
     nodes.sort_by_key(|node| (Reverse(node.spread.len()), node.claim));
     let mut changed = false;
-    for giver in 0..nodes.len() {
-        // The poorest first.
-        for taker in (giver + 1..nodes.len()).rev() {
+    // Of the richest, and the poorest first; who has about its share is left alone.
+    let givers = nodes.partition_point(|node| node.spread.len() > share);
+    let takers = nodes.partition_point(|node| node.spread.len() >= share);
+    for giver in 0..givers {
+        for taker in (takers..nodes.len()).rev() {
+            *effort = effort.saturating_sub(1);
+            if *effort == 0 || nodes[giver].spread.len() <= share {
+                break;
+            }
             let [from, to] = nodes.get_disjoint_mut([giver, taker]).expect("they are two, and both are there");
             let most = from.spread.len().saturating_sub(share).min(share.saturating_sub(to.spread.len()));
             if most == 0 {
@@ -136,7 +142,7 @@ fn even(plan: &mut Plan, table: &Table, rooms: &mut Rooms<'_>, effort: &mut usiz
 /// Whether a planned node could hold pods of a table, as far as its NodePool and its labels go.
 fn is_at(planned: &PlannedClaim, table: &Table) -> bool {
     planned.draft.pool == table.pool
-        && table.domain.iter().all(|(key, wanted)| value(planned, key).is_some_and(|value| value == *wanted))
+        && table.domain.iter().all(|(key, wanted)| planned.domain(key).is_some_and(|value| value == *wanted))
 }
 
 impl Node {

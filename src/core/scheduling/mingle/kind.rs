@@ -8,10 +8,9 @@ use rustc_hash::FxHashMap;
 use crate::core::facts::{Owner, Pod, PodShape, TopologySpread};
 use crate::core::ids::PoolName;
 use crate::core::labels::{self, Labels};
-use crate::core::requirements::Operator;
 use crate::core::resources::Resources;
 
-use super::super::plan::{Plan, PlannedClaim};
+use super::super::plan::Plan;
 
 /// The places of one NodeClaim that alike pods have: which it is, and where in its list of pods they are.
 pub(super) type Seats = (usize, Vec<usize>);
@@ -41,7 +40,7 @@ pub(super) fn tables(plan: &Plan) -> Vec<Table> {
             }
         }
         for (kind, places) in here {
-            let values: Option<Vec<_>> = kind.spreads.iter().map(|spread| value(planned, &spread.key)).collect();
+            let values: Option<Vec<_>> = kind.spreads.iter().map(|spread| planned.domain(&spread.key)).collect();
             if let Some(values) = values {
                 tables.entry((kind, values, &planned.draft.pool)).or_default().push((claim, places));
             }
@@ -84,12 +83,4 @@ fn kind(shape: &PodShape) -> Option<Arc<PodShape>> {
 /// Whether a pod may go to any node that has room, as far as it says itself.
 pub(super) fn is_plain(pod: &Pod) -> bool {
     !pod.shape.is_topological() && pod.shape.host_ports.is_empty() && pod.volume_claims.is_empty()
-}
-
-/// The one value that a planned node will have for a label.
-pub(super) fn value(planned: &PlannedClaim, key: &str) -> Option<Arc<str>> {
-    let draft = &planned.draft;
-    let mut required = draft.requirements.iter().filter(|one| &*one.key == key && one.operator == Operator::In);
-    let settled = required.find_map(|one| if let [value] = one.values.as_slice() { Some(value) } else { None });
-    settled.or_else(|| draft.labels.get(key)).cloned()
 }

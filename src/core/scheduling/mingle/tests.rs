@@ -35,7 +35,8 @@ fn side_by_side(plan: &Plan, app: &str) -> Vec<usize> {
 }
 
 fn placed(plan: &Plan) -> BTreeMap<String, usize> {
-    let pods = plan.claims.iter().flat_map(|claim| &claim.pods);
+    let pods =
+        plan.claims.iter().map(|claim| &claim.pods).chain(plan.existing.iter().map(|placed| &placed.pods)).flatten();
     pods.fold(BTreeMap::new(), |mut counts, pod| {
         *counts.entry(pod.key.to_string()).or_default() += 1;
         counts

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::{Plan, check, solve};
+use super::super::{Ground, Plan, check, improved, mingled, solve};
 use super::build::*;
 use crate::core::facts::{
     Effect, HostPort, Pod, PodShape, PolicyHonor, Taint, Toleration, TolerationOperator, Weighted,
@@ -189,22 +189,26 @@ proptest! {
             all.push(pod(&format!("p{at:03}"), i64::try_from(at).unwrap(), &one));
         }
         let scene = Scene::new().with_pods(all.clone());
-        let plan = scene.solve();
-        prop_assert!(plan.refused.is_empty());
-        let mut zone_of = BTreeMap::new();
-        for at in 0..plan.claims.len() {
-            for one in &plan.claims[at].pods {
-                zone_of.insert(one.uid.clone(), pinned(&plan, at, ZONE).expect("a spread pins the zone").to_owned());
-            }
-        }
         all.sort_by_key(|one| (std::cmp::Reverse(one.shape.priority), one.created));
-        let mut counts: BTreeMap<&str, i32> = ZONES.iter().map(|zone| (*zone, 0)).collect();
-        for one in &all {
-            let zone = zone_of[&one.uid].as_str();
-            let least = *counts.values().min().unwrap();
-            let here = counts.get_mut(zone).unwrap();
-            prop_assert!(*here + 1 - least <= skew);
-            *here += 1;
+        let found = scene.solve();
+        let better = improved(&mut Ground::default(), &scene.problem(), found.clone());
+        let mixed = mingled(&scene.problem(), better.clone());
+        for (plan, step) in [(found, "solved"), (better, "improved"), (mixed, "mingled")] {
+            prop_assert!(plan.refused.is_empty());
+            let mut zone_of = BTreeMap::new();
+            for at in 0..plan.claims.len() {
+                for one in &plan.claims[at].pods {
+                    zone_of.insert(one.uid.clone(), pinned(&plan, at, ZONE).expect("a spread pins the zone").to_owned());
+                }
+            }
+            let mut counts: BTreeMap<&str, i32> = ZONES.iter().map(|zone| (*zone, 0)).collect();
+            for one in &all {
+                let zone = zone_of[&one.uid].as_str();
+                let least = *counts.values().min().unwrap();
+                let here = counts.get_mut(zone).unwrap();
+                prop_assert!(*here + 1 - least <= skew, "{step}: {} goes to {zone}", one.key);
+                *here += 1;
+            }
         }
     }
 }
