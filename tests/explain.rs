@@ -104,6 +104,7 @@ async fn claims(joiner: &Joiner) {
             catalog: &decision.question.catalog,
             pods: &decision.question.pods,
             set_aside: &[],
+            settings: &decision.question.settings,
             label_keys: &decision.question.label_keys,
             plan: &decision.plan,
         };

@@ -351,6 +351,63 @@ fn explain_says_why() {
     assert!(!fine && said.contains("nobody"), "{said}");
 }
 
+/// What each NodePool alone would do for a pod, in the order of their names; `args` are further flags.
+fn outcomes(pod: &str, args: &[&str], input: &str) -> Vec<String> {
+    let output = joiner(&[&["explain", "pod", pod, "-f", "-", "-o", "json"], args].concat(), input);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    list(&said["choices"]).iter().map(|choice| word(&choice["outcome"]).to_owned()).collect()
+}
+
+/// A Node of NodePool `general` with four cores, and a pod `egg` that takes them all.
+const FULL_NODE: &str = "
+---
+apiVersion: v1
+kind: Node
+metadata: {name: full, labels: {karpenter.sh/nodepool: general, topology.kubernetes.io/zone: test-zone-c}}
+status: {capacity: {cpu: '4', memory: 8Gi, pods: '10'}, allocatable: {cpu: '4', memory: 8Gi, pods: '10'}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: egg, labels: {app: egg}}
+spec: {nodeName: full, containers: [{name: c, image: pause, resources: {requests: {cpu: '4'}}}]}
+status: {phase: Running}
+";
+
+#[test]
+fn what_a_pool_would_do_alone_agrees_with_what_is_there() {
+    // The node that is there has used the limits up.
+    let limited = POOL.replace("  template:", "  limits: {cpu: '4'}\n  template:");
+    let input = format!("{limited}{FULL_NODE}{}", pod("lone", ""));
+    let (plan, _) = plan(&input);
+    let reasons = reasons(&plan, "default/lone");
+    assert!(reasons.contains("of its limits"), "{reasons}");
+    assert_eq!(outcomes("lone", &[], &input), [reasons]);
+    // With room on the node there is a place, but not one that the pool would buy.
+    let roomy = input.replace("requests: {cpu: '4'}", "requests: {cpu: '1'}");
+    let outcome = outcomes("lone", &[], &roomy).concat();
+    assert!(outcome.contains("of its limits"), "{outcome}");
+    // The pod that runs there is one to be near to.
+    let near = "  affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: egg}}}]}}";
+    let outcome = outcomes("hen", &[], &format!("{POOL}{FULL_NODE}{}", pod("hen", near))).concat();
+    assert!(outcome.contains("would take it alone"), "{outcome}");
+}
+
+#[test]
+fn what_a_pool_would_do_alone_heeds_how_it_is_solved() {
+    let choosy = POOL.replace("operator: In, values: [amd64]", "operator: Exists, minValues: 3");
+    let input = format!("{choosy}{}", pod("lone", ""));
+    let outcome = |args: &[&str], input: &str| outcomes("lone", args, input).concat();
+    let strict = outcome(&[], &input);
+    assert!(strict.contains("minValues") && !strict.contains("would take it alone"), "{strict}");
+    let lowered = outcome(&["--min-values-policy", "BestEffort"], &input);
+    assert!(lowered.contains("would take it alone"), "{lowered}");
+    let wish = "  affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: node.kubernetes.io/instance-type, operator: In, values: [m-8x-amd64-linux]}]}}]}}";
+    let input = format!("{POOL}{}", pod("lone", wish));
+    let (heeded, ignored) = (outcome(&[], &input), outcome(&["--preference-policy", "Ignore"], &input));
+    assert!(heeded.contains("m-8x-amd64-linux") && !ignored.contains("m-8x-amd64-linux"), "{heeded}; {ignored}");
+}
+
 #[test]
 fn the_openb_burst_is_planned_whole() {
     let data = std::env::var_os("JOINER_SHARED_DATA")

@@ -42,10 +42,11 @@ pub fn explain(explain: &config::Explain) -> Result<()> {
     let explanation = if input.files.is_empty() && input.trace.is_none() && input.pods.is_none() {
         super::why::ask(explain)?
     } else {
-        let (answer, _) = answer(input)?;
+        let ((answer, _), settings) = (answer(input)?, solving(input));
+        let case = answer.case(&settings);
         match explain.subject {
-            Subject::Pod => plan::pod(&answer.case(), explain.namespace.as_deref(), &explain.name)?,
-            Subject::NodeClaim => plan::nodeclaim(&answer.case(), &explain.name)?,
+            Subject::Pod => plan::pod(&case, explain.namespace.as_deref(), &explain.name)?,
+            Subject::NodeClaim => plan::nodeclaim(&case, &explain.name)?,
         }
     };
     print(&match explain.plan.output {
@@ -71,18 +72,22 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
     for notice in &input.notices {
         tell(notice);
     }
-    let settings = scheduling::Settings {
-        respect_preferences: plan.settings.preference_policy == config::PreferencePolicy::Respect,
-        lower_min_values: plan.settings.min_values_policy == config::MinValuesPolicy::BestEffort,
-        wait_for_reserved: true,
-        ..scheduling::Settings::default()
-    };
     let stopwatch = Stopwatch::start();
-    let answer = plan::answer(input, &settings, || stopwatch.elapsed().as_secs_f64());
+    let answer = plan::answer(input, &solving(plan), || stopwatch.elapsed().as_secs_f64());
     for violation in &answer.violations {
         tell(&format!("the plan breaks a rule, which is a defect of joiner: {violation}"));
     }
     Ok((answer, understood))
+}
+
+/// How to solve.
+fn solving(plan: &config::Plan) -> scheduling::Settings {
+    scheduling::Settings {
+        respect_preferences: plan.settings.preference_policy == config::PreferencePolicy::Respect,
+        lower_min_values: plan.settings.min_values_policy == config::MinValuesPolicy::BestEffort,
+        wait_for_reserved: true,
+        ..scheduling::Settings::default()
+    }
 }
 
 fn input(plan: &config::Plan) -> Result<(Input, bool)> {

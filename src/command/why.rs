@@ -72,6 +72,7 @@ fn case(decision: &Decision) -> Case<'_> {
         catalog: &question.catalog,
         pods: &question.pods,
         set_aside: &[],
+        settings: &question.settings,
         label_keys: &question.label_keys,
         plan: &decision.plan,
     }

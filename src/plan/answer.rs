@@ -66,13 +66,14 @@ impl Answer {
         (zones, capacity_types)
     }
 
-    /// The same, to ask single questions about.
-    pub fn case(&self) -> Case<'_> {
+    /// The same, to ask single questions about; `settings` are those that it was solved with.
+    pub fn case<'a>(&'a self, settings: &'a Settings) -> Case<'a> {
         Case {
             snapshot: &self.input.snapshot,
             catalog: &self.input.catalog,
             pods: &self.input.pods,
             set_aside: &self.input.set_aside,
+            settings,
             label_keys: &KWOK_LABEL_KEYS,
             plan: &self.plan,
         }

@@ -33,6 +33,8 @@ pub struct Case<'a> {
     pub pods: &'a [Arc<Pod>],
     /// Pods that wait for something else, and for what.
     pub set_aside: &'a [(ObjectKey, String)],
+    /// How it was asked.
+    pub settings: &'a Settings,
     /// Keys of the cloud that count as well-known.
     pub label_keys: &'a [&'static str],
     /// What the solver said.
@@ -176,18 +178,16 @@ fn verdict(case: &Case<'_>, pod: &Arc<Pod>) -> (String, Vec<String>) {
     ("has no place".to_owned(), reasons)
 }
 
-/// What each NodePool alone would do for the pod alone.
+/// What each NodePool alone would do for the pod alone, on a new node beside all that is there.
 fn pools_for(case: &Case<'_>, pod: &Arc<Pod>) -> Vec<Choice> {
-    let settings = Settings::default();
     let only = [Arc::clone(pod)];
     let mut choices = Vec::new();
     for pool in case.snapshot.pools.values() {
         let mut snapshot = case.snapshot.clone();
         snapshot.pools = std::iter::once((pool.name.clone(), Arc::clone(pool))).collect();
-        snapshot.nodes.clear();
-        snapshot.claims.clear();
-        let mut problem = Problem::new(&snapshot, case.catalog, &only, &settings);
+        let mut problem = Problem::new(&snapshot, case.catalog, &only, case.settings);
         problem.label_keys = case.label_keys;
+        problem.new_nodes_only = true;
         let plan = scheduling::solve(&problem);
         let (price, outcome) = match (plan.claims.first(), plan.refused.first()) {
             (Some(claim), _) => {

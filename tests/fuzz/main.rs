@@ -195,7 +195,8 @@ fn plan_all(text: &str) {
     if input.pods.len() > PODS {
         return;
     }
-    let answer = plan::answer(input, &Settings::default(), || 0.0);
+    let settings = Settings::default();
+    let answer = plan::answer(input, &settings, || 0.0);
     assert_eq!(answer.violations, Vec::<String>::new());
     for (pod, reasons) in answer.unplaced() {
         assert!(reasons.iter().any(|reason| !reason.trim().is_empty()), "{pod} has no place and no reason");
@@ -204,10 +205,11 @@ fn plan_all(text: &str) {
     assert!(!plan::table(&answer).is_empty() && !plan::render(&answer).is_empty());
     for pod in answer.input.pods.iter().take(3) {
         // Names may be shared, which is an answer too.
-        let _ = plan::pod(&answer.case(), Some(&pod.key.namespace), &pod.key.name).map(|said| said.to_string());
+        let _ =
+            plan::pod(&answer.case(&settings), Some(&pod.key.namespace), &pod.key.name).map(|said| said.to_string());
     }
     for claim in answer.plan.claims.iter().take(3) {
-        plan::nodeclaim(&answer.case(), claim.draft.name.as_str()).expect("it is planned");
+        plan::nodeclaim(&answer.case(&settings), claim.draft.name.as_str()).expect("it is planned");
     }
 }
 

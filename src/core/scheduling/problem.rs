@@ -25,6 +25,8 @@ pub struct Problem<'a> {
     pub label_keys: &'a [&'static str],
     /// What must not be used although it is there.
     pub excluded: &'a Exclusions,
+    /// Whether pods go to new nodes only: what exists counts as it does, in limits and between pods, but has no room.
+    pub new_nodes_only: bool,
 }
 
 /// Nodes and NodeClaims that a solve must do without: the candidates of a disruption.
@@ -42,7 +44,7 @@ pub static NOTHING_EXCLUDED: Exclusions = Exclusions { nodes: BTreeSet::new(), c
 impl<'a> Problem<'a> {
     /// A question without exclusions and without keys of a cloud.
     pub fn new(snapshot: &'a Snapshot, catalog: &'a Catalog, pods: &'a [Arc<Pod>], settings: &'a Settings) -> Self {
-        Self { snapshot, catalog, pods, settings, label_keys: &[], excluded: &NOTHING_EXCLUDED }
+        Self { snapshot, catalog, pods, settings, label_keys: &[], excluded: &NOTHING_EXCLUDED, new_nodes_only: false }
     }
 
     /// The keys that a NodeClaim leaves open when it does not mention them: the well-known ones, the cloud's, and all that instance

@@ -139,6 +139,9 @@ impl<'p> World<'p> {
         self.pods = asked.pods;
         self.class_of = asked.class_of;
         let left = self.leave_nodes();
+        if self.problem.new_nodes_only {
+            self.fill_up();
+        }
         let classes = asked.shapes.iter().zip(asked.needs).map(|(shape, needs)| self.class(shape, needs)).collect();
         self.classes = classes;
         self.count_running(&left);
@@ -164,6 +167,15 @@ impl<'p> World<'p> {
             if let Some(site) = self.pools.iter_mut().find(|site| Some(&site.fact.name) == host.pool.as_ref()) {
                 site.room.release(&host.capacity, 1);
             }
+        }
+    }
+
+    /// Leaves no room on what exists: every pod asks for at least one place among `pods`.
+    fn fill_up(&mut self) {
+        let none = self.zero();
+        for (at, host) in self.hosts.iter_mut().enumerate() {
+            Arc::make_mut(host).free.clone_from(&none);
+            self.rooms.set_free(at, &none);
         }
     }
 
