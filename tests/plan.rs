@@ -408,6 +408,60 @@ fn what_a_pool_would_do_alone_heeds_how_it_is_solved() {
     assert!(heeded.contains("m-8x-amd64-linux") && !ignored.contains("m-8x-amd64-linux"), "{heeded}; {ignored}");
 }
 
+/// A NodeClaim and its Node with a pod `web` of half a core on it; `going` is further metadata of the NodeClaim, `of_node` of the Node.
+fn served(going: &str, of_node: &str) -> String {
+    format!(
+        "---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {{name: general-old, labels: {{karpenter.sh/nodepool: general}}{going}}}
+spec: {{nodeClassRef: {{group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}}, requirements: []}}
+status: {{providerID: 'kwok://old', capacity: {{cpu: '4', memory: 8Gi, pods: '10'}}, allocatable: {{cpu: '4', memory: 8Gi, pods: '10'}}}}
+---
+apiVersion: v1
+kind: Node
+metadata: {{name: old, labels: {{karpenter.sh/nodepool: general}}{of_node}}}
+spec: {{providerID: 'kwok://old'}}
+status: {{capacity: {{cpu: '4', memory: 8Gi, pods: '10'}}, allocatable: {{cpu: '4', memory: 8Gi, pods: '10'}}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: web, uid: web-uid, labels: {{app: web}}, ownerReferences: [{{apiVersion: apps/v1, kind: ReplicaSet, name: web-1, uid: u, controller: true}}]}}
+spec: {{nodeName: old, containers: [{{name: c, image: pause, resources: {{requests: {{cpu: 500m}}}}}}]}}
+status: {{phase: Running}}
+"
+    )
+}
+
+#[test]
+fn pods_of_nodes_that_go_are_planned_as_far_as_budgets_let_them_go() {
+    let at = ", deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [karpenter.sh/termination]";
+    let planned = |cluster: &str| {
+        let (plan, said) = plan(&format!("{POOL}{cluster}"));
+        (places(&plan), said)
+    };
+    let budget = |spec: &str| {
+        format!(
+            "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {{name: web}}\nspec: {{selector: {{matchLabels: {{app: web}}}}, {spec}}}\n"
+        )
+    };
+    assert_eq!(planned(&served("", "")).0, BTreeMap::new(), "the node stays");
+    for going in [served(at, ""), served("", at), served(at, at) + &budget("maxUnavailable: 1")] {
+        let (places, said) = planned(&going);
+        assert_eq!(places.len(), 1, "{places:?}");
+        let place = &places["default/web"][0];
+        assert!(place.starts_with("general-") && place != "general-old", "{place}");
+        assert!(said.contains("1 pods are about to lose their nodes"), "{said}");
+    }
+    assert_eq!(planned(&(served(at, at) + &budget("maxUnavailable: 0"))).0, BTreeMap::new(), "it cannot leave");
+    // In place of a pod that has begun to go its StatefulSet has another, which is planned once.
+    let of_set = served(at, at).replace("kind: ReplicaSet, name: web-1", "kind: StatefulSet, name: web");
+    let of_set = of_set.replace("uid: web-uid", "uid: web-uid, deletionTimestamp: '2026-01-01T00:00:00Z'");
+    let set = "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\nspec: {replicas: 1, selector: {}, template: {spec: {containers: [{name: c, image: pause, resources: {requests: {cpu: 500m}}}]}}}\n";
+    assert_eq!(planned(&of_set).0.keys().collect::<Vec<_>>(), ["default/web"]);
+    assert_eq!(planned(&format!("{of_set}{set}")).0.keys().collect::<Vec<_>>(), ["default/web-0"]);
+}
+
 #[test]
 fn the_openb_burst_is_planned_whole() {
     let data = std::env::var_os("JOINER_SHARED_DATA")

@@ -114,7 +114,7 @@ fn input(plan: &config::Plan) -> Result<(Input, bool)> {
     }
     gathered.add(more);
     let understood = !gathered.objects.is_empty() || gathered.troubles.is_empty();
-    Ok((plan::from_manifests(gathered, types, features), understood))
+    Ok((plan::from_manifests(gathered, types, features, Clock::machine().now()), understood))
 }
 
 /// The pods that are planned for besides those in files.

@@ -9,7 +9,7 @@ use super::expand::{Family, Owners};
 use crate::core::buffers::{self, Resolution};
 use crate::core::conditions::Conditions;
 use crate::core::facts::{
-    Catalog, Fact, Fold, InstanceType, Judgement, Owner, Pod, Pool, Snapshot, Status, Verdict, VolumeClaim,
+    Catalog, Fact, Fold, InstanceType, Judgement, Kind, Owner, Pod, Pool, Snapshot, Status, Verdict, VolumeClaim,
     find_condition,
 };
 use crate::core::ids::{ClassRef, ObjectKey, PodUid};
@@ -78,8 +78,9 @@ fn conflicts(catalog: &Catalog) -> Vec<String> {
     catalog.overlays.iter().filter_map(told).collect()
 }
 
-/// Objects of files. NodePools of which nobody has said that they are not ready are ready.
-pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Features) -> Input {
+/// Objects of files: pods that wait, those that workloads lack, and those that are about to lose their node at that time. NodePools of which
+/// nobody has said that they are not ready are ready.
+pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Features, now: Timestamp) -> Input {
     let mut fold = Fold::default();
     let mut input = Input::default();
     let mut pods: Owners = Vec::new();
@@ -113,11 +114,10 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
                 if pod.uid.as_str() == &*pod.key.name || !uids.insert(pod.uid.clone()) {
                     pod.uid = PodUid::from(pod.key.to_string());
                 }
-                let waits = pod.node.is_none()
-                    && pod.deleting.is_none()
-                    && !pod.is_terminal()
-                    && !matches!(pod.shape.owner, Owner::DaemonSet | Owner::Node);
+                let waits = waits(&pod);
                 pod.unschedulable = waits && found.gates.is_empty();
+                // kube-scheduler does not look at a pod behind gates, whether or not the file shows that it knows of them.
+                pod.unjudged &= found.gates.is_empty();
                 if waits && !found.gates.is_empty() {
                     gated.push((pod.key.clone(), found.gates));
                 }
@@ -157,10 +157,34 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
     for pod in all {
         fold.fold(Fact::PodSeen(Arc::clone(pod)));
     }
+    // The files hold all budgets that there are.
+    fold.fold(Fact::Relisted(Kind::PodBudget));
     input.set_aside = gated.into_iter().map(|(key, gates)| (key, behind(&gates))).collect();
     input.snapshot = fold.snapshot().clone();
     input.notices.extend(without_effect(&idle));
-    complete(input, types, features)
+    complete(input, types, features, &replaced(&pods, &workloads), now)
+}
+
+/// Whether a pod has no place and needs one.
+fn waits(pod: &Pod) -> bool {
+    pod.node.is_none()
+        && pod.deleting.is_none()
+        && !pod.is_terminal()
+        && !matches!(pod.shape.owner, Owner::DaemonSet | Owner::Node)
+}
+
+/// Pods on their way out in whose place others are planned already, because their workload is there.
+fn replaced(pods: &Owners, workloads: &[(Workload, Vec<Owned>)]) -> BTreeSet<PodUid> {
+    let is_there = |pod: &Pod, owner: &Owned| {
+        workloads.iter().any(|(workload, _)| {
+            workload.kind.as_str() == owner.kind
+                && *workload.key.name == *owner.name
+                && workload.key.namespace == pod.key.namespace
+        })
+    };
+    let leaving = pods.iter().filter(|(pod, _)| pod.deleting.is_some());
+    let replaced = leaving.filter(|(pod, owners)| owners.iter().any(|owner| is_there(pod, owner)));
+    replaced.map(|(pod, _)| pod.uid.clone()).collect()
 }
 
 /// What a pod behind scheduling gates waits for.
@@ -168,21 +192,36 @@ fn behind(gates: &[String]) -> String {
     format!("the pod has scheduling gates ({}); it is planned once they are removed", gates.join(", "))
 }
 
-/// What a cluster was seen to hold at that time; pending are the pods for which kube-scheduler found no place, and those that are about to
-/// lose their node. NodePools that nobody has judged yet, because no joiner runs there, are ready.
+/// Why a pod of a cluster is not planned although it has no place, as far as can be seen.
+fn ahead(pod: &Pod) -> String {
+    match &pod.shape.scheduler {
+        Some(scheduler) if pod.unjudged => {
+            format!("the pod is left to scheduler {scheduler}, which has not said that it fits nowhere; it is planned once it has")
+        }
+        _ => "kube-scheduler does not look for a place for the pod, as a rule because of scheduling gates (see its spec.schedulingGates and its condition PodScheduled); it is planned once they are removed".to_owned(),
+    }
+}
+
+/// What a cluster was seen to hold at that time; pending are the pods for which kube-scheduler found no place, those that it has not looked at,
+/// and those that are about to lose their node. NodePools that nobody has judged yet, because no joiner runs there, are ready.
 pub fn from_snapshot(mut snapshot: Snapshot, types: Vec<InstanceType>, features: Features, now: Timestamp) -> Input {
     snapshot.pools =
         snapshot.pools.iter().map(|(name, pool)| (name.clone(), Arc::new(ready((**pool).clone())))).collect();
-    let leavers = leaving::leavers(&snapshot, now);
-    let mut input = complete(Input { snapshot, ..Input::default() }, types, features);
-    if !leavers.is_empty() {
-        input.notices.push(format!("{} pods are about to lose their nodes, and are planned along", leavers.len()));
-        input.pods.extend(leavers);
-    }
-    input
+    let is_aside = |pod: &&Arc<Pod>| waits(pod) && snapshot.arrival(&pod.uid).is_none();
+    let mut set_aside: Vec<(ObjectKey, String)> =
+        snapshot.pods.values().filter(is_aside).map(|pod| (pod.key.clone(), ahead(pod))).collect();
+    set_aside.sort();
+    complete(Input { snapshot, set_aside, ..Input::default() }, types, features, &BTreeSet::new(), now)
 }
 
-fn complete(mut input: Input, types: Vec<InstanceType>, features: Features) -> Input {
+/// Of the pods that are about to lose their nodes, those in `replaced` are not planned: others are in their place.
+fn complete(
+    mut input: Input,
+    types: Vec<InstanceType>,
+    features: Features,
+    replaced: &BTreeSet<PodUid>,
+    now: Timestamp,
+) -> Input {
     let list: Arc<Vec<Arc<InstanceType>>> = Arc::new(types.into_iter().map(Arc::new).collect());
     for pool in input.snapshot.pools.values() {
         input.catalog.pools.insert(pool.name.clone(), Arc::clone(&list));
@@ -200,8 +239,15 @@ fn complete(mut input: Input, types: Vec<InstanceType>, features: Features) -> I
         .map(|(node, pods)| format!("Node {node}: is not there, but {} pods are bound to it; add it", pods.len()))
         .collect();
     input.notices.extend(lost);
-    input.pods = snapshot.pending.keys().filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
+    let waiting = snapshot.pending.keys().chain(snapshot.undecided.keys());
+    input.pods = waiting.filter_map(|uid| snapshot.pods.get(uid).cloned()).collect();
     input.pods.sort_by(|a, b| a.key.cmp(&b.key));
+    let mut leavers = leaving::leavers(snapshot, now);
+    leavers.retain(|pod| !replaced.contains(&pod.uid));
+    if !leavers.is_empty() {
+        input.notices.push(format!("{} pods are about to lose their nodes, and are planned along", leavers.len()));
+        input.pods.extend(leavers);
+    }
     add_features(&mut input, features);
     input
 }
@@ -245,3 +291,7 @@ fn without_effect(kinds: &BTreeSet<String>) -> impl Iterator<Item = String> {
     let known = WITHOUT_EFFECT.into_iter().filter(|(kind, _)| kinds.contains(*kind));
     known.map(|(kind, why)| format!("{kind}: has no effect yet: {why}"))
 }
+
+#[cfg(test)]
+#[path = "input_tests.rs"]
+mod tests;

@@ -10,6 +10,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use jiff::Timestamp;
 use joiner::clouds::catalog;
 use joiner::cluster::convert::ShapeStore;
 use joiner::core::scheduling::Settings;
@@ -191,7 +192,7 @@ fn plan_all(text: &str) {
     for trouble in &gathered.troubles {
         assert!(!trouble.to_string().trim().is_empty(), "trouble without a word");
     }
-    let input = plan::from_manifests(gathered, catalog::generated(), FEATURES);
+    let input = plan::from_manifests(gathered, catalog::generated(), FEATURES, Timestamp::UNIX_EPOCH);
     if input.pods.len() > PODS {
         return;
     }
@@ -246,8 +247,11 @@ fn the_corpus_is_understood_and_planned() {
     let shapes = ShapeStore::new();
     let gathered = gather(&[Source::Stdin], &mut || Ok(EVERYTHING.to_owned()), &shapes);
     assert_eq!(gathered.troubles.iter().map(ToString::to_string).collect::<Vec<_>>(), Vec::<String>::new());
-    let answer =
-        plan::answer(plan::from_manifests(gathered, catalog::generated(), FEATURES), &Settings::default(), || 0.0);
+    let answer = plan::answer(
+        plan::from_manifests(gathered, catalog::generated(), FEATURES, Timestamp::UNIX_EPOCH),
+        &Settings::default(),
+        || 0.0,
+    );
     assert!(answer.input.pods.len() >= 10 && answer.plan.price > 0.0, "{answer:?}");
     plan_all(&everything().to_string());
 }
