@@ -197,6 +197,38 @@ fn what_is_wrong_is_named_and_the_others_are_planned() {
     assert!(said.contains("NodeOverlay cheaper: has no effect, the feature is off"), "{said}");
 }
 
+#[test]
+fn what_a_pod_asks_of_nodes_is_held_to_the_rules() {
+    let required = |expression: &str| {
+        format!(
+            "  affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{{matchExpressions: [{{{expression}}}]}}]}}}}}}"
+        )
+    };
+    let input = [
+        POOL.to_owned(),
+        pod("good", ""),
+        pod("letters", &required("key: example.com/size, operator: Gt, values: [abc]")),
+        pod("empty", &required("key: kubernetes.io/arch, operator: In, values: []")),
+        pod("spaced", "  nodeSelector: {kubernetes.io/arch: 'amd 64'}"),
+        pod("pinned", "  nodeSelector: {kubernetes.io/hostname: there}"),
+    ];
+    let node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: there, labels: {kubernetes.io/hostname: there}}\nstatus: {capacity: {cpu: '1200m', memory: 4Gi, pods: '10'}, allocatable: {cpu: '1200m', memory: 4Gi, pods: '10'}}\n";
+    let (plan, said) = plan(&(input.concat() + node));
+    let term = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].values: operator";
+    for (pod, parts) in [
+        ("letters", [term, "Gt needs exactly one value, an integer"]),
+        ("empty", [term, "In needs at least one value"]),
+        ("spaced", ["spec.nodeSelector[kubernetes.io/arch]: \"amd 64\"", "is not a label value"]),
+    ] {
+        let reasons = reasons(&plan, &format!("default/{pod}"));
+        assert!(parts.iter().all(|part| reasons.contains(part)), "{pod}: {reasons}");
+        assert!(said.contains(&format!("Pod {pod}: ")), "{said}");
+    }
+    let places = places(&plan);
+    assert_ne!(places["default/good"], ["nowhere"], "{plan}");
+    assert_eq!(places["default/pinned"], ["there"], "labels that only nodes have are nobody's fault: {plan}");
+}
+
 /// StorageClass `zonal` for one zone, and a claim that is bound to a volume of another.
 const STORAGE: &str = "
 ---

@@ -9,7 +9,7 @@ use crate::core::facts::{
 };
 use crate::core::labels::{Labels, normalized};
 
-use super::selector::{label_selector, node_term};
+use super::selector::{check_term, label_selector, node_term};
 use crate::cluster::convert::problems::Problems;
 
 /// What every term of a pod's constraints is read against.
@@ -33,6 +33,7 @@ pub(super) fn node(affinity: Option<&k8s::NodeAffinity>, own: &Own<'_>, problems
         for (at, term) in required.node_selector_terms.iter().enumerate() {
             has_field_term |= term.match_fields.as_ref().is_some_and(|fields| !fields.is_empty());
             let requirements = node_term(&format!("{field}[{at}]"), term, own.is_daemon, problems);
+            check_term(&format!("{field}[{at}]"), term, problems);
             // A term that says nothing matches no node, and so adds nothing to the alternatives.
             if !requirements.is_empty() {
                 all.required.push(requirements);

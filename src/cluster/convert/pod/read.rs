@@ -12,6 +12,7 @@ use crate::core::labels;
 
 use super::affinity::{self, Own};
 use super::requests;
+use super::selector::check_labels;
 use super::shapes::ShapeStore;
 use crate::cluster::convert::common;
 use crate::cluster::convert::problems::{Problems, Unreadable, lenient};
@@ -122,6 +123,7 @@ pub(in crate::cluster::convert) fn shape(
         weighted("podAffinity", pods.and_then(|a| a.preferred_during_scheduling_ignored_during_execution.as_ref()));
     let preferred_anti =
         weighted("podAntiAffinity", anti.and_then(|a| a.preferred_during_scheduling_ignored_during_execution.as_ref()));
+    check_labels(spec.node_selector.as_ref(), &mut problems);
     let node_affinity = affinity::node(affinity.and_then(|a| a.node_affinity.as_ref()), &own, &mut problems);
     let spreads = affinity::spreads(spec.topology_spread_constraints.as_ref(), &own, &mut problems);
     let tolerations = affinity::tolerations(spec.tolerations.as_ref(), &mut problems);

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::NodeSelectorTerm;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
+use crate::api::common as written;
+use crate::api::validation::{self, CloudLabels, Fault};
 use crate::core::facts::Selector;
 use crate::core::labels::{Labels, normalized};
 use crate::core::requirements::{Operator, Requirement};
@@ -83,4 +85,42 @@ pub(super) fn node_term(
         }
     }
     all
+}
+
+/// Notes what is wrong with a required term: a requirement that no label can meet, or that nobody can read, is a slip of the pen.
+pub(super) fn check_term(field: &str, term: &NodeSelectorTerm, problems: &mut Problems) {
+    for (at, expression) in term.match_expressions.iter().flatten().enumerate() {
+        let values = expression.values.iter().flatten().cloned().collect();
+        for fault in faults(&format!("{field}.matchExpressions[{at}]"), &expression.key, &expression.operator, values) {
+            problems.note_whole(fault);
+        }
+    }
+}
+
+/// Notes what is wrong with `spec.nodeSelector`.
+pub(super) fn check_labels(selector: Option<&BTreeMap<String, String>>, problems: &mut Problems) {
+    for (key, value) in selector.into_iter().flatten() {
+        let field = format!("spec.nodeSelector[{key}]");
+        for fault in faults(&field, key, Operator::In.as_str(), vec![value.clone()]) {
+            problems.note(&field, fault.remedy);
+        }
+    }
+}
+
+/// What the rules for requirements find. Nobody's labels are restricted here: unlike a NodePool, a pod may ask for those that only nodes which
+/// are there have.
+fn faults(field: &str, key: &str, operator: &str, values: Vec<String>) -> Vec<Fault> {
+    let operator = match Operator::parse(operator) {
+        Some(Operator::In) => written::Operator::In,
+        Some(Operator::NotIn) => written::Operator::NotIn,
+        Some(Operator::Exists) => written::Operator::Exists,
+        Some(Operator::DoesNotExist) => written::Operator::DoesNotExist,
+        Some(Operator::Gt) => written::Operator::Gt,
+        Some(Operator::Lt) => written::Operator::Lt,
+        // Said of the operator itself.
+        Some(Operator::Gte | Operator::Lte) | None => return Vec::new(),
+    };
+    let cloud = CloudLabels { restricted_domains: &[], well_known: &[normalized(key)] };
+    let wanted = written::Requirement { key: key.to_owned(), operator, values, min_values: None };
+    validation::requirement(field, &wanted, &cloud)
 }
