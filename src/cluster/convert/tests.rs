@@ -200,6 +200,18 @@ fn requests_are_counted_as_kube_scheduler_counts_them() {
         "resources": { "requests": { "cpu": "5", "x/y": "7" } },
     });
     assert_eq!(requests(&spec, None), Resources::new().with("cpu", 5000).with("x/y", 1000).with("pods", 1000));
+    // Pod-level limits stand for requests that neither the pod nor a container makes; those of huge pages for the sum, too.
+    let spec = json!({
+        "containers": [{ "name": "a", "resources": { "requests": { "cpu": "1", "hugepages-2Mi": "2Mi" } } }],
+        "resources": { "limits": { "cpu": "5", "memory": "1Mi", "hugepages-2Mi": "4Mi", "x/y": "7" } },
+    });
+    let expected = Resources::new().with("cpu", 1000).with("memory", MI).with("hugepages-2Mi", 4 * MI);
+    assert_eq!(requests(&spec, None), expected.with("pods", 1000));
+    let spec = json!({
+        "containers": [{ "name": "a" }],
+        "resources": { "requests": { "cpu": "1" }, "limits": { "cpu": "2", "memory": "1Mi" } },
+    });
+    assert_eq!(requests(&spec, None), Resources::new().with("cpu", 1000).with("memory", MI).with("pods", 1000));
     // Unquoted numbers are quantities too.
     let spec = json!({ "containers": [{ "resources": { "requests": { "cpu": 0.5, "memory": 1024 } } }] });
     assert_eq!(requests(&spec, None), Resources::new().with("cpu", 500).with("memory", 1_024_000).with("pods", 1000));

@@ -18,7 +18,7 @@ pub(super) fn of_pod(spec: &PodSpec, status: Option<&PodStatus>, problems: &mut 
         });
         of_container(field, container, set_aside, infeasible, problems)
     });
-    for (name, milli) in of_whole_pod(spec, status, infeasible, problems).iter() {
+    for (name, milli) in of_whole_pod(spec, status, infeasible, &all, problems).iter() {
         all.set(name.clone(), milli);
     }
     all.add(&requests("spec.overhead", spec.overhead.as_ref(), problems));
@@ -91,10 +91,24 @@ fn of_container(
     wanted
 }
 
-/// Pod-level requests: they replace the sum over containers. Only CPU, memory and huge pages can be given so.
-fn of_whole_pod(spec: &PodSpec, status: Option<&PodStatus>, infeasible: bool, problems: &mut Problems) -> Resources {
+/// Pod-level requests: they replace the sum over `containers`. Only CPU, memory and huge pages can be given so. A limit stands for a request
+/// that is absent, unless containers ask for that resource (the API server does so too when it stores a pod); of huge pages, always.
+fn of_whole_pod(
+    spec: &PodSpec,
+    status: Option<&PodStatus>,
+    infeasible: bool,
+    containers: &Resources,
+    problems: &mut Problems,
+) -> Resources {
     let Some(resources) = &spec.resources else { return Resources::new() };
     let mut wanted = requests("spec.resources.requests", resources.requests.as_ref(), problems);
+    for (name, milli) in requests("spec.resources.limits", resources.limits.as_ref(), problems).iter() {
+        let is_summed =
+            matches!(name, ResourceName::Cpu | ResourceName::Memory) && containers.mentioned(name).is_some();
+        if wanted.mentioned(name).is_none() && !is_summed {
+            wanted.set(name.clone(), milli);
+        }
+    }
     if wanted.is_empty() {
         return wanted;
     }
