@@ -365,6 +365,23 @@ fn a_page_is_complete_in_itself() {
 }
 
 #[test]
+fn what_is_wrong_with_the_input_is_on_the_page_and_in_the_json() {
+    let page = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wrong.html");
+    let args = ["plan", "-f", "-", "-o", "json", "--report", page.to_str().unwrap()];
+    let wrong = pod("quantity", "").replace("512Mi", "1.5.2Gi");
+    let output = joiner(&args, &format!("{POOL}{wrong}{}---\na: [1\n", pod("good", "")));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let notices: Vec<&str> = list(&plan["notices"]).iter().map(word).collect();
+    assert_eq!(notices.len(), 2, "{notices:?}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("Worth knowing") && page.contains("Pod quantity: "), "{page}");
+    assert!(page.contains("is not YAML") && notices[1].contains("is not YAML"), "{notices:?}");
+    let told = text(&output.stderr);
+    assert!(notices.iter().all(|notice| told.matches(notice).count() == 1), "each is told once: {told}");
+}
+
+#[test]
 fn explain_says_why() {
     let explain = |args: &[&str]| {
         let output = joiner(&[&["explain"], args, &["-f", "examples/plan"]].concat(), "");

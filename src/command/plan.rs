@@ -63,9 +63,8 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
     let (mut input, understood) = input(plan)?;
     if plan.cloud == config::Cloud::Outscale {
         let asked = super::outscale::sell(&mut input, &plan.settings, Clock::machine());
-        for notice in runtime()?.block_on(asked)? {
-            tell(&notice);
-        }
+        let wrong = runtime()?.block_on(asked)?;
+        input.notices.extend(wrong);
     }
     let mut spreads = scheduling::DefaultSpreads::new(plan.settings.default_spreads.clone());
     input.pods = spreads.apply(&input.snapshot, input.pods);
@@ -104,9 +103,6 @@ fn input(plan: &config::Plan) -> Result<(Input, bool)> {
     };
     let shapes = ShapeStore::new();
     let mut gathered = gather(&sources, &mut stdin, &shapes);
-    for trouble in &gathered.troubles {
-        tell(&trouble.to_string());
-    }
     let more = made(plan, &shapes)?;
     let is_pool = |placed: &Placed| matches!(placed.found.object, Object::Pool(_));
     if !more.is_empty() && !gathered.objects.iter().any(is_pool) {

@@ -89,6 +89,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
     let mut claims: Vec<VolumeClaim> = Vec::new();
     let mut idle: BTreeSet<String> = BTreeSet::new();
     let mut uids: BTreeSet<PodUid> = BTreeSet::new();
+    input.notices.extend(gathered.troubles.iter().map(ToString::to_string));
     for placed in gathered.objects {
         let found = placed.found;
         if let Some(group) = found.group {

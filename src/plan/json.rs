@@ -14,6 +14,8 @@ struct Written<'a> {
     node_claims: Vec<Claim<'a>>,
     existing: Vec<Existing<'a>>,
     unschedulable: Vec<Unschedulable>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notices: &'a [String],
     /// USD per hour.
     price: f64,
     lower_bound: f64,
@@ -85,6 +87,7 @@ pub fn json(answer: &Answer) -> Result<String, serde_json::Error> {
         node_claims: node_claims.collect(),
         existing: existing.collect(),
         unschedulable: unschedulable.collect(),
+        notices: &answer.input.notices,
         price: answer.plan.price,
         lower_bound: answer.lower_bound,
         seconds: answer.seconds,

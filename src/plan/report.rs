@@ -54,6 +54,7 @@ pub fn render(answer: &Answer) -> String {
                     (verdict(answer, unplaced.len()))
                     section #price { h2 { "Price against the bound" } (price(answer)) }
                     @if !unplaced.is_empty() { section #unplaced { h2 { "Pods without a place" } (refusals(unplaced)) } }
+                    @if !answer.input.notices.is_empty() { section #notices { h2 { "Worth knowing" } (notices(answer)) } }
                     @if !answer.plan.claims.is_empty() { section #nodes { h2 { "New nodes and their pods" } (nodes(answer)) } }
                     @if !answer.plan.existing.is_empty() { section #existing { h2 { "Existing nodes" } (existing(answer)) } }
                 }
@@ -121,6 +122,15 @@ fn refusals(unplaced: Vec<(crate::core::ids::ObjectKey, Vec<String>)>) -> Markup
             }
         }
         @if more > 0 { p.note { "… " (counted(more, "other reason")) } }
+    }
+}
+
+/// What is wrong with the input, and what in it has no effect.
+fn notices(answer: &Answer) -> Markup {
+    let more = answer.input.notices.len().saturating_sub(ROWS);
+    html! {
+        ul { @for notice in answer.input.notices.iter().take(ROWS) { li { (notice) } } }
+        @if more > 0 { p.note { "… and " (count(more as u64)) " more" } }
     }
 }
 
