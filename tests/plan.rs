@@ -512,6 +512,17 @@ fn pods_of_nodes_that_go_are_planned_as_far_as_budgets_let_them_go() {
 }
 
 #[test]
+fn a_node_goes_by_the_name_of_its_nodeclaim_until_it_is_registered() {
+    let place = |label: &str| {
+        let served = served("", "").replace("name: old, labels: {", &format!("name: old, labels: {{{label}"));
+        let (plan, _) = plan(&format!("{POOL}{served}{}", pod("lone", "")));
+        places(&plan)["default/lone"].clone()
+    };
+    assert_eq!(place(""), ["general-old"]);
+    assert_eq!(place("karpenter.sh/registered: 'true', "), ["old"]);
+}
+
+#[test]
 fn the_openb_burst_is_planned_whole() {
     let data = std::env::var_os("JOINER_SHARED_DATA")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);

@@ -7,10 +7,10 @@ use super::explain::Case;
 use super::input::Input;
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::core::facts::{Catalog, InstanceType};
-use crate::core::ids::{ObjectKey, PodUid};
+use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::labels;
 use crate::core::requirements::{Requirements, ValueSet};
-use crate::core::scheduling::{self, Ground, Plan, PlannedClaim, Problem, Settings};
+use crate::core::scheduling::{self, Ground, PlacedOn, Plan, PlannedClaim, Problem, Settings};
 
 /// An input, and what came of it.
 #[derive(Clone, Debug)]
@@ -98,6 +98,14 @@ impl Answer {
         };
         let labels = claim.draft.labels.iter().filter(|(key, value)| !given(key, value));
         labels.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect()
+    }
+
+    /// The Node of a place, once it is registered; until then only its NodeClaim is known by name.
+    pub(super) fn registered<'a>(&self, placed: &'a PlacedOn) -> Option<&'a NodeName> {
+        let is_registered = |name: &NodeName| {
+            placed.claim.is_none() || self.input.snapshot.nodes.get(name).is_some_and(|node| node.was_registered())
+        };
+        placed.node.as_ref().filter(|name| is_registered(name))
     }
 
     /// Pods without a place and why, most helpful reason first; by namespace and name.

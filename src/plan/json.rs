@@ -73,9 +73,8 @@ pub fn json(answer: &Answer) -> Result<String, serde_json::Error> {
         }
     });
     let existing = answer.plan.existing.iter().map(|placed| Existing {
-        node: placed
-            .node
-            .as_ref()
+        node: answer
+            .registered(placed)
             .map(NodeName::as_str)
             .or_else(|| placed.claim.as_ref().map(ClaimName::as_str))
             .unwrap_or_default(),

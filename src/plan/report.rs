@@ -240,7 +240,7 @@ fn existing(answer: &Answer) -> Markup {
                 @for placed in answer.plan.existing.iter().take(ROWS) {
                     @let pods: Vec<String> = placed.pods.iter().map(|pod| pod.key.to_string()).collect();
                     tr {
-                        td { (placed.node.as_ref().map(ToString::to_string).or_else(|| placed.claim.as_ref().map(ToString::to_string)).unwrap_or_default()) }
+                        td { (answer.registered(placed).map(ToString::to_string).or_else(|| placed.claim.as_ref().map(ToString::to_string)).unwrap_or_default()) }
                         td.number { (count(pods.len() as u64)) }
                         td { (names(&pods)) }
                     }

@@ -79,7 +79,7 @@ fn existing(answer: &Answer) -> Table {
     let mut table = framed(["existing node", "pods"], &[1]);
     for placed in answer.plan.existing.iter().take(LINES) {
         let claim = || placed.claim.as_ref().map(|claim| format!("{claim} (on its way)"));
-        let name = placed.node.as_ref().map(ToString::to_string).or_else(claim).unwrap_or_default();
+        let name = answer.registered(placed).map(ToString::to_string).or_else(claim).unwrap_or_default();
         table.add_row([name, count(placed.pods.len() as u64)]);
     }
     if let Some(rest @ [_, ..]) = answer.plan.existing.get(LINES..) {
