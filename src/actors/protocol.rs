@@ -92,6 +92,8 @@ pub enum ProvisionerMsg {
     BatchReady,
     /// *Outcome.* The solver is done, and the checker too; or one of them panicked.
     Solved(OpId, Result<Box<(Plan, Vec<String>)>, String>),
+    /// *Outcome.* What a plan of this price costs at least, both in USD per hour.
+    Bounded(f64, f64),
     /// *Outcome.* A NodeClaim was written, or not.
     Created(ClaimName, Written<Arc<Claim>>),
     /// *Nudge.* Something has changed that could make room for pods that were refused.

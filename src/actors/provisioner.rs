@@ -253,6 +253,7 @@ impl Provisioner {
         let epoch = snapshot.epoch;
         // What is remembered is what the solver said, all of it.
         let decision = Decision { question, plan: Arc::new(plan.clone()) };
+        Self::seek_bound(&decision, cx);
         self.wiring.boards.decisions.send_modify(|known| *known = Arc::new(known.and(decision)));
         self.publish_rooms(placeholders.take_out(&mut plan));
         self.foreseen = Foreseen::take_out(&self.leavers, &mut plan);
@@ -412,12 +413,42 @@ impl Provisioner {
                 leaving_pods = (leaving > 0).then_some(leaving),
                 "computed plan"
             );
-            if self.timeline.len() == 20 {
-                self.timeline.remove(0);
-            }
-            self.timeline.push((cx.now(), text.clone()));
+            self.note(cx.now(), text.clone());
         }
         self.last = Some(text);
+    }
+
+    /// Asks beside everything else what a plan that buys nodes costs at least. Nothing waits for the answer.
+    fn seek_bound(decision: &Decision, cx: &Cx<ProvisionerMsg>) {
+        if decision.plan.claims.is_empty() {
+            return;
+        }
+        let (question, plan) = (Arc::clone(&decision.question), Arc::clone(&decision.plan));
+        let price = plan.price;
+        let work = move || scheduling::quick_lower_bound(&question.problem(), &plan);
+        cx.compute(work, move |bound| ProvisionerMsg::Bounded(price, bound.unwrap_or_default()));
+    }
+
+    /// Tells how close a plan is to the best possible.
+    fn tell_bound(&mut self, price: f64, bound: f64, cx: &Cx<ProvisionerMsg>) {
+        metrics::plan_bounded(bound);
+        if bound <= 0.0 {
+            return;
+        }
+        let over = (100.0 * (price / bound - 1.0)).max(0.0);
+        tracing::info!(
+            price = rounded(price),
+            lower_bound = rounded(bound),
+            "no plan that places the same pods is cheaper than its lower bound"
+        );
+        self.note(cx.now(), format!("the plan for {price:.4} $/h is within {over:.1} % of the best possible"));
+    }
+
+    fn note(&mut self, now: Timestamp, text: String) {
+        if self.timeline.len() == 20 {
+            self.timeline.remove(0);
+        }
+        self.timeline.push((now, text));
     }
 
     /// Whether anybody waits for a place that nobody has found: refused pods, pods that lost the place that was planned for them, and pods
@@ -565,6 +596,7 @@ impl Behaviour for Provisioner {
                 }
             }
             ProvisionerMsg::Watch => self.watch_overlooked(cx),
+            ProvisionerMsg::Bounded(price, bound) => self.tell_bound(price, bound, cx),
             ProvisionerMsg::Created(name, outcome) => self.created(&name, outcome, cx),
             ProvisionerMsg::SupplyChanged => {
                 let snapshot = self.wiring.boards.snapshot();

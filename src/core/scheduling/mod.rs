@@ -79,7 +79,7 @@ mod checks;
 mod plan;
 mod reason;
 
-pub use bound::lower_bound;
+pub use bound::{lower_bound, quick_lower_bound};
 pub use checks::{Violation, check, crowded, out_of_turn};
 pub use defaults::DefaultSpreads;
 pub use fault::VolumeFault;

@@ -303,6 +303,7 @@ families! {
         "Calls to the cloud of which nobody knows whether they took effect.";
     PLANS: Counter, "joiner_plans_total", [], "Plans made by the provisioner.";
     PLAN_PRICE: Gauge, "joiner_plan_price_dollars", [], "Price of the last plan's machines, in USD per hour.";
+    PLAN_BOUND: Gauge, "joiner_plan_lower_bound_dollars", [], "What no plan that places the same pods as the last one that bought nodes is cheaper than, in USD per hour.";
     PLAN_CLAIMS: Gauge, "joiner_plan_claims", [], "NodeClaims in the last plan.";
     PLAN_PODS: Gauge, "joiner_plan_pods", ["outcome"], "Pods in the last plan, by what was decided.";
     PODS_LANDED: Counter, "joiner_pods_bound_total", ["place"],

@@ -41,5 +41,6 @@ pub use runtime::{
 };
 pub use samples::Samples;
 pub use scheduling::{
-    nominated, nothing_to_schedule, plan_made, pods_by_zone, pods_landed, scheduled, scheduling, scheduling_left,
+    nominated, nothing_to_schedule, plan_bounded, plan_made, pods_by_zone, pods_landed, scheduled, scheduling,
+    scheduling_left,
 };

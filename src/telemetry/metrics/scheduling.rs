@@ -58,6 +58,11 @@ pub fn plan_made(price: f64, claims: usize, pods: [usize; 3]) {
     }
 }
 
+/// No plan that places the same pods as the last one that bought nodes costs less than this, in USD per hour.
+pub fn plan_bounded(bound: f64) {
+    set(&f::PLAN_BOUND, &[], bound);
+}
+
 /// So many planned pods were bound, by where.
 pub fn pods_landed(landed: Landed) {
     let places = [("planned", landed.planned), ("exchanged", landed.exchanged), ("elsewhere", landed.elsewhere)];

@@ -20,5 +20,5 @@ mod search;
 mod spokesmen;
 
 pub(super) use effort::Effort;
-pub use lower::lower_bound;
+pub use lower::{lower_bound, quick_lower_bound};
 pub(super) use mix::{Mix, Share, mix};

@@ -20,27 +20,30 @@ const EFFORT: u64 = 1_000_000_000;
 
 /// A plan that places the same pods, and perhaps more, at the same price or a lower one.
 ///
-/// What is tried depends on the problem and the plan alone, and ends by itself when its effort is spent: no clock is
-/// asked. The ground is the one that the plan was
-/// made on, or any other: it only saves time.
+/// What is tried depends on the problem and the plan alone, and ends by itself when its effort is spent: no clock is asked. The ground is
+/// the one that the plan was made on, or any other: it only saves time.
 pub fn improved(ground: &mut Ground, problem: &Problem<'_>, plan: Plan) -> Plan {
+    within(ground, problem, plan, &Effort::of(EFFORT))
+}
+
+fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effort) -> Plan {
     let mut best = plan;
     // Pods that still run somewhere are to come last, and a script has an order of its own.
     let turns_matter = problem.pods.iter().any(|pod| pod.node.is_some() && pod.shape.is_topological());
     if best.claims.is_empty() || turns_matter {
         return best;
     }
-    let effort = Effort::of(EFFORT);
     for scope in [Scope::Free, Scope::All] {
-        let groups = ground.with(problem, |mut world| (script(&mut world, &best, scope, &effort), world));
+        let groups = ground.with(problem, |mut world| (script(&mut world, &best, scope, effort), world));
         if groups.is_empty() {
             continue;
         }
-        let other = in_turn(ground.with(problem, |world| along(world, &groups)), problem);
-        let is_legal = |other: &Plan| {
-            check(problem, other).is_empty() && out_of_turn(problem, other) <= out_of_turn(problem, &best)
-        };
-        if is_better(&other, &best) && is_legal(&other) {
+        let other = ground.with(problem, |world| along(world, &groups));
+        if !is_better(&other, &best) {
+            continue;
+        }
+        let other = in_turn(other, problem);
+        if check(problem, &other).is_empty() && out_of_turn(problem, &other) <= out_of_turn(problem, &best) {
             best = other;
         }
     }

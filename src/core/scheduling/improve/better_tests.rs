@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::improved;
+use super::{improved, within};
 use crate::core::facts::Weighted;
 use crate::core::labels;
+use crate::core::scheduling::bound::Effort;
 use crate::core::scheduling::tests::build::*;
 use crate::core::scheduling::{Ground, check, lower_bound};
 
@@ -113,4 +114,21 @@ fn large_pods_of_which_no_two_are_alike_are_bounded_in_whole_pods() {
     let bound = lower_bound(&scene.problem(), &plan);
     assert_eq!(plan.claims.len(), 400);
     assert!(bound > plan.price * 0.999 && bound <= plan.price + 1e-9, "{bound} of {}", plan.price);
+}
+
+#[test]
+fn a_search_ends_when_its_effort_is_spent_and_keeps_what_it_has() {
+    let scene = Scene::new().with_pods(different(600));
+    let plan = scene.solve();
+    let with = |cells: u64| {
+        let effort = Effort::of(cells);
+        let better = within(&mut Ground::default(), &scene.problem(), plan.clone(), &effort);
+        assert!(check(&scene.problem(), &better).is_empty() && better.refused.is_empty());
+        (better.price, effort.is_spent())
+    };
+    let (none, much) = (with(0), with(u64::MAX));
+    let (little, spent) = with(2_000_000);
+    println!("{} for nothing, {little} for little, {} for all", none.0, much.0);
+    assert!(spent && !much.1);
+    assert!(none.0.total_cmp(&plan.price).is_eq() && little <= none.0 && much.0 < none.0);
 }
