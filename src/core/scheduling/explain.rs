@@ -1,6 +1,5 @@
 //! Why a pod was refused: asked once per class, after the last round, so that it costs nothing while pods are placed.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::classes::{Class, Variant};
@@ -8,7 +7,6 @@ use super::interner::{Domain, KeyId};
 use super::masks::Mask;
 use super::reason::Reason;
 use super::solve::Run;
-use super::topology::Topo;
 
 impl Run<'_> {
     /// All reasons, most helpful first.
@@ -37,16 +35,16 @@ impl Run<'_> {
         let Some(bare) = class.variants.last() else { return reasons };
         let alternatives: Vec<&Variant> = class.variants.iter().filter(|v| same_wishes(v, bare)).collect();
         for variant in alternatives {
-            let wants = self.wants(class, variant);
-            if wants.is_none() {
-                self.explain_topology(class, variant, &mut reasons);
-            }
+            let mut open = Vec::new();
             for pool in 0..self.world.pools.len() {
                 let reason = self.explain_pool(class, variant, pool);
                 if matches!(reason, Reason::Topology { .. }) {
-                    self.explain_topology(class, variant, &mut reasons);
+                    open.push(pool);
                 }
                 reasons.push(reason);
+            }
+            if !open.is_empty() || self.wants(class, variant).is_none() {
+                self.explain_between(class, variant, &open, &mut reasons);
             }
         }
         super::facts::smallest(reasons)
@@ -151,45 +149,6 @@ impl Run<'_> {
         match short {
             Some((resource, left)) => Reason::Limit { pool: name, resource, left },
             None => Reason::NoTypeHolds { pool: name },
-        }
-    }
-
-    fn explain_topology(&self, class: &Class, variant: &Variant, reasons: &mut Vec<Reason>) {
-        let counters = &self.world.counters;
-        for spread in &variant.spreads {
-            let Topo::Key(key) = spread.topo else { continue };
-            let mut counts = String::new();
-            for value in spread.domains.bits().take(10) {
-                let name = &self.world.algebra.universe.key(key).values[value];
-                let _ = write!(
-                    counts,
-                    "{}{name}={}",
-                    if counts.is_empty() { "" } else { ", " },
-                    counters.get(spread.counter).in_domain(value)
-                );
-            }
-            if counts.is_empty() {
-                counts.push_str("no node could have such a label");
-            }
-            reasons.push(Reason::Spread {
-                key: self.name(spread.topo),
-                max_skew: spread.max_skew,
-                counts: counts.into(),
-            });
-        }
-        for affinity in &variant.affinities {
-            let keys: Vec<Arc<str>> = affinity.counters.iter().map(|(topo, _)| self.name(*topo)).collect();
-            reasons.push(Reason::Affinity { key: keys.join(" and ").into() });
-        }
-        reasons.extend(variant.apart.iter().map(|(topo, _)| Reason::AntiAffinity { key: self.name(*topo) }));
-        let repelling = class.repelled.iter().filter(|(_, id)| counters.get(*id).total > 0);
-        reasons.extend(repelling.map(|(topo, _)| Reason::Repelled { key: self.name(*topo) }));
-    }
-
-    fn name(&self, topo: Topo) -> Arc<str> {
-        match topo {
-            Topo::Host => crate::core::labels::HOSTNAME.into(),
-            Topo::Key(key) => Arc::clone(&self.world.algebra.universe.key(key).name),
         }
     }
 

@@ -38,6 +38,30 @@ pub(super) fn smallest(mut reasons: Vec<Reason>) -> Vec<Reason> {
     groups.into_iter().map(named).collect()
 }
 
+/// The fewest of some conditions that have to go before something is possible: each that would be enough alone, or else a set of which none
+/// may stay. None when it is possible as it is; nothing when it is impossible without any.
+pub(super) fn fewest<T: Copy>(all: &[T], mut possible: impl FnMut(&[T]) -> bool) -> Option<Vec<T>> {
+    if !possible(&[]) {
+        return None;
+    }
+    if possible(all) {
+        return Some(Vec::new());
+    }
+    let without = |at: usize| [&all[..at], &all[at + 1..]].concat();
+    let alone: Vec<T> = (0..all.len()).filter(|at| possible(&without(*at))).map(|at| all[at]).collect();
+    if !alone.is_empty() {
+        return Some(alone);
+    }
+    let (mut kept, mut out) = (Vec::new(), Vec::new());
+    for one in all {
+        kept.push(*one);
+        if !possible(&kept) {
+            out.extend(kept.pop());
+        }
+    }
+    Some(out)
+}
+
 fn is_between_pods(reason: &Reason) -> bool {
     matches!(
         reason,
@@ -115,7 +139,7 @@ impl Reason {
             | Self::Topology { pool }
             | Self::PoolNotReady { pool, .. }
             | Self::PoolContradiction { pool, .. }
-            | Self::NoTypes { pool }
+            | Self::NoTypes { pool, .. }
             | Self::NoCatalog { pool } => Some(pool),
         }
     }
@@ -147,7 +171,7 @@ impl Reason {
             | Self::Topology { pool }
             | Self::PoolNotReady { pool, .. }
             | Self::PoolContradiction { pool, .. }
-            | Self::NoTypes { pool }
+            | Self::NoTypes { pool, .. }
             | Self::NoCatalog { pool } => Some(pool),
         }
     }

@@ -64,6 +64,7 @@ mod name;
 
 mod finish;
 
+mod between;
 mod defaults;
 mod explain;
 

@@ -66,6 +66,14 @@ impl Run<'_> {
         false
     }
 
+    /// Whether a pool could make a node for such a pod alone.
+    pub(super) fn could_open(&mut self, pool: usize, class: &Class, variant: &Variant, wants: &Wants) -> bool {
+        let Some(joined) = self.world.algebra.join(self.world.pools[pool].base, variant.term) else { return false };
+        let asks = Asks { class, wants, meant: Some(&class.requests) };
+        self.could(joined, wants)
+            && (self.in_reservation(pool, joined, &asks).is_some() || self.design(pool, joined, &asks).is_some())
+    }
+
     /// The best node in a reservation that has room: what was paid for is used first.
     fn in_reservation(&mut self, pool: usize, joined: ProfileId, asks: &Asks<'_>) -> Option<Design> {
         let mut best: Option<Design> = None;

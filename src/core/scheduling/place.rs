@@ -41,6 +41,11 @@ pub(super) enum Refused {
 impl Run<'_> {
     /// The domains that the constraints of a variant leave, or nothing when one leaves none.
     pub(super) fn wants(&self, class: &Class, variant: &Variant) -> Option<Wants> {
+        self.wants_of(variant, &class.repelled)
+    }
+
+    /// The same, where only these pods keep the pod away.
+    pub(super) fn wants_of(&self, variant: &Variant, repelled: &[(Topo, CounterId)]) -> Option<Wants> {
         let mut wants = Wants::new();
         for allowed in variant.spreads.iter().filter_map(|spread| self.within_skew(spread)) {
             also(&mut wants, allowed)?;
@@ -58,7 +63,7 @@ impl Run<'_> {
                 also(&mut wants, Allowed { key: *key, values, absent: false, rank: None })?;
             }
         }
-        for (topo, id) in variant.apart.iter().chain(&class.repelled) {
+        for (topo, id) in variant.apart.iter().chain(repelled) {
             let Topo::Key(key) = topo else { continue };
             let values = counters.get(*id).domains(false);
             also(&mut wants, Allowed { key: *key, values, absent: true, rank: None })?;
@@ -102,8 +107,18 @@ impl Run<'_> {
 
     /// Whether the constraints per node allow another such pod on this one.
     pub(super) fn host_allows(&self, class: &Class, variant: &Variant, host: u32) -> Result<(), Refused> {
+        self.host_allows_of(variant, &class.repelled, host)
+    }
+
+    /// The same, where only these pods keep the pod away.
+    pub(super) fn host_allows_of(
+        &self,
+        variant: &Variant,
+        repelled: &[(Topo, CounterId)],
+        host: u32,
+    ) -> Result<(), Refused> {
         let counters = &self.world.counters;
-        for (topo, id) in variant.apart.iter().chain(&class.repelled) {
+        for (topo, id) in variant.apart.iter().chain(repelled) {
             if *topo == Topo::Host && counters.get(*id).on_host(host) > 0 {
                 return Err(Refused::Forever);
             }

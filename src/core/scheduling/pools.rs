@@ -1,6 +1,6 @@
 //! NodePools in dense form: what their nodes' labels may be, what their daemons take of each instance type, and what their limits leave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::core::facts::{HostPort, Pool};
@@ -58,6 +58,11 @@ pub(super) fn template(pool: &Pool) -> Requirements {
     all
 }
 
+/// A requirement as people read it.
+fn text(line: &Requirement) -> String {
+    format!("{} {}", line.key, ValueSet::from_written(line))
+}
+
 impl World<'_> {
     /// Makes a pool usable, or notes why it is not.
     pub(super) fn open_pool(&mut self, pool: &Arc<Pool>, shelf: usize) {
@@ -68,24 +73,18 @@ impl World<'_> {
             .flat_map(|(key, set)| set.to_written(key))
             .collect();
         let labelled = Requirements::from_labels(&pool.template.labels).to_written();
-        let mut sets = Sets::new();
-        for (key, domain) in pool
-            .template
-            .requirements
-            .iter()
-            .chain(&fixed)
-            .chain(&labelled)
-            .filter_map(|r| self.algebra.universe.requirement(r))
-        {
-            if let Err(key) = narrow(&mut sets, &self.algebra.universe, key, &domain) {
+        let lines: Vec<&Requirement> = pool.template.requirements.iter().chain(&fixed).chain(&labelled).collect();
+        let base = match self.base(&lines, shelf) {
+            Ok(base) => base,
+            Err(key) => {
                 let key = Arc::clone(&self.algebra.universe.key(key).name);
                 self.unusable.push(Reason::PoolContradiction { pool: pool.name.clone(), key });
                 return;
             }
-        }
-        let base = self.algebra.add_profile(Source::Shelf(super::interner::number(shelf)), sets);
+        };
         if self.algebra.profile(base).possible().is_empty() {
-            self.unusable.push(Reason::NoTypes { pool: pool.name.clone() });
+            let without = self.without_types(pool, &lines, shelf);
+            self.unusable.push(Reason::NoTypes { pool: pool.name.clone(), without });
             return;
         }
         let mut min_values: BTreeMap<KeyId, u32> = BTreeMap::new();
@@ -104,6 +103,39 @@ impl World<'_> {
         };
         let least = min_values.into_iter().collect();
         self.pools.push(PoolSite { fact: Arc::clone(pool), shelf, base, taints, groups, room, least });
+    }
+
+    /// What nodes may be that meet all lines, or the key on which these exclude each other.
+    fn base(&mut self, lines: &[&Requirement], shelf: usize) -> Result<ProfileId, KeyId> {
+        let mut sets = Sets::new();
+        for (key, domain) in lines.iter().filter_map(|line| self.algebra.universe.requirement(line)) {
+            narrow(&mut sets, &self.algebra.universe, key, &domain)?;
+        }
+        Ok(self.algebra.add_profile(Source::Shelf(super::interner::number(shelf)), sets))
+    }
+
+    /// The requirements and labels that leave a pool no instance type that can be had, and how many there would be without each: none where it
+    /// takes all of them together. Nothing when there is no type whatever the pool requires.
+    fn without_types(&mut self, pool: &Pool, lines: &[&Requirement], shelf: usize) -> Vec<(Arc<str>, usize)> {
+        let template = &pool.template;
+        let own =
+            |key: &Arc<str>| template.labels.contains_key(key) || template.requirements.iter().any(|r| r.key == *key);
+        let all: BTreeSet<&Arc<str>> = lines.iter().map(|line| &line.key).filter(|key| own(key)).collect();
+        let all: Vec<&Arc<str>> = all.into_iter().collect();
+        let mut types = |kept: &[&Arc<str>]| {
+            let held: Vec<&Requirement> =
+                lines.iter().filter(|line| !all.contains(&&line.key) || kept.contains(&&line.key)).copied().collect();
+            self.base(&held, shelf).map_or(0, |base| self.algebra.profile(base).possible().count())
+        };
+        let named = super::facts::fewest(&all, |kept| types(kept) > 0).unwrap_or_default();
+        let without = |key: &Arc<str>| {
+            let rest: Vec<&Arc<str>> = all.iter().filter(|other| **other != key).copied().collect();
+            let mut written: Vec<String> =
+                lines.iter().filter(|line| line.key == *key).map(|line| text(line)).collect();
+            written.dedup();
+            (written.join(" and ").into(), types(&rest))
+        };
+        named.into_iter().map(without).collect()
     }
 
     /// Instance types grouped by the daemons that they would carry.

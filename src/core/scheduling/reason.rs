@@ -39,8 +39,8 @@ pub enum Reason {
         key: Arc<str>,
         /// Its maxSkew.
         max_skew: u32,
-        /// Pods counted in each domain, `domain=count`.
-        counts: Arc<str>,
+        /// Pods counted in each domain.
+        counts: Vec<(Arc<str>, u32)>,
     },
     /// No pod that the required pod affinity means is anywhere the pod could go.
     Affinity {
@@ -180,6 +180,8 @@ pub enum Reason {
     NoTypes {
         /// NodePool.
         pool: PoolName,
+        /// The requirements and labels to blame, and how many types there would be without each; none where it takes all of them together.
+        without: Vec<(Arc<str>, usize)>,
     },
     /// The cloud has not told which instance types the pool's NodeClass can have.
     NoCatalog {
@@ -200,6 +202,22 @@ impl fmt::Display for Amount<'_> {
             ResourceName::Memory | ResourceName::EphemeralStorage if whole >= MEBI => write!(f, "{}Mi", whole / MEBI),
             _ if part == 0 => write!(f, "{whole}"),
             _ => write!(f, "{milli}m"),
+        }
+    }
+}
+
+/// How many pods are in each domain, as people read it.
+struct Domains<'a>(&'a [(Arc<str>, u32)]);
+
+impl fmt::Display for Domains<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 10;
+        for (at, (name, count)) in self.0.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{name}={count}", if at == 0 { "" } else { ", " })?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " and {more} others"),
         }
     }
 }
@@ -231,6 +249,26 @@ impl Reason {
     }
 }
 
+/// Which requirements of a pool leave it no instance type.
+fn fmt_no_types(f: &mut fmt::Formatter<'_>, pool: &PoolName, without: &[(Arc<str>, usize)]) -> fmt::Result {
+    if without.is_empty() {
+        return write!(
+            f,
+            "NodePool {pool}: none of its NodeClass's instance types can be had at the moment, whatever the NodePool requires; see the NodeClass, and NodeOverlays if there are any"
+        );
+    }
+    write!(f, "NodePool {pool}: its requirements leave no instance type that can be had; ")?;
+    if without.iter().all(|(_, types)| *types == 0) {
+        let all: Vec<String> = without.iter().map(|(line, _)| format!("`{line}`")).collect();
+        return write!(f, "there would be some if {} were all relaxed", all.join(" and "));
+    }
+    f.write_str("there would be ")?;
+    for (at, (line, types)) in without.iter().enumerate() {
+        write!(f, "{}{types} without `{line}`", if at == 0 { "" } else { " or " })?;
+    }
+    Ok(())
+}
+
 /// An amount of a resource as people write it, with its name.
 pub fn amount_text(name: &ResourceName, milli: i64) -> String {
     format!("{} {name}", Amount(name, milli))
@@ -240,13 +278,14 @@ impl Reason {
     /// Constraints between pods.
     fn fmt_between_pods(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Spread { key, counts, .. } if !counts.contains('=') => write!(
+            Self::Spread { key, counts, .. } if counts.is_empty() => write!(
                 f,
                 "nothing offers the topology key {key} of the spread constraint; would fit if a NodePool stated values for {key} (in spec.template), or without the constraint"
             ),
             Self::Spread { key, max_skew, counts } => write!(
                 f,
-                "the spread constraint on {key} (maxSkew {max_skew}) leaves no domain: {counts}; add capacity to the emptiest domains or raise maxSkew"
+                "the spread constraint on {key} (maxSkew {max_skew}) leaves no domain: {}; add capacity to the emptiest domains or raise maxSkew",
+                Domains(counts)
             ),
             Self::Affinity { key } => {
                 write!(
@@ -366,9 +405,7 @@ impl fmt::Display for Reason {
                 f,
                 "NodePool {pool}: its requirements and labels exclude each other on {key}; change one of them"
             ),
-            Self::NoTypes { pool } => {
-                write!(f, "NodePool {pool}: its requirements leave no instance type that can be had; relax them")
-            }
+            Self::NoTypes { pool, without } => fmt_no_types(f, pool, without),
             Self::NoCatalog { pool } => write!(
                 f,
                 "NodePool {pool}: the cloud has named no instance types for its NodeClass; see the NodeClass's conditions"

@@ -89,6 +89,7 @@ mod claims;
 mod daemons;
 mod devices;
 mod pools;
+mod reasons;
 mod reserved;
 mod selection;
 mod taints;

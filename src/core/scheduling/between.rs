@@ -1,0 +1,137 @@
+//! Which of the constraints between pods are in a pod's way: those that have to go before there is a place for it.
+
+use std::sync::Arc;
+
+use super::classes::{Class, Variant};
+use super::facts::fewest;
+use super::interner::number;
+use super::place::Wants;
+use super::reason::Reason;
+use super::solve::Run;
+use super::topology::{CounterId, Topo};
+
+/// One constraint between the pod and others, by its number among those of its kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Tie {
+    Spread(usize),
+    Affinity(usize),
+    Apart(usize),
+    Repelled(usize),
+}
+
+/// Where the pod could go if it had no such constraints.
+struct Places<'a> {
+    pools: &'a [usize],
+    hosts: Vec<usize>,
+}
+
+impl Run<'_> {
+    /// Names the constraints between pods without which there would be a place. `pools` would do but for such constraints.
+    pub(super) fn explain_between(
+        &mut self,
+        class: &Class,
+        variant: &Variant,
+        pools: &[usize],
+        reasons: &mut Vec<Reason>,
+    ) {
+        let ties = ties(class, variant);
+        let bare = only(class, variant, &[]).0;
+        let all = if ties.is_empty() { 0 } else { self.world.hosts.len() };
+        let hosts = (0..all).filter(|at| self.try_host(*at, class, &bare, &Wants::new()).is_ok()).collect();
+        let places = Places { pools, hosts };
+        let named = fewest(&ties, |kept| self.takes(class, variant, kept, &places))
+            // Whatever goes, there is no place. Then those are named that leave no domain, should there ever be one.
+            .or_else(|| fewest(&ties, |kept| self.leaves_a_domain(class, variant, kept)))
+            .unwrap_or(ties);
+        reasons.extend(named.into_iter().map(|tie| self.between(class, variant, tie)));
+    }
+
+    /// Whether the pod would find a place if only these constraints held.
+    fn takes(&mut self, class: &Class, variant: &Variant, kept: &[Tie], places: &Places<'_>) -> bool {
+        let (variant, repelled) = only(class, variant, kept);
+        let Some(wants) = self.wants_of(&variant, &repelled) else { return false };
+        let new = self.host_of_draft(self.drafts.len());
+        let on_new = self.host_allows_of(&variant, &repelled, new).is_ok()
+            && places.pools.iter().any(|pool| self.could_open(*pool, class, &variant, &wants));
+        on_new
+            || places.hosts.iter().any(|at| {
+                self.host_allows_of(&variant, &repelled, number(*at)).is_ok()
+                    && self.try_host(*at, class, &variant, &wants).is_ok()
+            })
+    }
+
+    /// Whether only these constraints would leave a domain of each key.
+    fn leaves_a_domain(&self, class: &Class, variant: &Variant, kept: &[Tie]) -> bool {
+        let (variant, repelled) = only(class, variant, kept);
+        self.wants_of(&variant, &repelled).is_some()
+    }
+
+    fn between(&self, class: &Class, variant: &Variant, tie: Tie) -> Reason {
+        match tie {
+            Tie::Spread(at) => {
+                let spread = &variant.spreads[at];
+                let counter = self.world.counters.get(spread.counter);
+                let counts = match spread.topo {
+                    Topo::Key(key) => {
+                        let names = &self.world.algebra.universe.key(key).values;
+                        spread.domains.bits().map(|at| (Arc::clone(&names[at]), counter.in_domain(at))).collect()
+                    }
+                    Topo::Host => {
+                        let there = self.world.hosts.iter().enumerate();
+                        let counted = there.map(|(at, host)| (host, counter.on_host(number(at))));
+                        counted.filter(|(_, many)| *many > 0).map(|(host, many)| (host.name(), many)).collect()
+                    }
+                };
+                Reason::Spread { key: self.name(spread.topo), max_skew: spread.max_skew, counts }
+            }
+            Tie::Affinity(at) => {
+                let counters = &variant.affinities[at].counters;
+                let keys: Vec<Arc<str>> = counters.iter().map(|(topo, _)| self.name(*topo)).collect();
+                Reason::Affinity { key: keys.join(" and ").into() }
+            }
+            Tie::Apart(at) => Reason::AntiAffinity { key: self.name(variant.apart[at].0) },
+            Tie::Repelled(at) => Reason::Repelled { key: self.name(class.repelled[at].0) },
+        }
+    }
+
+    fn name(&self, topo: Topo) -> Arc<str> {
+        match topo {
+            Topo::Host => crate::core::labels::HOSTNAME.into(),
+            Topo::Key(key) => Arc::clone(&self.world.algebra.universe.key(key).name),
+        }
+    }
+}
+
+/// All constraints between pods.
+fn ties(class: &Class, variant: &Variant) -> Vec<Tie> {
+    let spreads = (0..variant.spreads.len()).map(Tie::Spread);
+    let affinities = (0..variant.affinities.len()).map(Tie::Affinity);
+    let apart = (0..variant.apart.len()).map(Tie::Apart);
+    let of_others = (0..class.repelled.len()).filter(|at| !is_own(class, class.repelled[*at].1));
+    spreads.chain(affinities).chain(apart).chain(of_others.map(Tie::Repelled)).collect()
+}
+
+/// Whether the pods that keep the pod away do so by an anti-affinity that it has too, such as others of its Deployment: one constraint, not two.
+fn is_own(class: &Class, repelling: CounterId) -> bool {
+    class.touches.binary_search(&repelling).is_ok()
+}
+
+/// The variant with these constraints only, and the counters of those who then keep the pod away.
+fn only(class: &Class, variant: &Variant, kept: &[Tie]) -> (Variant, Vec<(Topo, CounterId)>) {
+    let mut bare = Variant { spreads: Vec::new(), affinities: Vec::new(), apart: Vec::new(), ..*variant };
+    let mut repelled = Vec::new();
+    for tie in kept {
+        match *tie {
+            Tie::Spread(at) => bare.spreads.push(variant.spreads[at].clone()),
+            Tie::Affinity(at) => bare.affinities.push(variant.affinities[at].clone()),
+            Tie::Apart(at) => {
+                let term = variant.apart[at];
+                bare.apart.push(term);
+                let own = |(topo, id): &&(Topo, CounterId)| *topo == term.0 && is_own(class, *id);
+                repelled.extend(class.repelled.iter().filter(own));
+            }
+            Tie::Repelled(at) => repelled.push(class.repelled[at]),
+        }
+    }
+    (bare, repelled)
+}

@@ -1,0 +1,99 @@
+//! What is said of a pod without a place: the smallest set of facts that explains it. Not in Karpenter's suites.
+
+use super::super::super::Reason;
+use super::super::build::*;
+use super::words::*;
+use crate::core::labels::{ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, ON_DEMAND, SPOT, ZONE};
+
+/// The kinds of the reasons that the first pod without a place is given.
+fn kinds(scene: &Scene) -> Vec<&'static str> {
+    let plan = scene.solve();
+    assert!(plan.left() > 0, "{:#?}", plan.claims);
+    plan.refused[0].reasons.iter().map(Reason::kind).collect()
+}
+
+#[test]
+fn a_spread_that_can_be_kept_is_not_named_beside_an_affinity_to_nobody() {
+    let pod = web().spreading(even(ZONE, 1)).near(those_of("absent", ZONE));
+    let scene = Scene::new().with_pods(pods("web", 2, &pod));
+    assert_eq!(kinds(&scene), ["Affinity"]);
+    assert!(scene.solve().why().contains("would fit beside such a pod"), "{}", scene.solve().why());
+}
+
+#[test]
+fn what_a_new_node_would_mend_is_not_named() {
+    // One pod per node is no matter: nodes can be bought. One per zone is.
+    let pod = web().far(those_of("web", HOSTNAME)).far(those_of("web", ZONE));
+    let scene = Scene::new().with_pods(pods("web", 4, &pod));
+    let said = scene.solve().refused[0].reasons.clone();
+    assert_eq!(said, [Reason::AntiAffinity { key: ZONE.into() }]);
+    // The same of those who keep it away, on a node that has room.
+    let hermit = app("hermit").far(those_of("web", HOSTNAME));
+    let scene = Scene::new()
+        .with_node(node("old", 8, 8, &[(ZONE, "zone-a")]))
+        .running("hermit", "old", &hermit)
+        .with_pods(pods("web", 1, &web().near(those_of("absent", ZONE))));
+    assert_eq!(kinds(&scene), ["Affinity"]);
+}
+
+#[test]
+fn each_constraint_that_would_be_enough_to_give_up_is_named() {
+    // The emptiest zone is the one that a database is in, and the pod does not want to be near it.
+    let mut scene = Scene::new();
+    for (zone, app) in ZONES.into_iter().zip(["web", "web", "db"]) {
+        scene = scene.with_node(node(zone, 1, 1, &[(ZONE, zone)]).with_room(1)).running(zone, zone, &self::app(app));
+    }
+    let pod = web().spreading(even(ZONE, 1)).spreading(even(HOSTNAME, 1)).far(those_of("db", ZONE));
+    assert_eq!(kinds(&scene.with_pods(pods("web", 1, &pod))), ["Spread", "AntiAffinity"]);
+}
+
+#[test]
+fn where_no_constraint_alone_is_in_the_way_those_are_named_that_are_together() {
+    let mut scene = Scene::new();
+    for zone in ZONES {
+        scene = scene.with_node(node(zone, 1, 1, &[(ZONE, zone)]).with_room(1)).running(zone, zone, &app("db"));
+    }
+    let pod = web().spreading(even(ZONE, 1)).near(those_of("absent", ZONE)).far(those_of("db", ZONE));
+    assert_eq!(kinds(&scene.with_pods(pods("web", 1, &pod))), ["Affinity", "AntiAffinity"]);
+}
+
+#[test]
+fn a_host_that_the_pod_wants_to_share_and_cannot_is_named() {
+    let scene = Scene::new()
+        .with_node(node("old", 1, 1, &[(ZONE, "zone-a")]).with_room(1))
+        .running("db", "old", &app("db"))
+        .with_pods(pods("web", 1, &web().spreading(even(ZONE, 1)).near(those_of("db", HOSTNAME))));
+    assert_eq!(kinds(&scene), ["Affinity"]);
+}
+
+/// Why a pool of that kind can be used for nobody.
+fn of_pool(pool: crate::core::facts::Pool, types: Vec<crate::core::facts::InstanceType>) -> String {
+    Scene::default().with_pool(pool, types).with_pods(pods("web", 1, &web())).solve().why()
+}
+
+#[test]
+fn a_pool_without_types_names_the_requirement_that_is_to_blame() {
+    let picky = pool("default").requiring(within(ARCH, &["riscv64"])).requiring(within(ZONE, &["zone-a"]));
+    let said = of_pool(picky, types());
+    assert!(said.ends_with("there would be 7 without `kubernetes.io/arch In [riscv64]`"), "{said}");
+    // A label is as good as a requirement, and either of two may be given up.
+    let either = pool("default").labelled(ARCH, "arm64").requiring(within(INSTANCE_TYPE, &["small"]));
+    let said = of_pool(either, fake());
+    assert!(
+        said.ends_with(
+            "there would be 1 without `kubernetes.io/arch In [arm64]` or 1 without `node.kubernetes.io/instance-type In [small]`"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn where_it_takes_several_requirements_all_of_them_are_named() {
+    let lost = pool("default").requiring(within(ARCH, &["riscv64"])).requiring(within(ZONE, &["nowhere"]));
+    let said = of_pool(lost.requiring(within(CAPACITY_TYPE, &[SPOT, ON_DEMAND])), types());
+    let all = "`kubernetes.io/arch In [riscv64]` and `topology.kubernetes.io/zone In [nowhere]`";
+    assert!(said.ends_with(&format!("there would be some if {all} were all relaxed")), "{said}");
+    let gone = types().into_iter().map(|kind| kind.sold_out(|_| true)).collect();
+    let said = of_pool(pool("default").requiring(within(ZONE, &["zone-a"])), gone);
+    assert!(said.contains("none of its NodeClass's instance types can be had"), "{said}");
+}
