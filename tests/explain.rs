@@ -78,6 +78,8 @@ async fn refused(joiner: &Joiner) {
     assert_eq!(said.verdict, "has no place");
     assert!(said.reasons[0].contains("cpu"), "{said}");
     assert_eq!((&*said.facts[0].kind, said.facts[0].node_pool.as_deref()), ("TooLarge", Some("default")));
+    let data = said.facts[0].facts.clone().expect("what the sentence says is there as data");
+    assert_eq!((&data["resource"], data["wanted"].is_string()), (&json!("cpu"), true), "{data:?}");
     assert_eq!(said.waits_for, None);
 }
 

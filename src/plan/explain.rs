@@ -12,7 +12,7 @@ use crate::core::facts::{Catalog, InstanceType, Pod, Snapshot};
 use crate::core::ids::ObjectKey;
 use crate::core::requirements::Requirements;
 use crate::core::resources::{ResourceName, Resources};
-use crate::core::scheduling::{self, Plan, PlannedClaim, Problem, Settings};
+use crate::core::scheduling::{self, Datum, Plan, PlannedClaim, Problem, Reason, Settings};
 
 /// Most instance types that are shown.
 const SHOWN: usize = 8;
@@ -73,6 +73,30 @@ pub struct Ground {
     pub node_pool: Option<String>,
     /// The sentence.
     pub says: String,
+    /// What the sentence is made of, such as `key`, `wanted` and `offered`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl From<&Reason> for Ground {
+    fn from(reason: &Reason) -> Self {
+        let facts: serde_json::Map<_, _> =
+            reason.fields().into_iter().map(|(name, datum)| (name.to_owned(), value(&datum))).collect();
+        Self {
+            kind: reason.kind().into(),
+            node_pool: reason.pool().map(ToString::to_string),
+            says: reason.to_string(),
+            facts: Some(facts).filter(|facts| !facts.is_empty()),
+        }
+    }
+}
+
+fn value(datum: &Datum) -> serde_json::Value {
+    match datum {
+        Datum::Text(text) => (**text).into(),
+        Datum::Number(number) => (*number).into(),
+        Datum::Counts(counts) => counts.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
+    }
 }
 
 /// Something that could have been chosen.
@@ -134,11 +158,7 @@ pub fn pod(case: &Case<'_>, namespace: Option<&str>, name: &str) -> Result<Expla
     };
     let (verdict, reasons) = verdict(case, pod);
     let refusal = case.plan.refused.iter().find(|refusal| refusal.pod == pod.uid);
-    let facts = refusal.into_iter().flat_map(|refusal| &refusal.reasons).map(|reason| Ground {
-        kind: reason.kind().into(),
-        node_pool: reason.pool().map(ToString::to_string),
-        says: reason.to_string(),
-    });
+    let facts = refusal.into_iter().flat_map(|refusal| &refusal.reasons).map(Ground::from);
     let (facts, choices) = (facts.collect(), pools_for(case, pod));
     let subject = format!("pod {}", pod.key);
     Ok(Explanation { subject, verdict, reasons, facts, choices, ..Explanation::default() })

@@ -69,6 +69,7 @@ mod defaults;
 mod explain;
 
 mod facts;
+mod fields;
 mod zones;
 
 mod bound;
@@ -84,6 +85,7 @@ pub use bound::{lower_bound, quick_lower_bound};
 pub use checks::{Violation, check, crowded, out_of_turn};
 pub use defaults::DefaultSpreads;
 pub use fault::VolumeFault;
+pub use fields::Datum;
 pub use ground::{Ground, solve};
 pub use improve::improved;
 pub use mingle::mingled;

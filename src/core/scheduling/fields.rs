@@ -1,0 +1,136 @@
+//! What a reason says, as data: for programs that do more than show the sentence.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::core::quantity::{Format, Quantity};
+use crate::core::resources::ResourceName;
+
+use super::fault::VolumeFault;
+use super::reason::Reason;
+
+/// One field of a reason.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Datum {
+    /// A name, a set as it is written, or an amount as Kubernetes writes it.
+    Text(Arc<str>),
+    /// A number.
+    Number(i64),
+    /// A number for each of several things.
+    Counts(Vec<(Arc<str>, i64)>),
+}
+
+type Fields = BTreeMap<&'static str, Datum>;
+
+impl Reason {
+    /// What it says beside its kind and the NodePool, field by field.
+    pub fn fields(&self) -> Fields {
+        match self {
+            Self::Invalid(_)
+            | Self::DynamicResources
+            | Self::NoPools
+            | Self::NoTypeHolds { .. }
+            | Self::NoMatchingType { .. }
+            | Self::ReservedInUse { .. }
+            | Self::Topology { .. }
+            | Self::NoCatalog { .. } => Fields::new(),
+            Self::Volume(fault) => fault.fields(),
+            Self::Contradiction { key }
+            | Self::VolumesElsewhere { key }
+            | Self::Affinity { key }
+            | Self::AntiAffinity { key }
+            | Self::Repelled { key }
+            | Self::PoolContradiction { key, .. } => Fields::from([("key", text(key))]),
+            Self::Spread { key, max_skew, counts } => Fields::from([
+                ("key", text(key)),
+                ("maxSkew", Datum::Number(i64::from(*max_skew))),
+                ("domains", counted(counts.iter().map(|(name, count)| (name, i64::from(*count))))),
+            ]),
+            Self::Limit { resource, left, .. } => {
+                Fields::from([("resource", text(resource.as_str())), ("left", amount(resource, *left))])
+            }
+            Self::TooLarge { resource, wanted, most, .. } => Fields::from([
+                ("resource", text(resource.as_str())),
+                ("wanted", amount(resource, *wanted)),
+                ("most", amount(resource, *most)),
+            ]),
+            Self::NoOffering { types, .. } => Fields::from([("types", number(*types))]),
+            Self::HostPort { port, .. } => Fields::from([("port", Datum::Number(i64::from(*port)))]),
+            Self::AttachLimit { driver, wanted, most, .. } => Fields::from([
+                ("driver", text(driver)),
+                ("wanted", Datum::Number(i64::from(*wanted))),
+                ("most", Datum::Number(i64::from(*most))),
+            ]),
+            Self::VolumeTopology { key, wanted, offered, .. } | Self::Requirement { key, wanted, offered, .. } => {
+                Fields::from([("key", text(key)), ("wanted", text(wanted)), ("offered", text(offered))])
+            }
+            Self::MinValues { key, wanted, found, .. } => Fields::from([
+                ("key", text(key)),
+                ("wanted", Datum::Number(i64::from(*wanted))),
+                ("found", Datum::Number(i64::from(*found))),
+            ]),
+            Self::Taint { taint, .. } => Fields::from([
+                ("key", text(&taint.key)),
+                ("value", text(&taint.value)),
+                ("effect", text(taint.effect.as_str())),
+            ]),
+            Self::PoolNotReady { why, .. } => Fields::from([("why", text(why))]),
+            Self::NoTypes { without, .. } => {
+                let types = without.iter().map(|(line, types)| (line, i64::try_from(*types).unwrap_or(i64::MAX)));
+                Fields::from([("typesWithout", counted(types))])
+            }
+        }
+    }
+}
+
+impl VolumeFault {
+    fn fields(&self) -> Fields {
+        match self {
+            Self::Withheld { kind } => Fields::from([("fault", text("Withheld")), ("resource", text(kind))]),
+            Self::NoClaim { claim } => fault("NoClaim", &claim.to_string()),
+            Self::ClaimDeleting { claim } => fault("ClaimDeleting", &claim.to_string()),
+            Self::ClaimLost { claim } => fault("ClaimLost", &claim.to_string()),
+            Self::NoClass { claim } => fault("NoClass", &claim.to_string()),
+            Self::Apart { claim } => fault("Apart", &claim.to_string()),
+            Self::NoVolume { claim, volume } => with(fault("NoVolume", &claim.to_string()), "volume", volume),
+            Self::Binding { claim, volume } => with(fault("Binding", &claim.to_string()), "volume", volume),
+            Self::Nowhere { claim, volume } => with(fault("Nowhere", &claim.to_string()), "volume", volume),
+            Self::ClassMissing { claim, class } => with(fault("ClassMissing", &claim.to_string()), "class", class),
+            Self::Immediate { claim, class } => with(fault("Immediate", &claim.to_string()), "class", class),
+        }
+    }
+}
+
+fn fault(kind: &str, claim: &str) -> Fields {
+    Fields::from([("fault", text(kind)), ("claim", text(claim))])
+}
+
+fn with(mut fields: Fields, name: &'static str, value: &str) -> Fields {
+    fields.insert(name, text(value));
+    fields
+}
+
+fn text(value: &str) -> Datum {
+    Datum::Text(value.into())
+}
+
+fn number(value: usize) -> Datum {
+    Datum::Number(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn counted<'a>(all: impl Iterator<Item = (&'a Arc<str>, i64)>) -> Datum {
+    Datum::Counts(all.map(|(name, count)| (Arc::clone(name), count)).collect())
+}
+
+/// Thousandths, as Kubernetes writes an amount of the resource.
+fn amount(resource: &ResourceName, milli: i64) -> Datum {
+    let format = match resource {
+        ResourceName::Memory | ResourceName::EphemeralStorage => Format::Binary,
+        _ => Format::Decimal,
+    };
+    Datum::Text(Quantity::from_milli(milli, format).to_string().into())
+}
+
+#[cfg(test)]
+#[path = "fields_tests.rs"]
+mod tests;
