@@ -64,9 +64,9 @@ impl State {
             self.synced = true;
             metrics::cluster_synced(true);
         }
+        let news = self.fold.take_news();
         self.wiring.boards.snapshot.send_replace(Arc::new(self.fold.snapshot().clone()));
         self.wiring.boards.waits.send_replace(Arc::new(self.witness.waits().clone()));
-        let news = self.fold.take_news();
         self.nudge(news);
     }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
 
+use super::fold_daemons::Daemons;
 use super::{Claim, Fact, Kind, Node, Owner, Pod, PodShape, ScalableKind, Snapshot};
 
 /// What has changed since the last look, by whom it concerns.
@@ -79,6 +80,8 @@ pub struct Fold {
     disputed: BTreeSet<ProviderId>,
     /// While a kind is being listed again: what was known of it and has not been seen since.
     unseen: BTreeMap<Kind, BTreeSet<Key>>,
+    /// What DaemonSets say their pods are, and what they are.
+    pub(super) daemons: Daemons,
     /// When the facts arrive that are folded next; nothing when nobody has said.
     now: Option<Timestamp>,
     pub(super) news: News,
@@ -108,8 +111,9 @@ impl Fold {
         Kind::ALL.into_iter().filter(|kind| !known(kind)).map(Kind::as_str).collect()
     }
 
-    /// What has changed since this was last asked.
+    /// What has changed since this was last asked. Some of what takes a search is found out only now, so the snapshot is looked at afterwards.
     pub fn take_news(&mut self) -> News {
+        self.look_for_daemon_pods();
         std::mem::take(&mut self.news)
     }
 
@@ -155,7 +159,7 @@ impl Fold {
             }
             Fact::DaemonSeen(daemon) => {
                 self.seen(Kind::DaemonSet, &Key::Daemon(daemon.key.clone()));
-                self.snapshot.daemons.insert(daemon.key.clone(), daemon);
+                self.daemon_seen(daemon);
             }
             Fact::NamespaceSeen(name, labels) => {
                 self.seen(Kind::Namespace, &Key::Namespace(Arc::clone(&name)));
@@ -249,6 +253,7 @@ impl Fold {
     fn pod_seen(&mut self, pod: &Arc<Pod>) {
         self.seen(Kind::Pod, &Key::Pod(pod.uid.clone()));
         let old = self.snapshot.pods.insert(pod.uid.clone(), Arc::clone(pod));
+        self.daemon_pod_seen(pod);
         let home = |pod: &Pod| if pod.is_active_on_node() { pod.node.clone() } else { None };
         let (before, now) = (old.as_deref().and_then(home), home(pod));
         self.pod_event(old.as_deref(), pod);
@@ -425,10 +430,11 @@ impl Fold {
     pub(super) fn gone(&mut self, key: &Key) {
         match key {
             Key::Pod(uid) => {
-                if let Some(pod) = self.snapshot.pods.remove(uid)
-                    && let Some(node) = &pod.node
-                {
-                    self.unbind(node, uid);
+                if let Some(pod) = self.snapshot.pods.remove(uid) {
+                    self.daemon_pod_gone(&pod);
+                    if let Some(node) = &pod.node {
+                        self.unbind(node, uid);
+                    }
                 }
                 self.forget(uid);
             }
@@ -463,6 +469,7 @@ impl Fold {
             }
             Key::Daemon(key) => {
                 self.snapshot.daemons.remove(key);
+                self.daemons.template_gone(key);
                 self.news.supply = true;
             }
             Key::Namespace(name) => {

@@ -10,6 +10,7 @@ mod condition;
 mod daemon;
 pub mod finalizers;
 mod fold;
+mod fold_daemons;
 mod fold_features;
 mod fold_groups;
 mod fold_volumes;

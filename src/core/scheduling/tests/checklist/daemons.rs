@@ -4,7 +4,7 @@
 
 use super::super::build::*;
 use super::words::*;
-use crate::core::facts::{Effect, PodShape, Taint};
+use crate::core::facts::{DaemonSet, Effect, Fact, Fold, Owner, PodShape, Taint};
 use crate::core::labels::{HOSTNAME, INSTANCE_TYPE, ZONE};
 use crate::core::requirements::Operator::NotIn;
 
@@ -133,4 +133,22 @@ fn a_daemons_port_closes_only_the_types_that_it_runs_on() {
 fn the_nodeclaim_asks_for_each_daemon_once() {
     let plan = buying(ladder(8)).with_daemon("d", heavy()).with_pods(pods("web", 3, &web())).solve();
     assert_eq!(plan.claims[0].draft.requests, amounts(2500, 2048).with("pods", 4000));
+}
+
+#[test]
+fn a_live_pod_beats_the_template() {
+    // A webhook or a LimitRange has made the pods larger than the DaemonSet says.
+    let template = PodShape { owner: Owner::DaemonSet, ..heavy() };
+    let mut live = (*pod("agent-x", 0, &PodShape { owner: Owner::DaemonSet, ..shape(3000, 512) })).clone();
+    live.owned_by = Some("/apis/apps/v1/namespaces/default/daemonsets/agent".into());
+    let key = crate::core::ids::ObjectKey::new("default", "agent");
+    let mut fold = Fold::default();
+    fold.fold(Fact::DaemonSeen(DaemonSet { key, shape: template.into() }.into()));
+    let mut scene = buying(ladder(8));
+    scene.snapshot.daemons = fold.snapshot().daemons.clone();
+    assert_eq!(scene.place(&web().of(1000, 512)).whole().cheapest(), ["fake-3"]);
+    fold.fold(Fact::PodSeen(live.into()));
+    let mut scene = buying(ladder(8));
+    scene.snapshot.daemons = fold.snapshot().daemons.clone();
+    assert_eq!(scene.place(&web().of(1000, 512)).whole().cheapest(), ["fake-5"]);
 }
