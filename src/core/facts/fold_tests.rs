@@ -118,6 +118,22 @@ fn a_pod_that_kube_scheduler_has_not_looked_at_is_undecided() {
 }
 
 #[test]
+fn a_pod_of_another_scheduler_waits_for_that_one_until_it_says_that_the_pod_fits_nowhere() {
+    let mut fold = Fold::default();
+    let mut other = pod("x", None);
+    other.shape = Arc::new(PodShape { scheduler: Some("other".into()), ..(*other.shape).clone() });
+    (other.unjudged, other.unschedulable) = (true, false);
+    fold.fold(Fact::PodSeen(Arc::new(other.clone())));
+    assert_eq!((fold.snapshot().undecided.len(), fold.snapshot().pending.len()), (0, 0), "it is not planned");
+    let news = fold.take_news();
+    assert!(!news.arrivals && !news.pending);
+    // As with Karpenter: whoever schedules it, a node is what it needs.
+    (other.unjudged, other.unschedulable) = (false, true);
+    fold.fold(Fact::PodSeen(Arc::new(other)));
+    assert_eq!((fold.snapshot().undecided.len(), fold.snapshot().pending.len()), (0, 1));
+}
+
+#[test]
 fn it_is_known_when_kube_scheduler_last_weighed_nodes_for_a_pod_that_waits() {
     let mut fold = plan(&[]);
     let mut early = pod("x", None);

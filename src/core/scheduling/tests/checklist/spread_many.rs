@@ -122,3 +122,22 @@ fn a_spread_between_two_zones_and_an_affinity_to_the_first_agree() {
     let scene = scene.round(pods("web", 3, &near));
     assert_eq!((scene.skew(ZONE, "web"), scene.skew(HOSTNAME, "web")), (vec![3], vec![1, 1, 1]));
 }
+
+#[test]
+fn a_pod_that_gives_up_a_wish_counts_those_that_were_placed_with_theirs() {
+    // Known cause 5: a relaxed pod starts a spread count of its own that forgets the pods placed before it. The wish is for zone-a: one pod has it,
+    // the second breaks the spread there and gives it up.
+    let both = |shape: crate::core::facts::PodShape| {
+        let fancy = pool("fancy").weighing(10).labelled("team", "fancy").requiring(within(ZONE, &["zone-a"]));
+        let scene = Scene::default().with_pool(fancy, types()).with_pool(pool("plain"), types());
+        scene.round(pods("web", 6, &shape)).skew(ZONE, "web")
+    };
+    let wish = within("team", &["fancy"]);
+    assert_eq!(both(web().spreading(even(ZONE, 1)).preferring(1, wish.clone())), [2, 2, 2]);
+    // The same with an alternative of what is required, which decides about the nodes that the constraint looks at, ...
+    let either = web().wanting(wish.clone()).or_wanting(within(ZONE, &ZONES));
+    assert_eq!(both(either.spreading(even(ZONE, 1))), [2, 2, 2]);
+    // ... and with a second constraint that is given up.
+    let odd = web().spreading(even(ZONE, 1)).spreading(rather_even(HOSTNAME, 1)).preferring(1, wish);
+    assert_eq!(both(odd), [2, 2, 2]);
+}
