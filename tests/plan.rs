@@ -310,8 +310,9 @@ fn a_pool_without_a_type_and_no_pool_at_all_are_reasons() {
     let (none, _) = plan(&pod("lone", ""));
     assert!(reasons(&none, "default/lone").contains("there is no NodePool"), "{none}");
     let narrow = POOL.replace("values: [amd64]", "values: [s390x]");
-    let (narrow, _) = plan(&format!("{narrow}{}", pod("lone", "")));
+    let (narrow, said) = plan(&format!("{narrow}{}", pod("lone", "")));
     assert!(reasons(&narrow, "default/lone").contains("NodePool general"), "{narrow}");
+    assert!(said.contains("NodePool general: its requirements leave no instance type"), "{said}");
 }
 
 #[test]

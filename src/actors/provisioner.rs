@@ -262,6 +262,7 @@ impl Provisioner {
         self.report(&plan, &id, cx);
         self.tell_state(&plan);
         self.tell_pods(&plan, cx);
+        self.tell_pools(&plan, cx);
         for placed in &plan.existing {
             if let Some(claim) = &placed.claim {
                 let pods = placed.pods.iter().map(|pod| pod.uid.clone()).collect();
@@ -375,6 +376,18 @@ impl Provisioner {
         }
         for event in events {
             self.wiring.announce(&cx.house, &mut self.said, event);
+        }
+    }
+
+    /// Tells NodePools that they can be used for nobody as they are written.
+    fn tell_pools(&mut self, plan: &Plan, cx: &Cx<ProvisionerMsg>) {
+        let snapshot = self.wiring.boards.snapshot();
+        for reason in plan.unusable.iter().filter(|reason| reason.filters_out_all()) {
+            if let Some(pool) = reason.pool().and_then(|name| snapshot.pools.get(name)) {
+                let about = Regarding::Pool(pool.name.clone(), pool.uid.clone());
+                let event = events::no_compatible_types(about, &reason.to_string());
+                self.wiring.announce(&cx.house, &mut self.said, event);
+            }
         }
     }
 

@@ -73,6 +73,9 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
     }
     let stopwatch = Stopwatch::start();
     let answer = plan::answer(input, &solving(plan), || stopwatch.elapsed().as_secs_f64());
+    for reason in answer.plan.unusable.iter().filter(|reason| reason.filters_out_all()) {
+        tell(&reason.to_string());
+    }
     for violation in &answer.violations {
         tell(&format!("the plan breaks a rule, which is a defect of joiner: {violation}"));
     }

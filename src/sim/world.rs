@@ -266,5 +266,9 @@ mod tests;
 mod rehearsal;
 
 #[cfg(test)]
+#[path = "picky_tests.rs"]
+mod picky;
+
+#[cfg(test)]
 #[path = "volumes_tests.rs"]
 mod volumes;

@@ -79,6 +79,14 @@ pub fn failed_scheduling(pod: About, why: &str) -> Event {
     Event::warning(pod, "FailedScheduling", format!("Failed to schedule pod, {why}")).every(Duration::from_mins(5))
 }
 
+// NodePools
+
+/// A NodePool's own requirements leave it no instance type that could be bought.
+pub fn no_compatible_types(pool: About, why: &str) -> Event {
+    let message = format!("NodePool requirements filtered out all compatible available instance types: {why}");
+    Event::warning(pool, "NoCompatibleInstanceTypes", message).every(Duration::from_mins(1))
+}
+
 // NodeClaims and nodes
 
 /// A condition has changed its status. Nothing for a condition that was not there before, as upstream has it, and for one that joiner does

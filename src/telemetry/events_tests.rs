@@ -29,6 +29,15 @@ fn a_nodeclaim_that_cannot_be_understood_is_a_warning_once_per_problem() {
 }
 
 #[test]
+fn a_pool_without_types_is_a_warning_once_a_minute() {
+    let pool = About::Pool("web".into(), "u4".into());
+    let event = no_compatible_types(pool, "NodePool web: its requirements leave no instance type that can be had");
+    assert_eq!((event.reason, event.warning), ("NoCompatibleInstanceTypes", true));
+    assert!(event.message.starts_with("NodePool requirements filtered out all compatible available instance types: "));
+    assert_eq!((event.sameness.as_deref(), event.window), (Some(""), Duration::from_mins(1)));
+}
+
+#[test]
 fn conditions_speak_when_they_change_but_not_when_they_appear() {
     let mut transition = Transition {
         kind: "Launched".into(),

@@ -46,6 +46,8 @@ pub struct Plan {
     pub existing: Vec<PlacedOn>,
     /// Pods that found no place.
     pub refused: Vec<Refusal>,
+    /// Why NodePools could be used for nobody, one reason for each such pool.
+    pub unusable: Vec<Reason>,
     /// Sum of the prices of `claims`, in USD per hour.
     pub price: f64,
 }

@@ -228,6 +228,11 @@ impl Reason {
         matches!(self, Self::Invalid(_) | Self::Volume(_))
     }
 
+    /// Whether a NodePool's own requirements leave it nothing that could be bought: somebody has to correct it.
+    pub fn filters_out_all(&self) -> bool {
+        matches!(self, Self::NoTypes { .. } | Self::PoolContradiction { .. })
+    }
+
     /// The sentences about volumes.
     fn write_volumes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

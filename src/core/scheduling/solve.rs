@@ -262,6 +262,7 @@ impl<'p> Run<'p> {
             .into_iter()
             .map(|(pod, reasons)| Refusal { pod: self.world.pods[pod].uid.clone(), reasons })
             .collect();
+        plan.unusable.clone_from(&self.world.unusable);
         // An empty sum of floats is -0.0.
         plan.price = plan.claims.iter().map(|claim| claim.price).fold(0.0, |sum, price| sum + price);
         plan

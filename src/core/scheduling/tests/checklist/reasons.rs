@@ -97,3 +97,15 @@ fn where_it_takes_several_requirements_all_of_them_are_named() {
     let said = of_pool(pool("default").requiring(within(ZONE, &["zone-a"])), gone);
     assert!(said.contains("none of its NodeClass's instance types can be had"), "{said}");
 }
+
+#[test]
+fn a_plan_says_which_pools_are_of_no_use_even_if_all_pods_have_a_place() {
+    let lost = pool("lost").requiring(within(ARCH, &["riscv64"]));
+    let plan = Scene::new().with_pool(lost, types()).with_pods(pods("web", 1, &web())).solve().whole();
+    assert!(
+        matches!(&plan.unusable[..], [Reason::NoTypes { pool, .. }] if pool.as_str() == "lost"),
+        "{:?}",
+        plan.unusable
+    );
+    assert!(plan.unusable[0].filters_out_all());
+}
