@@ -54,9 +54,10 @@ impl Fold {
     pub(super) fn daemon_pod_seen(&mut self, pod: &Pod) {
         let Some(key) = daemon_of(pod) else { return };
         let now = Newest::of(pod);
-        let known = self.daemons.newest.get(&key);
-        let is_same = |known: &Newest| known.uid == now.uid && known.shape == now.shape;
-        if known.is_none_or(|known| known.uid == now.uid && !is_same(known) || now.is_younger_than(known)) {
+        let is_news = |known: &Newest| {
+            if known.uid == now.uid { known.shape != now.shape } else { now.is_younger_than(known) }
+        };
+        if self.daemons.newest.get(&key).is_none_or(is_news) {
             self.daemons.newest.insert(key.clone(), now);
             self.shape_daemon(&key);
         }

@@ -19,12 +19,6 @@ enum Tie {
     Repelled(usize),
 }
 
-/// Where the pod could go if it had no such constraints.
-struct Places<'a> {
-    pools: &'a [usize],
-    hosts: Vec<usize>,
-}
-
 impl Run<'_> {
     /// Names the constraints between pods without which there would be a place. `pools` would do but for such constraints.
     pub(super) fn explain_between(
@@ -35,29 +29,42 @@ impl Run<'_> {
         reasons: &mut Vec<Reason>,
     ) {
         let ties = ties(class, variant);
-        let bare = only(class, variant, &[]).0;
-        let all = if ties.is_empty() { 0 } else { self.world.hosts.len() };
-        let hosts = (0..all).filter(|at| self.try_host(*at, class, &bare, &Wants::new()).is_ok()).collect();
-        let places = Places { pools, hosts };
-        let named = fewest(&ties, |kept| self.takes(class, variant, kept, &places))
+        // Nodes that are there are many: they are asked only where none could be bought, whatever the constraints.
+        let named = fewest(&ties, |kept| self.could_buy(class, variant, kept, pools)).or_else(|| {
+            let hosts = self.fitting(class, variant, &ties);
+            fewest(&ties, |kept| self.could_join(class, variant, kept, &hosts))
+        });
+        let named = named
             // Whatever goes, there is no place. Then those are named that leave no domain, should there ever be one.
             .or_else(|| fewest(&ties, |kept| self.leaves_a_domain(class, variant, kept)))
             .unwrap_or(ties);
         reasons.extend(named.into_iter().map(|tie| self.between(class, variant, tie)));
     }
 
-    /// Whether the pod would find a place if only these constraints held.
-    fn takes(&mut self, class: &Class, variant: &Variant, kept: &[Tie], places: &Places<'_>) -> bool {
+    /// Whether a node could be made for the pod if only these constraints held.
+    fn could_buy(&mut self, class: &Class, variant: &Variant, kept: &[Tie], pools: &[usize]) -> bool {
         let (variant, repelled) = only(class, variant, kept);
         let Some(wants) = self.wants_of(&variant, &repelled) else { return false };
         let new = self.host_of_draft(self.drafts.len());
-        let on_new = self.host_allows_of(&variant, &repelled, new).is_ok()
-            && places.pools.iter().any(|pool| self.could_open(*pool, class, &variant, &wants));
-        on_new
-            || places.hosts.iter().any(|at| {
-                self.host_allows_of(&variant, &repelled, number(*at)).is_ok()
-                    && self.try_host(*at, class, &variant, &wants).is_ok()
-            })
+        self.host_allows_of(&variant, &repelled, new).is_ok()
+            && pools.iter().any(|pool| self.could_open(*pool, class, &variant, &wants))
+    }
+
+    /// The nodes on which the pod fits if it has constraints and they are left out.
+    fn fitting(&mut self, class: &Class, variant: &Variant, ties: &[Tie]) -> Vec<usize> {
+        let bare = only(class, variant, &[]).0;
+        let all = if ties.is_empty() { 0 } else { self.world.hosts.len() };
+        (0..all).filter(|at| self.try_host(*at, class, &bare, &Wants::new()).is_ok()).collect()
+    }
+
+    /// Whether the pod could go to one of these nodes if only these constraints held.
+    fn could_join(&mut self, class: &Class, variant: &Variant, kept: &[Tie], hosts: &[usize]) -> bool {
+        let (variant, repelled) = only(class, variant, kept);
+        let Some(wants) = self.wants_of(&variant, &repelled) else { return false };
+        hosts.iter().any(|at| {
+            self.host_allows_of(&variant, &repelled, number(*at)).is_ok()
+                && self.try_host(*at, class, &variant, &wants).is_ok()
+        })
     }
 
     /// Whether only these constraints would leave a domain of each key.

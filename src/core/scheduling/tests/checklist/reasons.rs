@@ -66,6 +66,16 @@ fn a_host_that_the_pod_wants_to_share_and_cannot_is_named() {
     assert_eq!(kinds(&scene), ["Affinity"]);
 }
 
+#[test]
+fn where_nothing_can_be_bought_the_nodes_that_are_there_are_asked() {
+    // The pool of the only zone is tainted. The old node has room, and holds one of the pods already: the spread lets another follow.
+    let only = pool("default").tainted(taint("team")).requiring(within(ZONE, &["zone-a"]));
+    let scene = Scene::default().with_pool(only, types());
+    let scene = scene.with_node(node("old", 8, 8, &[(ZONE, "zone-a")])).running("first", "old", &web());
+    let pod = web().spreading(even(ZONE, 1)).far(those_of("web", ZONE));
+    assert_eq!(kinds(&scene.with_pods(pods("web", 1, &pod))), ["Taint", "AntiAffinity"]);
+}
+
 /// Why a pool of that kind can be used for nobody.
 fn of_pool(pool: crate::core::facts::Pool, types: Vec<crate::core::facts::InstanceType>) -> String {
     Scene::default().with_pool(pool, types).with_pods(pods("web", 1, &web())).solve().why()
