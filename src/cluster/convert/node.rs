@@ -44,7 +44,7 @@ pub fn node(wire: &wire::Node) -> Result<Node, Unreadable> {
             .filter(|r| r.kind == "NodeClaim" && r.api_version.starts_with("karpenter.sh/"))
             .map(|r| Arc::from(r.name.as_str()))
             .collect(),
-        provider_id: spec.and_then(|s| s.provider_id.as_deref()).filter(|id| !id.is_empty()).map(ProviderId::from),
+        provider_id: spec.and_then(|s| s.provider_id.as_deref()).filter(|id| !id.is_empty()).map(provider_id),
         taints: spec.and_then(|s| s.taints.as_ref()).into_iter().flatten().map(taint).collect(),
         cordoned: spec.and_then(|s| s.unschedulable).unwrap_or(false),
         capacity: amounts::capacity(status.and_then(|s| s.capacity.as_ref())),
@@ -55,6 +55,17 @@ pub fn node(wire: &wire::Node) -> Result<Node, Unreadable> {
             .map(Arc::from),
         conditions: common::conditions(status.and_then(|s| s.conditions.as_ref()), meta),
     })
+}
+
+/// A machine's identity as joiner writes it. Outscale's cloud controller manager has two spellings, `osc:///zone/id` in its documents and
+/// `aws:///zone/id` in its code, and takes the last two parts of either: here both are one, so that a Node is matched to its machine whichever it has.
+fn provider_id(written: &str) -> ProviderId {
+    let outscale = written.strip_prefix("osc://").and_then(|rest| {
+        let (place, id) = rest.rsplit_once('/')?;
+        let zone = place.rsplit('/').next().unwrap_or_default();
+        Some(ProviderId::from(format!("aws:///{zone}/{id}")))
+    });
+    outscale.unwrap_or_else(|| ProviderId::from(written))
 }
 
 fn taint(taint: &wire::Taint) -> Taint {

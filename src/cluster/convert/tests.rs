@@ -479,6 +479,25 @@ status:
     assert!(read_node(&json!({ "metadata": { "name": "x" }, "spec": { "taints": 1 } })).is_err());
 }
 
+#[test]
+fn a_node_is_the_same_machine_whichever_way_its_provider_id_is_spelt() {
+    let read = |id: &str| {
+        let node = read_node(&json!({ "metadata": { "name": "n" }, "spec": { "providerID": id } })).unwrap();
+        node.provider_id.map(|id| id.to_string()).unwrap_or_default()
+    };
+    for (written, known) in [
+        ("aws:///eu-west-2a/i-0a1b2c3d", "aws:///eu-west-2a/i-0a1b2c3d"),
+        ("osc:///eu-west-2a/i-0a1b2c3d", "aws:///eu-west-2a/i-0a1b2c3d"),
+        ("osc://eu-west-2a/i-0a1b2c3d", "aws:///eu-west-2a/i-0a1b2c3d"),
+        ("osc:///account/eu-west-2a/i-0a1b2c3d", "aws:///eu-west-2a/i-0a1b2c3d"),
+        ("osc://", "osc://"),
+        ("kwok://n", "kwok://n"),
+        ("", ""),
+    ] {
+        assert_eq!(read(written), known, "{written}");
+    }
+}
+
 const KWOK_LABELS: CloudLabels<'_> =
     CloudLabels { restricted_domains: &["karpenter.kwok.sh"], well_known: &["karpenter.kwok.sh/instance-size"] };
 
