@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::core::facts::samples::{claim, machine, node, serving, serving_node, start};
 use crate::core::facts::{Claim, Fact, Fold};
-use crate::core::lifecycle::{Memory, Sight, step};
+use crate::core::lifecycle::{Act, Memory, Sight, step};
 
 /// The taints that a registration puts on a Node; nothing when it writes nothing to it.
 fn taints(claim: &Claim, node: &Node) -> Option<Vec<String>> {
