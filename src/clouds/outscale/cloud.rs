@@ -335,6 +335,13 @@ impl Outscale {
                 ),
             });
         }
+        // The NodeClaim's word is one proof, and anybody may have written it: the machine itself must say so, too.
+        if !self.is_marked(&vm) && mend::wanted(&vm, self.owner()).is_none() {
+            if vm.state.is_leaving() {
+                return Ok(Deletion::InProgress);
+            }
+            return Err(self.unproven(vm_id));
+        }
         if self.settings.dry_run {
             let request = wire::DeleteVms { vm_ids: vec![vm_id.to_owned()] };
             self.client.rehearse(&request).await.map_err(Error::from)?;
@@ -342,6 +349,19 @@ impl Outscale {
             return Ok(Deletion::InProgress);
         }
         self.order_down(&vm).await
+    }
+
+    /// Why a machine that only a NodeClaim calls its own is left alone.
+    fn unproven(&self, vm_id: &str) -> Error {
+        let (cluster, mark) = (&self.settings.cluster, marks::cluster_id_tag(&self.settings.cluster_id));
+        Error::Invalid {
+            field: "status.providerID".to_owned(),
+            message: format!(
+                "VM {vm_id} does not say that it is this cluster's, neither by its tags nor by what it was told at its birth; it is left alone. \
+                 If it is this NodeClaim's machine, give it the tags {}={cluster} and {mark}=owned; if not, take its ID out of status.providerID",
+                marks::MANAGED_BY
+            ),
+        }
     }
 
     async fn order_down(&self, vm: &Vm) -> Result<Deletion, Error> {
@@ -602,3 +622,7 @@ impl fmt::Debug for Outscale {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "cloud_tests.rs"]
+mod tests;

@@ -24,7 +24,7 @@ use crate::core::resources::Resources;
 use crate::sim::Seed;
 use crate::sim::oapi::{Account, Fake, Scarce};
 
-const WORKER: &str = r#"
+pub(super) const WORKER: &str = r#"
 version: v1alpha1
 machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: TUFDSElORQ== } }
 cluster:
@@ -37,10 +37,10 @@ type Data = BTreeMap<String, Vec<u8>>;
 
 /// Secrets in memory.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<BTreeMap<String, Data>>>);
+pub(super) struct Kept(Arc<Mutex<BTreeMap<String, Data>>>);
 
 impl Kept {
-    fn put(&self, name: &str, key: &str, text: &str) {
+    pub(super) fn put(&self, name: &str, key: &str, text: &str) {
         self.0.lock().unwrap().entry(name.to_owned()).or_default().insert(key.to_owned(), text.into());
     }
 }
@@ -54,11 +54,11 @@ impl Secrets for Kept {
 
 pub(super) struct Scene {
     pub(super) fake: Fake,
-    secrets: Kept,
+    pub(super) secrets: Kept,
     pub(super) cloud: Outscale,
 }
 
-fn cloud(fake: &Fake, secrets: &Kept, dry_run: bool) -> Outscale {
+pub(super) fn cloud(fake: &Fake, secrets: &Kept, dry_run: bool) -> Outscale {
     let began = Instant::now();
     let start: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
     let now = Arc::new(move || start + began.elapsed());
@@ -95,7 +95,7 @@ pub(super) fn spec() -> OutscaleNodeClassSpec {
     }
 }
 
-fn class_of(spec: OutscaleNodeClassSpec) -> NodeClass {
+pub(super) fn class_of(spec: OutscaleNodeClassSpec) -> NodeClass {
     NodeClass {
         reference: ClassRef { group: CLASS_GROUP.into(), kind: CLASS_KIND.into(), name: "workers".into() },
         conditions: Vec::new(),
@@ -105,7 +105,7 @@ fn class_of(spec: OutscaleNodeClassSpec) -> NodeClass {
 }
 
 /// The class after the actor's look at it.
-async fn resolved(cloud: &Outscale, class: &NodeClass) -> (NodeClass, Resolution) {
+pub(super) async fn resolved(cloud: &Outscale, class: &NodeClass) -> (NodeClass, Resolution) {
     let resolution = cloud.resolve(class).await.unwrap();
     let dependents = cloud.class_conditions();
     let mut conditions =
@@ -128,7 +128,7 @@ pub(super) async fn ready(cloud: &Outscale, spec: OutscaleNodeClassSpec) -> Node
     class
 }
 
-fn claim(number: usize) -> Claim {
+pub(super) fn claim(number: usize) -> Claim {
     Claim {
         name: format!("default-{number:05}").into(),
         uid: format!("00000000-0000-4000-8000-{number:012}").into(),
@@ -152,7 +152,7 @@ pub(super) async fn launch(cloud: &Outscale, class: &NodeClass, number: usize, t
     LaunchSpec { token: claim.uid.clone(), claim: Arc::new(claim), class: Arc::new(class.clone()), candidates }
 }
 
-fn tags(vm: &Vm) -> BTreeMap<&str, &str> {
+pub(super) fn tags(vm: &Vm) -> BTreeMap<&str, &str> {
     vm.tags.iter().map(|tag| (tag.key.as_str(), tag.value.as_str())).collect()
 }
 
@@ -269,7 +269,7 @@ async fn a_machine_that_is_found_unmarked_is_marked_before_it_is_shown() {
 }
 
 /// Takes all tags off the first machine, but these.
-async fn strip(fake: &Fake, cloud: &Outscale, but: &[&str]) {
+pub(super) async fn strip(fake: &Fake, cloud: &Outscale, but: &[&str]) {
     let vm = fake.vms().remove(0);
     let tags: Vec<ResourceTag> = vm.tags.into_iter().filter(|tag| !but.contains(&tag.key.as_str())).collect();
     cloud.client.call(&wire::DeleteTags { resource_ids: vec![vm.vm_id], tags }).await.unwrap();
