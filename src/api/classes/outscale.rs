@@ -63,7 +63,7 @@ pub struct OutscaleNodeClassSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^ami-[0-9a-f]{8}$"))]
     pub image_id: Option<String>,
-    /// Which images may be used; terms are alternatives. Of all that match, the newest is taken.
+    /// Which images may be used; terms are alternatives. Of all that match, the newest is taken; machines with another one have drifted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 30), extend("x-kubernetes-validations" = [
         schema::rule("every term needs id, name or tags", "self.all(x, has(x.id) || has(x.name) || has(x.tags))"),
@@ -133,7 +133,7 @@ pub struct ImageTerm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255))]
     pub name: Option<String>,
-    /// Account ID or alias of the image's owner. Default: any whose images this account may use.
+    /// Account ID or alias of the image's owner. Default: the account that joiner's keys are of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
     pub owner: Option<String>,

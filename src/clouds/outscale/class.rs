@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::api::classes::outscale::{OutscaleNodeClass, OutscaleNodeClassSpec, OutscaleNodeClassStatus};
+use crate::api::classes::outscale::{
+    OutscaleNodeClass, OutscaleNodeClassSpec, OutscaleNodeClassStatus, ResolvedImage, ResolvedSecurityGroup,
+    ResolvedSubnet,
+};
 use crate::clouds::{Judgement, Resolution};
 use crate::core::facts::Status;
 use crate::core::quantity::Quantity;
@@ -15,6 +18,7 @@ use super::birth;
 use super::catalogue;
 use super::market::Offer;
 use super::oapi::{Class, Client, Error, wire};
+use super::quotas::Quotas;
 use super::resolve::{self, Fault};
 use super::secrets::{SecretError, Secrets};
 use super::talos::Template;
@@ -60,7 +64,7 @@ impl<T> Found<T> {
 
 /// Asks everything that a NodeClass depends on.
 pub(super) async fn resolve(
-    client: &Client,
+    (client, quotas): (&Client, &Quotas),
     desk: &Templates,
     offer: &Offer,
     class: &OutscaleNodeClass,
@@ -69,7 +73,7 @@ pub(super) async fn resolve(
     let old = class.status.clone().unwrap_or_default();
     let mut judgements = Vec::new();
     let (images, subnets, keypair, template, may) = tokio::join!(
-        images(client, spec),
+        images(client, quotas, spec),
         subnets(client, spec),
         keypair(client, spec),
         desk.fresh(spec),
@@ -107,12 +111,17 @@ fn details(status: &OutscaleNodeClassStatus) -> Arc<str> {
     fields.to_string().into()
 }
 
-async fn images(
-    client: &Client,
-    spec: &OutscaleNodeClassSpec,
-) -> Found<Vec<crate::api::classes::outscale::ResolvedImage>> {
+async fn images(client: &Client, quotas: &Quotas, spec: &OutscaleNodeClassSpec) -> Found<Vec<ResolvedImage>> {
     let mut found = Vec::new();
-    for term in spec.image_terms() {
+    for mut term in spec.image_terms() {
+        // Anybody may publish an image under any name, and what a machine is told at its birth opens the cluster.
+        if term.id.is_none() && term.owner.is_none() {
+            match own_account(client, quotas).await {
+                Found::Good(account) => term.owner = Some(account),
+                Found::Bad(fault) => return Found::Bad(fault),
+                Found::Unanswered(why) => return Found::Unanswered(why),
+            }
+        }
         match client.all(&resolve::images_of(&term)).await {
             Ok(images) => found.push((term, images)),
             // That an ID is unknown is an answer.
@@ -123,10 +132,23 @@ async fn images(
     Found::of(resolve::images(&found, spec))
 }
 
-async fn subnets(
-    client: &Client,
-    spec: &OutscaleNodeClassSpec,
-) -> Found<Vec<crate::api::classes::outscale::ResolvedSubnet>> {
+/// The account whose images are meant where no owner is named.
+async fn own_account(client: &Client, quotas: &Quotas) -> Found<String> {
+    const FIELD: &str =
+        "spec.imageSelectorTerms: a term without owner means images of the keys' own account; write its ID as owner";
+    match quotas.account(client).await {
+        Ok(Some(account)) => Found::Good(account),
+        Ok(None) => Found::Bad(Fault::new("OwnerUnknown", format!("{FIELD}, as the API does not say which it is"))),
+        Err(error) => match Found::<String>::failed(&error) {
+            Found::Bad(fault) if error.class == Class::Denied => {
+                Found::Bad(Fault::new(fault.reason, format!("{FIELD}, or have it read: {}", fault.message)))
+            }
+            other => other,
+        },
+    }
+}
+
+async fn subnets(client: &Client, spec: &OutscaleNodeClassSpec) -> Found<Vec<ResolvedSubnet>> {
     let mut found = Vec::new();
     for term in spec.subnet_terms() {
         match client.all(&resolve::subnets_of(&term)).await {
@@ -138,11 +160,7 @@ async fn subnets(
     Found::of(resolve::subnets(&found))
 }
 
-async fn groups(
-    client: &Client,
-    spec: &OutscaleNodeClassSpec,
-    net: Option<&str>,
-) -> Found<Vec<crate::api::classes::outscale::ResolvedSecurityGroup>> {
+async fn groups(client: &Client, spec: &OutscaleNodeClassSpec, net: Option<&str>) -> Found<Vec<ResolvedSecurityGroup>> {
     let mut found = Vec::new();
     for term in spec.security_group_terms() {
         match client.all(&resolve::groups_of(&term)).await {

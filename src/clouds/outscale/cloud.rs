@@ -517,7 +517,8 @@ impl Cloud for Outscale {
         async move {
             let body = opened(class)?;
             let offer = self.market.offer().await;
-            let (resolution, status) = class::resolve(&self.client, &self.templates, &offer, body).await;
+            let (resolution, status) =
+                class::resolve((&self.client, &self.quotas), &self.templates, &offer, body).await;
             self.launches.counted();
             let subnets = status.subnets.iter().map(|subnet| subnet.id.clone()).collect();
             self.memory().subnets.insert(Arc::clone(&class.reference.name), subnets);

@@ -54,3 +54,57 @@ async fn a_machine_that_only_a_nodeclaim_calls_its_own_is_left_alone() {
     fake.tamper(&other_id, |vm| vm.user_data = None);
     assert_eq!(cloud.delete(&other.id).await.unwrap(), Deletion::InProgress);
 }
+
+fn by_name(owner: Option<&str>) -> OutscaleNodeClassSpec {
+    let term = ImageTerm { name: Some("Talos-*".to_owned()), owner: owner.map(str::to_owned), ..ImageTerm::default() };
+    OutscaleNodeClassSpec { image_id: None, image_selector_terms: Some(vec![term]), ..spec() }
+}
+
+/// An image as in the sample, but for ID and day.
+fn image(id: &str, day: u32) -> Image {
+    Image {
+        image_id: id.to_owned(),
+        creation_date: format!("2026-01-{day:02}T00:00:00Z").parse().ok(),
+        ..Account::sample().images[0].clone()
+    }
+}
+
+fn images(class: &NodeClass) -> Vec<String> {
+    let body = class.body.downcast_ref::<OutscaleNodeClass>().unwrap();
+    body.status.iter().flat_map(|status| &status.images).map(|image| image.id.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_a_stranger_has_published_is_not_taken_for_ones_own() {
+    let Scene { fake, cloud, .. } = scene();
+    let strange = Image { account_id: Some("000000000666".to_owned()), ..image("ami-00000666", 30) };
+    fake.account(|account| account.images.push(strange));
+    assert_eq!(images(&ready(&cloud, by_name(None)).await), [Account::IMAGE]);
+    ready(&cloud, by_name(None)).await;
+    assert_eq!(calls(&fake, "ReadQuotas"), 1, "whose keys they are is asked once");
+    // Whoever names an owner means that one's.
+    assert_eq!(images(&ready(&cloud, by_name(Some("000000000666"))).await), ["ami-00000666"]);
+    // By its ID, an image is meant whosever it is.
+    let by_id = OutscaleNodeClassSpec { image_id: Some("ami-00000666".to_owned()), ..spec() };
+    assert_eq!(images(&ready(&cloud, by_id).await), ["ami-00000666"]);
+    fake.account(|account| account.images.retain(|image| image.image_id == "ami-00000666"));
+    let judgement = judged(&cloud, by_name(None), "ImagesReady").await;
+    assert!(judgement.message.contains("no image matches name Talos-* of 000000000001"), "{judgement:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whose_images_are_meant_must_be_known() {
+    let Scene { fake, cloud, .. } = scene();
+    fake.account(|account| account.denied.extend(["ReadQuotas".to_owned()]));
+    let judgement = judged(&cloud, by_name(None), "ImagesReady").await;
+    assert_eq!((judgement.status, judgement.reason), (Status::False, "Forbidden"));
+    assert!(judgement.message.starts_with("spec.imageSelectorTerms: a term without owner"), "{judgement:?}");
+    assert!(judgement.message.contains("api:ReadQuotas"), "{judgement:?}");
+    ready(&cloud, by_name(Some("000000000001"))).await;
+    fake.account(|account| {
+        account.denied.clear();
+        account.id = String::new();
+    });
+    let judgement = judged(&cloud, by_name(None), "ImagesReady").await;
+    assert_eq!((judgement.status, judgement.reason), (Status::False, "OwnerUnknown"));
+}

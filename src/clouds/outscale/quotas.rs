@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 use tokio::time::Instant;
 
 use super::oapi::wire::{Quota, ReadQuotas};
-use super::oapi::{Class, Client};
+use super::oapi::{Class, Client, Error};
 use super::vm_type::VmType;
 
 /// How long what was read is good for: a burst of launches that are all refused asks once.
@@ -16,7 +16,11 @@ const REMEDY: &str = "ask Outscale for more, or lower spec.limits of NodePools";
 
 /// The quotas as they were last read.
 #[derive(Default)]
-pub(super) struct Quotas(Mutex<Option<Reading>>);
+pub(super) struct Quotas {
+    last: Mutex<Option<Reading>>,
+    /// Whose they are, which does not change.
+    account: OnceCell<String>,
+}
 
 struct Reading {
     at: Instant,
@@ -26,7 +30,7 @@ struct Reading {
 impl Quotas {
     /// Names the quotas that keep a machine of this type from being made, and what to do about it.
     pub(super) async fn in_the_way(&self, client: &Client, vm_type: &str) -> String {
-        let mut known = self.0.lock().await;
+        let mut known = self.last.lock().await;
         if known.as_ref().is_none_or(|reading| reading.at.elapsed() >= FRESH_FOR) {
             let read = client.all(&ReadQuotas::default()).await;
             let quotas = read.map(|kinds| kinds.into_iter().flat_map(|kind| kind.quotas).collect());
@@ -39,6 +43,24 @@ impl Quotas {
             }
             _ => format!("which quota that is could not be read; {REMEDY}"),
         }
+    }
+
+    /// The account that the keys are of: of all that a node autoscaler may read, quotas alone certainly say it. Nothing when they do not.
+    pub(super) async fn account(&self, client: &Client) -> Result<Option<String>, Error> {
+        if let Some(known) = self.account.get() {
+            return Ok(Some(known.clone()));
+        }
+        let read = client.all(&ReadQuotas::default()).await?;
+        let account = read
+            .into_iter()
+            .flat_map(|kind| kind.quotas)
+            .filter_map(|quota| quota.account_id)
+            .find(|id| !id.is_empty());
+        if let Some(account) = &account {
+            // Whoever came first said the same.
+            drop(self.account.set(account.clone()));
+        }
+        Ok(account)
     }
 }
 

@@ -67,7 +67,11 @@ fn tag_filter(tags: Option<&Tags>) -> (Vec<String>, Vec<String>) {
 /// The request that finds what a term may mean.
 pub(super) fn images_of(term: &ImageTerm) -> wire::ReadImages {
     let (tags, tag_keys) = tag_filter(term.tags.as_ref());
+    // IDs of accounts are numbers, their aliases are words.
+    let (ids, aliases) = term.owner.iter().cloned().partition(|owner| owner.bytes().all(|byte| byte.is_ascii_digit()));
     let filters = wire::ImageFilters {
+        account_ids: ids,
+        account_aliases: aliases,
         image_ids: term.id.iter().cloned().collect(),
         image_names: term.name.iter().cloned().collect(),
         tags,
