@@ -442,7 +442,8 @@ fn unlike(vm: &Vm, claim: &Claim, class: &OutscaleNodeClass) -> Option<&'static 
     let is_in = |id: &Option<String>, mut all: Box<dyn Iterator<Item = &str> + '_>| {
         id.as_deref().is_none_or(|id| all.any(|other| other == id))
     };
-    if !is_in(&vm.image_id, Box::new(status.images.iter().map(|image| image.id.as_str()))) {
+    // Of all images that match the newest is the class', and what machines are launched with.
+    if !is_in(&vm.image_id, Box::new(status.images.iter().take(1).map(|image| image.id.as_str()))) {
         return Some("ImageDrift");
     }
     if !is_in(&vm.subnet_id, Box::new(status.subnets.iter().map(|subnet| subnet.id.as_str()))) {

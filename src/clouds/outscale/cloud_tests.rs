@@ -108,3 +108,22 @@ async fn whose_images_are_meant_must_be_known() {
     let judgement = judged(&cloud, by_name(None), "ImagesReady").await;
     assert_eq!((judgement.status, judgement.reason), (Status::False, "OwnerUnknown"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_newer_image_makes_machines_drift() {
+    let Scene { fake, cloud, .. } = scene();
+    let class = ready(&cloud, by_name(None)).await;
+    let wanted = launch(&cloud, &class, 1, &[SMALL]).await;
+    let machine = cloud.create(&wanted).await.unwrap();
+    let mut claim = Claim { provider_id: Some(machine.id.clone()), annotations: machine.annotations, ..claim(1) };
+    claim.labels.extend(machine.labels);
+    assert_eq!(cloud.drift(&claim, &class).await.unwrap(), None);
+    fake.account(|account| account.images.push(image("ami-00000002", 2)));
+    let class = ready(&cloud, by_name(None)).await;
+    assert_eq!(images(&class), ["ami-00000002", Account::IMAGE]);
+    assert_eq!(cloud.drift(&claim, &class).await.unwrap().as_deref(), Some("ImageDrift"));
+    // The newer one is withdrawn.
+    fake.account(|account| account.images.retain(|image| image.image_id == Account::IMAGE));
+    let class = ready(&cloud, by_name(None)).await;
+    assert_eq!(cloud.drift(&claim, &class).await.unwrap(), None);
+}
