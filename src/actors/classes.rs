@@ -41,11 +41,22 @@ struct Known {
     generation: Option<i64>,
     /// When to ask again.
     due: Option<Timestamp>,
+    /// When it was last asked for.
+    asked: Option<Timestamp>,
     asking: bool,
     writing: bool,
     /// When its finalizers are tried again after they could not be written.
     keep_at: Option<Timestamp>,
     failure: Option<String>,
+}
+
+impl Known {
+    /// What was said before may be outdated: it is asked for again now, or soon where it has just been asked for. Many launches may be refused at
+    /// once.
+    fn doubt(&mut self, now: Timestamp) {
+        let soonest = self.asked.map_or(now, |asked| later(asked, SOON).max(now));
+        self.due = self.due.map(|due| due.min(soonest));
+    }
 }
 
 impl Classes {
@@ -89,6 +100,7 @@ impl Classes {
                 continue;
             }
             known.asking = true;
+            known.asked = Some(now);
             known.generation = Some(class.generation);
             let (cloud, class, reference) = (Arc::clone(&self.wiring.cloud), Arc::clone(class), reference.clone());
             let generation = class.generation;
@@ -280,6 +292,12 @@ impl Behaviour for Classes {
     fn handle(&mut self, message: ClassesMsg, cx: &Cx<ClassesMsg>) {
         match message {
             ClassesMsg::Look => self.look(cx),
+            ClassesMsg::Doubted(reference) => {
+                if let Some(known) = self.known.get_mut(&reference) {
+                    known.doubt(cx.now());
+                }
+                self.look(cx);
+            }
             ClassesMsg::Resolved(reference, generation, outcome) => self.resolved(&reference, generation, outcome, cx),
             ClassesMsg::Written(reference, outcome) => self.written(&reference, outcome, cx),
             ClassesMsg::Kept(reference, outcome) => self.kept(&reference, outcome, cx),
@@ -313,5 +331,27 @@ impl Behaviour for Classes {
             details: details.collect(),
             ..View::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_that_is_doubted_is_asked_for_now_and_not_by_every_launch_that_is_refused() {
+        let at = |seconds: i64| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
+        let mut known = Known { due: Some(at(300)), asked: Some(at(0)), ..Known::default() };
+        known.doubt(at(100));
+        assert_eq!(known.due, Some(at(100)));
+        known = Known { due: Some(at(400)), asked: Some(at(100)), ..Known::default() };
+        known.doubt(at(101));
+        assert_eq!(known.due, Some(at(105)), "it has just been asked for");
+        known.doubt(at(102));
+        assert_eq!(known.due, Some(at(105)));
+        // What was never asked for is due anyway.
+        known = Known::default();
+        known.doubt(at(1));
+        assert_eq!(known.due, None);
     }
 }

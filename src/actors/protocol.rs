@@ -216,6 +216,8 @@ pub enum StaticsMsg {
 pub enum ClassesMsg {
     /// *Nudge.* NodeClasses have changed, or it is time to ask the cloud again.
     Look,
+    /// *Nudge.* A launch was refused for what this NodeClass names: what the cloud said of it before may be outdated.
+    Doubted(ClassRef),
     /// *Outcome.* What a NodeClass of that generation comes to.
     Resolved(ClassRef, i64, Called<Resolution>),
     /// *Outcome.* The status of a NodeClass was written.

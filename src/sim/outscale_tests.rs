@@ -492,6 +492,36 @@ async fn what_nodes_turn_out_to_have_is_planned_with_and_what_the_cloud_plans_is
     joiner.stop(Duration::from_secs(5)).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_image_that_vanishes_between_two_looks_is_said_and_the_nodeclass_is_looked_at_anew() {
+    let scene = scene(8);
+    let joiner = scene.joiner();
+    // The class was looked at at the beginning and after five minutes, and would be after ten.
+    scene.play(&script("{families: [tinav6]}", 1, "'1'", "until: 6m")).await;
+    assert_eq!(scene.check_pairs(), 1);
+    scene.fake.account(|account| account.images.clear());
+    let launches = || scene.fake.load().get("CreateVms").map_or(0, |load| load.calls);
+    let before = launches();
+    scene.play(&format!("timeline:\n  - {{at: 1s, apply: {}}}\nuntil: 90s", deployment("large", "40Gi"))).await;
+    {
+        let store = scene.world.cluster.store();
+        let class = store.classes.values().next().unwrap();
+        let images = find_condition(&class.conditions, "ImagesReady").unwrap();
+        assert_eq!((images.status, &*images.reason), (Status::False, "ImageNotFound"), "{:?}", class.conditions);
+        assert_eq!(store.claims.len(), 1, "nothing is launched for a class that is not ready");
+    }
+    assert!(launches() - before < 10, "{} launches of a machine without an image", launches() - before);
+    let events = scene.world.cluster.events();
+    let said = events.iter().any(|(_, event)| {
+        matches!(event.regarding, Regarding::Claim(..))
+            && event.reason == "DisruptionTerminating"
+            && event.message.contains("OutscaleNodeClass/workers: its images are not there any more")
+    });
+    let reasons: Vec<_> = events.iter().map(|(_, event)| (event.reason, &event.message)).collect();
+    assert!(said, "{reasons:?}");
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
 /// Plays everything that is in this file the way a user would meet trouble: the wrong keys.
 #[tokio::test(start_paused = true)]
 async fn wrong_keys_are_said_on_the_nodeclass_and_nothing_is_launched() {

@@ -248,6 +248,13 @@ pub fn insufficient_capacity(claim: About, name: &ClaimName, error: &str) -> Eve
     Event::warning(claim, "InsufficientCapacityError", format!("NodeClaim {name} event: {error}"))
 }
 
+/// joiner ends by itself what nobody asked to end: what, and why. On the object, or on joiner's Lease where there is none.
+pub fn terminating(about: About, what: &str) -> Event {
+    let mut event = Event::normal(about, "DisruptionTerminating", what);
+    event.sameness = Some(what.to_owned());
+    event
+}
+
 #[cfg(test)]
 #[path = "events_tests.rs"]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, StateMsg, Written};
+use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, StateMsg, Written};
 use crate::actors::runtime::{Cx, Outcome};
 use crate::clouds::{self, Deletion, LaunchRefused};
 use crate::cluster;
@@ -109,6 +109,10 @@ impl Claim {
                 self.memory.refused = Some(DeleteReason::InsufficientCapacity(what));
             }
             Outcome::Failed(clouds::Error::Launch(LaunchRefused::ClassNotReady(message))) => {
+                // The NodeClass was ready when the launch began: what is launched in place of this would be refused as well.
+                if let Some(claim) = &self.known {
+                    self.args.wiring.slots.classes.cast(ClassesMsg::Doubted(claim.class.clone()));
+                }
                 self.memory.refused = Some(DeleteReason::ClassNotReady(message));
             }
             Outcome::Failed(clouds::Error::Unknown(message)) => {

@@ -188,13 +188,15 @@ impl Claim {
 
     /// joiner asks for the deletion of a NodeClaim that nobody asked to delete.
     pub(super) fn tell_of_deletion(&mut self, claim: &facts::Claim, reason: &DeleteReason, cx: &Cx<ClaimMsg>) {
-        tracing::info!(nodeclaim = %claim.name, reason = reason.as_str(), "deleting nodeclaim");
-        if let DeleteReason::InsufficientCapacity(message) = reason {
-            self.announce(events::insufficient_capacity(about(claim), &claim.name, message), cx);
-        }
-        if let DeleteReason::RebootRefused(why) | DeleteReason::RebootTimeout(why) = reason {
-            self.announce(events::reboot_failed(about(claim), why), cx);
-        }
+        let why = told(reason);
+        let machine = claim.provider_id.as_ref().map_or("none", |id| id.as_str());
+        tracing::info!(nodeclaim = %claim.name, machine, reason = reason.as_str(), why, "deleting nodeclaim");
+        let event = match reason {
+            DeleteReason::InsufficientCapacity(_) => events::insufficient_capacity(about(claim), &claim.name, &why),
+            DeleteReason::RebootRefused(_) | DeleteReason::RebootTimeout(_) => events::reboot_failed(about(claim), &why),
+            _ => events::terminating(about(claim), &format!("Disrupting NodeClaim: {why}")),
+        };
+        self.announce(event, cx);
     }
 
     /// The cloud confirms that the machine is gone.
@@ -213,6 +215,22 @@ impl Claim {
 
     fn announce(&mut self, event: events::Event, cx: &Cx<ClaimMsg>) {
         self.args.wiring.announce(&cx.house, &mut self.said, event);
+    }
+}
+
+/// Why a NodeClaim is deleted that nobody asked to delete, for people.
+fn told(reason: &DeleteReason) -> String {
+    match reason {
+        DeleteReason::InsufficientCapacity(why)
+        | DeleteReason::ClassNotReady(why)
+        | DeleteReason::RebootRefused(why)
+        | DeleteReason::RebootTimeout(why) => why.clone(),
+        DeleteReason::LaunchTimeout => "no machine was launched for it in time".to_owned(),
+        DeleteReason::RegistrationTimeout => "its Node did not register in time".to_owned(),
+        DeleteReason::Expired => "it is older than its expireAfter".to_owned(),
+        DeleteReason::NodeDeleted => "its Node is being deleted".to_owned(),
+        DeleteReason::Unhealthy(condition) => format!("condition {condition} of its Node has been bad for too long"),
+        DeleteReason::MachineGone => "its machine is gone".to_owned(),
     }
 }
 
