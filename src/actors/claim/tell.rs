@@ -193,7 +193,9 @@ impl Claim {
         tracing::info!(nodeclaim = %claim.name, machine, reason = reason.as_str(), why, "deleting nodeclaim");
         let event = match reason {
             DeleteReason::InsufficientCapacity(_) => events::insufficient_capacity(about(claim), &claim.name, &why),
-            DeleteReason::RebootRefused(_) | DeleteReason::RebootTimeout(_) => events::reboot_failed(about(claim), &why),
+            DeleteReason::RebootRefused(_) | DeleteReason::RebootTimeout(_) => {
+                events::reboot_failed(about(claim), &why)
+            }
             _ => events::terminating(about(claim), &format!("Disrupting NodeClaim: {why}")),
         };
         self.announce(event, cx);

@@ -14,7 +14,8 @@ use crate::api::classes::outscale::{
     DEPENDENTS, HASH, HASH_VERSION, HASH_VERSION_KEY, OutscaleNodeClass, OutscaleNodeClassStatus, USER_DATA_HASH,
 };
 use crate::clouds::{
-    Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution, Shown,
+    Cloud, Deletion, Error, Judgement, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution,
+    Shown,
 };
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Status, find_condition};
 use crate::core::ids::{ClaimUid, ProviderId};
@@ -520,7 +521,11 @@ impl Cloud for Outscale {
             let offer = self.market.offer().await;
             let (resolution, status) =
                 class::resolve((&self.client, &self.quotas), &self.templates, &offer, body).await;
-            self.launches.counted();
+            let counted =
+                |judgement: &Judgement| judgement.condition == "SubnetsReady" && judgement.status == Status::True;
+            if resolution.judgements.iter().any(counted) {
+                self.launches.counted(status.subnets.iter().map(|subnet| subnet.id.as_str()));
+            }
             let subnets = status.subnets.iter().map(|subnet| subnet.id.clone()).collect();
             self.memory().subnets.insert(Arc::clone(&class.reference.name), subnets);
             if self.settings.dry_run {

@@ -4,7 +4,6 @@ use super::super::oapi::wire::{CreateTags, DeleteTags, Image, ResourceTag};
 use super::super::tests::{SMALL, Scene, calls, claim, class_of, launch, ready, resolved, scene, spec, strip};
 use super::*;
 use crate::api::classes::outscale::{ImageTerm, OutscaleNodeClassSpec};
-use crate::clouds::Judgement;
 use crate::sim::oapi::Account;
 
 /// What a look at a class says of one thing.
@@ -126,4 +125,56 @@ async fn a_newer_image_makes_machines_drift() {
     fake.account(|account| account.images.retain(|image| image.image_id == Account::IMAGE));
     let class = ready(&cloud, by_name(None)).await;
     assert_eq!(cloud.drift(&claim, &class).await.unwrap(), None);
+}
+
+fn zone(machine: &Machine) -> &str {
+    machine.labels.get(crate::core::labels::ZONE).map_or("", |zone| zone)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_subnet_is_passed_over_until_it_is_counted_anew() {
+    let Scene { fake, cloud, .. } = scene();
+    fake.account(|account| {
+        let mut third = account.subnets[0].clone();
+        third.subnet_id = "subnet-00000003".to_owned();
+        third.ip_range = Some("10.0.64.0/24".to_owned());
+        account.subnets.push(third);
+    });
+    let subnets = ["subnet-00000001", "subnet-00000002", "subnet-00000003"].map(str::to_owned).to_vec();
+    let class = ready(&cloud, OutscaleNodeClassSpec { subnet_ids: Some(subnets), ..spec() }).await;
+    let full =
+        |number: usize| fake.account(|account| account.subnets[number].ip_range = Some("10.0.0.0/30".to_owned()));
+    let subnet = |at: usize| fake.vms()[at].subnet_id.clone().unwrap_or_default();
+    // The roomiest has filled up since it was counted: the other one of its zone is taken, and it is not tried again.
+    full(0);
+    let first = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+    assert_eq!((zone(&first), subnet(0).as_str(), calls(&fake, "CreateVms")), ("eu-west-2a", "subnet-00000003", 3));
+    cloud.create(&launch(&cloud, &class, 2, &[SMALL]).await).await.unwrap();
+    assert_eq!((subnet(1).as_str(), calls(&fake, "CreateVms")), ("subnet-00000003", 4));
+    // The whole zone is full: the next one is taken.
+    full(2);
+    let third = cloud.create(&launch(&cloud, &class, 3, &[SMALL]).await).await.unwrap();
+    assert_eq!((zone(&third), calls(&fake, "CreateVms")), ("eu-west-2b", 6));
+    // All are: every offering is said to be lost, so that it is not offered on.
+    full(1);
+    let wanted = launch(&cloud, &class, 4, &[SMALL]).await;
+    for _ in 0..2 {
+        let error = cloud.create(&wanted).await.unwrap_err();
+        let Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, .. }) = &error else { panic!("{error}") };
+        let zones: Vec<&str> = sold_out.iter().filter_map(|lost| lost.zone.as_deref()).collect();
+        assert_eq!(zones, ["eu-west-2a", "eu-west-2b"]);
+        assert!(error.to_string().contains("no subnet of the NodeClass has a free address"), "{error}");
+        assert_eq!(calls(&fake, "CreateVms"), 7);
+    }
+    // A look that could not read them counts nothing.
+    fake.account(|account| account.subnets.clone_from(&Account::sample().subnets));
+    fake.account(|account| account.denied.extend(["ReadSubnets".to_owned()]));
+    cloud.resolve(&class).await.unwrap();
+    assert!(cloud.create(&wanted).await.is_err());
+    // Nor does one at other subnets.
+    fake.account(|account| account.denied.clear());
+    let elsewhere = OutscaleNodeClassSpec { subnet_ids: Some(vec!["subnet-00000002".to_owned()]), ..spec() };
+    ready(&cloud, elsewhere).await;
+    assert_eq!(zone(&cloud.create(&wanted).await.unwrap()), "eu-west-2b");
+    assert_eq!(subnet(3), "subnet-00000002");
 }

@@ -1,6 +1,6 @@
 //! The birth of a machine: found if it exists already, else made where it is cheapest and can be had, and marked before anybody hears of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,6 +50,8 @@ struct State {
     sold_out: BTreeMap<(String, String), Instant>,
     /// Addresses taken in subnets since their free ones were counted.
     taken: BTreeMap<String, i64>,
+    /// Subnets without a free address, until they are counted anew.
+    full: BTreeSet<String>,
 }
 
 #[derive(Clone)]
@@ -90,9 +92,18 @@ impl Launches {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The free addresses of subnets have been counted anew.
-    pub(super) fn counted(&self) {
-        self.state().taken.clear();
+    /// The free addresses of these subnets have been counted anew.
+    pub(super) fn counted<'a>(&self, subnets: impl Iterator<Item = &'a str>) {
+        let mut state = self.state();
+        for subnet in subnets {
+            state.taken.remove(subnet);
+            state.full.remove(subnet);
+        }
+    }
+
+    /// The API has found no free address in a subnet, whatever was counted.
+    fn is_full(&self, subnet: &str) {
+        self.state().full.insert(subnet.to_owned());
     }
 
     fn begin(&self, token: &ClaimUid, birth: Remembered) {
@@ -134,7 +145,7 @@ impl Launches {
         let free = |subnet: &ResolvedSubnet| subnet.available_ips - state.taken.get(&subnet.id).copied().unwrap_or(0);
         let roomiest = subnets
             .iter()
-            .filter(|subnet| subnet.zone == zone)
+            .filter(|subnet| subnet.zone == zone && !state.full.contains(&subnet.id))
             .max_by_key(|subnet| (free(subnet), std::cmp::Reverse(&subnet.id)));
         let id = roomiest.filter(|subnet| free(subnet) > 0)?.id.clone();
         *state.taken.entry(id.clone()).or_default() += 1;
@@ -203,6 +214,18 @@ struct Choice<'a> {
     kind: &'a Arc<InstanceType>,
     offering: &'a Offering,
     zone: &'a str,
+}
+
+/// What came of trying an offering.
+enum Tried {
+    /// A machine.
+    Made(Box<Vm>),
+    /// It cannot be had there now, and why, if that is news.
+    Lost(Option<String>),
+    /// What no other offering would mend.
+    Refused(Error),
+    /// So many have been tried that it is time to stop.
+    Enough,
 }
 
 impl Birth<'_> {
@@ -332,47 +355,68 @@ impl Birth<'_> {
     }
 
     async fn made(&self, token: &str, template: &Template) -> Result<Vm, Error> {
-        let launches = &self.cloud.launches;
         let (mut sold_out, mut said, mut attempts) = (Vec::new(), String::new(), 0);
         for choice in self.choices() {
-            let kind = choice.kind.name.as_str();
-            let lost = || SoldOut {
-                instance_type: choice.kind.name.clone(),
-                zone: Some(choice.zone.into()),
-                capacity_type: labels::ON_DEMAND.into(),
-            };
-            if launches.is_sold_out(kind, choice.zone) {
-                sold_out.push(lost());
-                continue;
+            match self.tried(&choice, (token, template), &mut attempts).await {
+                Tried::Made(vm) => return Ok(*vm),
+                Tried::Refused(error) => return Err(error),
+                Tried::Enough => break,
+                Tried::Lost(why) => {
+                    sold_out.push(SoldOut {
+                        instance_type: choice.kind.name.clone(),
+                        zone: Some(choice.zone.into()),
+                        capacity_type: labels::ON_DEMAND.into(),
+                    });
+                    said = why.unwrap_or(said);
+                }
             }
+        }
+        Err(Self::nothing_left(sold_out, &said))
+    }
+
+    /// Tries one offering, in one subnet of its zone after the other until one has room.
+    async fn tried(&self, choice: &Choice<'_>, (token, template): (&str, &Template), attempts: &mut usize) -> Tried {
+        let launches = &self.cloud.launches;
+        let kind = choice.kind.name.as_str();
+        if launches.is_sold_out(kind, choice.zone) {
+            return Tried::Lost(None);
+        }
+        loop {
             let Some(subnet) = launches.take(&self.status().subnets, choice.zone) else {
-                said = format!("no subnet of the NodeClass has a free address in {}", choice.zone);
-                continue;
+                return Tried::Lost(Some(format!("no subnet of the NodeClass has a free address in {}", choice.zone)));
             };
-            if attempts == ATTEMPTS {
+            if *attempts == ATTEMPTS {
                 launches.give_back(&subnet);
-                break;
+                return Tried::Enough;
             }
-            attempts += 1;
-            let request = self.request(&choice, &subnet, token, template)?;
+            *attempts += 1;
+            let request = match self.request(choice, &subnet, token, template) {
+                Ok(request) => request,
+                Err(error) => return Tried::Refused(error),
+            };
             let error = match self.cloud.client.call(&request).await {
-                Ok(answer) => return self.born(answer, token),
+                Ok(answer) => {
+                    return self.born(answer, token).map_or_else(Tried::Refused, |vm| Tried::Made(Box::new(vm)));
+                }
                 Err(error) => error,
             };
             launches.give_back(&subnet);
+            if error.is_subnet_full() {
+                tracing::warn!(subnet, zone = choice.zone, %error, "the subnet has no free address");
+                launches.is_full(&subnet);
+                continue;
+            }
             if error.class == Class::Quota {
                 let which = self.cloud.quotas.in_the_way(&self.cloud.client, kind).await;
-                return Err(Error::Launch(LaunchRefused::Quota(format!("{error}; {which}"))));
+                return Tried::Refused(Error::Launch(LaunchRefused::Quota(format!("{error}; {which}"))));
             }
             if error.class != Class::SoldOut {
-                return Err(self.refused(error));
+                return Tried::Refused(self.refused(error));
             }
             tracing::info!(vm_type = kind, zone = choice.zone, %error, "sold out");
             launches.sold_out(kind, choice.zone);
-            sold_out.push(lost());
-            said = error.to_string();
+            return Tried::Lost(Some(error.to_string()));
         }
-        Err(Self::nothing_left(sold_out, &said))
     }
 
     fn born(&self, answer: wire::TheVms, token: &str) -> Result<Vm, Error> {

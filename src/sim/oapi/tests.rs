@@ -212,7 +212,8 @@ async fn subnets_run_out_of_addresses() {
     }
     let subnets = client.all(&ReadSubnets::default()).await.unwrap();
     assert_eq!(subnets[0].available_ips_count, Some(0));
-    assert_eq!(refused(&client, &launch("d")).await.class, Class::Quota);
+    let error = refused(&client, &launch("d")).await;
+    assert!(error.class == Class::SoldOut && error.is_subnet_full(), "{error}");
     assert_eq!(fake.vms().len(), 3);
 }
 

@@ -29,6 +29,9 @@ pub enum Class {
     Unknown,
 }
 
+/// There is no free address.
+pub(super) const NO_ADDRESSES: u32 = 10_021;
+
 /// Whether a code means that the whole account, or the whole platform, is throttled rather than one action.
 pub(super) fn throttles_everything(code: &str) -> bool {
     matches!(code, "6" | "24")
@@ -52,6 +55,8 @@ fn of_entry(status: u16, entry: &ErrorEntry) -> Option<Class> {
         3000..5000 | 7000..8000 | 11_000..13_000 => Class::Invalid,
         5000..6000 => Class::NotFound,
         6000..7000 | 8000..10_000 => Class::Conflict,
+        // A quota by its name, of the addresses in a subnet: another place may have some.
+        NO_ADDRESSES => Class::SoldOut,
         10_000..11_000 if is_quota(entry) => Class::Quota,
         10_000..11_000 => Class::SoldOut,
         _ => return of_status(status),

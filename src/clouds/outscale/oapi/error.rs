@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::codes::Class;
+use super::codes::{Class, NO_ADDRESSES};
 use super::wire::ErrorEntry;
 use crate::clouds;
 use crate::clouds::LaunchRefused;
@@ -73,6 +73,11 @@ impl Error {
     /// Whether it is certain that what the request names does not exist.
     pub fn is_not_found(&self) -> bool {
         self.class == Class::NotFound
+    }
+
+    /// Whether the subnet has no free address, whatever is to be put into it.
+    pub fn is_subnet_full(&self) -> bool {
+        self.entries.iter().any(|entry| entry.code.trim().parse() == Ok(NO_ADDRESSES))
     }
 
     /// What to do about it, where that can be said.

@@ -89,7 +89,7 @@ async fn refusals_are_told_apart_by_their_code() {
         (400, "6007", "InvalidState", Class::Conflict),
         (400, "8018", "OperationNotSupported", Class::Conflict),
         (400, "10001", "InsufficientCapacity", Class::SoldOut),
-        (400, "10021", "TooManyResources (QuotaExceded)", Class::Quota),
+        (400, "10021", "TooManyResources (QuotaExceded)", Class::SoldOut),
         (400, "10046", "TooManyResources (QuotaExceded)", Class::Quota),
         (429, "24", "ErrorOperationThrottledPerAccount", Class::Throttled),
         (429, "25", "ErrorOperationThrottledPerCall", Class::Throttled),
