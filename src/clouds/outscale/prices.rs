@@ -16,6 +16,8 @@ const PLAUSIBLE: f64 = 10.0;
 const USUAL_CORE: f64 = 0.035;
 /// A usual GiB: `CustomRam` in eu-west-2.
 const USUAL_GIB: f64 = 0.005;
+/// By what the row of own hardware is multiplied to be the part that comes on top of a price (as Outscale's osc-cost reads it).
+const SURPLUS_UNIT: f64 = 10.0;
 /// GPU models of the families that carry them (Outscale's list of types).
 const GPU_MODELS: [(&str, &str); 3] = [("p100", "nvidia-p100"), ("p3", "nvidia-v100"), ("p6", "nvidia-p6")];
 
@@ -119,8 +121,14 @@ impl Prices {
                     if judged(usual.unwrap_or(1.0)) {
                         prices.types.insert(name.to_owned(), price);
                     }
-                } else if kind == "DedicatedInstanceSurplus" && (0.0..1.0).contains(&price) {
-                    prices.dedicated = PLAUSIBLE.mul_add(price, 1.0);
+                }
+            }
+            // It is written as a tenth of the part that comes on top.
+            if operation == "RunInstances" && kind == "DedicatedInstanceSurplus" {
+                if (0.0..1.0).contains(&price) {
+                    prices.dedicated = SURPLUS_UNIT.mul_add(price, 1.0);
+                } else {
+                    left_out.push(format!("{kind}: {price} is no plausible surplus"));
                 }
             }
             if let Some(model) = kind.strip_prefix("Gpu:allocate:").filter(|_| price > 0.0 && price.is_finite()) {

@@ -34,6 +34,25 @@ fn a_custom_type_costs_its_cores_and_its_memory() {
 }
 
 #[test]
+fn own_hardware_costs_as_much_more_as_its_row_says() {
+    let surplus = |price: f64| CatalogEntry {
+        operation: Some("RunInstances".to_owned()),
+        ..row("DedicatedInstanceSurplus", price)
+    };
+    let dedicated = |price: f64| {
+        let rows: Vec<CatalogEntry> = usual_rows().into_iter().chain([surplus(price)]).collect();
+        let (prices, left_out) = Prices::read("test", &rows).unwrap();
+        let price = prices.of(&VmType::parse("tinav6.c4r8p2").unwrap(), true).unwrap();
+        ((price * 1e6).round() / 1e6, left_out.len())
+    };
+    assert_eq!(dedicated(0.02), (0.216, 0));
+    assert_eq!(dedicated(0.0), (0.18, 0));
+    // What cannot be leaves the usual tenth.
+    assert_eq!(dedicated(-0.1), (0.198, 1));
+    assert_eq!(dedicated(20.0), (0.198, 1));
+}
+
+#[test]
 fn monthly_rows_are_turned_into_hours_and_foreign_rows_do_not_count() {
     let mut rows = usual_rows();
     rows.push(CatalogEntry { flags: Some("PER_MONTH".to_owned()), ..row("CustomCore:v5-p1", 29.2) });

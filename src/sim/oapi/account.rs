@@ -57,6 +57,8 @@ const CORES: [(u32, u32, f64); 6] =
     [(5, 1, 0.04), (5, 2, 0.035), (6, 1, 0.04), (6, 2, 0.035), (7, 1, 0.043), (7, 2, 0.038)];
 /// The price of a GiB of memory an hour in EUR, from the same list.
 const MEMORY: f64 = 0.005;
+/// A tenth of what own hardware costs on top, from the same list's shape: a tenth more.
+const DEDICATED: f64 = 0.01;
 /// Name, cores and GiB of fixed types.
 const FIXED: [(&str, u32, f64); 8] = [
     ("t2.small", 1, 2.0),
@@ -209,5 +211,9 @@ fn prices(region: &str) -> Vec<CatalogEntry> {
     let cores = CORES
         .iter()
         .map(|(generation, performance, price)| row(format!("CustomCore:v{generation}-p{performance}"), *price));
-    cores.chain([row("CustomRam".to_owned(), MEMORY)]).collect()
+    let surplus = CatalogEntry {
+        operation: Some("RunInstances".to_owned()),
+        ..row("DedicatedInstanceSurplus".to_owned(), DEDICATED)
+    };
+    cores.chain([row("CustomRam".to_owned(), MEMORY), surplus]).collect()
 }
