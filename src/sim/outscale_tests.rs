@@ -532,9 +532,19 @@ async fn wrong_keys_are_said_on_the_nodeclass_and_nothing_is_launched() {
     {
         let store = scene.world.cluster.store();
         let class = store.classes.values().next().unwrap();
+        let permissions = find_condition(&class.conditions, "PermissionsReady").unwrap();
+        assert_eq!(
+            (permissions.status, &*permissions.reason),
+            (Status::False, "Unauthorized"),
+            "{:?}",
+            class.conditions
+        );
+        assert!(permissions.message.contains("check the access key"), "{}", permissions.message);
+        // Nobody could ask for the rest, and no condition but this one and Ready says that anything is wrong.
         let images = find_condition(&class.conditions, "ImagesReady").unwrap();
-        assert_eq!((images.status, &*images.reason), (Status::False, "Unauthorized"), "{:?}", class.conditions);
-        assert!(images.message.contains("check the access key"), "{}", images.message);
+        assert_eq!((images.status, &*images.reason), (Status::Unknown, "NotAsked"), "{:?}", class.conditions);
+        let wrong = class.conditions.iter().filter(|condition| condition.status == Status::False).count();
+        assert_eq!(wrong, 2, "{:?}", class.conditions);
         assert_eq!(find_condition(&class.conditions, "UserDataReady").unwrap().status, Status::True);
         assert_eq!(store.claims.len(), 0);
     }

@@ -34,6 +34,8 @@ enum Found<T> {
     Good(T),
     Bad(Fault),
     Unanswered(String),
+    /// With keys that are refused, nothing can be asked: one condition says so, and not all of them.
+    NotAsked,
 }
 
 impl<T> Found<T> {
@@ -43,10 +45,10 @@ impl<T> Found<T> {
 
     fn failed(error: &Error) -> Self {
         match error.class {
-            Class::Keys => Self::Bad(Fault::new("Unauthorized", error.to_string())),
-            Class::Denied => Self::Bad(Fault::new("Forbidden", error.to_string())),
-            Class::Invalid | Class::NotFound => Self::Bad(Fault::new("Refused", error.to_string())),
-            _ => Self::Unanswered(error.to_string()),
+            Class::Keys => Self::NotAsked,
+            Class::Denied => Self::Bad(Fault::new("Forbidden", error.stable())),
+            Class::Invalid | Class::NotFound => Self::Bad(Fault::new("Refused", error.stable())),
+            _ => Self::Unanswered(error.stable()),
         }
     }
 
@@ -56,6 +58,12 @@ impl<T> Found<T> {
             Self::Good(value) => (Status::True, condition, String::new(), Some(value)),
             Self::Bad(fault) => (Status::False, fault.reason, fault.message, None),
             Self::Unanswered(why) => (Status::Unknown, "NoAnswer", why, None),
+            Self::NotAsked => (
+                Status::Unknown,
+                "NotAsked",
+                "not asked, as the keys were refused; see PermissionsReady".to_owned(),
+                None,
+            ),
         };
         into.push(Judgement { condition, status, reason, message });
         value
@@ -120,6 +128,7 @@ async fn images(client: &Client, quotas: &Quotas, spec: &OutscaleNodeClassSpec) 
                 Found::Good(account) => term.owner = Some(account),
                 Found::Bad(fault) => return Found::Bad(fault),
                 Found::Unanswered(why) => return Found::Unanswered(why),
+                Found::NotAsked => return Found::NotAsked,
             }
         }
         match client.all(&resolve::images_of(&term)).await {
@@ -198,17 +207,34 @@ async fn permission(client: &Client) -> Found<()> {
         resource_ids: vec![id.clone()],
         tags: vec![wire::ResourceTag::new("karpenter.sh/managed-by", "nobody")],
     };
-    let delete = wire::DeleteVms { vm_ids: vec![id] };
-    let answers = tokio::join!(client.rehearse(&create), client.rehearse(&mark), client.rehearse(&delete));
-    for answer in [answers.0, answers.1, answers.2] {
-        match answer {
-            Err(error) if matches!(error.class, Class::Keys | Class::Denied) => return Found::failed(&error),
-            Err(error) if error.class == Class::Throttled => return Found::Unanswered(error.to_string()),
-            // Whatever else is refused is refused for what the request names, which nobody means.
-            _ => {}
-        }
+    let delete = wire::DeleteVms { vm_ids: vec![id.clone()] };
+    let filters = wire::VmFilters { vm_ids: vec![id], ..wire::VmFilters::default() };
+    let read = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
+    let (create, mark, delete, read) = tokio::join!(
+        client.rehearse(&create),
+        client.rehearse(&mark),
+        client.rehearse(&delete),
+        client.rehearse(&read)
+    );
+    let refusals: Vec<Error> = [create, mark, delete, read].into_iter().filter_map(Result::err).collect();
+    allowed(&refusals)
+}
+
+/// What refusals of dry runs say of the keys' permissions.
+fn allowed(refusals: &[Error]) -> Found<()> {
+    if let Some(error) = refusals.iter().find(|error| error.class == Class::Keys) {
+        return Found::Bad(Fault::new("Unauthorized", format!("the API refuses the keys: {}", error.words())));
     }
-    Found::Good(())
+    let denied: Vec<String> = refusals.iter().filter(|error| error.class == Class::Denied).map(Error::stable).collect();
+    if !denied.is_empty() {
+        return Found::Bad(Fault::new("Forbidden", denied.join("; ")));
+    }
+    // What is refused for what the request names, which nobody means, is allowed. Everything else leaves it open.
+    let is_allowed = |error: &Error| matches!(error.class, Class::NotFound | Class::Invalid | Class::Conflict);
+    match refusals.iter().find(|error| !is_allowed(error)) {
+        Some(error) => Found::Unanswered(error.stable()),
+        None => Found::Good(()),
+    }
 }
 
 /// Whether the class offers anything that can be had at a known price.
@@ -334,3 +360,7 @@ impl Templates {
 fn key(spec: &OutscaleNodeClassSpec) -> String {
     serde_json::to_string(&(&spec.talos, &spec.kubelet)).expect("all keys are texts")
 }
+
+#[cfg(test)]
+#[path = "class_tests.rs"]
+mod tests;

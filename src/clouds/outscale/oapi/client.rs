@@ -190,11 +190,7 @@ impl Client {
             if call.signed
                 && let Some((left, why)) = self.standing.closed()
             {
-                let message = format!(
-                    "not called, as the keys were refused; they are tried again in {} s: {why}",
-                    left.as_secs()
-                );
-                let held = Error::silent(call.action, Class::Keys, message);
+                let held = Error::silent(call.action, Class::Keys, why);
                 return Err(Error { retry_after: Some(left), held_back: true, ..held });
             }
             match self.send(call).await {
@@ -203,7 +199,7 @@ impl Client {
                         if clock_was_wrong && !last {
                             continue;
                         }
-                        self.standing.refused(error.to_string());
+                        self.standing.refused(error.words());
                         return Err(error);
                     }
                     other => return other,
@@ -232,8 +228,7 @@ impl Client {
     async fn send(&self, call: &Call) -> Result<(Answer, bool), Error> {
         let action = call.action;
         if let Err(wait) = self.turns.wait(action, self.options.turn_within).await {
-            let message = format!("not called, as joiner's own limit of calls allows it only in {} s", wait.as_secs());
-            let held = Error::silent(action, Class::Throttled, message);
+            let held = Error::silent(action, Class::Throttled, "not called, as joiner's own limit of calls is reached");
             return Err(Error { retry_after: Some(wait), held_back: true, ..held });
         }
         let keys = call.signed.then_some((&self.access.keys, self.access.dialect));

@@ -36,7 +36,7 @@ impl std::error::Error for Error {}
 
 impl Error {
     /// A failure of which the API said nothing.
-    pub(super) fn silent(action: &'static str, class: Class, message: impl Into<String>) -> Self {
+    pub(in crate::clouds::outscale) fn silent(action: &'static str, class: Class, message: impl Into<String>) -> Self {
         Self {
             action,
             class,
@@ -80,14 +80,30 @@ impl Error {
         self.entries.iter().any(|entry| entry.code.trim().parse() == Ok(NO_ADDRESSES))
     }
 
+    /// What was said, and what to do about it.
+    pub fn words(&self) -> String {
+        Words(self).to_string()
+    }
+
+    /// The same with the action, for objects: a text that stays the same as long as the trouble does, so that it is not written again and again.
+    pub fn stable(&self) -> String {
+        let held =
+            if self.held_back && self.class == Class::Keys { "not called, as the keys were refused: " } else { "" };
+        format!("{}: {held}{}", self.action, Words(self))
+    }
+
     /// What to do about it, where that can be said.
     fn remedy(&self) -> Option<String> {
         match self.class {
             Class::Keys if !self.held_back => Some(
-                "check the access key, the secret key and the region, and that this machine's clock is right"
+                "check the access key, the secret key and the region, and that this machine's clock is right; the keys are read when joiner \
+                 starts, so restart it once they are changed"
                     .to_owned(),
             ),
-            Class::Denied => Some(format!("allow the action api:{} in an EIM policy of the keys' user", self.action)),
+            Class::Denied => Some(format!(
+                "allow the action api:{0} in an EIM policy of the keys' user: {{\"Effect\":\"Allow\",\"Action\":[\"api:{0}\"],\"Resource\":[\"*\"]}}",
+                self.action
+            )),
             _ => None,
         }
     }
@@ -102,20 +118,29 @@ fn shortened(mut entry: ErrorEntry) -> ErrorEntry {
     entry
 }
 
-impl fmt::Display for Error {
+/// What was said and what to do about it, without what is another at every attempt.
+struct Words<'a>(&'a Error);
+
+impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.action)?;
-        for (at, entry) in self.entries.iter().enumerate() {
+        for (at, entry) in self.0.entries.iter().enumerate() {
             let separator = if at == 0 { "" } else { "; " };
             write!(f, "{separator}{}", entry.code)?;
             for text in [&entry.kind, &entry.details].into_iter().filter(|text| !text.is_empty()) {
                 write!(f, " {text}")?;
             }
         }
-        f.write_str(&self.message)?;
-        if let Some(remedy) = self.remedy() {
-            write!(f, "; {remedy}")?;
+        f.write_str(&self.0.message)?;
+        match self.0.remedy() {
+            Some(remedy) => write!(f, "; {remedy}"),
+            None => Ok(()),
         }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.stable())?;
         match (self.status, &self.request_id) {
             (Some(status), Some(id)) => write!(f, " (HTTP {status}, request {id})"),
             (Some(status), None) => write!(f, " (HTTP {status})"),

@@ -1,0 +1,76 @@
+//! What is said of a class whose keys are refused, or that the API does not answer for.
+
+use std::collections::BTreeMap;
+
+use super::super::tests::{Scene, class_of, ready, resolved, scene, spec};
+use super::*;
+use crate::clouds::outscale::Outscale;
+use crate::sim::oapi::Account;
+
+/// Status, reason and message of every condition after a look.
+async fn judged(cloud: &Outscale) -> BTreeMap<&'static str, (Status, &'static str, String)> {
+    let (_, resolution) = resolved(cloud, &class_of(spec())).await;
+    resolution.judgements.into_iter().map(|told| (told.condition, (told.status, told.reason, told.message))).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_keys_are_one_condition_and_its_text_stays() {
+    let Scene { fake, cloud, .. } = scene();
+    fake.account(|account| account.keys.clear());
+    let first = judged(&cloud).await;
+    let bad: Vec<_> = first.iter().filter(|(_, told)| told.0 == Status::False).collect();
+    let [(condition, (_, reason, message))] = bad.as_slice() else { panic!("{bad:?}") };
+    assert_eq!((**condition, *reason), ("PermissionsReady", "Unauthorized"));
+    assert!(message.starts_with("the API refuses the keys: "), "{message}");
+    assert!(message.contains("check the access key") && message.contains("restart it"), "{message}");
+    for condition in ["ImagesReady", "SubnetsReady", "SecurityGroupsReady"] {
+        let (status, reason, message) = &first[condition];
+        assert_eq!((*status, *reason), (Status::Unknown, "NotAsked"), "{condition}: {message}");
+    }
+    assert_eq!(first["UserDataReady"].0, Status::True);
+    // While calls are held back, and when the keys are tried again.
+    for seconds in [7, 30, 61, 200] {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        assert_eq!(judged(&cloud).await, first, "{seconds} s later");
+    }
+    fake.account(|account| account.keys = Account::sample().keys);
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    ready(&cloud, spec()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn permissions_that_nobody_has_confirmed_are_unknown() {
+    let Scene { fake, cloud, .. } = scene();
+    ready(&cloud, spec()).await;
+    fake.conduct(|conduct| conduct.fails = 1.0);
+    let told = judged(&cloud).await;
+    assert_eq!((told["PermissionsReady"].0, told["PermissionsReady"].1), (Status::Unknown, "NoAnswer"));
+    assert_eq!(judged(&cloud).await, told, "the text stays");
+    fake.conduct(|conduct| conduct.fails = 0.0);
+    fake.account(|account| account.denied.extend(["ReadVms", "DeleteVms"].map(str::to_owned)));
+    let told = judged(&cloud).await;
+    let (status, reason, message) = &told["PermissionsReady"];
+    assert_eq!((*status, *reason), (Status::False, "Forbidden"));
+    for action in ["ReadVms", "DeleteVms"] {
+        let statement = format!(r#"{{"Effect":"Allow","Action":["api:{action}"],"Resource":["*"]}}"#);
+        assert!(message.contains(&statement), "{message}");
+    }
+    assert_eq!(judged(&cloud).await, told, "the text stays");
+}
+
+#[test]
+fn only_a_refusal_for_what_is_named_shows_that_an_action_is_allowed() {
+    let of = |class: Class| {
+        let error = Error { class, ..Error::silent("CreateVms", Class::Unknown, "said") };
+        allowed(&[error])
+    };
+    for class in [Class::NotFound, Class::Invalid, Class::Conflict] {
+        assert!(matches!(of(class), Found::Good(())), "{class:?}");
+    }
+    for class in [Class::Throttled, Class::SoldOut, Class::Quota, Class::Temporary, Class::Unknown] {
+        assert!(matches!(of(class), Found::Unanswered(_)), "{class:?}");
+    }
+    for class in [Class::Keys, Class::Denied] {
+        assert!(matches!(of(class), Found::Bad(_)), "{class:?}");
+    }
+}
