@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 
 use crate::actors::runtime::Clock;
-use crate::clouds::Cloud as _;
 use crate::clouds::outscale::oapi::{Access, Client, Network, Options, Proxy, Rate};
 use crate::clouds::outscale::{self, NoSecrets, Outscale, Secrets};
+use crate::clouds::{Cloud as _, Judgement};
 use crate::config::Settings;
 use crate::core::facts::Status;
 use crate::plan::Input;
@@ -46,15 +46,23 @@ pub(super) async fn cloud(
     Ok(Outscale::new(client, secrets, settings)?)
 }
 
-/// Has a plan buy what Outscale sells to the NodeClasses in it. Answers with what is wrong with them, one sentence each.
+/// Has a plan buy what Outscale sells to the NodeClasses in it. Answers with what is wrong with them and where
+/// its prices come from, one sentence each.
 pub(super) async fn sell(input: &mut Input, settings: &Settings, clock: Clock) -> Result<Vec<String>> {
     let cloud = cloud(settings, Arc::new(NoSecrets), clock, true).await?;
     let mut notices = Vec::new();
     let classes: Vec<_> = input.snapshot.classes.values().cloned().collect();
     for class in classes.iter().filter(|class| &*class.reference.group == outscale::CLASS_GROUP) {
         let resolution = cloud.resolve(class).await?;
-        for judgement in resolution.judgements.iter().filter(|judgement| judgement.status == Status::False) {
-            notices.push(format!("{}: {} is False: {}", class.reference, judgement.condition, judgement.message));
+        // No Secret is read for a plan: what would be in it is nobody's question here.
+        let is_told = |judgement: &&Judgement| match judgement.status {
+            Status::True => false,
+            Status::False => true,
+            Status::Unknown => judgement.condition != "UserDataReady",
+        };
+        for judgement in resolution.judgements.iter().filter(is_told) {
+            let Judgement { condition, status, message, .. } = judgement;
+            notices.push(format!("{}: {condition} is {}: {message}", class.reference, status.as_str()));
         }
         let types = cloud.catalog(class).await?;
         input.sell(&class.reference, &types);
@@ -69,6 +77,7 @@ pub(super) async fn sell(input: &mut Input, settings: &Settings, clock: Clock) -
             input.catalog.pools.insert(pool.name.clone(), Arc::default());
         }
     }
+    notices.push(format!("prices are those of {}", cloud.price_source().await));
     input.overlay();
     Ok(notices)
 }

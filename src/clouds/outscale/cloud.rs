@@ -132,6 +132,11 @@ impl Outscale {
         })
     }
 
+    /// Where the prices in use come from, for people.
+    pub async fn price_source(&self) -> String {
+        self.market.offer().await.prices.source.clone()
+    }
+
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }

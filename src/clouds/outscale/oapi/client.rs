@@ -245,7 +245,13 @@ impl Client {
             }
         };
         let answer = answer.map_err(|undelivered| match undelivered {
-            Undelivered::NotSent(why) => Error::silent(action, Class::Temporary, why),
+            Undelivered::NotSent(why) => {
+                let message = format!(
+                    "{} cannot be reached ({why}); check the region (OSC_REGION), the address (OSC_ENDPOINT_API) and the proxy (HTTPS_PROXY)",
+                    self.access.endpoint
+                );
+                Error::silent(action, Class::Temporary, message)
+            }
             Undelivered::NoAnswer(why) => Error::silent(action, open_end(call.effect), why),
         })?;
         tracing::debug!(action, status = answer.status, millis = began.elapsed().as_millis(), "answered");

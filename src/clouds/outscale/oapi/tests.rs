@@ -171,6 +171,11 @@ async fn attempts_come_to_an_end_and_take_their_time() {
     let began = Instant::now();
     let error = client(&script).call(&DeleteVms { vm_ids: vec!["i-1".to_owned()] }).await.unwrap_err();
     assert_eq!((error.class, script.asked()), (Class::Temporary, 4));
+    assert_eq!(
+        error.to_string(),
+        "DeleteVms: https://api.eu-west-2.outscale.com/api/v1 cannot be reached (no route); check the region (OSC_REGION), the address \
+         (OSC_ENDPOINT_API) and the proxy (HTTPS_PROXY)"
+    );
     let waited = began.elapsed();
     assert!((Duration::from_millis(3_500)..=Duration::from_secs(7)).contains(&waited), "{waited:?}");
 }
