@@ -29,6 +29,16 @@ pub(super) enum Unfit {
     },
 }
 
+impl Unfit {
+    /// The field of the NodeClass that is to be changed.
+    pub(super) fn field(&self) -> &'static str {
+        match self {
+            Self::Tag { .. } => "spec.tags",
+            Self::TooLong { .. } => "spec.talos",
+        }
+    }
+}
+
 /// User data: tags and placement for Outscale, then the machine's own configuration. `filter_private_section` hides the first part from the
 /// machine, so that Talos reads clean YAML.
 pub(super) fn user_data(

@@ -12,11 +12,14 @@ use crate::api::classes::outscale::{
 };
 use crate::clouds::{Judgement, Resolution};
 use crate::core::facts::Status;
+use crate::core::labels::Labels;
 use crate::core::quantity::Quantity;
 
 use super::birth;
 use super::catalogue;
+use super::cloud::Settings;
 use super::market::Offer;
+use super::marks::Marked;
 use super::oapi::{Class, Client, Error, wire};
 use super::quotas::Quotas;
 use super::resolve::{self, Fault};
@@ -73,6 +76,7 @@ impl<T> Found<T> {
 /// Asks everything that a NodeClass depends on.
 pub(super) async fn resolve(
     (client, quotas): (&Client, &Quotas),
+    settings: &Settings,
     desk: &Templates,
     offer: &Offer,
     class: &OutscaleNodeClass,
@@ -92,7 +96,7 @@ pub(super) async fn resolve(
     let net = subnets.as_ref().unwrap_or(&old.subnets).first().map(|subnet| subnet.net_id.clone());
     let groups = groups(client, spec, net.as_deref()).await.told("SecurityGroupsReady", &mut judgements);
     keypair.told("KeypairReady", &mut judgements);
-    let template = user_data(template, spec).told("UserDataReady", &mut judgements);
+    let template = user_data(template, settings, class).told("UserDataReady", &mut judgements);
     Found::of(types(spec, offer)).told("TypesReady", &mut judgements);
     may.told("PermissionsReady", &mut judgements);
     // What is not found any more is still what machines were launched with; the conditions say that nothing new can be launched.
@@ -260,8 +264,9 @@ fn types(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a configuration fits into user data, too; and its hash.
-fn user_data(template: Result<Arc<Template>, Fault>, spec: &OutscaleNodeClassSpec) -> Found<String> {
+/// Whether a configuration fits into user data, with all that a launch adds to it; and its hash.
+fn user_data(template: Result<Arc<Template>, Fault>, settings: &Settings, class: &OutscaleNodeClass) -> Found<String> {
+    let spec = &class.spec;
     let template = match template {
         Ok(template) => template,
         Err(fault) if fault.reason == UNREACHABLE => return Found::Unanswered(fault.message),
@@ -270,20 +275,30 @@ fn user_data(template: Result<Arc<Template>, Fault>, spec: &OutscaleNodeClassSpe
     if let Some(problem) = kept_wrongly(spec) {
         return Found::Bad(Fault::new("InvalidKubelet", problem));
     }
-    // A machine's own part is small; this much is certainly enough for it.
-    let own = "x".repeat(OWN_PART);
-    let whole = template.made_out_for(super::talos::Own {
-        claim: &own,
-        labels: &crate::core::labels::Labels::new(),
-        taints: &[],
-    });
-    match birth::user_data(&spec.tags, spec.placement.as_ref(), &whole) {
-        Ok(_) => Found::Good(template.hash()),
-        Err(unfit) => Found::Bad(Fault::new("UserDataUnfit", unfit.to_string())),
+    let hash = template.hash();
+    // The marks of a machine whose names are as long as names can be.
+    let name = "x".repeat(LONGEST_NAME);
+    let marked = Marked {
+        cluster: &settings.cluster,
+        cluster_id: &settings.cluster_id,
+        claim: &name,
+        uid: "00000000-0000-0000-0000-000000000000",
+        pool: Some(&name),
+        class: class.metadata.name.as_deref().unwrap_or_default(),
+        spec,
+        user_data_hash: &hash,
+    };
+    let own = super::talos::Own { claim: &name, labels: &Labels::new(), taints: &[] };
+    let whole = template.made_out_for(own) + &"x".repeat(OWN_PART);
+    match birth::user_data(&marked.at_birth(Some(&name)), spec.placement.as_ref(), &whole) {
+        Ok(_) => Found::Good(hash),
+        Err(unfit) => Found::Bad(Fault::new("UserDataUnfit", format!("{}: {unfit}", unfit.field()))),
     }
 }
 
-/// Bytes that a machine's name, labels, taints and tags may take.
+/// The most characters of an object's name.
+const LONGEST_NAME: usize = 253;
+/// Bytes that a machine's labels and taints may take, whatever NodePool it is of.
 const OWN_PART: usize = 16 * 1024;
 
 /// The first amount that a kubelet cannot keep.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::super::tests::{Scene, class_of, ready, resolved, scene, spec};
+use super::super::tests::{SMALL, Scene, WORKER, class_of, launch, ready, resolved, scene, spec};
 use super::*;
+use crate::clouds::Cloud;
 use crate::clouds::outscale::Outscale;
+use crate::core::facts::find_condition;
 use crate::sim::oapi::Account;
 
 /// Status, reason and message of every condition after a look.
@@ -73,4 +75,27 @@ fn only_a_refusal_for_what_is_named_shows_that_an_action_is_allowed() {
     for class in [Class::Keys, Class::Denied] {
         assert!(matches!(of(class), Found::Bad(_)), "{class:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn user_data_that_every_launch_would_be_refused_for_are_said_to_be_unfit() {
+    let Scene { secrets, cloud, .. } = scene();
+    let told = async |filler: usize| {
+        secrets.put("talos", "worker.yaml", &format!("{WORKER}filler: {}\n", "x".repeat(filler)));
+        let (class, _) = resolved(&cloud, &class_of(spec())).await;
+        let condition = find_condition(&class.conditions, "UserDataReady").unwrap();
+        (condition.status, condition.message.to_string(), class)
+    };
+    // By itself it fits, and by far; with what a machine's labels may take it does not.
+    let most = wire::UserData::LONGEST / 4 * 3;
+    let (status, message, _) = told(most - 15 * 1024).await;
+    assert_eq!(status, Status::False);
+    assert!(message.starts_with("spec.talos: the user data have "), "{message}");
+    let (status, message, class) = told(most - 20 * 1024).await;
+    assert_eq!(status, Status::True, "{message}");
+    cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+    let tagged = OutscaleNodeClassSpec { tags: [("team".to_owned(), "a\nb".to_owned())].into(), ..spec() };
+    let (class, _) = resolved(&cloud, &class_of(tagged)).await;
+    let condition = find_condition(&class.conditions, "UserDataReady").unwrap();
+    assert!(condition.message.starts_with("spec.tags: tag \"team\" cannot stand"), "{condition:?}");
 }

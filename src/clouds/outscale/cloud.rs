@@ -372,6 +372,15 @@ impl Outscale {
 
     async fn order_down(&self, vm: &Vm) -> Result<Deletion, Error> {
         let ids = vec![vm.vm_id.clone()];
+        let is_news = !self.memory().leaving.contains_key(&vm.vm_id);
+        if is_news && vm.state != State::ShuttingDown {
+            let mark = |key: &str| marks::tag(vm, key).unwrap_or("unknown");
+            let made = vm.creation_date.map(tracing::field::display);
+            tracing::info!(
+                vm = %vm.vm_id, nodeclaim = mark(marks::NODECLAIM), uid = marks::token(vm).unwrap_or_else(|| mark(marks::NODECLAIM_UID)),
+                nodepool = mark(marks::NODEPOOL), state = vm.state.as_str(), made, "deleting a machine, as its NodeClaim is going or gone"
+            );
+        }
         let since = *self.memory().leaving.entry(vm.vm_id.clone()).or_insert_with(Instant::now);
         let stuck =
             vm.state == State::Stopping || (vm.state == State::ShuttingDown && since.elapsed() >= SHUTS_DOWN_WITHIN);
@@ -525,7 +534,7 @@ impl Cloud for Outscale {
             let body = opened(class)?;
             let offer = self.market.offer().await;
             let (resolution, status) =
-                class::resolve((&self.client, &self.quotas), &self.templates, &offer, body).await;
+                class::resolve((&self.client, &self.quotas), &self.settings, &self.templates, &offer, body).await;
             let counted =
                 |judgement: &Judgement| judgement.condition == "SubnetsReady" && judgement.status == Status::True;
             if resolution.judgements.iter().any(counted) {

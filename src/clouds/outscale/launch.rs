@@ -539,7 +539,7 @@ impl Birth<'_> {
         let text = template.made_out_for(Own { claim: claim.name.as_str(), labels: &set, taints: &taints });
         let birth = self.remembered(template);
         user_data(&birth.tags, self.class.spec.placement.as_ref(), &text).map_err(|unfit| Error::Invalid {
-            field: format!("{} spec.talos", self.spec.class.reference),
+            field: format!("{} {}", self.spec.class.reference, unfit.field()),
             message: unfit.to_string(),
         })
     }
