@@ -210,8 +210,18 @@ impl Auditor {
         for id in self.verdict.reap.clone() {
             let surplus = self.history.contains_key(&Finding::SurplusMachine(id.clone()));
             let what = if surplus { "second machine of a nodeclaim" } else { "orphaned machine" };
-            tracing::warn!(machine = %id, "taking {what} down");
+            let evidence = self.history.iter().find(|(finding, _)| {
+                matches!(finding, Finding::SurplusMachine(found) | Finding::OrphanMachine(found) if *found == id)
+            });
+            let evidence = evidence.map(|(_, evidence)| evidence.to_string()).unwrap_or_default();
+            tracing::warn!(machine = %id, evidence, "taking {what} down");
             self.note(cx.now(), format!("takes down {id}"));
+            // A machine without a NodeClaim has no object of its own.
+            let lease = self.wiring.boards.lease.borrow().as_ref().map(|(object, _)| object.clone());
+            if let Some(lease) = lease {
+                let event = events::terminating(lease, &format!("Taking {what} {id} down: {evidence}"));
+                self.wiring.announce(&cx.house, &mut self.said, event);
+            }
             self.order_down(id, cx);
         }
         self.ask_for_lost(cx);
@@ -251,6 +261,11 @@ impl Auditor {
         }
         tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
         self.note(cx.now(), format!("deletes NodeClaim {name}"));
+        if let Some(claim) = self.wiring.boards.snapshot().claims.get(&name) {
+            let about = Regarding::Claim(name.clone(), claim.uid.clone());
+            let event = events::terminating(about, "Disrupting NodeClaim: its machine is gone");
+            self.wiring.announce(&cx.house, &mut self.said, event);
+        }
         let (cluster, finished) = (Arc::clone(&self.wiring.cluster), name.clone());
         let call = async move { cluster.delete_claim(&name).await };
         cx.start(Permits::WriteCluster, call, move |outcome| AuditorMsg::ClaimDeleted(finished, outcome));
