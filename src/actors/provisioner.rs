@@ -293,7 +293,8 @@ impl Provisioner {
         let Some((planned, attempts)) = creating.remove(name) else { return };
         let failure = match outcome {
             Outcome::Done(claim) => {
-                tracing::info!(nodeclaim = %name, nodepool = %planned.draft.pool, pods = planned.pods.len(), price = rounded(planned.price), "created nodeclaim");
+                let did = if self.wiring.cluster.only_says() { "would create" } else { "created" };
+                tracing::info!(nodeclaim = %name, nodepool = %planned.draft.pool, pods = planned.pods.len(), price = rounded(planned.price), "{did} nodeclaim");
                 let relaxed =
                     planned.draft.annotations.get(labels::MIN_VALUES_RELAXED).is_some_and(|word| &**word == "true");
                 metrics::claim_created(CreatedFor::Provisioned, &planned.draft.pool, relaxed);

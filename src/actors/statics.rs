@@ -163,7 +163,8 @@ impl Statics {
         let Some((draft, attempts)) = self.creating.remove(&name) else { return };
         let failure = match outcome {
             Outcome::Done(claim) => {
-                tracing::info!(nodeclaim = %name, nodepool = %draft.pool, "created nodeclaim");
+                let did = if self.wiring.cluster.only_says() { "would create" } else { "created" };
+                tracing::info!(nodeclaim = %name, nodepool = %draft.pool, "{did} nodeclaim");
                 metrics::claim_created(CreatedFor::Provisioned, &draft.pool, false);
                 self.wiring.slots.state.cast(StateMsg::Seen(Fact::ClaimSeen(claim)));
                 None

@@ -141,6 +141,10 @@ impl Cluster for DryRun {
         stream::select(real, receiver).boxed()
     }
 
+    fn only_says(&self) -> bool {
+        true
+    }
+
     fn create_claim<'a>(&'a self, draft: &'a ClaimDraft) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
         let mut state = self.state();
         state.say("create NodeClaim", &draft.name);

@@ -45,6 +45,11 @@ pub trait Cluster: Send + Sync + 'static {
     /// here: the others belong to another autoscaler.
     fn facts(&self) -> BoxStream<'static, Fact>;
 
+    /// Whether writes are said and not done: whoever speaks of one says that it would be.
+    fn only_says(&self) -> bool {
+        false
+    }
+
     /// Creates a NodeClaim under the name in the draft. [`Error::Exists`] means that an earlier attempt had worked.
     fn create_claim<'a>(&'a self, draft: &'a ClaimDraft) -> BoxFuture<'a, Result<Arc<Claim>, Error>>;
 

@@ -64,6 +64,21 @@ ids! {
     ProviderId;
 }
 
+/// What IDs of machines begin with that exist in a dry run only.
+const IMAGINED: &str = "dry-run:///";
+
+impl ProviderId {
+    /// The ID of a machine that a dry run would have made.
+    pub fn imagined(zone: &str, claim: &ClaimName) -> Self {
+        Self::from(format!("{IMAGINED}{zone}/{claim}"))
+    }
+
+    /// Whether there is such a machine in a dry run only.
+    pub fn is_imagined(&self) -> bool {
+        self.as_str().starts_with(IMAGINED)
+    }
+}
+
 /// Namespace and name of a namespaced object.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {

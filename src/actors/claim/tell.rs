@@ -190,7 +190,8 @@ impl Claim {
     pub(super) fn tell_of_deletion(&mut self, claim: &facts::Claim, reason: &DeleteReason, cx: &Cx<ClaimMsg>) {
         let why = told(reason);
         let machine = claim.provider_id.as_ref().map_or("none", |id| id.as_str());
-        tracing::info!(nodeclaim = %claim.name, machine, reason = reason.as_str(), why, "deleting nodeclaim");
+        let doing = if self.args.wiring.cluster.only_says() { "would delete" } else { "deleting" };
+        tracing::info!(nodeclaim = %claim.name, machine, reason = reason.as_str(), why, "{doing} nodeclaim");
         let event = match reason {
             DeleteReason::InsufficientCapacity(_) => events::insufficient_capacity(about(claim), &claim.name, &why),
             DeleteReason::RebootRefused(_) | DeleteReason::RebootTimeout(_) => {

@@ -295,7 +295,7 @@ impl Birth<'_> {
             ..Vm::default()
         };
         let offer = self.cloud.market.offer().await;
-        let id = ProviderId::from(format!("dry-run:///{}/{}", choice.zone, self.spec.claim.name));
+        let id = ProviderId::imagined(choice.zone, &self.spec.claim.name);
         let machine = self.cloud.read(&vm, &offer, Some(self.class)).map(|machine| Machine { id, ..machine });
         machine.ok_or_else(|| Error::Temporary("a dry run's machine could not be imagined".to_owned()))
     }

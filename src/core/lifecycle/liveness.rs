@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::Status;
+use crate::core::ids::ProviderId;
 
 use super::{DeleteReason, Situation};
 use super::{status, termination};
@@ -37,7 +38,9 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
     if !situation.has("Launched", Status::True) && !registered {
         deadlines.push(("given up: not launched", add(since("Launched"), LAUNCH_TIMEOUT).max(tried)));
     }
-    if !situation.has("Registered", Status::True) && !registered {
+    // A machine of a dry run brings no Node, and would be imagined again in place of the one that is given up.
+    let imagined = claim.provider_id.as_ref().is_some_and(ProviderId::is_imagined);
+    if !situation.has("Registered", Status::True) && !registered && !imagined {
         deadlines.push(("given up: not registered", add(since("Registered"), REGISTRATION_TIMEOUT).max(tried)));
     }
     if let Some(age) = claim.expire_after {

@@ -11,6 +11,12 @@ use crate::core::writes::NodePatch;
 use super::Situation;
 use super::step::{self, Phase, Step};
 
+/// Seconds after which a machine's Node ought to have come: they take one to two minutes.
+const OVERDUE: i64 = 180;
+
+/// Seconds after which a Node ought to have been recognised: the cloud controller manager takes a few.
+const UNRECOGNISED: i64 = 60;
+
 /// What is next until the Node is registered and the object says so; nothing after that.
 pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     if situation.has("Registered", Status::True) {
@@ -18,7 +24,13 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     }
     let phase = Phase::Registering;
     let node = match situation.nodes.as_slice() {
-        [] => return Some(step::tell_then_wait(situation, Step::wait(phase, "the Node to appear"))),
+        [] => {
+            // Nobody says when a Node comes that is not known to be this one's: whether one has is looked at when it is time that one had.
+            let overdue = step::after(situation.since("Launched"), OVERDUE);
+            let wait = Step::wait(phase, "the Node to appear");
+            let wait = if situation.now < overdue { wait.look_at(overdue) } else { wait };
+            return Some(step::tell_then_wait(situation, wait));
+        }
         [node] => node,
         several => {
             let names: Vec<_> = several.iter().map(|node| node.name.as_str()).collect();
@@ -36,6 +48,21 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
         );
     }
     Some(Step::patch_node(situation, phase, node, patch(situation, node), "the Node to show its registration"))
+}
+
+/// A Node that may be this NodeClaim's and is nobody's: it came after it with its NodePool's label, is closed, and has had no provider ID
+/// to be recognised by for a while.
+pub(super) fn nameless<'a>(situation: &Situation<'a>) -> Option<&'a Node> {
+    let claim = situation.claim;
+    let pool = claim.labels.get(labels::NODEPOOL)?;
+    let nodes = situation.snapshot.nodes.values().filter(|node| node.provider_id.is_none() && node.deleting.is_none());
+    let mut own = nodes.filter(|node| {
+        node.created >= claim.created
+            && step::after(node.created, UNRECOGNISED) <= situation.now
+            && node.labels.get(labels::NODEPOOL) == Some(pool)
+            && node.taints.iter().any(|taint| taint.matches(&unregistered()))
+    });
+    own.next().map(|node| &**node)
 }
 
 /// A Node that was removed by force and has come back is another one: it gets everything anew, or it would stay closed for ever.

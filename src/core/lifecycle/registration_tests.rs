@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::core::facts::samples::{claim, machine, node, serving, serving_node, start};
-use crate::core::facts::{Claim, Fact, Fold};
+use crate::core::facts::{Claim, Condition, Fact, Fold, Machine};
+use crate::core::ids::ProviderId;
 use crate::core::lifecycle::{Act, Memory, Sight, step};
 
 /// The taints that a registration puts on a Node; nothing when it writes nothing to it.
@@ -50,4 +51,75 @@ fn startup_taints_do_not_come_back_on_a_node_that_was_registered_whatever_somebo
     let labels_gone = |node: &mut Node| node.labels.retain(|key, _| !key.starts_with("karpenter.sh/"));
     assert_eq!(without(labels_gone), ["team"], "and the labels");
     assert_eq!(without(|node| node.finalizers.clear()), ["team"], "or the finalizer");
+}
+
+/// What a NodeClaim with a machine says of its Node, beside this one and after so many seconds.
+fn said(node: Node, seconds: i64) -> (Option<String>, Option<jiff::Timestamp>) {
+    let condition = Condition {
+        kind: "Launched".into(),
+        status: Status::True,
+        reason: "Launched".into(),
+        message: "".into(),
+        since: start(),
+        generation: 1,
+    };
+    let claim = Claim {
+        provider_id: Some("sim://a/1".into()),
+        finalizers: vec![labels::TERMINATION_FINALIZER.into()],
+        conditions: vec![condition],
+        ..claim()
+    };
+    let mut fold = Fold::default();
+    fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
+    fold.fold(Fact::NodeSeen(Arc::new(node)));
+    let memory = Memory { sight: Sight::Present(Arc::new(machine())), ..Memory::default() };
+    let now = start() + jiff::SignedDuration::from_secs(seconds);
+    let looked = step(&Situation::of(&claim, fold.snapshot(), &memory, now));
+    let message = match &looked.act {
+        Some(Act::PatchStatus(patch)) => patch.conditions.as_ref().and_then(|conditions| {
+            let registered = conditions.iter().find(|condition| &*condition.kind == "Registered")?;
+            Some(registered.message.to_string())
+        }),
+        _ => None,
+    };
+    (message, looked.look_at)
+}
+
+#[test]
+fn a_node_without_a_provider_id_is_named_where_its_nodeclaim_waits() {
+    let mine = |change: fn(&mut Node)| {
+        let mut node = Node { provider_id: None, ..node() };
+        node.labels.insert(labels::NODEPOOL.into(), "web".into());
+        change(&mut node);
+        said(node, 120).0.unwrap()
+    };
+    let named = mine(|_| {});
+    assert!(named.starts_with("Node not registered with cluster; Node node-1 of its NodePool"), "{named}");
+    assert!(named.contains("--osc-cluster-id") && named.contains("OscK8sNodeName"), "{named}");
+    let others: [fn(&mut Node); 5] = [
+        |node| node.created = start() + jiff::SignedDuration::from_secs(90),
+        |node| drop(node.labels.insert(labels::NODEPOOL.into(), "other".into())),
+        |node| node.taints.clear(),
+        |node| node.created = start() - jiff::SignedDuration::from_secs(1),
+        |node| node.provider_id = Some("sim://a/2".into()),
+    ];
+    for change in others {
+        assert_eq!(mine(change), "Node not registered with cluster");
+    }
+}
+
+#[test]
+fn a_machine_of_a_dry_run_is_not_given_up_for_want_of_a_node() {
+    let due = |id: ProviderId| {
+        let claim = Claim { provider_id: Some(id.clone()), ..claim() };
+        let memory = Memory { sight: Sight::Present(Arc::new(Machine { id, ..machine() })), ..Memory::default() };
+        let mut fold = Fold::default();
+        fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
+        let situation = Situation::of(&claim, fold.snapshot(), &memory, start());
+        crate::core::lifecycle::liveness::deadlines(&situation)
+            .iter()
+            .any(|(what, _)| *what == "given up: not registered")
+    };
+    assert!(due("sim://a/1".into()));
+    assert!(!due(ProviderId::imagined("zone-a", &"web-1".into())));
 }

@@ -7,7 +7,8 @@ use crate::core::writes::ClaimStatusPatch;
 
 use super::drift::{self, Judgement};
 use super::{
-    Sight, Situation, consistency, consolidation, detach, initialization, mistakes, reboot, step, termination,
+    Sight, Situation, consistency, consolidation, detach, initialization, mistakes, reboot, registration, step,
+    termination,
 };
 
 /// Dependents of a NodeClaim's `Ready`.
@@ -141,7 +142,18 @@ fn registered(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
         return;
     }
     match situation.nodes.as_slice() {
-        [] => conditions.set("Registered", Status::Unknown, "NodeNotFound", "Node not registered with cluster"),
+        [] => {
+            let nameless = registration::nameless(situation).map(|node| {
+                format!(
+                    "; Node {} of its NodePool came after it and has no provider ID, so nobody can tell whose it is: the cloud controller manager \
+                     has not recognised its machine; see its log, and on Outscale check that --osc-cluster-id is the manager's cluster ID and that \
+                     the machine's tag OscK8sNodeName is the Node's name",
+                    node.name
+                )
+            });
+            let message = format!("Node not registered with cluster{}", nameless.unwrap_or_default());
+            conditions.set("Registered", Status::Unknown, "NodeNotFound", &message);
+        }
         [node] if node.is_registered() => conditions.set_true("Registered"),
         [_] => {}
         several => {
