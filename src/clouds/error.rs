@@ -12,8 +12,10 @@ pub enum Error {
     #[error("launch refused: {0}")]
     Launch(LaunchRefused),
     /// The cloud asks for fewer calls.
-    #[error("throttled{}", .retry_after.map_or_else(String::new, |after| format!(", retry in {} s", after.as_secs())))]
+    #[error("throttled{said}{}", .retry_after.map_or_else(String::new, |after| format!(", retry in {} s", after.as_secs())))]
     Throttled {
+        /// What was called and what the cloud said, behind a colon; or nothing.
+        said: String,
         /// When to come back, if the cloud says so.
         retry_after: Option<Duration>,
     },

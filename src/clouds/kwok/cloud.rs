@@ -315,7 +315,7 @@ impl Failure {
                 429 => {
                     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
                     let retry_after = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
-                    Error::Throttled { retry_after }
+                    Error::Throttled { said: String::new(), retry_after }
                 }
                 400..500 => Error::Invalid { field: action.to_owned(), message: status.message },
                 _ => unclear(format!("{action}: {} {}", status.code, status.message)),

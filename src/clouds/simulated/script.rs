@@ -58,7 +58,7 @@ impl Refusal {
             Self::NodeClassNotReady => Error::Launch(LaunchRefused::ClassNotReady(message)),
             Self::Quota => Error::Launch(LaunchRefused::Quota(message)),
             Self::Unsupported => Error::Unsupported("rebooting a machine"),
-            Self::Throttled => Error::Throttled { retry_after: None },
+            Self::Throttled => Error::Throttled { said: String::new(), retry_after: None },
             Self::Error => Error::Temporary(message),
             Self::Lost | Self::AnswerLost => Error::Unknown(message),
         }

@@ -57,7 +57,7 @@ impl HostileCloud {
     async fn refuse(&self) -> Result<(), Error> {
         if let Some(mishap) = self.mishaps.holds(Fault::CloudThrottled) {
             let retry_after = mishap.pick.is_multiple_of(2).then_some(Duration::from_secs(mishap.pick % 20));
-            return Err(Error::Throttled { retry_after });
+            return Err(Error::Throttled { said: String::new(), retry_after });
         }
         if self.mishaps.strikes(Fault::CloudError).is_some() {
             return Err(Error::Temporary("internal error, try again".to_owned()));

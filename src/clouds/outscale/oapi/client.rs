@@ -266,6 +266,10 @@ impl Client {
                 self.standing.accepted();
             }
             self.turns.quicken(call.action);
+            if tracing::enabled!(tracing::Level::DEBUG) {
+                let context: Done = serde_json::from_slice(&body).unwrap_or_default();
+                tracing::debug!(action = call.action, status, request = context.response_context.request_id, "done");
+            }
             let answer = serde_json::from_slice(&body);
             return answer.map_err(|error| {
                 // The parser's own words may repeat what it read.

@@ -154,7 +154,7 @@ impl From<Error> for clouds::Error {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error.class {
-            Class::Throttled => Self::Throttled { retry_after: error.retry_after },
+            Class::Throttled => Self::Throttled { said: format!(": {message}"), retry_after: error.retry_after },
             Class::SoldOut => Self::Launch(LaunchRefused::InsufficientCapacity { sold_out: Vec::new(), message }),
             Class::Quota => Self::Launch(LaunchRefused::Quota(message)),
             Class::NotFound | Class::Invalid => Self::Invalid { field: error.action.to_owned(), message },
