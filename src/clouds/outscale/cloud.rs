@@ -577,7 +577,11 @@ impl Cloud for Outscale {
             let Some(vm_id) = vm_id(id) else { return Ok(None) };
             let Some(vm) = self.vm(vm_id).await.map_err(read_failed)? else { return Ok(None) };
             let offer = self.market.offer().await;
-            Ok(self.read(&vm, &offer, None))
+            // Whoever asks for one machine believes that it is theirs: if it says itself that it is another's, by its client token, they should know.
+            let said = || marks::token(&vm).or_else(|| marks::tag(&vm, marks::NODECLAIM_UID)).map(ClaimUid::from);
+            Ok(self
+                .read(&vm, &offer, None)
+                .map(|machine| Machine { token: machine.token.clone().or_else(said), ..machine }))
         }
         .boxed()
     }

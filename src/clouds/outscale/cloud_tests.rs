@@ -54,6 +54,21 @@ async fn a_machine_that_only_a_nodeclaim_calls_its_own_is_left_alone() {
     assert_eq!(cloud.delete(&other.id).await.unwrap(), Deletion::InProgress);
 }
 
+#[tokio::test(start_paused = true)]
+async fn whose_machine_it_is_is_said_of_one_that_wears_no_marks() {
+    let Scene { fake, cloud, .. } = scene();
+    let class = ready(&cloud, spec()).await;
+    let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+    strip(&fake, &cloud, &[]).await;
+    assert_eq!(cloud.get(&machine.id).await.unwrap().unwrap().token, machine.token, "its token cannot be taken off");
+    // One that says nothing may be anybody's: the NodeClaim's word counts for all but its deletion.
+    let vm_id = fake.vms()[0].vm_id.clone();
+    fake.tamper(&vm_id, |vm| vm.client_token = None);
+    assert_eq!(cloud.get(&machine.id).await.unwrap().unwrap().token, None);
+    fake.tamper(&vm_id, |vm| vm.client_token = Some("another.1".to_owned()));
+    assert_eq!(cloud.get(&machine.id).await.unwrap().unwrap().token, Some("another".into()));
+}
+
 fn by_name(owner: Option<&str>) -> OutscaleNodeClassSpec {
     let term = ImageTerm { name: Some("Talos-*".to_owned()), owner: owner.map(str::to_owned), ..ImageTerm::default() };
     OutscaleNodeClassSpec { image_id: None, image_selector_terms: Some(vec![term]), ..spec() }
