@@ -51,6 +51,7 @@ pub(super) async fn cloud(
 pub(super) async fn sell(input: &mut Input, settings: &Settings, clock: Clock) -> Result<Vec<String>> {
     let cloud = cloud(settings, Arc::new(NoSecrets), clock, true).await?;
     let mut notices = Vec::new();
+    input.label_keys = outscale::LABEL_KEYS.to_vec();
     let classes: Vec<_> = input.snapshot.classes.values().cloned().collect();
     for class in classes.iter().filter(|class| &*class.reference.group == outscale::CLASS_GROUP) {
         let resolution = cloud.resolve(class).await?;

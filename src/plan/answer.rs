@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::explain::Case;
 use super::input::Input;
-use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::core::facts::{Catalog, InstanceType};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::labels;
@@ -30,7 +29,7 @@ pub struct Answer {
 /// Solves. `took` is called when the plan is there, and says how long that took in seconds.
 pub fn answer(input: Input, settings: &Settings, took: impl FnOnce() -> f64) -> Answer {
     let mut problem = Problem::new(&input.snapshot, &input.catalog, &input.pods, settings);
-    problem.label_keys = &KWOK_LABEL_KEYS;
+    problem.label_keys = &input.label_keys;
     let mut ground = Ground::default();
     let plan = ground.solve(&problem);
     let plan = scheduling::improved(&mut ground, &problem, plan);
@@ -74,7 +73,7 @@ impl Answer {
             pods: &self.input.pods,
             set_aside: &self.input.set_aside,
             settings,
-            label_keys: &KWOK_LABEL_KEYS,
+            label_keys: &self.input.label_keys,
             plan: &self.plan,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::expand::{Family, Owners};
+use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::core::buffers::{self, Resolution};
 use crate::core::conditions::Conditions;
 use crate::core::facts::{
@@ -41,6 +42,8 @@ pub struct Input {
     pub set_aside: Vec<(ObjectKey, String)>,
     /// What the user ought to know, one sentence each.
     pub notices: Vec<String>,
+    /// Keys of the cloud that sells the machines that count as well-known.
+    pub label_keys: Vec<&'static str>,
     /// Whether NodeOverlays count.
     overlaid: bool,
 }
@@ -223,6 +226,7 @@ fn complete(
     replaced: &BTreeSet<PodUid>,
     now: Timestamp,
 ) -> Input {
+    input.label_keys = KWOK_LABEL_KEYS.to_vec();
     let list: Arc<Vec<Arc<InstanceType>>> = Arc::new(types.into_iter().map(Arc::new).collect());
     for pool in input.snapshot.pools.values() {
         input.catalog.pools.insert(pool.name.clone(), Arc::clone(&list));

@@ -380,6 +380,12 @@ impl Outscale {
                 vm = %vm.vm_id, nodeclaim = mark(marks::NODECLAIM), uid = marks::token(vm).unwrap_or_else(|| mark(marks::NODECLAIM_UID)),
                 nodepool = mark(marks::NODEPOOL), state = vm.state.as_str(), made, "deleting a machine, as its NodeClaim is going or gone"
             );
+            let volumes = volumes_left(vm).join(", ");
+            if !volumes.is_empty() {
+                tracing::warn!(
+                    vm = %vm.vm_id, volumes, "volumes stay behind, as deleteOnVmDeletion is false: those that no PersistentVolume names are paid for until somebody deletes them"
+                );
+            }
         }
         let since = *self.memory().leaving.entry(vm.vm_id.clone()).or_insert_with(Instant::now);
         let stuck =
@@ -646,6 +652,12 @@ impl fmt::Debug for Outscale {
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
+}
+
+/// The volumes that are there when the machine is not any more.
+fn volumes_left(vm: &Vm) -> Vec<&str> {
+    let volumes = vm.block_device_mappings.iter().filter_map(|device| device.bsu.as_ref());
+    volumes.filter(|bsu| bsu.delete_on_vm_deletion == Some(false)).filter_map(|bsu| bsu.volume_id.as_deref()).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::super::oapi::wire::{CreateTags, DeleteTags, Image, ResourceTag};
 use super::super::tests::{SMALL, Scene, calls, claim, class_of, launch, ready, resolved, scene, spec, strip};
 use super::*;
-use crate::api::classes::outscale::{ImageTerm, OutscaleNodeClassSpec};
+use crate::api::classes::outscale::{BlockDeviceMapping, Bsu, ImageTerm, OutscaleNodeClassSpec};
 use crate::sim::oapi::Account;
 
 /// What a look at a class says of one thing.
@@ -192,4 +192,21 @@ async fn a_full_subnet_is_passed_over_until_it_is_counted_anew() {
     ready(&cloud, elsewhere).await;
     assert_eq!(zone(&cloud.create(&wanted).await.unwrap()), "eu-west-2b");
     assert_eq!(subnet(3), "subnet-00000002");
+}
+
+#[tokio::test(start_paused = true)]
+async fn volumes_that_stay_behind_are_known_before_their_machine_goes() {
+    let Scene { fake, cloud, .. } = scene();
+    let class = ready(&cloud, spec()).await;
+    cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+    assert_eq!(volumes_left(&fake.vms()[0]), Vec::<&str>::new());
+    let kept = BlockDeviceMapping {
+        device_name: "/dev/xvdb".to_owned(),
+        bsu: Bsu { volume_size: Some(20), delete_on_vm_deletion: Some(false), ..Bsu::default() },
+    };
+    let class = ready(&cloud, OutscaleNodeClassSpec { block_device_mappings: Some(vec![kept]), ..spec() }).await;
+    cloud.create(&launch(&cloud, &class, 2, &[SMALL]).await).await.unwrap();
+    let vms = fake.vms();
+    let left = volumes_left(&vms[1]);
+    assert!(matches!(left[..], [id] if id.starts_with("vol-")), "{left:?}");
 }

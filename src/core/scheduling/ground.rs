@@ -10,7 +10,7 @@ use imbl::ordmap::DiffItem;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::facts::{Claim, HostPort, Node, PodShape, Pool, Snapshot};
-use crate::core::ids::{ClaimName, NodeName, PoolName};
+use crate::core::ids::{ClaimName, NodeName, PodUid, PoolName};
 
 use super::algebra::{Algebra, ProfileId};
 use super::choose::best_buys;
@@ -66,9 +66,26 @@ impl std::fmt::Debug for Ground {
 impl Ground {
     /// Finds a place for every pod, or says why there is none, as [`solve()`] does.
     pub fn solve(&mut self, problem: &Problem<'_>) -> Plan {
+        let plan = self.pass(problem, &FxHashSet::default());
+        if plan.refused.is_empty() || plan.existing.is_empty() {
+            return plan;
+        }
+        // Others may have taken room that exists and could have been bought for them: who was refused comes first then.
+        let refused: FxHashSet<PodUid> = plan.refused.iter().map(|refusal| refusal.pod.clone()).collect();
+        let other = self.pass(problem, &refused);
+        let only_these = other.refused.iter().all(|refusal| refused.contains(&refusal.pod));
+        if only_these && other.refused.len() < plan.refused.len() { other } else { plan }
+    }
+
+    /// Places each pod when its turn comes, these before all others.
+    fn pass(&mut self, problem: &Problem<'_>, first: &FxHashSet<PodUid>) -> Plan {
         self.with(problem, |world| {
             let mut run = Run::new(world);
-            let left = run.place_all(run.in_order());
+            let mut waiting = run.in_order();
+            if !first.is_empty() {
+                waiting.sort_by_key(|pod| !first.contains(&run.world.pods[*pod].uid));
+            }
+            let left = run.place_all(waiting);
             (run.finish(&left), run.world)
         })
     }

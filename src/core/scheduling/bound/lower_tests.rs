@@ -9,6 +9,10 @@ use crate::core::facts::InstanceType;
 use crate::core::labels;
 use crate::core::resources::Resources;
 use crate::core::scheduling::tests::build::*;
+use crate::core::scheduling::{Ground, improved};
+
+/// No plan of a few pods is dearer than the best one by more than this factor.
+const WORST: f64 = 2.0;
 
 /// A pod in thousandths of a core and MiB; whether it must be on demand; whether it keeps apart from its like.
 type Small = (i64, i64, bool, bool);
@@ -116,15 +120,23 @@ proptest! {
         let pods: Vec<Small> = pods.into_iter().map(|(cpu, memory, a, b)| (cpu * 100, memory * 128, a, b)).collect();
         let scene = scene(&pods, &kinds, node, daemon);
         let plan = scene.solve();
-        // A pod that the plan leaves out is no part of the question.
-        let placed: Vec<Small> = pods.iter().enumerate().filter(|(at, _)| {
+        let (placed, left): (Vec<_>, Vec<_>) = pods.iter().enumerate().partition(|(at, _)| {
             let uid = format!("uid-p{at}");
             plan.refused.iter().all(|refusal| refusal.pod.as_str() != uid)
-        }).map(|(_, pod)| *pod).collect();
+        });
+        let [placed, left] = [placed, left].map(|all| all.into_iter().map(|(_, pod)| *pod).collect::<Vec<Small>>());
+        // A pod is left out only if there is no way to place it with the others.
+        for pod in &left {
+            let more: Vec<Small> = placed.iter().chain([pod]).copied().collect();
+            let best = optimum(&scene, &more, &mut vec![Vec::new()], daemon, node);
+            prop_assert!(best.is_infinite(), "{pod:?} could be placed with the others at {best}");
+        }
         let bound = lower_bound(&scene.problem(), &plan);
         let best = optimum(&scene, &placed, &mut vec![Vec::new()], daemon, node);
         prop_assert!(bound <= best + 1e-12, "bound {bound}, optimum {best}, plan {}", plan.price);
         prop_assert!(best <= plan.price + 1e-9, "optimum {best}, plan {}", plan.price);
+        let better = improved(&mut Ground::default(), &scene.problem(), plan);
+        prop_assert!(better.price <= best * WORST + 1e-9, "optimum {best}, improved {}", better.price);
     }
 }
 

@@ -6,11 +6,11 @@ use super::along::along;
 use super::script::{Scope, script};
 use crate::core::ids::PodUid;
 use crate::core::scheduling::bound::Effort;
-use crate::core::scheduling::checks::{check, out_of_turn};
+use crate::core::scheduling::checks::check;
 use crate::core::scheduling::ground::Ground;
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::problem::Problem;
-use crate::core::scheduling::turns::in_turn;
+use crate::core::scheduling::turns::Turns;
 
 /// A plan that is cheaper than this must be so by more than the rounding of sums.
 const CHEAPER: f64 = 1.0 - 1e-9;
@@ -33,6 +33,7 @@ fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effor
     if best.claims.is_empty() || turns_matter {
         return best;
     }
+    let mut turns: Option<Turns<'_>> = None;
     for scope in [Scope::Free, Scope::All] {
         let groups = ground.with(problem, |mut world| (script(&mut world, &best, scope, effort), world));
         if groups.is_empty() {
@@ -42,8 +43,9 @@ fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effor
         if !is_better(&other, &best) {
             continue;
         }
-        let other = in_turn(other, problem);
-        if check(problem, &other).is_empty() && out_of_turn(problem, &other) <= out_of_turn(problem, &best) {
+        let turns = turns.get_or_insert_with(|| Turns::new(problem));
+        let other = turns.kept(other);
+        if turns.late(&other) <= turns.late(&best) && check(problem, &other).is_empty() {
             best = other;
         }
     }

@@ -9,13 +9,17 @@ use crate::core::scheduling::bound::Effort;
 use crate::core::scheduling::tests::build::*;
 use crate::core::scheduling::{Ground, check, lower_bound};
 
-#[test]
-fn pods_of_two_kinds_share_nodes_as_the_cheapest_mix_has_them() {
-    // Two large pods leave room that only small ones fill, and a third of the types is bad value.
+/// Two large pods leave room that only small ones fill, and a third of the types is bad value.
+fn large_and_small() -> Scene {
     let types =
         vec![instance_type("a", 4, 16, 0.2), instance_type("b", 10, 40, 0.47), instance_type("c", 16, 32, 0.71)];
     let all = pods("large", 90, &shape(1900, 3000)).into_iter().chain(pods("small", 300, &shape(350, 1500)));
-    let scene = Scene::default().with_pool(pool("default"), types).with_pods(all.collect());
+    Scene::default().with_pool(pool("default"), types).with_pods(all.collect())
+}
+
+#[test]
+fn pods_of_two_kinds_share_nodes_as_the_cheapest_mix_has_them() {
+    let scene = large_and_small();
     let plan = scene.solve();
     let before = plan.price;
     let better = improved(&mut Ground::default(), &scene.problem(), plan);
@@ -118,7 +122,13 @@ fn large_pods_of_which_no_two_are_alike_are_bounded_in_whole_pods() {
 
 #[test]
 fn a_search_ends_when_its_effort_is_spent_and_keeps_what_it_has() {
-    let scene = Scene::new().with_pods(different(600));
+    let types: Vec<_> = [(4, 16, 0.21), (8, 32, 0.4), (16, 64, 0.82), (16, 32, 0.6)]
+        .into_iter()
+        .enumerate()
+        .map(|(at, (cpu, memory, price))| instance_type(&format!("t{at}"), cpu, memory, price))
+        .collect();
+    let kinds = (1..9).flat_map(|at| pods(&format!("k{at}"), 40, &shape(at * 370, 5000 - at * 430)));
+    let scene = Scene::default().with_pool(pool("default"), types).with_pods(kinds.collect());
     let plan = scene.solve();
     let with = |cells: u64| {
         let effort = Effort::of(cells);
@@ -126,9 +136,8 @@ fn a_search_ends_when_its_effort_is_spent_and_keeps_what_it_has() {
         assert!(check(&scene.problem(), &better).is_empty() && better.refused.is_empty());
         (better.price, effort.is_spent())
     };
-    let (none, much) = (with(0), with(u64::MAX));
-    let (little, spent) = with(2_000_000);
-    println!("{} for nothing, {little} for little, {} for all", none.0, much.0);
-    assert!(spent && !much.1);
-    assert!(none.0.total_cmp(&plan.price).is_eq() && little <= none.0 && much.0 < none.0);
+    let ((none, _), (little, ended), (most, had_to)) = (with(0), with(1), with(u64::MAX));
+    println!("{none} for nothing, {little} for little, {most} for all");
+    assert!(ended && !had_to);
+    assert!(none.total_cmp(&plan.price).is_eq() && little <= none && most < none);
 }

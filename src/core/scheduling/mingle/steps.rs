@@ -3,15 +3,18 @@
 use super::super::checks::check;
 use super::super::plan::Plan;
 use super::super::problem::Problem;
-use super::super::turns::in_turn;
+use super::super::turns::Turns;
 use super::{deal, even};
 
 /// The same plan with alike pods dealt evenly; as it was, as far as that would break a rule (of others that look at these pods' labels, for
 /// instance).
 pub fn mingled(problem: &Problem<'_>, plan: Plan) -> Plan {
+    if plan.claims.is_empty() {
+        return plan;
+    }
     let mixed = [even::evened, deal::dealt].into_iter().fold(plan, |plan, step| {
         let other = step(&plan, problem);
         other.filter(|other| check(problem, other).is_empty()).unwrap_or(plan)
     });
-    in_turn(mixed, problem)
+    Turns::new(problem).kept(mixed)
 }
