@@ -12,4 +12,4 @@ mod tree;
 mod tests;
 
 pub use probes::Check;
-pub use serve::{Config, Error, Explainer, Handle, Sampler, Sources, Why, serve};
+pub use serve::{Config, Error, Explainer, Handle, Ports, Sampler, Sources, Why, open};

@@ -116,31 +116,46 @@ impl Handle {
     }
 }
 
-/// Opens both ports, and only then starts to serve.
-pub async fn serve(config: Config, sources: Sources) -> Result<Handle, Error> {
+/// Ports that are open, and not yet served.
+#[derive(Debug)]
+pub struct Ports {
+    metrics: TcpListener,
+    /// Nothing when probes are asked on the same port.
+    probes: Option<TcpListener>,
+}
+
+/// Opens both ports.
+pub async fn open(config: Config) -> Result<Ports, Error> {
     let shared = config.health_port == config.metrics_port && config.metrics_port != 0;
-    let listener = open(config.host, config.metrics_port, "metrics", "METRICS_PORT / --metrics-port").await?;
+    let metrics = listen(config.host, config.metrics_port, "metrics", "METRICS_PORT / --metrics-port").await?;
     let probes = if shared {
         None
     } else {
-        Some(open(config.host, config.health_port, "probes", "HEALTH_PROBE_PORT / --health-probe-port").await?)
+        Some(listen(config.host, config.health_port, "probes", "HEALTH_PROBE_PORT / --health-probe-port").await?)
     };
-    let metrics = address(&listener);
-    let health = probes.as_ref().map_or(metrics, address);
-    let stop = watch::Sender::new(false);
-    let mut servers = JoinSet::new();
-    servers.spawn(upkeep(sources.exporter.clone(), stop.subscribe()));
-    let sources = Arc::new(sources);
-    let mut routes = routes::metrics(Arc::clone(&sources));
-    match probes {
-        None => routes = routes.merge(routes::probes(sources)),
-        Some(probes) => drop(servers.spawn(run(probes, routes::probes(sources), stop.subscribe()))),
-    }
-    servers.spawn(run(listener, routes, stop.subscribe()));
-    Ok(Handle { health, metrics, stop, servers })
+    Ok(Ports { metrics, probes })
 }
 
-async fn open(
+impl Ports {
+    /// Starts to serve.
+    pub fn serve(self, sources: Sources) -> Handle {
+        let metrics = address(&self.metrics);
+        let health = self.probes.as_ref().map_or(metrics, address);
+        let stop = watch::Sender::new(false);
+        let mut servers = JoinSet::new();
+        servers.spawn(upkeep(sources.exporter.clone(), stop.subscribe()));
+        let sources = Arc::new(sources);
+        let mut routes = routes::metrics(Arc::clone(&sources));
+        match self.probes {
+            None => routes = routes.merge(routes::probes(sources)),
+            Some(probes) => drop(servers.spawn(run(probes, routes::probes(sources), stop.subscribe()))),
+        }
+        servers.spawn(run(self.metrics, routes, stop.subscribe()));
+        Handle { health, metrics, stop, servers }
+    }
+}
+
+async fn listen(
     host: Option<IpAddr>,
     port: u16,
     purpose: &'static str,

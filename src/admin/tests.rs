@@ -17,7 +17,7 @@ use crate::actors::runtime::{
 };
 use crate::telemetry::metrics::{Exporter, sample_process};
 
-use super::{Check, Config, Error, Explainer, Handle, Sources, Why, serve};
+use super::{Check, Config, Error, Explainer, Handle, Sources, Why, open};
 
 /// The parent of so many claims.
 struct Parent {
@@ -150,7 +150,7 @@ async fn served(house: House, ready: Vec<Check>) -> Handle {
         alive: Vec::new(),
         ready,
     };
-    serve(LOOPBACK, sources).await.unwrap()
+    open(LOOPBACK).await.unwrap().serve(sources)
 }
 
 /// Status line and headers, and body.
@@ -222,19 +222,19 @@ async fn a_port_in_use_is_said_with_its_remedy() {
         alive: Vec::new(),
         ready: Vec::new(),
     };
-    let error: Error = serve(Config { metrics_port: port, ..LOOPBACK }, sources(house())).await.unwrap_err();
+    let error: Error = open(Config { metrics_port: port, ..LOOPBACK }).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
             "cannot listen on 127.0.0.1:{port} for metrics: address in use; set METRICS_PORT / --metrics-port to a free port"
         )
     );
-    let error = serve(Config { health_port: port, ..LOOPBACK }, sources(house())).await.unwrap_err();
+    let error = open(Config { health_port: port, ..LOOPBACK }).await.unwrap_err();
     assert!(error.to_string().contains("for probes") && error.to_string().contains("HEALTH_PROBE_PORT"), "{error}");
     // One port may serve both.
     drop(taken);
     let both = Config { health_port: port, metrics_port: port, ..LOOPBACK };
-    let handle = serve(both, sources(house())).await.unwrap();
+    let handle = open(both).await.unwrap().serve(sources(house()));
     assert_eq!(handle.health, handle.metrics);
     assert!(get(handle.health, "/readyz", "").await.0.contains("200 OK"));
     assert!(get(handle.health, "/metrics", "").await.0.contains("200 OK"));

@@ -13,7 +13,7 @@ use crate::sim::{End, Scenario};
 use crate::telemetry::metrics::Exporter;
 
 use super::rehearsal::{self, Rehearsal, scenario_of};
-use super::run::{serve, sources};
+use super::run::{open, serve, sources};
 use super::{load, stopwatch};
 
 /// Pods of a world that was told nothing.
@@ -37,6 +37,7 @@ pub(super) async fn run(
     };
     let seed = scenario.seed.unwrap_or(1);
     let types = rehearsal::instance_types(settings)?;
+    let ports = open(settings).await?;
     let rehearsal = Rehearsal::new(&scenario, types, seed, clock, rehearsal::settings(settings));
     let joiner = rehearsal.joiner();
     let boards = joiner.boards().clone();
@@ -56,7 +57,7 @@ pub(super) async fn run(
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        ended = serve(joiner, sources, settings) => ended,
+        ended = serve(joiner, sources, ports) => ended,
         () = play => Ok(()),
         () = tell(&scenario, &boards) => Ok(()),
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::actors::Joiner;
 use crate::actors::runtime::Clock;
-use crate::admin::{self, Check, Sources};
+use crate::admin::{self, Check, Ports, Sources};
 use crate::config::{Cluster, Run, Settings};
 use crate::telemetry::metrics;
 
@@ -30,6 +30,7 @@ pub fn run(run: Run, live_bytes: fn() -> u64) -> Result<()> {
             return embedded::run(&run.settings, world, exporter, clock, live_bytes).await;
         }
         let (parts, counts) = live::connect(&run, clock).await?;
+        let ports = open(&run.settings).await?;
         let joiner = Joiner::start(parts);
         let mut sources = sources(&run.settings, &joiner, exporter, live_bytes);
         sources.samplers.push(Arc::new(move |samples| {
@@ -37,22 +38,20 @@ pub fn run(run: Run, live_bytes: fn() -> u64) -> Result<()> {
                 samples.api_requests(verb, &resource, requests);
             }
         }));
-        serve(joiner, sources, &run.settings).await
+        serve(joiner, sources, ports).await
     })
 }
 
-/// Serves probes, metrics and the actor page until a signal comes, and then stops in good order.
-pub(super) async fn serve(joiner: Joiner, sources: Sources, settings: &Settings) -> Result<()> {
-    let ports =
+/// Opens the ports. It is done before the actors start: whoever cannot start must not take the lease from those who can.
+pub(super) async fn open(settings: &Settings) -> Result<Ports> {
+    let config =
         admin::Config { host: None, health_port: settings.health_probe_port, metrics_port: settings.metrics_port };
-    let admin = match admin::serve(ports, sources).await {
-        Ok(admin) => admin,
-        Err(error) => {
-            // Whoever cannot start must not keep the lease from those who can.
-            joiner.stop(PATIENCE).await;
-            return Err(error.into());
-        }
-    };
+    Ok(admin::open(config).await?)
+}
+
+/// Serves probes, metrics and the actor page until a signal comes, and then stops in good order.
+pub(super) async fn serve(joiner: Joiner, sources: Sources, ports: Ports) -> Result<()> {
+    let admin = ports.serve(sources);
     tracing::info!(metrics = %admin.metrics, probes = %admin.health, "serving; the live tree of actors is at /actors");
     let signal = live::signal().await?;
     tracing::info!(signal, "stopping: no new write begins");

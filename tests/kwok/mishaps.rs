@@ -78,11 +78,13 @@ fn of_two_replicas_one_acts_and_the_other_takes_over() {
     assert!(!third.is_leader());
     assert!(second.stop().success());
     eventually("the third leads at once", std::time::Duration::from_secs(6), || third.is_leader().then_some(()));
-    let lease = api.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election");
+    let lease = api.get(LEASE);
     let holder = text(&lease.expect("it is held"), "/spec/holderIdentity");
     assert!(holder.starts_with("joiner-c_"), "{holder}");
     assert!(third.stop().success());
 }
+
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election";
 
 pub(crate) const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/joiner-core";
 
@@ -133,7 +135,12 @@ fn a_missing_permission_is_named_once_with_its_rule_and_the_rest_goes_on() {
 #[test]
 fn a_joiner_that_cannot_start_says_why_and_what_to_do() {
     let stage = Stage::set("start");
-    // A port that is taken; whoever waits for the lease is not held up by the one who could not start.
+    // A port that is taken; whoever waits for the lease is not held up by the one who could not start, and never took it.
+    let holder = || {
+        let lease = stage.api().get(LEASE);
+        lease.and_then(|lease| lease.pointer("/spec/holderIdentity")?.as_str().map(str::to_owned)).unwrap_or_default()
+    };
+    let before = holder();
     let taken = TcpListener::bind("0.0.0.0:0").expect("there are free ports");
     let port = taken.local_addr().expect("it is bound").port().to_string();
     for (variable, flag) in [("METRICS_PORT", "--metrics-port"), ("HEALTH_PROBE_PORT", "--health-probe-port")] {
@@ -141,8 +148,9 @@ fn a_joiner_that_cannot_start_says_why_and_what_to_do() {
         assert_eq!(code, Some(1), "{said}");
         assert!(said.contains("address in use") && said.contains(variable) && said.contains(flag), "{said}");
     }
+    assert_eq!(holder(), before);
     let joiner = stage.joiner("joiner-a");
-    eventually("the lease is free", std::time::Duration::from_secs(6), || joiner.is_leader().then_some(()));
+    eventually("the lease is free", LIMIT, || joiner.is_leader().then_some(()));
     assert!(joiner.stop().success());
 
     let (code, said) = give_up(stage.program(), &stage.plane().dir().join("none"), &Variables::new());
