@@ -119,12 +119,14 @@ impl Claim {
                 self.tell_of_doubt();
                 self.memory.sight = Sight::Uncertain;
                 self.memory.doubt_until = cx.now().saturating_add(DOUBT).ok();
+                self.memory.unanswered = true;
                 self.postpone(message, cx);
             }
             Outcome::Lost => {
                 self.tell_of_doubt();
                 self.memory.sight = Sight::Uncertain;
                 self.memory.doubt_until = cx.now().saturating_add(DOUBT).ok();
+                self.memory.unanswered = true;
                 self.postpone("the cloud gave no answer".to_owned(), cx);
             }
             Outcome::Failed(error) => self.postpone(error.to_string(), cx),

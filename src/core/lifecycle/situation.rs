@@ -170,6 +170,8 @@ pub struct Memory {
     pub sight: Sight,
     /// Until when a launch that nobody here heard the end of (a lost answer, an earlier life) may still make a machine.
     pub doubt_until: Option<Timestamp>,
+    /// Whether that launch is one of this actor's own. Another may have succeeded since: a cloud that does not honour tokens makes two machines then.
+    pub unanswered: bool,
     /// When the cloud was last asked whether the machine exists, whatever became of the question.
     pub asked: Option<Timestamp>,
     /// When the cloud last said which machines were launched with the token.

@@ -191,7 +191,10 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Terminating;
     let find = || Some(Step::act(phase, Act::Find(situation.claim.uid.clone())));
     match &situation.memory.sight {
-        Sight::Gone => step::write_status(situation, phase),
+        Sight::Gone => {
+            let late = || if situation.memory.unanswered { doubt(situation) } else { None };
+            step::write_status(situation, phase).or_else(late)
+        }
         // A list by token may lag behind; whoever is asked for the one machine knows better.
         Sight::Absent => match &situation.claim.provider_id {
             Some(id) => Some(Step::act(phase, Act::Get(id.clone()))),

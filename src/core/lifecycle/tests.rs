@@ -532,6 +532,26 @@ fn a_nodeclaim_outlives_the_launch_that_nobody_heard_the_end_of() {
 }
 
 #[test]
+fn a_machine_that_is_gone_is_not_the_last_while_an_earlier_launch_may_still_make_one() {
+    let mut dying = claim();
+    dying.finalizers.push(labels::TERMINATION_FINALIZER.into());
+    dying.deleting = Some(start());
+    let until = Some(start() + SignedDuration::from_secs(120));
+    let gone = Memory { sight: Sight::Gone, doubt_until: until, ..Memory::default() };
+    // Somebody was born while it was going, and has launched nothing himself.
+    let mut toy = Toy::new(dying.clone());
+    toy.memory = gone.clone();
+    assert_eq!(toy.run(), "gone");
+    let mut toy = Toy::new(dying);
+    toy.memory = Memory { unanswered: true, ..gone };
+    assert!(toy.run().contains("a launch without an answer"));
+    toy.pass(120);
+    toy.trace.clear();
+    assert_eq!(toy.run(), "gone");
+    assert!(toy.trace().starts_with("find\n"), "{}", toy.trace());
+}
+
+#[test]
 fn a_lost_answer_is_looked_up_before_anything_is_launched_again() {
     let mut toy = Toy::new(claim());
     toy.memory.sight = Sight::Uncertain;
