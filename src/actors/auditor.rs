@@ -18,13 +18,15 @@ use crate::telemetry::events;
 use crate::telemetry::metrics::{self, DisruptedFor, OrphanKind, TerminationMode};
 
 use super::protocol::{AuditorMsg, Called, Written};
-use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timer, View};
+use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeline, Timer, View};
 use super::tree::Wiring;
 
 /// Findings that are shown at most; a page that cannot be read helps nobody.
 const SHOWN: usize = 1000;
 /// Findings that are no more and are remembered all the same.
 const CLOSED: usize = 100;
+/// How many of its deeds the auditor can show.
+const TIMELINE: usize = 50;
 
 /// Compares.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ pub(super) struct Auditor {
     last_look: Option<Timestamp>,
     trouble: Option<String>,
     tick: Option<Timer>,
-    timeline: Vec<(Timestamp, String)>,
+    timeline: Timeline,
 }
 
 impl Auditor {
@@ -174,7 +176,7 @@ impl Auditor {
             lease.map(|lease| events::audit_breaker_open(lease, &breaker.reason, &remedy))
         } else if let Some((decision, findings)) = self.verdict.decided {
             tracing::warn!(%decision, findings, "a person has decided about audit findings");
-            self.note(cx.now(), format!("a person said {decision} about {findings} findings"));
+            self.timeline.note(cx.now(), format!("a person said {decision} about {findings} findings"));
             lease.map(|lease| events::audit_decided(lease, &decision.to_string(), findings))
         } else {
             None
@@ -215,7 +217,7 @@ impl Auditor {
             });
             let evidence = evidence.map(|(_, evidence)| evidence.to_string()).unwrap_or_default();
             tracing::warn!(machine = %id, evidence, "taking {what} down");
-            self.note(cx.now(), format!("takes down {id}"));
+            self.timeline.note(cx.now(), format!("takes down {id}"));
             // A machine without a NodeClaim has no object of its own.
             let lease = self.wiring.boards.lease.borrow().as_ref().map(|(object, _)| object.clone());
             if let Some(lease) = lease {
@@ -254,13 +256,15 @@ impl Auditor {
         match outcome {
             Outcome::Done(false) => {}
             Outcome::Done(true) => {
-                return self.note(cx.now(), format!("the machine of {name} is there, though not in the listing"));
+                return self
+                    .timeline
+                    .note(cx.now(), format!("the machine of {name} is there, though not in the listing"));
             }
             Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{name}: {error}")),
             Outcome::Lost | Outcome::NotLeader => return,
         }
         tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
-        self.note(cx.now(), format!("deletes NodeClaim {name}"));
+        self.timeline.note(cx.now(), format!("deletes NodeClaim {name}"));
         if let Some(claim) = self.wiring.boards.snapshot().claims.get(&name) {
             let about = Regarding::Claim(name.clone(), claim.uid.clone());
             let event = events::terminating(about, "Disrupting NodeClaim: its machine is gone");
@@ -287,7 +291,7 @@ impl Auditor {
     fn release(&mut self, name: NodeName, cx: &Cx<AuditorMsg>) {
         let Some(node) = self.wiring.boards.snapshot().nodes.get(&name).cloned() else { return };
         tracing::warn!(node = %name, "letting a node go that has neither nodeclaim nor machine");
-        self.note(cx.now(), format!("lets Node {name} go"));
+        self.timeline.note(cx.now(), format!("lets Node {name} go"));
         let patch = NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(&node) };
         let cluster = Arc::clone(&self.wiring.cluster);
         let call = async move { cluster.patch_node(&name, &patch).await };
@@ -300,13 +304,6 @@ impl Auditor {
         cx.slot().meter().failed(cx.now(), &why);
         self.trouble = Some(why);
         self.machines = None;
-    }
-
-    fn note(&mut self, at: Timestamp, what: String) {
-        if self.timeline.len() == 50 {
-            self.timeline.remove(0);
-        }
-        self.timeline.push((at, what));
     }
 }
 
@@ -331,7 +328,7 @@ impl Behaviour for Auditor {
             last_look: None,
             trouble: None,
             tick: Some(cx.after(wiring.settings.audit_every, AuditorMsg::Tick)),
-            timeline: Vec::new(),
+            timeline: Timeline::new(TIMELINE),
         }
     }
 
@@ -344,12 +341,12 @@ impl Behaviour for Auditor {
             AuditorMsg::Reaped(id, outcome) => match outcome {
                 Outcome::Done(Deletion::InProgress) => {
                     if self.ordered.insert(id.clone()) {
-                        self.note(cx.now(), format!("{id} is going"));
+                        self.timeline.note(cx.now(), format!("{id} is going"));
                     }
                 }
                 Outcome::Done(Deletion::Gone) => {
                     self.ordered.remove(&id);
-                    self.note(cx.now(), format!("{id} is gone"));
+                    self.timeline.note(cx.now(), format!("{id} is gone"));
                 }
                 Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
                 Outcome::Lost | Outcome::NotLeader => {}
@@ -389,6 +386,6 @@ impl Behaviour for Auditor {
             (None, 0) => "nothing found".to_owned(),
             (None, findings) => format!("{findings} findings"),
         };
-        View { state, waits_for: self.trouble.clone(), timeline: self.timeline.clone(), details, ..View::default() }
+        View { state, waits_for: self.trouble.clone(), timeline: self.timeline.noted(), details, ..View::default() }
     }
 }

@@ -23,7 +23,7 @@ use crate::telemetry::metrics::{self, CreatedFor};
 
 use super::decisions::{Decision, Question};
 use super::protocol::{PoolsMsg, ProvisionerMsg, Refusals, StateMsg, Written};
-use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timer, View};
+use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeline, Timer, View};
 use super::tree::Wiring;
 
 /// Wait for the snapshot to show what was just created.
@@ -44,6 +44,8 @@ const BUFFERS: Duration = Duration::from_secs(30);
 const LEAVERS: Duration = RECONSIDER;
 /// How often a NodeClaim is tried to be written whose answer got lost. Its name is fixed, so that writing it twice makes one object.
 const CREATE_ATTEMPTS: u32 = 3;
+/// How many of its plans the provisioner can show.
+const TIMELINE: usize = 20;
 
 /// Solves and creates.
 #[derive(Debug)]
@@ -81,7 +83,7 @@ pub(super) struct Provisioner {
     plans: u64,
     refused: usize,
     last: Option<String>,
-    timeline: Vec<(Timestamp, String)>,
+    timeline: Timeline,
     said: Dedupe,
     /// Why NodeClaims could not be created since one last could: each reason is said once.
     troubles: BTreeSet<String>,
@@ -169,9 +171,7 @@ impl Provisioner {
             let mut ground = ground.lock().unwrap_or_else(PoisonError::into_inner);
             let waiting = Problem { pods: &problem.pods[..waiting], ..problem };
             metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&waiting));
-            let plan = ground.solve(&problem);
-            let plan = scheduling::improved(&mut ground, &problem, plan);
-            let plan = scheduling::mingled(&problem, plan);
+            let plan = ground.plan(&problem);
             let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
             (plan, violations)
         };
@@ -427,7 +427,7 @@ impl Provisioner {
                 leaving_pods = (leaving > 0).then_some(leaving),
                 "computed plan"
             );
-            self.note(cx.now(), text.clone());
+            self.timeline.note(cx.now(), text.clone());
         }
         self.last = Some(text);
     }
@@ -455,14 +455,7 @@ impl Provisioner {
             lower_bound = rounded(bound),
             "no plan that places the same pods is cheaper than its lower bound"
         );
-        self.note(cx.now(), format!("the plan for {price:.4} $/h is within {over:.1} % of the best possible"));
-    }
-
-    fn note(&mut self, now: Timestamp, text: String) {
-        if self.timeline.len() == 20 {
-            self.timeline.remove(0);
-        }
-        self.timeline.push((now, text));
+        self.timeline.note(cx.now(), format!("the plan for {price:.4} $/h is within {over:.1} % of the best possible"));
     }
 
     /// Whether anybody waits for a place that nobody has found: refused pods, pods that lost the place that was planned for them, and pods
@@ -579,7 +572,7 @@ impl Behaviour for Provisioner {
             plans: 0,
             refused: 0,
             last: None,
-            timeline: Vec::new(),
+            timeline: Timeline::new(TIMELINE),
             said: Dedupe::new(),
             troubles: BTreeSet::new(),
             born: Instant::now(),
@@ -652,6 +645,6 @@ impl Behaviour for Provisioner {
         let refusals = self.wiring.boards.refusals.borrow().clone();
         let details =
             refusals.reasons.iter().take(100).map(|(pod, reasons)| (pod.to_string(), reasons.join("; "))).collect();
-        View { state, waits_for, timeline: self.timeline.clone(), details, ..View::default() }
+        View { state, waits_for, timeline: self.timeline.noted(), details, ..View::default() }
     }
 }

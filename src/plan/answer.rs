@@ -30,10 +30,7 @@ pub struct Answer {
 pub fn answer(input: Input, settings: &Settings, took: impl FnOnce() -> f64) -> Answer {
     let mut problem = Problem::new(&input.snapshot, &input.catalog, &input.pods, settings);
     problem.label_keys = &input.label_keys;
-    let mut ground = Ground::default();
-    let plan = ground.solve(&problem);
-    let plan = scheduling::improved(&mut ground, &problem, plan);
-    let plan = scheduling::mingled(&problem, plan);
+    let plan = Ground::default().plan(&problem);
     let seconds = took();
     let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
     let lower_bound = scheduling::lower_bound(&problem, &plan);

@@ -1,39 +1,13 @@
 //! joiner's own actors in the simulated world: pods get nodes, and nothing that must not happen does.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-
-use super::{World, WorldConfig};
-use crate::actors::runtime::Clock;
-use crate::actors::{Joiner, Parts, Settings};
-use crate::clouds::catalog::generated;
+use super::staged::Staged;
 use crate::clouds::simulated::Conduct;
-use crate::cluster::convert::ShapeStore;
-use crate::sim::cluster::Latency;
-use crate::sim::kubelet::Pace;
 use crate::sim::outcome::Outcome;
-use crate::sim::scenario::read_scenario;
-use crate::sim::scheduler::Rhythm;
-use crate::sim::seed::Seed;
 use crate::telemetry::metrics::{Exporter, Samples};
 
 const SCRIPT: &str = r"
-apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: {name: default}
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: general}
-spec:
-  template:
-    spec:
-      requirements: [{key: kubernetes.io/os, operator: In, values: [linux]}, {key: kubernetes.io/arch, operator: In, values: [amd64]}]
-      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
----
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
@@ -56,24 +30,7 @@ async fn rehearse(seed: u64, conduct: Conduct) -> Outcome {
 }
 
 async fn play(script: &str, seed: u64, conduct: Conduct) -> Outcome {
-    let open = |_: &Path| Ok(script.to_owned());
-    let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
-    let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
-    let world = World::new(WorldConfig {
-        seed: Seed(seed),
-        clock: Arc::new(move || clock.now()),
-        latency: Latency::default(),
-        pace: Pace::default(),
-        rhythm: Rhythm::default(),
-        conduct,
-        catalogue: generated(),
-    });
-    let joiner = Joiner::start(Parts {
-        cluster: Arc::new(world.cluster.clone()),
-        cloud: Arc::new(world.cloud.clone()),
-        settings: Settings::default(),
-        clock,
-    });
+    let Staged { world, joiner, scenario } = Staged::set(script, seed, conduct);
     world.run(&scenario.steps, scenario.end).await;
     let outcome = world.ledger.close(seed, &|_| Vec::new());
     joiner.stop(Duration::from_secs(5)).await;
@@ -140,16 +97,15 @@ fn waits_and_conditions_are_measured() {
 /// What a scraper would see of fifteen pods of which ten are too large for every machine, and of one more that is too.
 #[test]
 fn solves_and_what_they_refuse_are_measured() {
-    let (nodes, _) = SCRIPT.split_once("---\napiVersion: apps/v1").unwrap();
     let workload = |name: &str, replicas: u32, cores: u32| {
         format!(
-            "---\n{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: {name}}}, spec: {{replicas: {replicas}, template: {{spec: \
-             {{containers: [{{name: c, resources: {{requests: {{cpu: '{cores}'}}}}}}]}}}}}}}}\n"
+            "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: {name}}}, spec: {{replicas: {replicas}, template: {{spec: \
+             {{containers: [{{name: c, resources: {{requests: {{cpu: '{cores}'}}}}}}]}}}}}}}}\n---\n"
         )
     };
     let (web, large) = (workload("web", 5, 1), workload("large", 10, 1000));
-    let timeline = "---\ntimeline: [{at: 5m, scale: {deployment: default/large, replicas: 11}}]\nuntil: 10m\n";
-    let script = format!("{nodes}{web}{large}{timeline}");
+    let timeline = "timeline: [{at: 5m, scale: {deployment: default/large, replicas: 11}}]\nuntil: 10m\n";
+    let script = format!("{web}{large}{timeline}");
     let (recorder, exporter) = Exporter::aside().unwrap();
     let story = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();

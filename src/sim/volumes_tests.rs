@@ -1,44 +1,23 @@
 //! Volumes in the simulated world, with joiner's own actors: pods follow their volumes, and nodes wait for them.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::time::sleep;
 
-use super::{World, WorldConfig};
-use crate::actors::runtime::Clock;
-use crate::actors::{Joiner, Parts, Settings};
-use crate::clouds::catalog::generated;
+use super::World;
+use super::staged::Staged;
 use crate::clouds::simulated::Conduct;
 use crate::cluster::convert::ShapeStore;
 use crate::core::facts::Pod;
 use crate::core::ids::{ClaimName, ObjectKey};
 use crate::core::labels;
 use crate::manifests::{Priorities, read_object};
-use crate::sim::cluster::Latency;
-use crate::sim::kubelet::Pace;
-use crate::sim::scenario::{Act, End, read_scenario};
-use crate::sim::scheduler::Rhythm;
-use crate::sim::seed::Seed;
+use crate::sim::scenario::Act;
 
 const ZONE: &str = "test-zone-b";
 
 const SCRIPT: &str = r"
-apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: {name: default}
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: general}
-spec:
-  template:
-    spec:
-      requirements: [{key: kubernetes.io/os, operator: In, values: [linux]}, {key: kubernetes.io/arch, operator: In, values: [amd64]}]
-      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
----
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: zonal}
@@ -68,31 +47,7 @@ spec:
 
 /// A world with the script, a joiner in it, and a story that is told while it plays.
 async fn play<T>(story: impl AsyncFnOnce(&World) -> T) -> T {
-    let open = |_: &Path| Ok(SCRIPT.to_owned());
-    let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
-    let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
-    let wall = clock;
-    let world = World::new(WorldConfig {
-        seed: Seed(1),
-        clock: Arc::new(move || wall.now()),
-        latency: Latency::default(),
-        pace: Pace::default(),
-        rhythm: Rhythm::default(),
-        conduct: Conduct::default(),
-        catalogue: generated(),
-    });
-    let joiner = Joiner::start(Parts {
-        cluster: Arc::new(world.cluster.clone()),
-        cloud: Arc::new(world.cloud.clone()),
-        settings: Settings::default(),
-        clock,
-    });
-    let told = tokio::select! {
-        biased;
-        () = world.run(&scenario.steps, End::At(Duration::from_hours(3))) => panic!("the story did not end"),
-        told = story(&world) => told,
-    };
-    joiner.stop(Duration::from_secs(5)).await;
+    let (world, told) = Staged::set(SCRIPT, 1, Conduct::default()).until(story).await;
     assert_eq!(world.ledger.close(1, &|_| Vec::new()).violations, Vec::<String>::new());
     told
 }

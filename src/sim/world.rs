@@ -262,6 +262,10 @@ fn found(kind: &str, key: &ObjectKey, found: bool) -> Result<(), Invalid> {
 mod tests;
 
 #[cfg(test)]
+#[path = "staged_tests.rs"]
+mod staged;
+
+#[cfg(test)]
 #[path = "rehearsal_tests.rs"]
 mod rehearsal;
 

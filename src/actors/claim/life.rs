@@ -13,7 +13,7 @@ use crate::core::lifecycle::{DeleteReason, Memory, Situation, Step, step};
 use crate::core::resources::ResourceName;
 
 use crate::actors::protocol::{CatalogMsg, ClaimMsg};
-use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timer, View, backoff};
+use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timeline, Timer, View, backoff};
 use crate::actors::tree::Wiring;
 use crate::telemetry::dedupe::Dedupe;
 
@@ -60,7 +60,7 @@ pub(in crate::actors) struct Claim {
     look_again: bool,
     last: Option<Step>,
     alarm: Option<Timer>,
-    timeline: Vec<(Timestamp, String)>,
+    timeline: Timeline,
     pub(super) said: Dedupe,
     /// The Node that the cloud was shown.
     shown: Option<NodeUid>,
@@ -216,10 +216,7 @@ impl Claim {
     }
 
     pub(super) fn note(&mut self, at: Timestamp, what: &str) {
-        if self.timeline.len() == TIMELINE {
-            self.timeline.remove(0);
-        }
-        self.timeline.push((at, what.to_owned()));
+        self.timeline.note(at, what.to_owned());
     }
 }
 
@@ -254,7 +251,7 @@ impl Behaviour for Claim {
             look_again: false,
             last: None,
             alarm: None,
-            timeline: Vec::new(),
+            timeline: Timeline::new(TIMELINE),
             said: Dedupe::new(),
             shown: None,
         }
@@ -303,7 +300,7 @@ impl Behaviour for Claim {
                 .flatten()
                 .map(|(what, at)| ((*what).to_owned(), *at))
                 .collect(),
-            timeline: self.timeline.clone(),
+            timeline: self.timeline.noted(),
             details,
         }
     }

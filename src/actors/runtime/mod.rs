@@ -22,7 +22,7 @@ pub use clock::Clock;
 pub use house::House;
 pub use kind::Kind;
 pub use meter::Meter;
-pub use observation::{Observation, Observations, View};
+pub use observation::{Observation, Observations, Timeline, View};
 pub use operations::{OpId, Operations, Outcome, Permits};
 pub use saboteur::Saboteur;
 pub use shell::Envelope;

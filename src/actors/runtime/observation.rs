@@ -29,6 +29,33 @@ pub struct View {
     pub details: Vec<(String, String)>,
 }
 
+/// What an actor remembers of what happened: the latest so many.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    most: usize,
+    noted: Vec<(Timestamp, String)>,
+}
+
+impl Timeline {
+    /// Nothing has happened yet, and so much is remembered at most.
+    pub fn new(most: usize) -> Self {
+        Self { most, noted: Vec::new() }
+    }
+
+    /// Something has happened. The oldest is forgotten for it.
+    pub fn note(&mut self, at: Timestamp, what: String) {
+        if self.noted.len() == self.most {
+            self.noted.remove(0);
+        }
+        self.noted.push((at, what));
+    }
+
+    /// What happened, the oldest first.
+    pub fn noted(&self) -> Vec<(Timestamp, String)> {
+        self.noted.clone()
+    }
+}
+
 /// One actor of the live tree.
 #[derive(Clone, Debug)]
 pub struct Observation {

@@ -23,7 +23,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Act> {
         return Some(Act::PatchClaim(ClaimPatch { annotations, ..ClaimPatch::default() }));
     }
     let node = situation.node().filter(|node| node.deleting.is_none())?;
-    if !situation.has("Registered", Status::True) || situation.memory.patched_node.as_ref() == Some(&node.version) {
+    if !situation.has("Registered", Status::True) || situation.has_patched(node) {
         return None;
     }
     let mut wanted = class();

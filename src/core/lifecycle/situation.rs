@@ -138,6 +138,11 @@ impl<'a> Situation<'a> {
         self.drain.as_ref().map_or(0, |drain| drain.waiting)
     }
 
+    /// Whether the Node that is seen is the one that was changed last: what it is now is still to be seen.
+    pub fn has_patched(&self, node: &Node) -> bool {
+        self.memory.patched_node.as_ref() == Some(&node.version)
+    }
+
     /// Whether a condition has a status.
     pub fn has(&self, kind: &str, status: Status) -> bool {
         find_condition(&self.claim.conditions, kind).is_some_and(|condition| condition.status == status)

@@ -92,7 +92,7 @@ impl Step {
         patch: NodePatch,
         waits_for: &str,
     ) -> Self {
-        if situation.memory.patched_node.as_ref() == Some(&node.version) {
+        if situation.has_patched(node) {
             return Self::wait(phase, waits_for);
         }
         Self::act(phase, Act::PatchNode(node.name.clone(), patch))

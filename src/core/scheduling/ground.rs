@@ -15,9 +15,11 @@ use crate::core::ids::{ClaimName, NodeName, PodUid, PoolName};
 use super::algebra::{Algebra, ProfileId};
 use super::choose::best_buys;
 use super::existing::Host;
+use super::improve::improved;
 use super::interner::{Collector, KeyId, Rest};
 use super::layout::Layout;
 use super::mentions::{collect, collect_claim, collect_labels, collect_shape, dimensions, usable_pools};
+use super::mingle::mingled;
 use super::plan::Plan;
 use super::pools::PoolSite;
 use super::problem::Problem;
@@ -75,6 +77,13 @@ impl Ground {
         let other = self.pass(problem, &refused);
         let only_these = other.refused.iter().all(|refusal| refused.contains(&refusal.pod));
         if only_these && other.refused.len() < plan.refused.len() { other } else { plan }
+    }
+
+    /// The whole way to a plan: solved, improved, and mingled.
+    pub fn plan(&mut self, problem: &Problem<'_>) -> Plan {
+        let plan = self.solve(problem);
+        let plan = improved(self, problem, plan);
+        mingled(problem, plan)
     }
 
     /// Places each pod when its turn comes, these before all others.

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::core::facts::{Catalog, Pod, Snapshot};
-use crate::core::ids::{ClaimName, NodeName};
+use crate::core::ids::{ClaimName, NodeName, PodUid};
 use crate::core::labels;
 
 use super::plan::Settings;
@@ -45,6 +47,12 @@ impl<'a> Problem<'a> {
     /// A question without exclusions and without keys of a cloud.
     pub fn new(snapshot: &'a Snapshot, catalog: &'a Catalog, pods: &'a [Arc<Pod>], settings: &'a Settings) -> Self {
         Self { snapshot, catalog, pods, settings, label_keys: &[], excluded: &NOTHING_EXCLUDED, new_nodes_only: false }
+    }
+
+    /// By what kube-scheduler takes pods of one priority: when they were made, when they were first seen waiting, and at last something that
+    /// no two share.
+    pub(super) fn age(&self, pod: &Pod) -> (Timestamp, u64, PodUid) {
+        (pod.created, self.snapshot.arrival(&pod.uid).unwrap_or_default(), pod.uid.clone())
     }
 
     /// The keys that a NodeClaim leaves open when it does not mention them: the well-known ones, the cloud's, and all that instance

@@ -159,9 +159,8 @@ impl<'p> Run<'p> {
         let mut cursor = self.cursors.take(which, at);
         self.prepare(&mut cursor, class, variant);
         // Room that is there is used whoever counts the pod: kube-scheduler would do so.
-        let courteous = self.courteous(class, &wants);
         let placed = self.on_host(pod, class, variant, &wants, &mut cursor)
-            || courteous.is_some_and(|wants| {
+            || self.courteous(class, &wants).is_some_and(|wants| {
                 self.on_draft(pod, class, variant, &wants, &mut cursor)
                     || self.on_new(pod, class, variant, &wants, None)
             })

@@ -4,7 +4,7 @@
 //! pods in each zone, but not always in that order. Equal pods can change places, whatever else is asked of them.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -58,19 +58,13 @@ impl<'p> Turns<'p> {
     pub(super) fn new(problem: &'p Problem<'p>) -> Self {
         let shapes: FxHashMap<*const PodShape, &PodShape> =
             problem.pods.iter().map(|pod| (Arc::as_ptr(&pod.shape), &*pod.shape)).collect();
-        let mut binding: BTreeMap<(&TopologySpread, &Arc<str>), usize> = BTreeMap::new();
-        for shape in shapes.values() {
-            if let Some(constraint) = over_domains(shape) {
-                let next = binding.len();
-                binding.entry((constraint, &shape.namespace)).or_insert(next);
-            }
-        }
+        let binding: BTreeSet<(&TopologySpread, &Arc<str>)> =
+            shapes.values().filter_map(|shape| Some((over_domains(shape)?, &shape.namespace))).collect();
         let mut all = Self { problem, turn: FxHashMap::default(), watches: Vec::new(), roles: FxHashMap::default() };
         if binding.is_empty() {
             return all;
         }
-        let mut binding: Vec<(&TopologySpread, &Arc<str>)> = binding.into_keys().collect();
-        binding.sort_unstable();
+        let binding: Vec<(&TopologySpread, &Arc<str>)> = binding.into_iter().collect();
         let targets: Vec<Target> =
             binding.iter().map(|(constraint, from)| Target::within(from, constraint.selector.as_ref())).collect();
         for (pointer, shape) in shapes {
@@ -83,9 +77,7 @@ impl<'p> Turns<'p> {
             all.roles.insert(pointer, roles.collect());
         }
         let mut pods: Vec<&Arc<Pod>> = problem.pods.iter().collect();
-        pods.sort_by_cached_key(|pod| {
-            (Reverse(pod.shape.priority), pod.created, problem.snapshot.arrival(&pod.uid), pod.uid.clone())
-        });
+        pods.sort_by_cached_key(|pod| (Reverse(pod.shape.priority), problem.age(pod)));
         all.turn = (0..).zip(pods).map(|(turn, pod)| (&pod.uid, turn)).collect();
         all.watches =
             binding.into_iter().map(|(constraint, _)| Watch { constraint, running: FxHashMap::default() }).collect();
@@ -113,18 +105,23 @@ impl<'p> Turns<'p> {
 
     /// How many pods of a plan find their domain full to the skew when their turn comes, as far as the domains are concerned that the plan uses.
     pub(super) fn late(&self, plan: &Plan) -> usize {
-        self.seen(plan).iter().zip(&self.watches).map(|(seen, watch)| late(seen, watch)).sum()
+        self.late_of(&self.seen(plan))
+    }
+
+    fn late_of(&self, seen: &[Vec<Seen<'_>>]) -> usize {
+        seen.iter().zip(&self.watches).map(|(seen, watch)| late(seen, watch)).sum()
     }
 
     /// The plan with equal pods in the order of their turns; as it was, where no fewer would then find their domain full.
     pub(super) fn kept(&self, plan: Plan) -> Plan {
-        let late = self.late(&plan);
+        let seen = self.seen(&plan);
+        let late = self.late_of(&seen);
         if late == 0 {
             return plan;
         }
         let mut moves: Vec<(Seat, Arc<Pod>)> = Vec::new();
         let claims = plan.claims.len();
-        for seen in self.seen(&plan) {
+        for seen in seen {
             let free: Vec<Seen<'_>> = seen.into_iter().filter(|one| one.role.bound && self.is_free(one.pod)).collect();
             deal(&free, claims, &mut moves);
         }

@@ -82,8 +82,7 @@ pub(super) struct Asked {
 impl Asked {
     pub(super) fn new(problem: &Problem<'_>) -> Self {
         let mut pods = problem.pods.to_vec();
-        let arrival = |pod: &Pod| problem.snapshot.arrival(&pod.uid).unwrap_or_default();
-        pods.sort_by_cached_key(|pod| (pod.created, arrival(pod), pod.uid.clone()));
+        pods.sort_by_cached_key(|pod| problem.age(pod));
         pods.dedup_by(|a, b| a.uid == b.uid);
         let (mut shapes, mut class_of) = group(&pods);
         let needs = super::volumes::split(problem.snapshot, &pods, &mut shapes, &mut class_of);

@@ -174,8 +174,7 @@ pub(super) fn crowded(problem: &Problem<'_>, places: &[Place<'_>]) -> usize {
 pub(super) fn out_of_turn(problem: &Problem<'_>, places: &[Place<'_>]) -> usize {
     let mut planned: Vec<(usize, &Arc<Pod>)> =
         places.iter().enumerate().flat_map(|(at, place)| place.planned.iter().map(move |pod| (at, *pod))).collect();
-    let arrival = |pod: &Pod| problem.snapshot.arrival(&pod.uid);
-    planned.sort_by_cached_key(|(_, pod)| (Reverse(pod.shape.priority), pod.created, arrival(pod), pod.uid.clone()));
+    planned.sort_by_cached_key(|(_, pod)| (Reverse(pod.shape.priority), problem.age(pod)));
     let mut late = 0;
     let mut constraints: BTreeMap<(&TopologySpread, &Arc<str>), &PodShape> = BTreeMap::new();
     for (_, pod) in &planned {

@@ -19,9 +19,7 @@ use super::{claims, hosts, reserved, topology, variety};
 pub fn check(problem: &Problem<'_>, plan: &Plan) -> Vec<Violation> {
     let mut found = Vec::new();
     everyone_once(problem, plan, &mut found);
-    let mut places = Vec::new();
-    claims::check(problem, plan, &mut places, &mut found);
-    hosts::check(problem, plan, &mut places, &mut found);
+    let places = places(problem, plan, &mut found);
     topology::check(problem, &places, &mut found);
     reserved::check(problem, plan, &mut found);
     variety::check(problem, plan, &mut found);
@@ -30,22 +28,24 @@ pub fn check(problem: &Problem<'_>, plan: &Plan) -> Vec<Violation> {
     found
 }
 
+/// Where the pods are, and what is wrong with each place by itself.
+fn places<'a>(problem: &'a Problem<'_>, plan: &'a Plan, found: &mut Vec<Violation>) -> Vec<Place<'a>> {
+    let mut places = Vec::new();
+    claims::check(problem, plan, &mut places, found);
+    hosts::check(problem, plan, &mut places, found);
+    places
+}
+
 /// How many pods of a right plan kube-scheduler would not put again where they are once all are bound: each found its domain within the skew
 /// when its turn came, and others followed whom its spread constraint counts and does not bind.
 pub fn crowded(problem: &Problem<'_>, plan: &Plan) -> usize {
-    let (mut places, mut found) = (Vec::new(), Vec::new());
-    claims::check(problem, plan, &mut places, &mut found);
-    hosts::check(problem, plan, &mut places, &mut found);
-    topology::crowded(problem, &places)
+    topology::crowded(problem, &places(problem, plan, &mut Vec::new()))
 }
 
 /// How many pods of a right plan find their domain full to the skew when their turn comes: kube-scheduler takes pods by priority and age, and
 /// counts what is bound by then.
 pub fn out_of_turn(problem: &Problem<'_>, plan: &Plan) -> usize {
-    let (mut places, mut found) = (Vec::new(), Vec::new());
-    claims::check(problem, plan, &mut places, &mut found);
-    hosts::check(problem, plan, &mut places, &mut found);
-    topology::out_of_turn(problem, &places)
+    topology::out_of_turn(problem, &places(problem, plan, &mut Vec::new()))
 }
 
 /// Where pods of the plan are, as the topology sees it.

@@ -1,11 +1,12 @@
 //! Mingled plans are legal, cost the same, place the same pods, and have fewer alike pods side by side.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::core::facts::PodShape;
+use crate::core::facts::{Pod, PodShape};
 use crate::core::labels;
 use crate::core::scheduling::checks::check;
 use crate::core::scheduling::plan::Plan;
@@ -28,9 +29,7 @@ fn zonal(name: &str, cpu: i64, memory: i64) -> PodShape {
 
 /// How many pods of an app each planned node has.
 fn side_by_side(plan: &Plan, app: &str) -> Vec<usize> {
-    let of_app = |pod: &&std::sync::Arc<crate::core::facts::Pod>| {
-        pod.shape.labels.get("app").is_some_and(|value| &**value == app)
-    };
+    let of_app = |pod: &&Arc<Pod>| pod.shape.labels.get("app").is_some_and(|value| &**value == app);
     plan.claims.iter().map(|claim| claim.pods.iter().filter(of_app).count()).collect()
 }
 
@@ -41,6 +40,20 @@ fn placed(plan: &Plan) -> BTreeMap<String, usize> {
         *counts.entry(pod.key.to_string()).or_default() += 1;
         counts
     })
+}
+
+/// A plan for pods that spread and big ones that may go anywhere, all in one zone: nodes of big ones, and nodes of those that spread. And the
+/// same mingled, which is legal and costs as much.
+fn beside_big_ones(spread: impl IntoIterator<Item = Arc<Pod>>) -> (Plan, Plan) {
+    let all = pods("big", 36, &app("big", 1500, 1024)).into_iter().chain(spread);
+    let mut pool = pool("default");
+    pool.template.requirements.push(within(labels::ZONE, &["zone-a"]));
+    let scene = Scene::default().with_pool(pool, vec![instance_type("m", 8, 32, 0.4)]).with_pods(all.collect());
+    let plan = improved(&mut Ground::default(), &scene.problem(), scene.solve());
+    let after = mingled(&scene.problem(), plan.clone());
+    assert_eq!(check(&scene.problem(), &after), []);
+    assert_eq!((placed(&after), after.price), (placed(&plan), plan.price));
+    (plan, after)
 }
 
 #[test]
@@ -59,32 +72,15 @@ fn pods_of_deployments_that_request_the_same_are_dealt_evenly() {
 
 #[test]
 fn pods_that_spread_change_places_with_others_that_request_as_much_together() {
-    let all = pods("big", 36, &app("big", 1500, 1024)).into_iter().chain(pods("web", 120, &zonal("web", 500, 512)));
-    let mut pool = pool("default");
-    pool.template.requirements.push(within(labels::ZONE, &["zone-a"]));
-    let scene = Scene::default().with_pool(pool, vec![instance_type("m", 8, 32, 0.4)]).with_pods(all.collect());
-    let plan = improved(&mut Ground::default(), &scene.problem(), scene.solve());
-    // As it is found: nodes of big ones, and nodes of those that spread.
-    let after = mingled(&scene.problem(), plan.clone());
-    assert_eq!(check(&scene.problem(), &after), []);
-    assert_eq!((placed(&after), after.price), (placed(&plan), plan.price));
+    let (plan, after) = beside_big_ones(pods("web", 120, &zonal("web", 500, 512)));
     let most = |plan: &Plan| side_by_side(plan, "web").into_iter().max();
     assert!(most(&after) < most(&plan), "{:?} became {:?}", side_by_side(&plan, "web"), side_by_side(&after, "web"));
 }
 
 #[test]
 fn pods_of_two_sizes_that_spread_change_places_beside_each_other() {
-    let all = pods("big", 36, &app("big", 1500, 1024))
-        .into_iter()
-        .chain(pods("web", 120, &zonal("web", 500, 512)))
-        .chain(pods("api", 40, &zonal("api", 750, 512)));
-    let mut pool = pool("default");
-    pool.template.requirements.push(within(labels::ZONE, &["zone-a"]));
-    let scene = Scene::default().with_pool(pool, vec![instance_type("m", 8, 32, 0.4)]).with_pods(all.collect());
-    let plan = improved(&mut Ground::default(), &scene.problem(), scene.solve());
-    let after = mingled(&scene.problem(), plan.clone());
-    assert_eq!(check(&scene.problem(), &after), []);
-    assert_eq!((placed(&after), after.price), (placed(&plan), plan.price));
+    let web = pods("web", 120, &zonal("web", 500, 512));
+    let (plan, after) = beside_big_ones(web.into_iter().chain(pods("api", 40, &zonal("api", 750, 512))));
     for app in ["web", "api"] {
         // Each pod with each that is beside it, itself included.
         let pairs = |plan: &Plan| side_by_side(plan, app).into_iter().map(|many| many * many).sum::<usize>();
