@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use futures::FutureExt;
 
 use crate::actors::runtime::Clock;
 use crate::clouds::outscale::oapi::{Access, Client, Network, Options, Proxy, Rate};
@@ -20,18 +21,17 @@ pub(super) async fn cloud(
     dry_run: bool,
 ) -> Result<Outscale> {
     let told = &settings.outscale;
-    let access = match &told.secret {
-        Some(name) => {
-            let data = secrets.read(name).await.context("--osc-secret")?;
-            Access::of_secret(&data).with_context(|| format!("Secret {name}"))?
-        }
-        None => Access::read(|name| std::env::var(name).ok(), |path| std::fs::read_to_string(path))
-            .context("no access to Outscale")?,
-    };
+    let access = told_access(told.secret.as_deref(), &*secrets).await?;
     let proxy = Proxy::read(|name| std::env::var(name).ok(), &access.endpoint).context("no access to Outscale")?;
     let network = Network::through(&access, proxy.as_ref()).context("no access to Outscale")?;
     let mut options = Options::new(Arc::new(move || clock.now()));
     options.seed = u64::from(std::process::id());
+    let (secret, place) = (told.secret.clone(), Arc::clone(&secrets));
+    options.reread = Some(Arc::new(move || {
+        let (secret, place) = (secret.clone(), Arc::clone(&place));
+        let read = async move { told_access(secret.as_deref(), &*place).await };
+        read.map(|read| read.map(|access| access.keys).map_err(|error| format!("{error:#}"))).boxed()
+    }));
     options.limits.each = Rate::new(f64::from(told.api_rps), told.api_rps.saturating_mul(2));
     tracing::info!(endpoint = %access.endpoint, region = access.region, ?proxy, dry_run, "using Outscale's API");
     let client = Arc::new(Client::new(access, Arc::new(network), options));
@@ -44,6 +44,15 @@ pub(super) async fn cloud(
         dry_run,
     };
     Ok(Outscale::new(client, secrets, settings)?)
+}
+
+/// Who we are to the API: of the Secret that is named, else as Outscale's own tools read it.
+async fn told_access(secret: Option<&str>, secrets: &dyn Secrets) -> Result<Access> {
+    if let Some(name) = secret {
+        let data = secrets.read(name).await.context("--osc-secret")?;
+        return Access::of_secret(&data).with_context(|| format!("Secret {name}"));
+    }
+    Access::read(|name| std::env::var(name).ok(), |path| std::fs::read_to_string(path)).context("no access to Outscale")
 }
 
 /// Has a plan buy what Outscale sells to the NodeClasses in it. Answers with what is wrong with them and where

@@ -24,7 +24,7 @@ async fn refused_keys_are_one_condition_and_its_text_stays() {
     let [(condition, (_, reason, message))] = bad.as_slice() else { panic!("{bad:?}") };
     assert_eq!((**condition, *reason), ("PermissionsReady", "Unauthorized"));
     assert!(message.starts_with("the API refuses the keys: "), "{message}");
-    assert!(message.contains("check the access key") && message.contains("restart it"), "{message}");
+    assert!(message.contains("check the access key") && message.contains("reads keys of a Secret"), "{message}");
     for condition in ["ImagesReady", "SubnetsReady", "SecurityGroupsReady"] {
         let (status, reason, message) = &first[condition];
         assert_eq!((*status, *reason), (Status::Unknown, "NotAsked"), "{condition}: {message}");

@@ -16,6 +16,7 @@ use super::action::{Action, Effect, Paged};
 use super::codes::{self, Class};
 use super::error::Error;
 use super::limits::{Limits, Turns};
+use super::renewal::{Renewal, Reread};
 use super::sign;
 use super::standing::Standing;
 use super::transport::{Answer, Post, Transport, Undelivered};
@@ -45,6 +46,8 @@ pub struct Options {
     pub attempts: u32,
     /// Seed of the jitter.
     pub seed: u64,
+    /// Reads the keys again once they are refused, where they can have changed.
+    pub reread: Option<Reread>,
 }
 
 impl Options {
@@ -57,6 +60,7 @@ impl Options {
             turn_within: Duration::from_secs(30),
             attempts: 4,
             seed: 0,
+            reread: None,
         }
     }
 }
@@ -73,6 +77,7 @@ impl fmt::Debug for Options {
 /// A client of the API. It is shared: its limits, and what it learned of keys and clock, hold for all of its calls.
 pub struct Client {
     access: Access,
+    keys: Renewal,
     options: Options,
     transport: Arc<dyn Transport>,
     turns: Turns,
@@ -102,6 +107,7 @@ impl Client {
         let turns = Turns::new(options.limits.clone());
         let rng = Mutex::new(Rng::with_seed(options.seed));
         Self {
+            keys: Renewal::new(access.keys.clone(), options.reread.clone()),
             access,
             options,
             transport,
@@ -112,7 +118,7 @@ impl Client {
         }
     }
 
-    /// Who it is to the API.
+    /// Where the API is, and who it was to it at first.
     pub fn access(&self) -> &Access {
         &self.access
     }
@@ -183,12 +189,13 @@ impl Client {
         longest.mul_f64(0.5 + part / 2.0).max(told.unwrap_or_default().min(LONGEST_PAUSE))
     }
 
-    /// One attempt; two when the first showed that our clock is wrong.
+    /// One attempt; two when the first showed that our clock is wrong, or that the keys have changed.
     async fn attempt<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Error> {
         let _trial = if call.signed { self.on_trial(call.action).await? } else { None };
         for last in [false, true] {
             if call.signed
                 && let Some((left, why)) = self.standing.closed()
+                && !self.renewed().await
             {
                 let held = Error::silent(call.action, Class::Keys, why);
                 return Err(Error { retry_after: Some(left), held_back: true, ..held });
@@ -200,7 +207,9 @@ impl Client {
                             continue;
                         }
                         self.standing.refused(error.words());
-                        return Err(error);
+                        if last || !self.renewed().await {
+                            return Err(error);
+                        }
                     }
                     other => return other,
                 },
@@ -208,6 +217,15 @@ impl Client {
             }
         }
         Err(Error::silent(call.action, Class::Temporary, "the clock is wrong"))
+    }
+
+    /// Whether the keys, which were refused, are others now.
+    async fn renewed(&self) -> bool {
+        let renewed = self.keys.renew().await;
+        if renewed {
+            self.standing.has_other_keys();
+        }
+        renewed
     }
 
     /// As long as nobody knows whether the keys are good, one call tries them and the others wait.
@@ -231,7 +249,8 @@ impl Client {
             let held = Error::silent(action, Class::Throttled, "not called, as joiner's own limit of calls is reached");
             return Err(Error { retry_after: Some(wait), held_back: true, ..held });
         }
-        let keys = call.signed.then_some((&self.access.keys, self.access.dialect));
+        let keys = self.keys.keys();
+        let keys = call.signed.then_some((&*keys, self.access.dialect));
         let now = self.standing.corrected((self.options.now)());
         let place = (self.access.region.as_str(), &self.access.endpoint, action);
         let headers = sign::headers(keys, place, &call.body, now)

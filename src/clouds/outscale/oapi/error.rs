@@ -96,8 +96,8 @@ impl Error {
     fn remedy(&self) -> Option<String> {
         match self.class {
             Class::Keys if !self.held_back => Some(
-                "check the access key, the secret key and the region, and that this machine's clock is right; the keys are read when joiner \
-                 starts, so restart it once they are changed"
+                "check the access key, the secret key and the region, and that this machine's clock is right; joiner reads keys of a Secret or a \
+                 file again by itself, and has to be restarted for those in variables"
                     .to_owned(),
             ),
             Class::Denied => Some(format!(

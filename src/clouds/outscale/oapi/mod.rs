@@ -13,6 +13,7 @@ mod error;
 mod limits;
 mod profile;
 mod proxy;
+mod renewal;
 mod sign;
 mod standing;
 mod tls;
@@ -27,6 +28,7 @@ pub use endpoint::Endpoint;
 pub use error::Error;
 pub use limits::{Limits, Rate};
 pub use proxy::Proxy;
+pub use renewal::Reread;
 pub use sign::Dialect;
 pub use transport::{Answer, Network, Post, Transport, Undelivered};
 

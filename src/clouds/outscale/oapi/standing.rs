@@ -67,6 +67,11 @@ impl Standing {
         state.closed = Some((Instant::now() + pause, why));
     }
 
+    /// The keys are others than those that were refused. They are on trial, and the next refusal is still one more in a row.
+    pub(super) fn has_other_keys(&self) {
+        self.state().closed = None;
+    }
+
     /// The API's time, given ours.
     pub(super) fn corrected(&self, now: Timestamp) -> Timestamp {
         now.saturating_add(self.state().skew).unwrap_or(now)
