@@ -8,7 +8,9 @@
 mod contested;
 mod opening;
 mod queue;
+mod seats;
 
 pub use contested::is_contested;
 pub use opening::{AT_MOST, Opening, is_expected};
-pub use queue::{Nomination, Nominations};
+pub use queue::Nominations;
+pub use seats::Nomination;

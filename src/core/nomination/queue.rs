@@ -1,6 +1,5 @@
 //! Who is nominated next: the first of those that kube-scheduler will take, each to its place in the plan.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -9,6 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::core::facts::{Pod, PodShape, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 
+use super::seats::{Nomination, seats};
+
 /// A pod that has lost more nominations than this gets no further one: kube-scheduler has another opinion, and each costs a request.
 const RENOMINATIONS: u32 = 1;
 /// The order is worked out anew this often while pods wait: kube-scheduler changes it when it tries a pod in vain, and binds those for which others
@@ -16,18 +17,6 @@ const RENOMINATIONS: u32 = 1;
 const REORDER: SignedDuration = SignedDuration::from_millis(250);
 /// It is worked out less often where many wait: this long for each, which is several times what it costs.
 const REORDER_PER_POD: SignedDuration = SignedDuration::from_micros(25);
-
-/// A pod, and the node that it is to be nominated to.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Nomination {
-    /// The pod.
-    pub pod: Arc<Pod>,
-    /// The node that was planned for it, or for a pod that equals it.
-    pub node: NodeName,
-}
-
-/// When kube-scheduler takes a pod: the highest priority first, then by when it came into the queue, or was last tried in vain.
-type Turn = (Reverse<i32>, u64);
 
 /// Who is still to be nominated, in the order of their turns, and who was.
 #[derive(Debug, Default)]
@@ -103,7 +92,7 @@ impl Nominations {
             let tried = self.tried.get(uid).filter(|tried| tried.lost >= lost(snapshot, uid));
             tried.map(|tried| &tried.node)
         };
-        let (there, open): (Vec<_>, Vec<_>) = order(snapshot, opening, tried_to)
+        let (there, open): (Vec<_>, Vec<_>) = seats(snapshot, opening, tried_to)
             .into_iter()
             .partition(|place| place.pod.nominated.as_ref() == Some(&place.node));
         // Nominated before this instance was born.
@@ -152,68 +141,6 @@ impl Nominations {
 /// How often a pod's nomination was taken away.
 fn lost(snapshot: &Snapshot, pod: &PodUid) -> u32 {
     snapshot.denominated.get(pod).copied().unwrap_or_default()
-}
-
-/// A pod, and the node that is planned for it, if pods can be nominated to that.
-type Planned<'a> = (&'a Arc<Pod>, Option<&'a NodeName>);
-
-/// The pods that are planned for nodes that are there, in the order of their turns.
-///
-/// A plan has places for spread pods in the order in which kube-scheduler was thought to take them. Of equal pods the one whose turn is first
-/// gets the place of the one that was thought to be first; who is nominated to one of the places, or was just tried to be, keeps it.
-fn order<'a>(
-    snapshot: &'a Snapshot,
-    opening: &BTreeSet<ClaimName>,
-    tried_to: impl Fn(&PodUid) -> Option<&'a NodeName>,
-) -> Vec<Nomination> {
-    let mut places: Vec<(Turn, Nomination)> = Vec::new();
-    let mut add = |pod: &Arc<Pod>, node: &NodeName| {
-        places.push((turn(snapshot, pod), Nomination { pod: Arc::clone(pod), node: node.clone() }));
-    };
-    let mut equal: BTreeMap<&Arc<PodShape>, Vec<Planned<'_>>> = BTreeMap::new();
-    for (name, uids) in &snapshot.planned_for {
-        let node = door(snapshot, name, opening);
-        for pod in uids.iter().filter_map(|uid| snapshot.pods.get(uid)).filter(|pod| pod.node.is_none()) {
-            if at_a_time(&pod.shape).is_some() {
-                equal.entry(&pod.shape).or_default().push((pod, node));
-            } else if let Some(node) = node {
-                add(pod, node);
-            }
-        }
-    }
-    for mut pods in equal.into_values() {
-        pods.sort_by_cached_key(|(pod, _)| snapshot.arrival(&pod.uid));
-        let mut free: Vec<Option<&NodeName>> = pods.iter().map(|(_, node)| *node).collect();
-        pods.retain(|(pod, _)| {
-            let Some(node) = tried_to(&pod.uid).or(pod.nominated.as_ref()) else { return true };
-            let kept = free.iter().position(|free| *free == Some(node));
-            if let Some(kept) = kept {
-                free.remove(kept);
-                add(pod, node);
-            }
-            kept.is_none()
-        });
-        pods.sort_by_cached_key(|(pod, _)| turn(snapshot, pod));
-        for ((pod, _), node) in pods.into_iter().zip(free) {
-            if let Some(node) = node {
-                add(pod, node);
-            }
-        }
-    }
-    places.sort_by_key(|(turn, _)| *turn);
-    places.into_iter().map(|(_, place)| place).collect()
-}
-
-fn turn(snapshot: &Snapshot, pod: &Pod) -> Turn {
-    let since = snapshot.weighed.get(&pod.uid).copied().or_else(|| snapshot.arrival(&pod.uid));
-    (Reverse(pod.shape.priority), since.unwrap_or(u64::MAX))
-}
-
-/// The node of a NodeClaim, when pods can be nominated to it: it is open, or about to be.
-fn door<'a>(snapshot: &'a Snapshot, name: &ClaimName, opening: &BTreeSet<ClaimName>) -> Option<&'a NodeName> {
-    let claim = snapshot.claims.get(name).filter(|claim| claim.deleting.is_none() && !claim.is_rebooting())?;
-    let node = snapshot.node_of(claim).filter(|node| node.deleting.is_none())?;
-    (node.is_registered() || opening.contains(name)).then_some(&node.name)
 }
 
 /// How many pods of this shape may be nominated to one node at a time; nothing when there is no limit.

@@ -170,6 +170,36 @@ fn of_equal_pods_that_spread_the_one_whose_turn_is_first_gets_the_first_place_of
 }
 
 #[test]
+fn of_equal_pods_that_may_go_anywhere_the_ones_whose_turn_is_first_get_the_nodes_that_are_there_first() {
+    let mut fold = nodes(&["b", "c"]);
+    // Of NodeClaim `a` no Node is there.
+    for (uid, claim) in [("x", "a"), ("y", "c"), ("z", "b")] {
+        fold.fold(seen(uid, None, |_| {}));
+        fold.planned(&claim.into(), vec![uid.into()]);
+    }
+    assert_eq!(first(&fold), ["x>b", "y>c"], "z comes last, and gets the node that is not there");
+    let mut closed = (*fold.snapshot().nodes[&NodeName::from("b")]).clone();
+    closed.labels.remove(labels::REGISTERED);
+    fold.fold(Fact::NodeSeen(Arc::new(closed)));
+    let opening = BTreeSet::from([ClaimName::from("b")]);
+    let next = Nominations::default().next(fold.snapshot(), &opening, |_, _| true, usize::MAX, start());
+    let next: Vec<String> = next.iter().map(|next| format!("{}>{}", next.pod.uid, next.node)).collect();
+    assert_eq!(next, ["x>c", "y>b"], "an open node before one that opens");
+    fold.fold(seen("y", None, nominated("c")));
+    assert_eq!(first(&fold), NOBODY, "who is nominated to the one place that is there keeps it");
+}
+
+#[test]
+fn pods_with_volumes_keep_the_places_that_suit_these() {
+    let mut fold = nodes(&["a", "b"]);
+    for (uid, claim) in [("x", "b"), ("y", "a")] {
+        fold.fold(seen(uid, None, |pod| pod.volume_claims = vec!["data".into()]));
+        fold.planned(&claim.into(), vec![uid.into()]);
+    }
+    assert_eq!(first(&fold), ["x>b", "y>a"]);
+}
+
+#[test]
 fn a_nomination_is_replaced_when_the_plan_changes() {
     for spread in [None, Some(1)] {
         let mut fold = nodes(&["a", "b"]);
