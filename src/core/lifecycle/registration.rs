@@ -1,5 +1,5 @@
-//! Registration: the machine's Node is matched, waits until its pods are nominated to it, gets its labels, taints, finalizer and owner, and opens
-//! to the scheduler.
+//! Registration: the machine's Node is matched, gets its labels, taints, finalizer and owner, waits until it is ready and its pods are nominated to it,
+//! and opens to the scheduler.
 
 use jiff::Timestamp;
 
@@ -43,9 +43,12 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     }
     let opens_by = node.created.min(situation.now).saturating_add(nomination::AT_MOST).unwrap_or(Timestamp::MAX);
     if situation.expected && !situation.memory.may_open && situation.now < opens_by {
-        return Some(
-            Step::wait(phase, "its pods to be nominated, to open with the other nodes of its plan").look_at(opens_by),
-        );
+        let waits_for = "the Node to be ready and its pods to be nominated, to open with the other nodes of its plan";
+        return Some(if is_bare(situation, node) {
+            Step::patch_node(situation, phase, node, closed(situation, node), "the Node to show its labels and taints")
+        } else {
+            Step::wait(phase, waits_for).look_at(opens_by)
+        });
     }
     Some(Step::patch_node(situation, phase, node, patch(situation, node), "the Node to show its registration"))
 }
@@ -82,6 +85,25 @@ fn is_synced(situation: &Situation<'_>, node: &Node) -> bool {
 
 fn unregistered() -> Taint {
     Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute)
+}
+
+/// Whether a Node that stays closed for now lacks what those look at who make it ready: labels, and taints. Startup taints come before that, or
+/// nobody would take them off.
+fn is_bare(situation: &Situation<'_>, node: &Node) -> bool {
+    let claim = situation.claim;
+    let lacks = |(key, value)| node.labels.get(key) != Some(value);
+    !node.was_registered() && (!claim.startup_taints.is_empty() || claim.labels.iter().any(lacks))
+}
+
+/// The registration without what opens the Node.
+fn closed(situation: &Situation<'_>, node: &Node) -> NodePatch {
+    let mut patch = patch(situation, node);
+    patch.labels.remove(labels::REGISTERED);
+    patch
+        .taints
+        .get_or_insert_default()
+        .extend(node.taints.iter().filter(|taint| taint.matches(&unregistered())).cloned());
+    patch
 }
 
 /// Everything in one write: labels and annotations of the NodeClaim win over the kubelet's; taints are added, never overwritten. Startup taints

@@ -283,8 +283,13 @@ fn a_node_that_pods_are_planned_for_opens_when_it_is_told_to() {
         toy.run();
         toy.nodes.push(node());
         toy.trace.clear();
-        let waits = "Registering: its pods to be nominated, to open with the other nodes of its plan";
-        assert_eq!((toy.run().as_str(), toy.trace().as_str()), (waits, ""));
+        let waits =
+            "Registering: the Node to be ready and its pods to be nominated, to open with the other nodes of its plan";
+        assert_eq!(toy.run(), waits);
+        let closed =
+            r#"taints ["node.kubernetes.io/not-ready", "team", "cilium", "karpenter.sh/unregistered"], finalizers"#;
+        assert!(toy.trace().contains(closed), "it has its taints, and is closed: {}", toy.trace());
+        toy.trace.clear();
         toy
     };
     let opens = "Initializing: the Node to become Ready";

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::core::facts::samples::{claim, node, pod, start, zone_spread};
-use crate::core::facts::{Broken, Fact, Fold};
-use crate::core::labels;
+use crate::core::facts::{Broken, Effect, Fact, Fold};
 
 fn at(seconds: i64) -> Timestamp {
     start() + SignedDuration::from_secs(seconds)
@@ -17,6 +16,8 @@ fn two(change: impl FnOnce(&mut Claim)) -> Fold {
     let (mut a, mut b) = (claim(), claim());
     (a.name, a.uid, a.provider_id) = ("a".into(), "uid-a".into(), Some("sim://a".into()));
     (b.name, b.uid, b.provider_id) = ("b".into(), "uid-b".into(), Some("sim://b".into()));
+    a.startup_taints.clear();
+    b.startup_taints.clear();
     change(&mut b);
     for (claim, uid) in [(a, "pod-a"), (b, "pod-b")] {
         let name = claim.name.clone();
@@ -31,11 +32,22 @@ fn two(change: impl FnOnce(&mut Claim)) -> Fold {
     fold
 }
 
-/// The node of a NodeClaim appears.
+/// The node of a NodeClaim appears, and is ready.
 fn appears(fold: &mut Fold, name: &str) {
+    appears_with(fold, name, &[]);
+}
+
+/// The node of a NodeClaim is seen with these taints beside that of a node that is closed.
+fn appears_with(fold: &mut Fold, name: &str, taints: &[Taint]) {
     let mut node = node();
     (node.name, node.provider_id) = (format!("node-{name}").into(), Some(format!("sim://{name}").into()));
+    node.taints = vec![Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute)];
+    node.taints.extend_from_slice(taints);
     fold.fold(Fact::NodeSeen(Arc::new(node)));
+}
+
+fn not_ready() -> Taint {
+    Taint::new("node.kubernetes.io/not-ready", Effect::NoSchedule)
 }
 
 fn names(names: &[&str]) -> Vec<ClaimName> {
@@ -61,10 +73,10 @@ fn a_node_that_has_not_appeared_is_not_waited_for_long() {
     let mut opening = Opening::default();
     appears(&mut fold, "a");
     assert_eq!(opening.look(fold.snapshot(), at(0)), names(&[]));
-    assert_eq!(opening.look(fold.snapshot(), at(2)), names(&[]));
-    assert_eq!(opening.look(fold.snapshot(), at(3)), names(&["a"]));
+    assert_eq!(opening.look(fold.snapshot(), at(9)), names(&[]));
+    assert_eq!(opening.look(fold.snapshot(), at(10)), names(&["a"]));
     appears(&mut fold, "b");
-    assert_eq!(opening.look(fold.snapshot(), at(4)), names(&["b"]), "nobody is left to wait for");
+    assert_eq!(opening.look(fold.snapshot(), at(11)), names(&["b"]), "nobody is left to wait for");
 }
 
 #[test]
@@ -74,6 +86,7 @@ fn as_long_as_nodes_appear_others_are_waited_for_but_not_for_ever() {
         let mut more = claim();
         (more.name, more.uid) = (name.into(), format!("uid-{name}").into());
         more.provider_id = Some(format!("sim://{name}").into());
+        more.startup_taints.clear();
         fold.fold(Fact::ClaimSeen(Arc::new(more)));
         fold.fold(Fact::PodSeen(Arc::new(pod(&format!("pod-{name}"), None))));
         fold.planned(&name.into(), vec![format!("pod-{name}").as_str().into()]);
@@ -82,11 +95,11 @@ fn as_long_as_nodes_appear_others_are_waited_for_but_not_for_ever() {
     appears(&mut fold, "a");
     assert_eq!(opening.look(fold.snapshot(), at(0)), names(&[]));
     // Pods that can go anywhere make nobody wait, and nobody waits for them longer than for others.
-    for (second, name) in [(2, "c"), (4, "d"), (6, "e"), (8, "f")] {
+    for (second, name) in [(6, "c"), (12, "d"), (18, "e"), (24, "f")] {
         appears(&mut fold, name);
         assert_eq!(opening.look(fold.snapshot(), at(second)), names(&[name]));
     }
-    assert_eq!(opening.look(fold.snapshot(), at(9)), names(&["a"]));
+    assert_eq!(opening.look(fold.snapshot(), at(29)), names(&["a"]));
 }
 
 #[test]
@@ -139,4 +152,82 @@ fn only_pods_whose_place_depends_on_others_make_their_node_wait() {
     });
     pod.shape = Arc::new(shape);
     assert!(depends_on_others(&pod));
+}
+
+#[test]
+fn nodes_open_together_when_the_last_of_them_is_ready() {
+    let mut fold = two(|_| {});
+    let mut opening = Opening::default();
+    for name in ["a", "b"] {
+        appears_with(&mut fold, name, &[not_ready()]);
+    }
+    assert_eq!((opening.look(fold.snapshot(), at(0)), opening.waiting()), (names(&[]), 2));
+    appears(&mut fold, "a");
+    assert_eq!((opening.look(fold.snapshot(), at(5)), opening.waiting()), (names(&[]), 2));
+    appears(&mut fold, "b");
+    assert_eq!((opening.look(fold.snapshot(), at(9)), opening.waiting()), (names(&["a", "b"]), 0));
+}
+
+#[test]
+fn a_node_that_does_not_get_ready_opens_all_the_same_and_its_pool_is_not_waited_for_until_one_does() {
+    let mut fold = two(|_| {});
+    let mut opening = Opening::default();
+    appears_with(&mut fold, "a", &[not_ready()]);
+    assert_eq!(opening.look(fold.snapshot(), at(0)), names(&[]));
+    assert_eq!(opening.look(fold.snapshot(), at(19)), names(&[]));
+    appears(&mut fold, "b");
+    assert_eq!(opening.look(fold.snapshot(), at(19)), names(&[]), "that one is ready, and waits for the other");
+    assert_eq!(opening.look(fold.snapshot(), at(20)), names(&["a", "b"]));
+    assert_eq!(opening.look(Fold::default().snapshot(), at(25)), names(&[]), "both are open");
+    let mut next = two(|_| {});
+    appears_with(&mut next, "b", &[not_ready()]);
+    next.fold(Fact::PodGone("pod-a".into()));
+    assert_eq!(opening.look(next.snapshot(), at(30)), names(&["b"]), "of the same NodePool");
+    let mut third = two(|_| {});
+    appears(&mut third, "a");
+    opening.look(third.snapshot(), at(40));
+    assert!(opening.impatient.is_empty(), "one is ready while it is closed");
+}
+
+#[test]
+fn a_node_is_ready_when_its_startup_taints_have_come_and_gone() {
+    let claim = claim();
+    let startup = claim.startup_taints[0].clone();
+    let unregistered = Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute);
+    let is = |taints: &[&Taint], synced: bool| {
+        let finalizers = if synced { vec![labels::TERMINATION_FINALIZER.into()] } else { vec![] };
+        is_ready(&claim, &Node { taints: taints.iter().copied().cloned().collect(), finalizers, ..node() })
+    };
+    assert!(!is(&[&unregistered], false), "they are on their way");
+    assert!(!is(&[&unregistered, &startup], true));
+    assert!(is(&[&unregistered], true));
+    assert!(!is(&[&unregistered, &not_ready()], true));
+    assert!(is(&[&unregistered, &claim.taints[0]], true), "those of the NodePool stay");
+}
+
+#[test]
+fn of_a_great_burst_nobody_is_nominated_until_kube_scheduler_has_looked_at_all_or_has_had_its_time() {
+    let mut fold = two(|_| {});
+    let uids = || (0..200).map(|number| PodUid::from(format!("more-{number}")));
+    for uid in uids() {
+        fold.fold(Fact::PodSeen(Arc::new(pod(uid.as_str(), None))));
+    }
+    fold.planned(&"a".into(), uids().collect());
+    let looked_at = |fold: &mut Fold, looked_at: bool| {
+        for number in 0..600 {
+            let mut pod = pod(&format!("late-{number}"), None);
+            (pod.unjudged, pod.unschedulable) = (!looked_at, looked_at);
+            fold.fold(Fact::PodSeen(Arc::new(pod)));
+        }
+    };
+    looked_at(&mut fold, false);
+    appears(&mut fold, "a");
+    appears(&mut fold, "b");
+    let mut opening = Opening::default();
+    for second in [0, 15, 29] {
+        assert_eq!(opening.look(fold.snapshot(), at(second)), names(&[]));
+    }
+    assert_eq!(opening.clone().look(fold.snapshot(), at(30)), names(&["a", "b"]), "it has had its time");
+    looked_at(&mut fold, true);
+    assert_eq!(opening.look(fold.snapshot(), at(29)), names(&["a", "b"]));
 }
