@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::effort::Effort;
+use super::ladder::Ladder;
 use super::relax::{Bin, Want};
 
 /// Below this a number counts as zero.
@@ -22,11 +23,21 @@ pub(super) struct Filling {
 }
 
 /// A pod that could go into the bin.
-struct Item<'a> {
+pub(super) struct Item<'a> {
     want: usize,
-    worth: f64,
-    need: &'a [f64],
-    most: f64,
+    pub(super) worth: f64,
+    pub(super) need: &'a [f64],
+    /// So many fit at most.
+    pub(super) most: f64,
+}
+
+/// How hard to look for the best filling, and for a proof that there is no better one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Diligence {
+    /// Branches.
+    pub(super) patience: usize,
+    /// Steps of a resource that are told apart.
+    pub(super) steps: usize,
 }
 
 fn items<'a>(bin: &Bin, wants: &'a [Want], worth: &[f64], whole: bool) -> Vec<Item<'a>> {
@@ -203,15 +214,14 @@ fn take(amounts: &mut [f64], room: &mut [f64], want: usize, many: f64, need: &[f
     room.iter_mut().zip(need).for_each(|(room, need)| *room -= many * need);
 }
 
-/// The best filling with whole pods that is found within `patience` branches, `start` being one that is known. `at_most` of the answer
-/// holds for all fillings, whether they were looked at or not.
+/// The best filling with whole pods that is found with so much diligence, `start` being one that is known. `at_most` of the answer holds for
+/// all fillings, whether they were looked at or not. `grains` are what all needs of a resource are multiples of.
 pub(super) fn branched(
-    bin: &Bin,
-    wants: &[Want],
+    (bin, wants, grains): (&Bin, &[Want], &[f64]),
     worth: &[f64],
     cut: &Filling,
     start: Vec<(usize, f64)>,
-    patience: usize,
+    diligence: Diligence,
     effort: &Effort,
 ) -> Filling {
     let known: f64 = start.iter().map(|(want, many)| worth[*want] * many).sum();
@@ -225,12 +235,20 @@ pub(super) fn branched(
     for at in (0..items.len()).rev() {
         rest[at] = rest[at + 1] + gain(&items[at]).max(0.0) * items[at].most;
     }
+    let scarce = (0..bin.room.len()).filter(|dimension| cut.prices[*dimension] > 0.0);
+    let ladders: Vec<Ladder> = scarce
+        .map(|dimension| {
+            Ladder::new(&items, &cut.prices, (dimension, bin.room[dimension], grains[dimension]), diligence.steps)
+        })
+        .collect();
+    effort.spend(ladders.iter().map(Ladder::size).sum());
     let mut search = Search {
         items: &items,
         prices: &cut.prices,
         rest,
+        ladders,
         least: known,
-        patience,
+        patience: diligence.patience,
         at_most: known,
         chosen: vec![0.0; items.len()],
         best: None,
@@ -252,6 +270,8 @@ struct Search<'a> {
     prices: &'a [f64],
     /// What the items from each on can gain beyond what they pay for room.
     rest: Vec<f64>,
+    /// The same where one resource is counted in whole pods.
+    ladders: Vec<Ladder>,
     least: f64,
     patience: usize,
     /// What no filling exceeds, those that were not looked at included.
@@ -277,7 +297,8 @@ impl Search<'_> {
         let Some(more) = more else { return };
         let at = at + more;
         let item = &self.items[at];
-        let reach = value + dot(room, self.prices) + self.rest[at];
+        let ladders = self.ladders.iter().map(|ladder| ladder.reach(at, room, self.prices));
+        let reach = value + ladders.fold(dot(room, self.prices) + self.rest[at], f64::min);
         if reach <= self.least * (1.0 + ZERO) {
             self.at_most = self.at_most.max(reach.min(self.least * (1.0 + ZERO)));
             return;

@@ -39,6 +39,8 @@ pub(super) struct Bin {
 pub(super) struct Relaxed {
     /// The largest room there is, per resource, in thousandths: what needs and rooms are shares of.
     pub(super) unit: Vec<f64>,
+    /// What all needs of a resource are multiples of; nothing where that is not known.
+    pub(super) grains: Vec<f64>,
     pub(super) wants: Vec<Want>,
     /// What can be bought, any number of each.
     pub(super) bins: Vec<Bin>,
@@ -303,7 +305,14 @@ fn scaled(raws: &[Raw], candidates: &[Candidate], hosts: &[(Candidate, Vec<f64>)
         let takes = fits.iter().copied().enumerate().filter(|(_, fit)| *fit > 0.0).collect();
         Bin { price: 0.0, room: share(&group.room), takes }
     });
+    let grain = |dimension: usize| raws.iter().fold(0, |grain, raw| common(grain, raw.requests[dimension].max(0)));
+    let grains = unit.iter().enumerate().map(|(dimension, unit)| grain(dimension) as f64 / unit).collect();
     let some = |bin: &Bin| !bin.takes.is_empty();
     let (bins, free) = (bins.filter(some).collect(), free.filter(some).collect());
-    Relaxed { unit, wants, bins, free }
+    Relaxed { unit, grains, wants, bins, free }
+}
+
+/// The greatest common divisor.
+fn common(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { common(b, a % b) }
 }

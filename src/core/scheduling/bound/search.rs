@@ -2,8 +2,8 @@
 
 use super::covering::Covering;
 use super::effort::Effort;
-use super::knapsack::{Filling, branched, cut, rounded};
-use super::relax::{Bin, Relaxed, Want};
+use super::knapsack::{Diligence, Filling, branched, cut, rounded};
+use super::relax::{Bin, Relaxed};
 
 /// How often new fillings are sought. What has been found by then is used.
 const ROUNDS: usize = 120;
@@ -11,14 +11,18 @@ const ROUNDS: usize = 120;
 const STEP: f64 = 0.4;
 /// A bound that is this close to the best that could come of it is good enough.
 const CLOSE: f64 = 2e-4;
-/// Branches that are looked at to prove that nothing better fits into a bin.
-const PATIENCE: usize = 400;
-/// So many times more are looked at in the end.
-const PROOF: usize = 10;
+/// How hard to look for fillings.
+const SEARCH: Diligence = Diligence { patience: 400, steps: 256 };
+/// How hard to look in the end, to prove that there are no better ones: each time harder.
+const PROOF: [Diligence; 3] = [
+    Diligence { patience: 4_000, steps: 4_096 },
+    Diligence { patience: 40_000, steps: 4_096 },
+    Diligence { patience: 400_000, steps: 4_096 },
+];
 /// The search ends when the price of the mix falls by less than [`FLAT`] in so many rounds.
 const PLATEAU: usize = 10;
 /// See [`PLATEAU`].
-const FLAT: f64 = 1e-3;
+const FLAT: f64 = 3e-4;
 
 /// What is sought.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +56,8 @@ pub(super) fn sought(relaxed: &Relaxed, aim: Aim, effort: &Effort) -> Found {
     let mut centre: Option<Vec<f64>> = None;
     let mut is_between = false;
     let mut before = f64::INFINITY;
+    let mut diligence = SEARCH;
+    let mut harder = PROOF.iter().filter(|_| aim == Aim::Bound);
     for round in 1..=ROUNDS {
         program.solve(effort);
         let (worth, _) = program.worth();
@@ -60,7 +66,7 @@ pub(super) fn sought(relaxed: &Relaxed, aim: Aim, effort: &Effort) -> Found {
             None => worth.clone(),
         };
         let fill = |bin| {
-            if whole { filled(bin, wants, &tried, PATIENCE, effort) } else { cut(bin, wants, &tried, false, effort) }
+            if whole { filled(bin, relaxed, &tried, diligence, effort) } else { cut(bin, wants, &tried, false, effort) }
         };
         let fillings: Vec<Filling> = relaxed.bins.iter().map(fill).collect();
         let free: Vec<Filling> = relaxed.free.iter().map(|bin| cut(bin, wants, &tried, whole, effort)).collect();
@@ -95,33 +101,33 @@ pub(super) fn sought(relaxed: &Relaxed, aim: Aim, effort: &Effort) -> Found {
             prices = fillings.iter().chain(&free).map(|filling| filling.prices.clone()).collect();
             centre = Some(sure);
         }
-        let is_done = found == 0 && free.is_empty() && !is_between;
-        let is_flat =
-            round % PLATEAU == 0 && std::mem::replace(&mut before, program.price()) * (1.0 - FLAT) < program.price();
-        if is_done || is_flat || effort.is_spent() || best >= program.price() * (1.0 - CLOSE) {
+        if effort.is_spent() || best >= program.price() * (1.0 - CLOSE) {
             break;
         }
+        // What is certain counts when nothing else does.
+        let open = if diligence == SEARCH { program.price() } else { program.price() - best };
+        let is_flat = round % PLATEAU == 0 && std::mem::replace(&mut before, open) - open < FLAT * program.price();
+        let is_done = found == 0 && free.is_empty() && !is_between;
         // Nothing new between the two: then at the program's own prices.
         is_between = found > 0;
-    }
-    // The search is over; what it found is worth a closer look at what cannot be better.
-    let is_open = aim == Aim::Bound && best < program.price() * (1.0 - CLOSE);
-    if let Some(centre) = centre.filter(|_| is_open) {
-        program.solve(effort);
-        for worth in [centre, program.worth().0] {
-            let fillings: Vec<Filling> =
-                relaxed.bins.iter().map(|bin| filled(bin, wants, &worth, PATIENCE * PROOF, effort)).collect();
-            best = best.max(certain(relaxed, &worth, &fillings, whole, effort).0);
+        if is_done || is_flat {
+            let Some(harder) = harder.next() else { break };
+            (diligence, before, is_between) = (*harder, f64::INFINITY, false);
         }
     }
     Found { program, bound: best, prices }
 }
 
 /// The best filling with whole pods that is found in time.
-fn filled(bin: &Bin, wants: &[Want], worth: &[f64], patience: usize, effort: &Effort) -> Filling {
+fn filled(bin: &Bin, relaxed: &Relaxed, worth: &[f64], diligence: Diligence, effort: &Effort) -> Filling {
+    let wants = &relaxed.wants;
     let cut = cut(bin, wants, worth, true, effort);
     let start = rounded(bin, wants, worth, &cut);
-    branched(bin, wants, worth, &cut, start, patience, effort)
+    if cut.at_most <= bin.price {
+        // Nothing that is sought can come of it.
+        return Filling { amounts: start, ..cut };
+    }
+    branched((bin, wants, &relaxed.grains), worth, &cut, start, diligence, effort)
 }
 
 /// What is certain whatever the worth of the pods, and their worth that makes it so: each is scaled until no bin that it may go to can

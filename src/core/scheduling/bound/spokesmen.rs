@@ -58,7 +58,8 @@ pub(super) fn spokesmen(relaxed: &Relaxed, most: usize, speaks: Speaks) -> (Rela
         Bin { takes: takes.collect(), ..bin.clone() }
     };
     let (bins, free) = (relaxed.bins.iter().map(bin).collect(), relaxed.free.iter().map(bin).collect());
-    (Relaxed { unit: relaxed.unit.clone(), wants, bins, free }, parts)
+    let grains = vec![0.0; relaxed.unit.len()];
+    (Relaxed { unit: relaxed.unit.clone(), grains, wants, bins, free }, parts)
 }
 
 fn spokesman(relaxed: &Relaxed, part: &[usize], speaks: Speaks) -> Want {

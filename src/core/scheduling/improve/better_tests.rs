@@ -28,6 +28,29 @@ fn pods_of_two_kinds_share_nodes_as_the_cheapest_mix_has_them() {
     assert!(better.price <= before && better.price <= bound * 1.03, "{before} became {}, bound {bound}", better.price);
 }
 
+/// Small nodes are best value, so few pods share one, and many of them spread over zones or keep apart from their like.
+#[test]
+fn classes_that_spread_and_keep_apart_take_turns() {
+    let types = vec![instance_type("small", 2, 4, 0.05), instance_type("large", 16, 32, 0.6)];
+    let mut scene = Scene::default().with_pool(pool("default"), types);
+    for at in 0..40 {
+        let name = format!("app-{at}");
+        let (cpu, memory) = if at % 2 == 0 { (500, 1700) } else { (900, 400) };
+        let mut one = shape(cpu, memory);
+        one.labels.insert("app".into(), name.as_str().into());
+        match at % 10 {
+            0 | 1 | 2 => one.spreads.push(spread(labels::ZONE, 1, &[("app", &name)])),
+            3 => one.anti_affinity.push(term(labels::HOSTNAME, &[("app", &name)])),
+            _ => {}
+        }
+        scene = scene.with_pods(pods(&name, 20, &one));
+    }
+    let better = improved(&mut Ground::default(), &scene.problem(), scene.solve());
+    let bound = lower_bound(&scene.problem(), &better);
+    assert!(check(&scene.problem(), &better).is_empty() && better.refused.is_empty());
+    assert!(better.price <= bound * 1.03, "{}, bound {bound}", better.price);
+}
+
 #[test]
 fn a_cheaper_plan_gives_no_preference_up() {
     // One large node would be cheaper than eight small ones, and have all eight side by side.

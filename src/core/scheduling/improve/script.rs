@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::rough;
+use super::{cast, rough};
 use crate::core::ids::PodUid;
 use crate::core::scheduling::bound::{Effort, Mix, Share, mix};
 use crate::core::scheduling::classes::Class;
@@ -50,7 +50,7 @@ pub(super) fn script(world: &mut World<'_>, plan: &Plan, scope: Scope, effort: &
         let added = if mix.is_rough {
             rough::take(world, &mix, &mut waiting, round > 0, &mut groups)
         } else {
-            take(world, &mix, &mut waiting, round > 0, &mut groups)
+            cast::take(world, &mix, &mut waiting, round > 0, &mut groups)
         };
         if added == 0 || mix.is_rough && round + 1 == ROUGH_ROUNDS {
             break;
@@ -74,42 +74,4 @@ pub(super) fn largest_first(mix: &Mix) -> Vec<&Share> {
 pub(super) fn whole(nodes: f64, round_up: bool) -> f64 {
     let whole = (nodes + 1e-6).floor();
     if round_up && nodes - whole >= MOST_OF_IT { whole + 1.0 } else { whole }
-}
-
-/// Fills nodes by the mix, as long as there are pods for them.
-fn take(
-    world: &World<'_>,
-    mix: &Mix,
-    waiting: &mut [Vec<usize>],
-    round_up: bool,
-    groups: &mut Vec<Vec<PodUid>>,
-) -> usize {
-    let before = groups.len();
-    for Share { nodes, amounts, .. } in largest_first(mix) {
-        let mut left = whole(*nodes, round_up);
-        while left >= 1.0 {
-            left -= 1.0;
-            let there = |want: usize| mix.classes[want].iter().map(|class| waiting[*class].len()).sum::<usize>() as f64;
-            let (asked, found) = amounts.iter().fold((0.0, 0.0), |(asked, found), (want, many)| {
-                let worth = mix.worth[*want];
-                (asked + worth * many, found + worth * many.min(there(*want)))
-            });
-            if found <= 0.0 || found < asked * FULL {
-                break;
-            }
-            let mut group = Vec::new();
-            for (want, many) in amounts {
-                let mut many = *many;
-                for class in &mix.classes[*want] {
-                    while many >= 1.0 {
-                        let Some(pod) = waiting[*class].pop() else { break };
-                        group.push(world.pods[pod].uid.clone());
-                        many -= 1.0;
-                    }
-                }
-            }
-            groups.push(group);
-        }
-    }
-    groups.len() - before
 }
