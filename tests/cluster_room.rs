@@ -89,12 +89,12 @@ fn draft(pool: &Pool) -> ClaimDraft {
         name: "default-1".into(),
         pool: pool.name.clone(),
         pool_uid: pool.uid.clone(),
-        labels: [(labels::NODEPOOL.into(), "default".into())].into(),
-        annotations: [(labels::NODEPOOL_HASH.into(), Arc::clone(&pool.hash))].into(),
-        requirements: vec![
+        labels: Arc::new([(labels::NODEPOOL.into(), "default".into())].into()),
+        annotations: Arc::new([(labels::NODEPOOL_HASH.into(), Arc::clone(&pool.hash))].into()),
+        requirements: Arc::new([
             Requirement::new(labels::INSTANCE_TYPE, Operator::In, ["c-1x-amd64-linux"]),
             Requirement::new(labels::OS, Operator::In, ["linux"]),
-        ],
+        ]),
         requests: Resources::new().with("cpu", 100).with("memory", 64 * 1024 * 1024 * 1000).with("pods", 1000),
         taints: Vec::new(),
         startup_taints: vec![Taint::new("example.com/start", Effect::NoSchedule)],
@@ -166,7 +166,7 @@ async fn claim_is_written(cluster: &KubeCluster, pool: &Pool) -> Arc<joiner::cor
     let created = cluster.create_claim(&draft).await.expect("the draft is valid");
     assert_eq!(
         (&created.broken, &created.requirements, &created.requests),
-        (&None, &draft.requirements, &draft.requests)
+        (&None, &draft.requirements.to_vec(), &draft.requests)
     );
     assert_eq!((created.termination_grace, created.expire_after), (draft.termination_grace, None));
     assert_eq!(created.owner_pool, Some(pool.uid.clone()));

@@ -41,7 +41,7 @@ impl Answer {
     /// Where the machine of a NodeClaim may come to stand and how it may be paid: zones and capacity types of the offerings that its types
     /// and requirements allow.
     pub(super) fn places(&self, claim: &PlannedClaim) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
-        let requirements = Requirements::from_written(&claim.draft.requirements);
+        let requirements = Requirements::from_written(&*claim.draft.requirements);
         let allowed = |key: &str, value: &Arc<str>| requirements.get(key).is_none_or(|set: &ValueSet| set.has(value));
         let (mut zones, mut capacity_types) = (Vec::new(), Vec::new());
         for kind in self.types(claim) {

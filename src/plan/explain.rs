@@ -308,7 +308,7 @@ fn cheaper(case: &Case<'_>, claim: &PlannedClaim) -> Vec<Choice> {
 
 /// The cheapest offering that the NodeClaim allows.
 fn price(kind: &InstanceType, claim: &PlannedClaim) -> Option<f64> {
-    let mut requirements = Requirements::from_written(&claim.draft.requirements);
+    let mut requirements = Requirements::from_written(&*claim.draft.requirements);
     requirements.remove(crate::core::labels::INSTANCE_TYPE);
     let fits = |offering: &&crate::core::facts::Offering| {
         offering.available && requirements.intersects(&Requirements::from_written(&offering.requirements)).is_ok()

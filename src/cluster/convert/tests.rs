@@ -577,12 +577,12 @@ fn a_nodeclaim_survives_the_way_out_and_back() {
         name: "default-abc".into(),
         pool: "default".into(),
         pool_uid: "pu".into(),
-        labels: [("karpenter.sh/nodepool".into(), "default".into())].into(),
-        annotations: [("karpenter.sh/nodepool-hash".into(), "12".into())].into(),
-        requirements: vec![
+        labels: Arc::new([("karpenter.sh/nodepool".into(), "default".into())].into()),
+        annotations: Arc::new([("karpenter.sh/nodepool-hash".into(), "12".into())].into()),
+        requirements: Arc::new([
             Requirement::new(labels::INSTANCE_TYPE, Operator::In, ["a", "b"]),
             Requirement { min_values: Some(2), ..Requirement::new("x/y", Operator::Exists, [""; 0]) },
-        ],
+        ]),
         requests: Resources::new().with("cpu", 1500).with("memory", 64 * MI).with("pods", 3000),
         taints: vec![crate::core::facts::Taint { key: "k".into(), value: "v".into(), effect: Effect::NoSchedule }],
         startup_taints: vec![crate::core::facts::Taint::new("s", Effect::NoExecute)],
@@ -621,7 +621,7 @@ fn a_nodeclaim_survives_the_way_out_and_back() {
     );
     let claim = read_claim(&object).unwrap();
     assert_eq!(claim.broken, None);
-    assert_eq!(claim.requirements, draft.requirements);
+    assert_eq!(claim.requirements, *draft.requirements);
     assert_eq!(claim.requests, draft.requests);
     assert_eq!((&claim.taints, &claim.startup_taints), (&draft.taints, &draft.startup_taints));
     assert_eq!(

@@ -103,7 +103,7 @@ impl Claim {
     }
 }
 
-/// A NodeClaim that is complete but not yet written: whoever writes it has no choice left.
+/// A NodeClaim that is complete but not yet written: whoever writes it has no choice left. Those of one plan share what they have in common.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ClaimDraft {
     /// `metadata.name`, chosen before the write, so that writing it twice makes one object.
@@ -113,11 +113,11 @@ pub struct ClaimDraft {
     /// UID of that NodePool, for the owner reference.
     pub pool_uid: PoolUid,
     /// `metadata.labels`.
-    pub labels: Labels,
+    pub labels: Arc<Labels>,
     /// `metadata.annotations`.
-    pub annotations: Labels,
+    pub annotations: Arc<Labels>,
     /// `spec.requirements`.
-    pub requirements: Vec<Requirement>,
+    pub requirements: Arc<[Requirement]>,
     /// `spec.resources.requests`.
     pub requests: Resources,
     /// `spec.taints`.
@@ -142,11 +142,11 @@ impl ClaimDraft {
             version,
             created,
             deleting: None,
-            labels: self.labels.clone(),
-            annotations: self.annotations.clone(),
+            labels: (*self.labels).clone(),
+            annotations: (*self.annotations).clone(),
             finalizers: Vec::new(),
             owner_pool: Some(self.pool_uid.clone()),
-            requirements: self.requirements.clone(),
+            requirements: self.requirements.to_vec(),
             requests: self.requests.clone(),
             taints: self.taints.clone(),
             startup_taints: self.startup_taints.clone(),

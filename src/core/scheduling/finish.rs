@@ -26,9 +26,9 @@ use super::world::World;
 struct Mould {
     listed: Arc<[InstanceTypeName]>,
     overhead: Amounts,
-    labels: Labels,
-    annotations: Labels,
-    requirements: Vec<Requirement>,
+    labels: Arc<Labels>,
+    annotations: Arc<Labels>,
+    requirements: Arc<[Requirement]>,
     price: f64,
 }
 
@@ -57,9 +57,9 @@ pub(super) fn finished(
         name: names.name(&fact.name),
         pool: fact.name.clone(),
         pool_uid: fact.uid.clone(),
-        labels: mould.labels.clone(),
-        annotations: mould.annotations.clone(),
-        requirements: mould.requirements.clone(),
+        labels: Arc::clone(&mould.labels),
+        annotations: Arc::clone(&mould.annotations),
+        requirements: Arc::clone(&mould.requirements),
         requests: total,
         taints: fact.template.taints.clone(),
         startup_taints: fact.template.startup_taints.clone(),
@@ -94,9 +94,9 @@ fn mould(world: &World<'_>, draft: &Draft) -> Result<Mould, Reason> {
     annotations.extend(world.problem.catalog.overlay_marks(&fact.name, &names));
     Ok(Mould {
         overhead: least_overhead(world, draft, &listed),
-        labels,
-        annotations,
-        requirements: requirements(world, draft, &listed, &least),
+        labels: Arc::new(labels),
+        annotations: Arc::new(annotations),
+        requirements: requirements(world, draft, &listed, &least).into(),
         price: listed.iter().map(|at| profile.prices[*at]).fold(f64::INFINITY, f64::min),
         listed: listed.iter().map(|at| shelf.types[*at].fact.name.clone()).collect(),
     })

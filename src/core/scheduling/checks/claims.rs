@@ -91,7 +91,7 @@ pub(super) fn check<'a>(
         let pods: Vec<&Arc<Pod>> = claim.pods.iter().collect();
         check_types(claim, &place, listed, found);
         check_ports(claim, &place, listed, found);
-        let mut requirements = Requirements::from_written(&draft.requirements);
+        let mut requirements = Requirements::from_written(&*draft.requirements);
         requirements.add_all(&Requirements::from_labels(&draft.labels));
         let always = |key: &Arc<str>, wish: &ValueSet| {
             listed.verdicts().all(|verdict| outcome(&requirements, verdict, key, open.contains(&**key)).always(wish))
@@ -113,7 +113,7 @@ pub(super) fn check<'a>(
                 found.push(Violation::Unmet { place: Arc::clone(&place), pod: pod.uid.clone() });
             }
         }
-        let mut certain = draft.labels.clone();
+        let mut certain = (*draft.labels).clone();
         for (key, set) in requirements.iter() {
             if let Some(value) = set.single() {
                 certain.insert(Arc::clone(key), Arc::clone(value));

@@ -58,7 +58,7 @@ pub(super) fn check(problem: &Problem<'_>, plan: &Plan, found: &mut Vec<Violatio
 
 /// The reservations into which a NodeClaim may be launched.
 fn possible(problem: &Problem<'_>, claim: &PlannedClaim) -> BTreeSet<Name> {
-    let requirements = Requirements::from_written(&claim.draft.requirements);
+    let requirements = Requirements::from_written(&*claim.draft.requirements);
     let list = problem.catalog.pools.get(&claim.draft.pool).into_iter().flat_map(|list| list.iter());
     let listed: BTreeSet<_> = claim.instance_types.iter().collect();
     let offered = list.filter(|kind| listed.contains(&kind.name)).flat_map(|kind| &kind.offerings);

@@ -39,7 +39,7 @@ fn key(line: &Requirement) -> &str {
 
 /// How many values of a key the listed types have that the NodeClaim allows.
 fn values(problem: &Problem<'_>, claim: &PlannedClaim, key: &str) -> usize {
-    let requirements = Requirements::from_written(&claim.draft.requirements);
+    let requirements = Requirements::from_written(&*claim.draft.requirements);
     let list = problem.catalog.pools.get(&claim.draft.pool).into_iter().flat_map(|list| list.iter());
     let listed = list.filter(|kind| claim.instance_types.contains(&kind.name));
     let says = |kind: &Arc<InstanceType>| Requirements::from_written(&kind.requirements).get(key).cloned();

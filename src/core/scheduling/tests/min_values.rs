@@ -1,6 +1,7 @@
 //! `minValues`, strict and as far as it goes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::build::*;
 use crate::core::facts::{InstanceType, Pool};
@@ -172,7 +173,7 @@ fn a_plan_that_breaks_its_word_is_found_out() {
         &shape(500, 500),
     ));
     let mut plan = scene.solve();
-    for line in &mut plan.claims[0].draft.requirements {
+    for line in Arc::make_mut(&mut plan.claims[0].draft.requirements) {
         line.min_values = line.min_values.map(|_| 2);
     }
     let found = check(&scene.problem(), &plan);

@@ -219,7 +219,8 @@ fn a_plan_that_takes_too_much_is_found_out() {
     // The same when a NodeClaim is left free to go there.
     let mut open = scene.solve();
     let bought = open.claims.iter_mut().find(|claim| values(claim, ID).is_empty()).unwrap();
-    bought.draft.requirements.retain(|r| &*r.key != labels::CAPACITY_TYPE);
+    bought.draft.requirements =
+        bought.draft.requirements.iter().filter(|r| &*r.key != labels::CAPACITY_TYPE).cloned().collect();
     assert!(check(&scene.problem(), &open).iter().any(|v| matches!(v, Violation::OverReserved { .. })));
 }
 

@@ -298,7 +298,7 @@ impl Scene {
         for planned in &plan.claims {
             let draft = &planned.draft;
             let mut one =
-                claim(draft.name.as_str(), draft.pool.as_str(), draft.requirements.clone(), draft.requests.clone());
+                claim(draft.name.as_str(), draft.pool.as_str(), draft.requirements.to_vec(), draft.requests.clone());
             one.labels.clone_from(&draft.labels);
             one.taints.clone_from(&draft.taints);
             self = self.with_claim(one);
@@ -309,14 +309,14 @@ impl Scene {
 
     fn launched(&self, planned: &super::super::super::PlannedClaim) -> (Node, Claim) {
         let draft = &planned.draft;
-        let wanted = Requirements::from_written(&draft.requirements);
+        let wanted = Requirements::from_written(&*draft.requirements);
         let list = &self.catalog.pools[&draft.pool];
         let kind = list.iter().find(|kind| kind.name == planned.instance_types[0]).expect("a planned type is known");
         let fits =
             |o: &&Offering| o.available && wanted.intersects(&Requirements::from_written(&o.requirements)).is_ok();
         let cheapest = kind.offerings.iter().filter(fits).min_by(|a, b| a.price.total_cmp(&b.price));
         let offering = cheapest.expect("a planned type can be had");
-        let mut all = draft.labels.clone();
+        let mut all = (*draft.labels).clone();
         for one in kind.requirements.iter().chain(&offering.requirements) {
             if let [value] = &one.values[..] {
                 all.insert(Arc::clone(&one.key), Arc::clone(value));
