@@ -12,7 +12,7 @@ use super::algebra::TermId;
 use super::interner::{KeyId, number};
 use super::masks::Mask;
 use super::shelf::Amounts;
-use super::topology::{CounterId, Filter, FilterId, Target, Topo};
+use super::topology::{CounterId, Filter, FilterId, Target, Topo, Whom};
 use super::volumes::Needs;
 use super::world::World;
 
@@ -124,10 +124,10 @@ impl World<'_> {
         key: &str,
         filter: Option<FilterId>,
         targets: SmallVec<[u32; 1]>,
-        owners: bool,
+        whom: Whom,
     ) -> (Topo, CounterId) {
         let (topo, domains) = self.topo(key);
-        (topo, self.counters.add(topo, filter, targets, owners, domains))
+        (topo, self.counters.add(topo, filter, targets, whom, domains))
     }
 
     fn topo(&self, key: &str) -> (Topo, usize) {
@@ -145,12 +145,12 @@ impl World<'_> {
     /// The counter of pods that avoid what this term means.
     pub(super) fn owners(&mut self, term: &AffinityTerm) -> (Topo, CounterId) {
         let target = self.target(term);
-        self.counter(&term.key, None, SmallVec::from_slice(&[target]), true)
+        self.counter(&term.key, None, SmallVec::from_slice(&[target]), Whom::Bearers)
     }
 
     fn apart(&mut self, term: &AffinityTerm) -> (Topo, CounterId) {
         let target = self.target(term);
-        self.counter(&term.key, None, SmallVec::from_slice(&[target]), false)
+        self.counter(&term.key, None, SmallVec::from_slice(&[target]), Whom::Present)
     }
 
     fn affinity(&mut self, terms: &[&AffinityTerm], shape: &PodShape) -> Affinity {
@@ -159,7 +159,7 @@ impl World<'_> {
         targets.dedup();
         let own = targets.iter().all(|target| self.targets.selects(*target, shape));
         let mut counters: SmallVec<[(Topo, CounterId); 1]> =
-            terms.iter().map(|term| self.counter(&term.key, None, targets.clone(), false)).collect();
+            terms.iter().map(|term| self.counter(&term.key, None, targets.clone(), Whom::Staying)).collect();
         counters.sort_unstable();
         counters.dedup();
         Affinity { counters, own }
@@ -167,13 +167,18 @@ impl World<'_> {
 
     fn spread(&mut self, spread: &TopologySpread, shape: &PodShape, terms: &[TermId], tolerations: u32) -> Spread {
         let constrained = !shape.node_selector.is_empty() || !shape.node_affinity.required.is_empty();
+        let others = shape.spreads.iter().filter(|other| spread.required && other.required && other.key != spread.key);
+        let mut keys: Vec<KeyId> = others.filter_map(|other| self.topo(&other.key).0.key()).collect();
+        keys.sort_unstable();
+        keys.dedup();
         let filter = Filter {
+            keys,
             terms: (spread.node_affinity_policy == PolicyHonor::Honor && constrained).then(|| terms.to_vec()),
             tolerations: (spread.node_taints_policy == PolicyHonor::Honor).then_some(tolerations),
         };
-        let id = (filter.terms.is_some() || filter.tolerations.is_some()).then(|| self.counters.filter(filter.clone()));
+        let id = (filter != Filter::default()).then(|| self.counters.filter(filter.clone()));
         let target = self.targets.add(Target::within(&shape.namespace, spread.selector.as_ref()));
-        let (topo, counter) = self.counter(&spread.key, id, SmallVec::from_slice(&[target]), false);
+        let (topo, counter) = self.counter(&spread.key, id, SmallVec::from_slice(&[target]), Whom::Staying);
         let domains = match topo {
             Topo::Host => Mask::default(),
             Topo::Key(key) => self.domains(key, &filter),

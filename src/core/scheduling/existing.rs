@@ -6,7 +6,7 @@ use crate::core::facts::{Claim, Effect, HostPort, Node, Owner, PodShape, Taint};
 use crate::core::ids::{ClaimName, NodeName, PoolName};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirement};
-use crate::core::resources::Resources;
+use crate::core::resources::{ResourceName, Resources};
 
 use super::algebra::{ProfileId, Source, narrow};
 use super::layout::Many;
@@ -157,11 +157,12 @@ impl World<'_> {
         self.algebra.add_profile(Source::Node, sets)
     }
 
-    /// A NodeClaim without a node: what its status says, or else what the smallest instance type that it lists would have.
+    /// A NodeClaim without a node: what its status says, or else what all instance types that it may become have room for. It is charged to
+    /// limits with the largest of them, as when it was planned: the cloud may choose any.
     fn under_way<'a>(&mut self, claim: &'a Claim) -> Site<'a> {
         let (mut capacity, mut allocatable) = (claim.capacity.clone(), claim.allocatable.clone());
         if allocatable.is_empty() {
-            if let Some((all, some)) = self.smallest(claim) {
+            if let Some((all, some)) = self.outcomes(claim) {
                 capacity = all;
                 allocatable = some;
             } else {
@@ -175,30 +176,31 @@ impl World<'_> {
         Site { node: None, claim: Some(claim), labels, taints: claim.taints.clone(), capacity, allocatable }
     }
 
-    /// Capacity and allocatable that every instance type which the NodeClaim may become has at least.
-    fn smallest(&mut self, claim: &Claim) -> Option<(Resources, Resources)> {
+    /// The most capacity that any instance type has which the NodeClaim may become, and what each of them has allocatable at least.
+    fn outcomes(&mut self, claim: &Claim) -> Option<(Resources, Resources)> {
         let list = self.problem.catalog.pools.get(&claim.pool()?)?;
         let listed: Vec<&Requirement> = claim
             .requirements
             .iter()
             .filter(|r| &*r.key == labels::INSTANCE_TYPE && r.operator == Operator::In)
             .collect();
-        let mut least: Option<(Resources, Resources)> = None;
+        let mut outcomes: Option<(Resources, Resources)> = None;
         for kind in list.iter() {
             let named = listed.iter().all(|r| r.values.iter().any(|v| **v == *kind.name.as_str()));
             let allocatable = kind.allocatable();
             if !named || !claim.requests.fits(&allocatable) {
                 continue;
             }
-            let lower = |known: &Resources, other: &Resources| {
-                known.iter().map(|(name, milli)| (name.clone(), milli.min(other.get(name)))).collect()
-            };
-            least = Some(match least {
+            outcomes = Some(match outcomes {
                 None => (kind.capacity.clone(), allocatable),
-                Some((a, b)) => (lower(&a, &kind.capacity), lower(&b, &allocatable)),
+                Some((mut most, least)) => {
+                    most.raise(&kind.capacity);
+                    let lower = |(name, milli): (&ResourceName, i64)| (name.clone(), milli.min(allocatable.get(name)));
+                    (most, least.iter().map(lower).collect())
+                }
             });
         }
-        least
+        outcomes
     }
 }
 

@@ -23,7 +23,7 @@ use super::reason::Reason;
 use super::rooms::Rooms;
 use super::shelf::{Amounts, Dimensions};
 use super::tolerance::Tolerance;
-use super::topology::{CounterId, Counters, Filter, FilterId, Target, Targets, Topo};
+use super::topology::{CounterId, Counters, Filter, FilterId, Target, Targets, Topo, Whom};
 use super::volumes::Needs;
 
 /// Up to so many classes each is asked whether a running pod keeps it away.
@@ -239,13 +239,13 @@ impl<'p> World<'p> {
                 let affinities = v.affinities.iter().flat_map(|a| a.counters.iter().map(|(_, id)| *id));
                 spreads.chain(affinities).chain(v.apart.iter().map(|(_, id)| *id))
             });
-            let mut pins: Vec<KeyId> = all
-                .chain(own)
-                .filter_map(|id| match self.counters.get(id).topo {
-                    Topo::Key(key) => Some(key),
-                    Topo::Host => None,
-                })
-                .collect();
+            let mut pins: Vec<KeyId> = Vec::new();
+            for id in all.chain(own) {
+                let counter = self.counters.get(id);
+                pins.extend(counter.topo.key());
+                // Whether a constraint looks at a node may depend on further labels.
+                pins.extend(counter.filter.iter().flat_map(|filter| &self.counters.filter_of(*filter).keys));
+            }
             pins.sort_unstable();
             pins.dedup();
             class.pins = pins;
@@ -277,7 +277,11 @@ impl<'p> World<'p> {
                 let less = left.get(&(Arc::as_ptr(&kind.shape), *host)).copied().unwrap_or_default();
                 let (profile, taints) = (layout.hosts[*host as usize].profile, layout.hosts[*host as usize].taints);
                 for id in &counted {
-                    self.count(*id, *host, profile, taints, difference(many.staying, less.staying));
+                    let more = match self.counters.get(*id).whom {
+                        Whom::Staying => difference(many.staying, less.staying),
+                        Whom::Present | Whom::Bearers => difference(many.active, less.active),
+                    };
+                    self.count(*id, *host, profile, taints, more);
                 }
                 for id in owned {
                     self.count(*id, *host, profile, taints, difference(many.active, less.active));
@@ -329,7 +333,12 @@ impl<'p> World<'p> {
 
     /// Whether a spread constraint with this filter looks at such a node.
     pub(super) fn looks_at(&mut self, filter: &Filter, profile: ProfileId, taints: u32) -> bool {
-        filter.tolerations.is_none_or(|t| self.tolerance.tolerates(t, taints, true))
+        let has = |key: &KeyId| {
+            let domain = self.algebra.domain(profile, *key);
+            domain.is_settled() && !domain.absent
+        };
+        filter.keys.iter().all(has)
+            && filter.tolerations.is_none_or(|t| self.tolerance.tolerates(t, taints, true))
             && filter
                 .terms
                 .as_ref()
@@ -365,7 +374,9 @@ impl<'p> World<'p> {
                 Some(terms) => terms.iter().filter_map(|term| self.algebra.join(base, *term)).collect(),
             };
             for profile in profiles {
-                all.or(&self.offered(profile, key));
+                if filter.keys.iter().all(|other| !self.offered(profile, *other).is_empty()) {
+                    all.or(&self.offered(profile, key));
+                }
             }
         }
         all

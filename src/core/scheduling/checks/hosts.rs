@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::facts::{Claim, Effect, Node, Owner, Pod, Taint};
+use crate::core::facts::{Claim, Effect, InstanceType, Node, Owner, Pod, Taint};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 use crate::core::labels::{self, Labels};
-use crate::core::requirements::{Requirements, ValueSet};
+use crate::core::requirements::{Operator, Requirements, ValueSet};
 use crate::core::resources::Resources;
 
 use super::super::plan::{PlacedOn, Plan};
@@ -202,6 +202,9 @@ pub(super) fn in_use(problem: &Problem<'_>) -> Vec<(Labels, Resources)> {
         let gone = node.is_some_and(|node| node.deleting.is_some() || problem.excluded.nodes.contains(&node.name));
         if !gone && !is_leaving(problem, claim) {
             let mut capacity = claim.capacity.clone();
+            if node.is_none() && capacity.is_empty() {
+                possible(problem, claim).for_each(|kind| capacity.raise(&kind.capacity));
+            }
             if let Some(node) = node {
                 capacity.raise(&node.capacity);
             }
@@ -214,4 +217,16 @@ pub(super) fn in_use(problem: &Problem<'_>) -> Vec<(Labels, Resources)> {
         }
     }
     all
+}
+
+/// The instance types that a NodeClaim which was not launched yet may become.
+fn possible<'a>(problem: &'a Problem<'_>, claim: &'a Claim) -> impl Iterator<Item = &'a Arc<InstanceType>> {
+    let list = claim.pool().and_then(|pool| problem.catalog.pools.get(&pool));
+    let named = |kind: &InstanceType| {
+        let lists = claim.requirements.iter().filter(|line| &*line.key == labels::INSTANCE_TYPE);
+        let mut lists = lists.filter(|line| line.operator == Operator::In).peekable();
+        lists.peek().is_some() && lists.all(|line| line.values.iter().any(|value| **value == *kind.name.as_str()))
+    };
+    let all = list.into_iter().flat_map(|list| list.iter());
+    all.filter(move |kind| named(kind) && claim.requests.fits(&kind.allocatable()))
 }

@@ -23,22 +23,30 @@ struct Kind<'a> {
     at: Vec<(usize, usize, usize)>,
 }
 
+/// Which of the running pods are counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Running {
+    /// All, until they are gone.
+    All,
+    /// Those that are not being deleted.
+    Staying,
+}
+
 pub(super) fn check(problem: &Problem<'_>, places: &[Place<'_>], found: &mut Vec<Violation>) {
-    let kinds = kinds(places);
-    apart(problem, places, &kinds, found);
+    apart(problem, places, &kinds(places, Running::All), found);
+    let kinds = kinds(places, Running::Staying);
     together(problem, places, &kinds, found);
     spread(problem, places, &kinds, found);
 }
 
-fn kinds<'a>(places: &[Place<'a>]) -> Vec<Kind<'a>> {
+fn kinds<'a>(places: &[Place<'a>], which: Running) -> Vec<Kind<'a>> {
     let mut index: FxHashMap<&'a PodShape, usize> = FxHashMap::default();
     let mut pointers: FxHashMap<*const PodShape, usize> = FxHashMap::default();
     let mut kinds: Vec<Kind<'a>> = Vec::new();
     for (at, place) in places.iter().enumerate() {
         let planned = place.planned.iter().map(|pod| (*pod, true));
-        for (pod, planned) in
-            planned.chain(place.running.iter().filter(|pod| pod.deleting.is_none()).map(|pod| (*pod, false)))
-        {
+        let running = place.running.iter().filter(|pod| which == Running::All || pod.deleting.is_none());
+        for (pod, planned) in planned.chain(running.map(|pod| (*pod, false))) {
             let kind = *pointers.entry(Arc::as_ptr(&pod.shape)).or_insert_with(|| {
                 *index.entry(&pod.shape).or_insert_with(|| {
                     kinds.push(Kind { shape: &pod.shape, sample: pod, at: Vec::new() });
@@ -164,7 +172,7 @@ fn spread(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], found
 /// domains that others, whom it counts and does not bind, have made fuller than the skew.
 pub(super) fn crowded(problem: &Problem<'_>, places: &[Place<'_>]) -> usize {
     let mut crowded = 0;
-    each_spread(problem, places, &kinds(places), &mut |share| {
+    each_spread(problem, places, &kinds(places, Running::Staying), &mut |share| {
         crowded += if share.all > share.most { share.owners } else { 0 };
     });
     crowded
@@ -239,6 +247,7 @@ fn each_spread(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], 
                 a.node_selector == b.node_selector
                     && a.node_affinity.required == b.node_affinity.required
                     && a.tolerations == b.tolerations
+                    && hard_keys(a).eq(hard_keys(b))
             };
             match groups.iter_mut().find(|group| same(group)) {
                 Some(group) => group.push(owner),
@@ -290,7 +299,12 @@ fn spread_of(
     }
 }
 
-/// The domains that a constraint of pods of a shape sees, by place.
+/// The keys of what a shape requires to be spread over.
+fn hard_keys(shape: &PodShape) -> impl Iterator<Item = &Arc<str>> {
+    shape.spreads.iter().filter(|spread| spread.required).map(|spread| &spread.key)
+}
+
+/// The domains that a constraint of pods of a shape sees, by place: those of nodes that are in a domain of each of its constraints.
 fn seen(
     problem: &Problem<'_>,
     places: &[Place<'_>],
@@ -303,7 +317,10 @@ fn seen(
         let own = Requirements::from_labels(&place.labels);
         let matching = constraint.node_affinity_policy == PolicyHonor::Ignore
             || terms.iter().any(|term| own.compatible(term, |key| place.open && open.contains(key)).is_ok());
-        matching && (constraint.node_taints_policy == PolicyHonor::Ignore || tolerates(shape, &place.taints))
+        let everywhere = hard_keys(shape).all(|key| domain(place, key).is_some());
+        matching
+            && everywhere
+            && (constraint.node_taints_policy == PolicyHonor::Ignore || tolerates(shape, &place.taints))
     };
     places.iter().map(|place| domain(place, &constraint.key).filter(|_| looks_at(place))).collect()
 }

@@ -19,6 +19,16 @@ pub(in super::super) enum Topo {
     Key(KeyId),
 }
 
+impl Topo {
+    /// The label, where there is one.
+    pub(in super::super) fn key(self) -> Option<KeyId> {
+        match self {
+            Self::Host => None,
+            Self::Key(key) => Some(key),
+        }
+    }
+}
+
 /// A counter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(in super::super) struct CounterId(pub(in super::super) u32);
@@ -27,11 +37,24 @@ pub(in super::super) struct CounterId(pub(in super::super) u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(in super::super) struct FilterId(pub(in super::super) u32);
 
-/// Nodes that meet one of the terms (when there are any) and whose taints are tolerated (when that is asked).
+/// Nodes that meet one of the terms (when there are any), whose taints are tolerated (when that is asked), and that have all of these labels.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub(in super::super) struct Filter {
     pub(in super::super) terms: Option<Vec<TermId>>,
     pub(in super::super) tolerations: Option<u32>,
+    /// The keys of the pod's other required constraints: kube-scheduler counts a node for one of them only if it is in a domain of each.
+    pub(in super::super) keys: Vec<KeyId>,
+}
+
+/// Whom a counter counts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(in super::super) enum Whom {
+    /// The pods that all of the targets mean, but for those that are being deleted.
+    Staying,
+    /// The same, each until it is gone.
+    Present,
+    /// The pods that bear an anti-affinity against the one target, each until it is gone.
+    Bearers,
 }
 
 /// Counts by domain.
@@ -46,6 +69,7 @@ enum Counts {
 pub(in super::super) struct Counter {
     pub(in super::super) topo: Topo,
     pub(in super::super) filter: Option<FilterId>,
+    pub(in super::super) whom: Whom,
     counts: Counts,
     pub(in super::super) total: u32,
 }
@@ -99,7 +123,7 @@ struct Identity {
     topo: Topo,
     filter: Option<FilterId>,
     targets: SmallVec<[u32; 1]>,
-    owners: bool,
+    whom: Whom,
 }
 
 /// All counters of a problem.
@@ -137,17 +161,16 @@ impl Counters {
         &self.filters[id.0 as usize]
     }
 
-    /// The counter of pods that all of `targets` mean (or, with `owners`, of those that avoid the one target). `domains` is the number
-    /// of known values of the key.
+    /// The counter of those whom `targets` tell. `domains` is the number of known values of the key.
     pub(in super::super) fn add(
         &mut self,
         topo: Topo,
         filter: Option<FilterId>,
         targets: SmallVec<[u32; 1]>,
-        owners: bool,
+        whom: Whom,
         domains: usize,
     ) -> CounterId {
-        let identity = Identity { topo, filter, targets, owners };
+        let identity = Identity { topo, filter, targets, whom };
         if let Some(known) = self.index.get(&identity) {
             return *known;
         }
@@ -159,7 +182,7 @@ impl Counters {
             Topo::Host => Counts::Hosts(FxHashMap::default()),
             Topo::Key(_) => Counts::Values(vec![0; domains]),
         };
-        self.all.push(Counter { topo, filter, counts, total: 0 });
+        self.all.push(Counter { topo, filter, whom, counts, total: 0 });
         self.index.insert(identity.clone(), id);
         self.identities.push(identity);
         id
@@ -172,7 +195,7 @@ impl Counters {
         for id in meaning.iter().filter_map(|target| self.by_target.get(target)).flatten() {
             let identity = &self.identities[id.0 as usize];
             if identity.targets.iter().all(|target| meaning.binary_search(target).is_ok()) {
-                if identity.owners { &mut repelled } else { &mut counted }.push(*id);
+                if identity.whom == Whom::Bearers { &mut repelled } else { &mut counted }.push(*id);
             }
         }
         counted.sort_unstable();

@@ -6,5 +6,5 @@
 mod counters;
 mod select;
 
-pub(super) use counters::{CounterId, Counters, Filter, FilterId, Topo};
+pub(super) use counters::{CounterId, Counters, Filter, FilterId, Topo, Whom};
 pub(super) use select::{Target, Targets};

@@ -5,6 +5,7 @@
 use super::super::build::*;
 use super::words::*;
 use crate::core::labels::{ARCH, HOSTNAME, ZONE};
+use crate::core::scheduling::{PlacedOn, Plan, Violation, check};
 
 #[test]
 fn hosts_are_kept_apart_whatever_the_order() {
@@ -105,4 +106,34 @@ fn anti_affinity_is_scoped_to_namespaces() {
     let there = web().of(10, 10).in_namespace("other");
     let scene = Scene::new().with_node(node("old", 4, 4, &[])).running("there", "old", &there);
     assert_eq!(scene.place(&shy).existing.len(), 1);
+}
+
+/// A node on which the only pod, of this shape, is being deleted.
+fn with_one_that_ends(shape: &crate::core::facts::PodShape) -> Scene {
+    let mut scene = Scene::new().with_node(node("old", 4, 4, &[(ZONE, "zone-a")])).running("ends", "old", shape);
+    let ending = scene
+        .snapshot
+        .pods
+        .values()
+        .next()
+        .map(|pod| crate::core::facts::Pod { deleting: Some(jiff::Timestamp::UNIX_EPOCH), ..(**pod).clone() });
+    scene.snapshot.pods.extend(ending.map(|pod| (pod.uid.clone(), pod.into())));
+    scene
+}
+
+#[test]
+fn pods_that_end_are_kept_away_from_until_they_are_gone() {
+    // kube-scheduler asks of both, whoever bears the term, whether they are still there.
+    let (shy, calm) = (app("shy").of(100, 100).far(those_of("web", HOSTNAME)), web().of(100, 100));
+    for (ends, comes) in [(&calm, &shy), (&shy, &calm)] {
+        let scene = with_one_that_ends(ends).with_pods(pods("comes", 1, comes));
+        let plan = scene.solve().whole();
+        assert_eq!((plan.existing.len(), plan.claims.len()), (0, 1));
+        // The checker agrees: on the node of the other the pod would wait.
+        let pods = plan.claims.into_iter().flat_map(|claim| claim.pods).collect();
+        let there = PlacedOn { node: Some("old".into()), claim: None, pods };
+        let plan = Plan { existing: vec![there], ..Plan::default() };
+        let apart = |found: &Violation| matches!(found, Violation::NotApart { .. });
+        assert!(check(&scene.problem(), &plan).iter().any(apart));
+    }
 }

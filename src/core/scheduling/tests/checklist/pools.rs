@@ -6,6 +6,8 @@ use super::super::build::*;
 use super::words::*;
 use crate::core::facts::{Claim, Effect, Pool, Taint};
 use crate::core::labels::{INSTANCE_TYPE, NODEPOOL};
+use crate::core::resources::Resources;
+use crate::core::scheduling::{Plan, Violation, check};
 
 #[track_caller]
 fn chosen(scene: Scene, shape: &crate::core::facts::PodShape) -> String {
@@ -157,4 +159,20 @@ fn a_pool_that_has_no_compatible_type_leaves_the_pod_to_the_next() {
     let gpu = pool("gpu").weighing(10).requiring(within(INSTANCE_TYPE, &["gpu-a"]));
     let scene = from(pool("default")).with_pool(gpu, fake());
     assert_eq!(chosen(scene, &web().selecting(INSTANCE_TYPE, "small")), "default");
+}
+
+#[test]
+fn a_nodeclaim_that_is_not_launched_counts_for_limits_as_the_largest_that_it_may_become() {
+    // The cloud may make it four cores, and two are left of six; a pod that comes to it must fit into the two that it has at least.
+    let limited = pool("default").limited("cpu", 6);
+    let ordered = claim("ordered", "default", vec![within(INSTANCE_TYPE, &["m-2x", "m-4x"])], Resources::new());
+    let scene = || Scene::default().with_pool(limited.clone(), types()).with_claim(ordered.clone());
+    let plan = |cpu| scene().with_pods(pods("web", 1, &web().of(cpu, 100))).solve();
+    assert_eq!((plan(1500).existing.len(), plan(3000).left()), (1, 1));
+    let none = Scene::default().with_pool(limited.clone(), types()).place(&web().of(3000, 100));
+    assert_eq!(none.claims.len(), 1);
+    // The checker agrees: both together could be eight cores.
+    let scene = scene().with_pods(pods("web", 1, &web().of(3000, 100)));
+    let violations = check(&scene.problem(), &Plan { claims: none.claims, ..Plan::default() });
+    assert!(violations.iter().any(|found| matches!(found, Violation::BeyondLimits(_))), "{violations:?}");
 }

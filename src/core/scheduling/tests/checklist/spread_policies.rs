@@ -111,3 +111,33 @@ fn revisions_that_differ_in_a_label_spread_for_themselves() {
     let scene = Scene::new().with_pods(pods("a", 2, &of("1"))).with_pods(pods("b", 2, &of("2")));
     assert_eq!(scene.solve().whole().per_node(), [2, 2]);
 }
+
+#[test]
+fn a_node_counts_for_a_constraint_only_where_it_is_in_a_domain_of_all() {
+    // The nodes of the first two racks are full. Where they are in no zone, kube-scheduler does not see them, and the third rack is the only one.
+    let both = by_rack(PolicyHonor::Honor, PolicyHonor::Ignore).spreading(even(ZONE, 1));
+    let zoned = |zone: Option<&str>| {
+        let scene = racks(|mut node| {
+            node.labels.extend(zone.map(|zone| (ZONE.into(), zone.into())));
+            node
+        });
+        scene.with_pods(pods("web", 6, &both)).solve()
+    };
+    assert_eq!((zoned(Some("zone-a")).placed(), zoned(None).placed()), (1, 6));
+}
+
+#[test]
+fn pods_on_nodes_without_one_of_the_labels_count_for_none_of_the_constraints() {
+    let both = by_rack(PolicyHonor::Honor, PolicyHonor::Ignore).spreading(even(ZONE, 1));
+    let plan = |zone: &[(&str, &str)]| {
+        let labels: Vec<(&str, &str)> = zone.iter().copied().chain([(RACK, "one")]).collect();
+        let scene = Scene::default().with_pool(pool("default").requiring(within(RACK, &["one", "two"])), types());
+        let scene = scene.with_node(node("there", 8, 16, &labels).with_room(2));
+        let scene = scene.running("a", "there", &web()).running("b", "there", &web());
+        let scene = scene.with_pods(pods("web", 4, &both));
+        let plan = scene.solve().whole();
+        scene.after(&plan).skew(RACK, "web")
+    };
+    // Two are in rack one already: four more make it three and three, or two more each where those are not seen.
+    assert_eq!((plan(&[(ZONE, "zone-a")]), plan(&[])), (vec![3, 3], vec![2, 4]));
+}
