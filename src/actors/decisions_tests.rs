@@ -4,7 +4,6 @@ use super::*;
 use crate::core::facts::ClaimDraft;
 use crate::core::facts::samples::{pod, start};
 use crate::core::ids::ClassRef;
-use crate::core::labels::Labels;
 use crate::core::resources::Resources;
 use crate::core::scheduling::PlannedClaim;
 

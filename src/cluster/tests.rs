@@ -16,7 +16,6 @@ use super::convert::ClassKind;
 use super::*;
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::core::facts::{Condition, Effect, Kind, Status, Taint};
-use crate::core::labels::Labels;
 use crate::core::resources::Resources;
 
 /// What the box answers.

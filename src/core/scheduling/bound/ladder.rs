@@ -43,7 +43,9 @@ impl Ladder {
                 continue;
             }
             if steps == 0 {
-                row.iter_mut().for_each(|all| *all += gain * item.most);
+                for all in row.iter_mut() {
+                    *all += gain * item.most;
+                }
             } else if item.most <= 1.0 {
                 (steps..width).for_each(|left| row[left] = row[left].max(gain + next[left - steps]));
             } else {

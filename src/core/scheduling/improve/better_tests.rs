@@ -39,7 +39,7 @@ fn classes_that_spread_and_keep_apart_take_turns() {
         let mut one = shape(cpu, memory);
         one.labels.insert("app".into(), name.as_str().into());
         match at % 10 {
-            0 | 1 | 2 => one.spreads.push(spread(labels::ZONE, 1, &[("app", &name)])),
+            0..=2 => one.spreads.push(spread(labels::ZONE, 1, &[("app", &name)])),
             3 => one.anti_affinity.push(term(labels::HOSTNAME, &[("app", &name)])),
             _ => {}
         }

@@ -117,7 +117,7 @@ fn with_one_that_ends(shape: &crate::core::facts::PodShape) -> Scene {
         .values()
         .next()
         .map(|pod| crate::core::facts::Pod { deleting: Some(jiff::Timestamp::UNIX_EPOCH), ..(**pod).clone() });
-    scene.snapshot.pods.extend(ending.map(|pod| (pod.uid.clone(), pod.into())));
+    scene.snapshot.pods.extend(ending.map(|pod| (pod.uid.clone(), std::sync::Arc::new(pod))));
     scene
 }
 
