@@ -1,22 +1,23 @@
 //! Who is nominated next: the first of those that kube-scheduler will take, each to its place in the plan.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use rustc_hash::FxHashMap;
 
 use crate::core::facts::{Pod, PodShape, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 
-use super::seats::{Nomination, seats};
+use super::seats::{Nomination, Seats, seats};
 
 /// A pod that has lost more nominations than this gets no further one: kube-scheduler has another opinion, and each costs a request.
 const RENOMINATIONS: u32 = 1;
 /// The order is worked out anew this often while pods wait: kube-scheduler changes it when it tries a pod in vain, and binds those for which others
 /// that spread were held back.
 const REORDER: SignedDuration = SignedDuration::from_millis(250);
-/// It is worked out less often where many wait: this long for each, which is several times what it costs.
-const REORDER_PER_POD: SignedDuration = SignedDuration::from_micros(25);
+/// It is worked out less often where many wait: this long for each, which is some ten times what it costs.
+const REORDER_PER_POD: SignedDuration = SignedDuration::from_micros(50);
 
 /// Who is still to be nominated, in the order of their turns, and who was.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ pub struct Nominations {
     ordered: Option<Timestamp>,
     /// The pods that were tried to be nominated. One attempt each, until kube-scheduler takes it away: a node that stays closed hurts more than a
     /// pod that goes elsewhere.
-    tried: BTreeMap<PodUid, Try>,
+    tried: FxHashMap<PodUid, Try>,
 }
 
 #[derive(Debug)]
@@ -75,37 +76,35 @@ impl Nominations {
         opening: &BTreeSet<ClaimName>,
         wanted: impl Fn(&Pod, &NodeName) -> bool,
     ) {
-        self.tried.retain(|uid, _| snapshot.pods.get(uid).is_some_and(|pod| pod.node.is_none()));
-        let mut standing: BTreeMap<(NodeName, Arc<PodShape>), usize> = BTreeMap::new();
+        let mut standing: FxHashMap<(NodeName, Arc<PodShape>), usize> = FxHashMap::default();
         let mut stands = |node: &NodeName, shape: &Arc<PodShape>, most: usize| {
             let standing = standing.entry((node.clone(), Arc::clone(shape))).or_default();
             let fits = *standing < most;
             *standing += usize::from(fits);
             fits
         };
-        for (uid, tried) in self.tried.iter().filter(|(uid, tried)| tried.lost >= lost(snapshot, uid)) {
-            if let Some(pod) = snapshot.pods.get(uid).filter(|pod| at_a_time(&pod.shape).is_some()) {
+        self.tried.retain(|uid, tried| {
+            let Some(pod) = snapshot.pods.get(uid).filter(|pod| pod.node.is_none()) else { return false };
+            if at_a_time(&pod.shape).is_some() && tried.lost >= lost(snapshot, uid) {
                 stands(&tried.node, &pod.shape, usize::MAX);
             }
-        }
+            true
+        });
         let tried_to = |uid: &PodUid| {
             let tried = self.tried.get(uid).filter(|tried| tried.lost >= lost(snapshot, uid));
             tried.map(|tried| &tried.node)
         };
-        let (there, open): (Vec<_>, Vec<_>) = seats(snapshot, opening, tried_to)
-            .into_iter()
-            .partition(|place| place.pod.nominated.as_ref() == Some(&place.node));
+        let Seats { kept, open } = seats(snapshot, opening, tried_to);
         // Nominated before this instance was born.
-        for Nomination { pod, node } in there.iter().filter(|place| !self.tried.contains_key(&place.pod.uid)) {
-            if at_a_time(&pod.shape).is_some() {
+        for (pod, node) in kept {
+            if at_a_time(&pod.shape).is_some() && !self.tried.contains_key(&pod.uid) {
                 stands(node, &pod.shape, usize::MAX);
             }
         }
         self.queue = open
             .into_iter()
             .filter(|Nomination { pod, node }| {
-                tried_to(&pod.uid) != Some(node)
-                    && lost(snapshot, &pod.uid) <= RENOMINATIONS
+                lost(snapshot, &pod.uid) <= RENOMINATIONS
                     && wanted(pod, node)
                     && at_a_time(&pod.shape).is_none_or(|most| stands(node, &pod.shape, most))
             })

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::core::facts::{Pod, PodShape, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
+use crate::core::labels;
 
 /// A pod, and the node that it is to be nominated to.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,57 +30,83 @@ struct Door<'a> {
     node: &'a NodeName,
 }
 
-/// A pod that waits, and the door of its place in the plan, if its node is there.
-type Planned<'a> = (&'a Arc<Pod>, Option<Door<'a>>);
+/// A pod that waits, and its place in the plan.
+type Planned<'a> = (&'a Arc<Pod>, Place<'a>);
 
-/// The pods that are planned for nodes that are there, in the order of their turns.
+/// A place on a planned node: its NodeClaim, and the door, if the node is there.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    claim: &'a ClaimName,
+    door: Option<Door<'a>>,
+}
+
+/// Who sits where.
+pub(super) struct Seats<'a> {
+    /// The pods that are nominated to the nodes of their places, as far as nobody has just tried that.
+    pub(super) kept: Vec<(&'a Arc<Pod>, &'a NodeName)>,
+    /// Those that are to be nominated, in the order of their turns.
+    pub(super) open: Vec<Nomination>,
+}
+
+/// The pods that are planned for nodes that are there.
 ///
 /// Of pods that equal each other, those whose turns come first get the places on the nodes that open first: kube-scheduler goes through its queue
-/// as soon as one node is open, and a pod whose own node is closed then takes room that is meant for another. Places for pods that spread stay in the
-/// order in which kube-scheduler was thought to take them, which keeps the balance. Who is nominated to a place, or was just tried to be, keeps it.
+/// as soon as one node is open, and a pod whose own node is closed then takes room that is meant for another. Pods that spread go from domain to domain
+/// in the order in which kube-scheduler was thought to take them, which keeps the balance, and take turns with the nodes of each. Who is nominated to a
+/// place, or was just tried to be, keeps it.
 pub(super) fn seats<'a>(
     snapshot: &'a Snapshot,
     opening: &BTreeSet<ClaimName>,
     tried_to: impl Fn(&PodUid) -> Option<&'a NodeName>,
-) -> Vec<Nomination> {
-    let mut seated: Vec<(Turn, Nomination)> = Vec::new();
-    let mut sit = |pod: &Arc<Pod>, node: &NodeName| {
-        seated.push((turn(snapshot, pod), Nomination { pod: Arc::clone(pod), node: node.clone() }));
-    };
+) -> Seats<'a> {
+    let mut kept: Vec<(&Arc<Pod>, &NodeName)> = Vec::new();
+    let mut open: Vec<(Turn, Nomination)> = Vec::new();
     for mut group in groups(snapshot, opening) {
-        if group.first().is_some_and(|(pod, _)| pod.shape.spreads.iter().any(|spread| spread.required)) {
-            group.sort_by_cached_key(|(pod, _)| snapshot.arrival(&pod.uid));
+        let keys = group.first().map(|(pod, _)| spread_keys(&pod.shape)).unwrap_or_default();
+        let mut free: Vec<Option<Door<'_>>> = if keys.is_empty() {
+            group.sort_by_key(|(_, place)| (place.door.is_none(), place.door));
+            group.iter().map(|(_, place)| place.door).collect()
         } else {
-            group.sort_by_key(|(_, door)| (door.is_none(), *door));
-        }
-        let mut free: Vec<Option<Door<'_>>> = group.iter().map(|(_, door)| *door).collect();
+            group.sort_by_cached_key(|(pod, _)| snapshot.arrival(&pod.uid));
+            in_turns(snapshot, &keys, group.iter().map(|(_, place)| *place).collect())
+        };
         let mut on: FxHashMap<&NodeName, VecDeque<usize>> = FxHashMap::default();
         for (place, door) in (0..).zip(&free) {
             if let Some(door) = door {
                 on.entry(door.node).or_default().push_back(place);
             }
         }
-        let mut kept: BTreeSet<usize> = BTreeSet::new();
+        let mut taken: BTreeSet<usize> = BTreeSet::new();
         group.retain(|(pod, _)| {
-            let own = tried_to(&pod.uid).or(pod.nominated.as_ref());
+            let tried = tried_to(&pod.uid);
+            let own = tried.or(pod.nominated.as_ref());
             let place = own.and_then(|node| on.get_mut(node)?.pop_front());
             if let (Some(place), Some(node)) = (place, own) {
-                kept.insert(place);
-                sit(pod, node);
+                taken.insert(place);
+                if tried.is_none() {
+                    kept.push((pod, node));
+                }
             }
             place.is_none()
         });
         let mut place = 0..;
-        free.retain(|_| place.next().is_some_and(|place| !kept.contains(&place)));
+        free.retain(|_| place.next().is_some_and(|place| !taken.contains(&place)));
+        if free.iter().all(Option::is_none) {
+            continue;
+        }
         group.sort_by_cached_key(|(pod, _)| turn(snapshot, pod));
         for ((pod, _), door) in group.into_iter().zip(free) {
-            if let Some(door) = door {
-                sit(pod, door.node);
+            match door {
+                Some(door) if pod.nominated.as_ref() == Some(door.node) => kept.push((pod, door.node)),
+                Some(door) => {
+                    open.push((turn(snapshot, pod), Nomination { pod: Arc::clone(pod), node: door.node.clone() }));
+                }
+                None => {}
             }
         }
     }
-    seated.sort_by_key(|(turn, _)| *turn);
-    seated.into_iter().map(|(_, place)| place).collect()
+    open.sort_by_key(|(turn, _)| *turn);
+    Seats { kept, open: open.into_iter().map(|(_, place)| place).collect() }
 }
 
 /// The pods that wait for a place of the plan: those in a group can change places. Pods with volumes keep the places that suit these.
@@ -100,10 +127,50 @@ fn groups<'a>(snapshot: &'a Snapshot, opening: &BTreeSet<ClaimName>) -> Vec<Vec<
             if group == next {
                 groups.push(Vec::new());
             }
-            groups[group].push((pod, door));
+            groups[group].push((pod, Place { claim: name, door }));
         }
     }
     groups
+}
+
+/// The keys by which pods of a shape have to spread.
+fn spread_keys(shape: &PodShape) -> Vec<&str> {
+    shape.spreads.iter().filter(|spread| spread.required).map(|spread| &*spread.key).collect()
+}
+
+/// The doors of these places, domain after domain as before. In a domain nodes take turns, those that are there first: of pods that spread only a few
+/// can be nominated to one node at a time, so those that cannot be are to be the ones whose turns come last.
+fn in_turns<'a>(snapshot: &Snapshot, keys: &[&str], places: Vec<Place<'a>>) -> Vec<Option<Door<'a>>> {
+    let mut domains: BTreeMap<Vec<Option<&str>>, BTreeMap<(bool, Option<Door<'a>>, &'a ClaimName), usize>> =
+        BTreeMap::new();
+    let domain = |place: &Place<'_>| -> Vec<Option<&str>> {
+        let claim = snapshot.claims.get(place.claim);
+        let node = place.door.and_then(|door| snapshot.nodes.get(door.node));
+        let value = |key: &str| {
+            let labels = node.map(|node| &node.labels).into_iter().chain(claim.map(|claim| &claim.labels));
+            labels.filter_map(|labels| labels.get(key)).next().map(|value| &**value)
+        };
+        keys.iter().filter(|key| **key != labels::HOSTNAME).map(|key| value(key)).collect()
+    };
+    for place in &places {
+        let nodes = domains.entry(domain(place)).or_default();
+        *nodes.entry((place.door.is_none(), place.door, place.claim)).or_default() += 1;
+    }
+    let mut turns: BTreeMap<Vec<Option<&str>>, VecDeque<Option<Door<'a>>>> = BTreeMap::new();
+    for (domain, mut nodes) in domains {
+        let turns = turns.entry(domain).or_default();
+        for there in [true, false] {
+            while nodes.iter().any(|((missing, ..), left)| *missing != there && *left > 0) {
+                for (&(_, door, _), left) in
+                    nodes.iter_mut().filter(|((missing, ..), left)| *missing != there && **left > 0)
+                {
+                    *left -= 1;
+                    turns.push_back(door);
+                }
+            }
+        }
+    }
+    places.iter().map(|place| turns.get_mut(&domain(place)).and_then(VecDeque::pop_front).flatten()).collect()
 }
 
 fn turn(snapshot: &Snapshot, pod: &Pod) -> Turn {
