@@ -18,6 +18,13 @@ fn uids(pods: &[Value]) -> BTreeSet<String> {
     pods.iter().map(|pod| text(pod, "/metadata/uid")).collect()
 }
 
+/// The API server comes back. kwok does not always find it again, where kubelets do: it is started anew.
+fn comes_back(stage: &Stage) {
+    stage.plane().start_apiserver();
+    stage.plane().tell("stop kwok");
+    stage.plane().tell("start kwok");
+}
+
 /// Asks for pods on small machines and waits until they are there; `small` of 300m and `large` of one processor. Returns their UIDs.
 fn burst(stage: &Stage, namespace: &str, small: u32, large: u32) -> BTreeSet<String> {
     stage.plane().apply(&pool(namespace, &small_machines()));
@@ -86,7 +93,7 @@ fn an_api_server_that_is_away_for_half_a_minute_finds_the_burst_where_it_was() {
     let gone = Instant::now();
     eventually("half a minute has passed", LIMIT, || (gone.elapsed() >= Duration::from_secs(30)).then_some(()));
     assert_eq!(joiner.probe("/healthz"), 200, "that the API server is away is no reason to be killed");
-    stage.plane().start_apiserver();
+    comes_back(&stage);
 
     let pods = stage.all_bound_within("away", 200, LONG);
     // kube-controller-manager may learn later than kube-scheduler that a Node is open, and then takes its new pods off it again: that is its
@@ -129,7 +136,7 @@ fn what_happened_while_joiner_slept_and_etcd_forgot_is_learnt_from_new_lists() {
     // joiner sleeps. Its watches break, the world changes, and the history that it would need is no more.
     joiner.freeze();
     stage.plane().stop_apiserver();
-    stage.plane().start_apiserver();
+    comes_back(&stage);
     let deleted = format!("{CLAIMS}/{}", name(&nodes[0].0));
     api.delete(&deleted);
     api.delete("/apis/apps/v1/namespaces/forgotten/deployments/before");
