@@ -44,6 +44,8 @@ pub(super) struct Board {
     homeless: BTreeMap<NodeName, BTreeMap<PodUid, ShapeId>>,
     /// Rises with every improvement.
     pub(super) epoch: u64,
+    /// Which node was last improved at which epoch.
+    improvements: BTreeMap<u64, SlotId>,
     revisions: u32,
 }
 
@@ -72,6 +74,7 @@ impl Board {
             revision: self.revisions,
         });
         self.index.insert(node.name.clone(), id);
+        self.improvements.insert(self.epoch, id);
         self.groups.place_node(id, &node.labels);
         for (uid, shape) in self.homeless.remove(&node.name).unwrap_or_default() {
             self.occupy(&node.name, &uid, shape, shapes);
@@ -95,8 +98,7 @@ impl Board {
             left.subtract(&old.allocatable);
             left.add(&node.allocatable);
         }
-        self.epoch += 1;
-        slot.improved = self.epoch;
+        self.improve(id);
         if moved {
             self.groups.place_node(id, &node.labels);
         }
@@ -109,6 +111,7 @@ impl Board {
         self.vacant.insert(id);
         self.groups.clear_node(id);
         self.epoch += 1;
+        self.improvements.remove(&slot.improved);
         if !slot.nominated.is_empty() {
             self.absent.insert(name.clone(), slot.nominated);
         }
@@ -152,8 +155,7 @@ impl Board {
             }
         }
         slot.ports.remove(uid);
-        self.epoch += 1;
-        slot.improved = self.epoch;
+        self.improve(id);
         self.groups.remove(id, &known.counted_in);
     }
 
@@ -178,7 +180,8 @@ impl Board {
                 self.absent.remove(name);
             }
         }
-        let Some(slot) = self.index.get(name).and_then(|id| self.slots[*id].as_mut()) else { return };
+        let Some(id) = self.index.get(name).copied() else { return };
+        let Some(slot) = &mut self.slots[id] else { return };
         let Some((priority, shape)) = slot.nominated.remove(uid) else { return };
         let requests = &shapes.get(shape).shape.requests;
         if let Some(reserved) = slot.reserved.get_mut(&priority) {
@@ -189,9 +192,35 @@ impl Board {
             slot.reserved.clear();
         }
         if improves {
-            self.epoch += 1;
-            slot.improved = self.epoch;
+            self.improve(id);
         }
+    }
+
+    /// A pod is more likely to fit on a node than before.
+    fn improve(&mut self, id: SlotId) {
+        let Some(slot) = &mut self.slots[id] else { return };
+        self.epoch += 1;
+        self.improvements.remove(&slot.improved);
+        slot.improved = self.epoch;
+        self.improvements.insert(self.epoch, id);
+    }
+
+    /// Whether a node has improved since an epoch.
+    pub(super) fn has_improved(&self, since: u64) -> bool {
+        self.improvements.last_key_value().is_some_and(|(epoch, _)| *epoch > since)
+    }
+
+    /// The numbers of nodes in the order in which a search looks at them that begins at `start`: all, or those that have improved since an
+    /// epoch.
+    pub(super) fn round(&self, start: SlotId, since: Option<u64>) -> Vec<SlotId> {
+        let mut round: Vec<SlotId> = match since {
+            Some(since) => self.improvements.range(since + 1..).map(|(_, id)| *id).collect(),
+            None => (0..self.slots.len()).collect(),
+        };
+        round.sort_unstable();
+        let first = round.partition_point(|id| *id < start);
+        round.rotate_left(first);
+        round
     }
 
     /// The nodes there are, by number.

@@ -8,7 +8,7 @@ use super::board::Board;
 use super::groups::GroupId;
 use super::shapes::{Known, ShapeId, Shapes, Turn};
 use crate::core::facts::{Fact, Fold, Pod};
-use crate::core::ids::{NodeName, PodUid};
+use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::labels::Labels;
 
 /// A pod, its shape and where it stands.
@@ -17,6 +17,8 @@ pub(super) struct Entry {
     pub(super) shape: ShapeId,
     pub(super) turn: Turn,
     pub(super) home: Home,
+    /// The board's epoch when no node was found for it where it stands, if it is nominated.
+    pub(super) failed: Option<u64>,
 }
 
 /// Where a pod stands.
@@ -30,6 +32,14 @@ pub(super) enum Home {
     On(NodeName),
     /// Nowhere, and not the scheduler's business (any more).
     Nowhere,
+}
+
+/// What decides from where the volumes of a pod can be reached.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Key {
+    Claim(ObjectKey),
+    Volume(Arc<str>),
+    Classes,
 }
 
 /// All pods and nodes, and who is to be tried next.
@@ -51,8 +61,8 @@ pub(super) struct Queue {
     pub(super) unmarked: BTreeMap<ShapeId, BTreeSet<PodUid>>,
     /// Claims, volumes and classes.
     pub(super) volumes: Fold,
-    /// The board's epoch when something was last heard of them.
-    pub(super) volumes_changed: u64,
+    /// The board's epoch when something was last heard of each of them.
+    volume_news: BTreeMap<Key, u64>,
     namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
     arrivals: u64,
     awake_at: u64,
@@ -78,19 +88,36 @@ impl Queue {
                 // Groups that look at namespace labels count pods by what the labels were when the pod's shape first came.
                 self.namespaces.insert(name.clone(), labels.clone());
             }
-            Fact::VolumeClaimSeen(_)
-            | Fact::VolumeClaimGone(_)
-            | Fact::VolumeSeen(_)
-            | Fact::VolumeGone(_)
-            | Fact::StorageClassSeen(_)
-            | Fact::StorageClassGone(_) => {
-                self.volumes.fold(fact.clone());
-                // Whoever waits for a volume is worth another try.
-                self.board.epoch += 1;
-                self.volumes_changed = self.board.epoch;
-            }
+            Fact::VolumeClaimSeen(claim) => self.hear_of_volumes(fact, Key::Claim(claim.key.clone())),
+            Fact::VolumeClaimGone(key) => self.hear_of_volumes(fact, Key::Claim(key.clone())),
+            Fact::VolumeSeen(volume) => self.hear_of_volumes(fact, Key::Volume(Arc::clone(&volume.name))),
+            Fact::VolumeGone(name) => self.hear_of_volumes(fact, Key::Volume(Arc::clone(name))),
+            Fact::StorageClassSeen(_) | Fact::StorageClassGone(_) => self.hear_of_volumes(fact, Key::Classes),
             _ => {}
         }
+    }
+
+    fn hear_of_volumes(&mut self, fact: &Fact, of: Key) {
+        self.volumes.fold(fact.clone());
+        // Whoever waits for a volume is worth another try.
+        self.board.epoch += 1;
+        self.volume_news.insert(of, self.board.epoch);
+    }
+
+    /// Whether a shape for which no node was right at an epoch needs to look at those only that have improved since.
+    pub(super) fn unchanged(&self, shape: ShapeId, since: u64) -> bool {
+        let known = self.shapes.get(shape);
+        let old = |key: &Key| self.volume_news.get(key).is_none_or(|news| *news <= since);
+        let mut claims = known.volume_claims.iter().map(|name| {
+            let namespace = Arc::clone(&known.shape.namespace);
+            ObjectKey { namespace, name: Arc::clone(name) }
+        });
+        let volume = |key: &ObjectKey| self.volumes.snapshot().volume_claims.get(key)?.volume.clone();
+        known.plain
+            && claims.all(|key| {
+                let volume = volume(&key);
+                old(&Key::Claim(key)) && old(&Key::Classes) && volume.is_none_or(|name| old(&Key::Volume(name)))
+            })
     }
 
     fn see(&mut self, pod: &Arc<Pod>) {
@@ -130,7 +157,7 @@ impl Queue {
         if matches!(home, Home::Waiting | Home::Nominated(_)) && !pod.unschedulable {
             self.unmarked.entry(shape).or_default().insert(pod.uid.clone());
         }
-        self.pods.insert(pod.uid.clone(), Entry { pod: Arc::clone(pod), shape, turn, home });
+        self.pods.insert(pod.uid.clone(), Entry { pod: Arc::clone(pod), shape, turn, home, failed: None });
     }
 
     /// Takes a pod out of wherever it stands.

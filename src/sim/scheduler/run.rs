@@ -125,13 +125,21 @@ impl Scheduler {
     fn try_nominated(&mut self, store: &mut Store, turn: Turn) -> bool {
         let Some(uid) = self.queue.nominated.remove(&turn) else { return false };
         let Some(entry) = self.queue.pods.get(&uid) else { return false };
+        let since = entry.failed;
         let (shape, Home::Nominated(name)) = (entry.shape, entry.home.clone()) else { return false };
+        if since.is_some_and(|since| self.queue.unchanged(shape, since) && !self.queue.board.has_improved(since)) {
+            self.queue.stuck.insert(turn, uid);
+            return false;
+        }
         let own = self.queue.board.index.get(&name).copied();
         if let Some(slot) = own.filter(|slot| self.can_take(shape, &uid, *slot)) {
             return self.place(store, &uid, slot);
         }
-        if let Some(slot) = self.find(shape, &uid, None) {
+        if let Some(slot) = self.find(shape, &uid, since) {
             return self.place(store, &uid, slot);
+        }
+        if let Some(entry) = self.queue.pods.get_mut(&uid) {
+            entry.failed = Some(self.queue.board.epoch);
         }
         self.queue.stuck.insert(turn, uid.clone());
         if self.queue.unmarked.get_mut(&shape).is_some_and(|unmarked| unmarked.remove(&uid)) {
@@ -158,6 +166,9 @@ impl Scheduler {
     fn fail(&mut self, store: &mut Store, shape: ShapeId) {
         self.queue.active.remove(&shape);
         self.queue.shapes.get_mut(shape).failed = Some(self.queue.board.epoch);
+        if self.queue.unmarked.get(&shape).is_none_or(BTreeSet::is_empty) {
+            return;
+        }
         let nominated = |uid: &PodUid| matches!(self.queue.pods.get(uid), Some(entry) if entry.home != Home::Waiting);
         let (kept, told) = self.queue.unmarked.remove(&shape).unwrap_or_default().into_iter().partition(nominated);
         let told: BTreeSet<PodUid> = told;
@@ -179,36 +190,35 @@ impl Scheduler {
             && (known.plain || Topology::count(known, board).allows(known, board, at))
     }
 
-    /// The best node for a pod. With `since`, nodes that have not improved since that epoch are known not to do, if the node and volumes of
-    /// which nothing was heard decide.
+    /// The best node for a pod. `since` is the epoch at which there was none: nodes that have not improved since are known not to do, if they
+    /// and the pod's volumes alone decide.
     fn find(&mut self, shape: ShapeId, uid: &PodUid, since: Option<u64>) -> Option<SlotId> {
-        let Queue { board, shapes, volumes, volumes_changed, .. } = &mut self.queue;
+        let since = since.filter(|since| self.queue.unchanged(shape, *since));
+        let round = self.queue.board.round(self.start, since);
+        let Queue { board, shapes, volumes, .. } = &mut self.queue;
         let known = shapes.get_mut(shape);
-        if known.shape.broken.is_some() {
+        if round.is_empty() || known.shape.broken.is_some() {
             return None;
         }
         let reach = Reach::of(volumes.snapshot(), &known.shape.namespace, &known.volume_claims)?;
         let topology = (!known.plain).then(|| Topology::count(known, board));
-        let since = since.filter(|since| known.plain && (known.volume_claims.is_empty() || *since >= *volumes_changed));
         let enough = sample(board.index.len());
         let mut feasible = Vec::new();
-        let all = board.slots.len();
-        for id in (self.start..all).chain(0..self.start.min(all)) {
+        for id in round {
             let Some(slot) = &board.slots[id] else { continue };
-            if since.is_none_or(|since| slot.improved > since)
-                && known.suits(id, slot)
+            if known.suits(id, slot)
                 && has_room(known, slot, uid)
                 && reach.includes(&slot.node.labels)
                 && topology.as_ref().is_none_or(|topology| topology.allows(known, board, id))
             {
                 feasible.push(id);
                 if feasible.len() == enough {
-                    self.start = (id + 1) % all;
+                    self.start = (id + 1) % board.slots.len();
                     break;
                 }
             }
         }
-        score::best(known, board, &feasible, &mut self.rng)
+        if feasible.is_empty() { None } else { score::best(known, board, &feasible, &mut self.rng) }
     }
 }
 

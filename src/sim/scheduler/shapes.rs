@@ -254,9 +254,9 @@ impl Known {
 
 /// Whether a shape tolerates a node's taints and its cordon.
 pub(super) fn tolerated(shape: &PodShape, slot: &Slot) -> bool {
-    let cordon = Taint::new("node.kubernetes.io/unschedulable", Effect::NoSchedule);
+    let cordon = || Taint::new("node.kubernetes.io/unschedulable", Effect::NoSchedule);
     matching::tolerates(&shape.tolerations, &slot.node.taints)
-        && (!slot.node.cordoned || matching::tolerates(&shape.tolerations, &[cordon]))
+        && (!slot.node.cordoned || matching::tolerates(&shape.tolerations, &[cordon()]))
 }
 
 fn count_by_slot(slots: &[Option<Slot>], shape: ShapeId) -> Vec<(SlotId, u32)> {
