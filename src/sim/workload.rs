@@ -24,14 +24,8 @@ struct Kept {
     template: String,
     /// The one pod of a bare pod was made.
     made: bool,
-}
-
-/// A workload's pods, sorted by what counts.
-struct Pods {
-    /// Neither ended nor going.
-    living: Vec<Arc<Pod>>,
-    /// Ended well.
-    succeeded: u64,
+    /// With how many living pods there was nothing to do when they were last looked at.
+    settled: Option<u64>,
 }
 
 impl Workloads {
@@ -48,11 +42,12 @@ impl Workloads {
         if let Some(there) = kept.get_mut(&name) {
             if there.workload.shape != workload.shape {
                 there.template = store.suffix(10);
+                there.settled = None;
             }
             there.workload = workload;
         } else {
             let template = store.suffix(10);
-            kept.insert(name.clone(), Kept { workload, template, made: false });
+            kept.insert(name.clone(), Kept { workload, template, made: false, settled: None });
         }
         store.touch_workload(&name);
     }
@@ -72,7 +67,7 @@ impl Workloads {
         let name = name(kind, key);
         let there = self.kept().remove(&name).is_some();
         let mut store = self.cluster.store();
-        for uid in store.by_workload.get(&name).cloned().unwrap_or_default() {
+        for uid in store.by_workload.get(&name).map(|owned| owned.pods.clone()).unwrap_or_default() {
             delete(&mut store, &uid);
         }
         there
@@ -104,21 +99,42 @@ impl Workloads {
 
 impl Kept {
     fn reconcile(&mut self, name: &Arc<str>, store: &mut Store) {
-        let pods = Pods::of(name, store);
-        let wanted = self.workload.replicas;
+        let (there, succeeded) = store.by_workload.get(name).map_or((0, 0), |owned| (owned.living, owned.succeeded));
+        let wanted = match self.workload.kind {
+            WorkloadKind::Job { completions } => self.workload.replicas.min(completions.saturating_sub(succeeded)),
+            _ => self.workload.replicas,
+        };
+        // Most changes of pods change nothing here: their number is looked at before they are. Pods come from here only, and one that
+        // leaves is missing in the number.
+        if there == wanted && self.settled == Some(wanted) {
+            return;
+        }
+        let pods = living(name, store);
+        self.settled = (there == wanted && pods.iter().all(|pod| self.is_right(pod))).then_some(wanted);
         match self.workload.kind {
             WorkloadKind::Deployment => self.roll(name, store, pods, wanted),
-            WorkloadKind::ReplicaSet => self.keep(name, store, pods.living, wanted),
-            WorkloadKind::StatefulSet { ordered } => self.keep_numbered(name, store, pods.living, wanted, ordered),
-            WorkloadKind::Job { completions } => {
-                self.keep(name, store, pods.living, wanted.min(completions.saturating_sub(pods.succeeded)));
-            }
+            WorkloadKind::ReplicaSet | WorkloadKind::Job { .. } => self.keep(name, store, pods, wanted),
+            WorkloadKind::StatefulSet { ordered } => self.keep_numbered(name, store, pods, wanted, ordered),
             WorkloadKind::Pod => {
                 if !std::mem::replace(&mut self.made, true) {
                     self.create(name, store, self.workload.key.name.to_string());
                 }
             }
         }
+    }
+
+    /// Whether a living pod is one of those that are wanted, as far as that does not depend on how many there are.
+    fn is_right(&self, pod: &Pod) -> bool {
+        match self.workload.kind {
+            WorkloadKind::Deployment => !self.is_old(pod),
+            WorkloadKind::StatefulSet { .. } => number(pod).is_some_and(|number| number < self.workload.replicas),
+            WorkloadKind::ReplicaSet | WorkloadKind::Job { .. } | WorkloadKind::Pod => true,
+        }
+    }
+
+    /// Whether a pod is of an earlier template.
+    fn is_old(&self, pod: &Pod) -> bool {
+        !Arc::ptr_eq(&pod.shape, &self.workload.shape) && pod.shape != self.workload.shape
     }
 
     /// Keeps a number of pods, whatever their template.
@@ -141,10 +157,8 @@ impl Kept {
 
     /// Keeps a number of pods of the current template, replacing older ones by a rolling update: at most a quarter more than wanted
     /// (rounded up), at most a quarter unavailable (rounded down), as Deployments do by default.
-    fn roll(&self, name: &Arc<str>, store: &mut Store, pods: Pods, wanted: u64) {
-        let ours = &self.workload.shape;
-        let is_old = |pod: &Arc<Pod>| !Arc::ptr_eq(&pod.shape, ours) && pod.shape != *ours;
-        let (old, new): (Vec<_>, Vec<_>) = pods.living.into_iter().partition(is_old);
+    fn roll(&self, name: &Arc<str>, store: &mut Store, pods: Vec<Arc<Pod>>, wanted: u64) {
+        let (old, new): (Vec<_>, Vec<_>) = pods.into_iter().partition(|pod| self.is_old(pod));
         if old.is_empty() {
             return self.keep(name, store, new, wanted);
         }
@@ -168,7 +182,7 @@ impl Kept {
 
     fn keep_numbered(&self, name: &Arc<str>, store: &mut Store, living: Vec<Arc<Pod>>, wanted: u64, ordered: bool) {
         let numbers: BTreeMap<u64, Arc<Pod>> =
-            living.into_iter().filter_map(|pod| Some((pod.key.name.rsplit('-').next()?.parse().ok()?, pod))).collect();
+            living.into_iter().filter_map(|pod| Some((number(&pod)?, pod))).collect();
         for (_, pod) in numbers.range(wanted..).rev() {
             delete(store, &pod.uid);
         }
@@ -211,15 +225,16 @@ impl Kept {
     }
 }
 
-impl Pods {
-    fn of(workload: &Arc<str>, store: &Store) -> Self {
-        let uids = store.by_workload.get(workload).into_iter().flatten();
-        let all: Vec<_> = uids.filter_map(|uid| store.pods.get(uid)).map(|record| Arc::clone(&record.pod)).collect();
-        Self {
-            succeeded: all.iter().filter(|pod| pod.phase == PodPhase::Succeeded).count() as u64,
-            living: all.into_iter().filter(|pod| pod.deleting.is_none() && !pod.is_terminal()).collect(),
-        }
-    }
+/// The pods of a workload that have neither ended nor been asked to.
+fn living(workload: &Arc<str>, store: &Store) -> Vec<Arc<Pod>> {
+    let uids = store.by_workload.get(workload).into_iter().flat_map(|owned| &owned.pods);
+    let pods = uids.filter_map(|uid| store.pods.get(uid)).map(|record| &record.pod);
+    pods.filter(|pod| pod.deleting.is_none() && !pod.is_terminal()).cloned().collect()
+}
+
+/// The number of a StatefulSet's pod.
+fn number(pod: &Pod) -> Option<u64> {
+    pod.key.name.rsplit('-').next()?.parse().ok()
 }
 
 fn count(pods: &[Arc<Pod>]) -> u64 {

@@ -16,7 +16,7 @@ use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolNam
 use crate::core::labels::Labels;
 
 use super::features::Features;
-use super::pods::{PodRecord, Tally};
+use super::pods::{Owned, PodRecord, Tally};
 use super::volumes::Volumes;
 use crate::sim::Clock;
 use crate::sim::seed::{self, Seed};
@@ -37,7 +37,7 @@ pub struct Store {
     pub(in crate::sim) pod_names: BTreeMap<ObjectKey, PodUid>,
     pub(in crate::sim) bound: BTreeMap<NodeName, BTreeSet<PodUid>>,
     pub(in crate::sim) shapes: BTreeMap<Arc<PodShape>, Tally>,
-    pub(in crate::sim) by_workload: BTreeMap<Arc<str>, BTreeSet<PodUid>>,
+    pub(in crate::sim) by_workload: BTreeMap<Arc<str>, Owned>,
     /// Workloads of which a pod has changed since the controller last looked.
     pub(in crate::sim) touched: BTreeSet<Arc<str>>,
     /// Rings when something was touched.
@@ -123,11 +123,12 @@ impl Store {
     /// Subscribes to every change after a first full list. Each fact arrives after a delay between the two bounds, in order.
     pub fn subscribe(&mut self, delay: (Duration, Duration)) -> UnboundedReceiver<(Instant, Fact)> {
         let (queue, reader) = unbounded();
-        let mut subscriber = Subscriber { queue, delay, last: Instant::now() };
+        let now = Instant::now();
+        let mut subscriber = Subscriber { queue, delay, last: now };
         for kind in Kind::ALL {
             let listed = std::iter::once(Fact::Relisting(kind)).chain(self.all(kind));
             for fact in listed.chain(std::iter::once(Fact::Relisted(kind))) {
-                subscriber.send(&mut self.jitter, fact);
+                subscriber.send(&mut self.jitter, now, fact);
             }
         }
         self.subscribers.push(subscriber);
@@ -189,9 +190,10 @@ impl Store {
 
     /// Tells every subscriber; those that have gone are forgotten.
     pub(super) fn emit(&mut self, fact: &Fact) {
-        self.last_change = Instant::now();
+        let now = Instant::now();
+        self.last_change = now;
         let Self { subscribers, jitter, .. } = self;
-        subscribers.retain_mut(|subscriber| subscriber.send(jitter, fact.clone()));
+        subscribers.retain_mut(|subscriber| subscriber.send(jitter, now, fact.clone()));
     }
 
     /// The next resourceVersion.
@@ -203,10 +205,10 @@ impl Store {
 
 impl Subscriber {
     /// Queues a fact; false when the reader has gone.
-    fn send(&mut self, jitter: &mut Rng, fact: Fact) -> bool {
+    fn send(&mut self, jitter: &mut Rng, now: Instant, fact: Fact) -> bool {
         let at = match self.delay {
-            (Duration::ZERO, Duration::ZERO) => self.last.max(Instant::now()),
-            bounds => self.last.max(Instant::now() + seed::between(jitter, bounds)),
+            (Duration::ZERO, Duration::ZERO) => self.last.max(now),
+            bounds => self.last.max(now + seed::between(jitter, bounds)),
         };
         self.last = at;
         self.queue.unbounded_send((at, fact)).is_ok()

@@ -1,5 +1,6 @@
 //! Pods in the store: created by controllers, bound by the scheduler, run by the kubelet, evicted under budgets.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +52,16 @@ pub(in crate::sim) struct Tally {
     pub(in crate::sim) all: u64,
 }
 
+/// The pods of a workload.
+#[derive(Clone, Default, Debug)]
+pub(in crate::sim) struct Owned {
+    pub(in crate::sim) pods: BTreeSet<PodUid>,
+    /// How many of them have neither ended nor been asked to.
+    pub(in crate::sim) living: u64,
+    /// How many of them have ended well.
+    pub(in crate::sim) succeeded: u64,
+}
+
 impl Store {
     /// Creates a pod.
     pub fn create_pod(&mut self, new: NewPod) -> Result<PodUid, Error> {
@@ -80,10 +91,12 @@ impl Store {
             volume_claims,
         };
         self.pod_names.insert(new.key, uid.clone());
-        if let Some(workload) = &new.workload {
-            self.by_workload.entry(workload.clone()).or_default().insert(uid.clone());
-        }
         let pod = Arc::new(pod);
+        if let Some(workload) = &new.workload {
+            let owned = self.by_workload.entry(workload.clone()).or_default();
+            owned.pods.insert(uid.clone());
+            owned.count(None, Some(&pod));
+        }
         self.count(None, Some(&pod));
         let record = PodRecord { pod: Arc::clone(&pod), runs_for: new.runs_for, workload: new.workload };
         self.touch(&record);
@@ -182,10 +195,11 @@ impl Store {
             self.unbind(node, uid);
         }
         if let Some(workload) = &record.workload
-            && let Some(pods) = self.by_workload.get_mut(workload)
+            && let Some(owned) = self.by_workload.get_mut(workload)
         {
-            pods.remove(uid);
-            if pods.is_empty() {
+            owned.pods.remove(uid);
+            owned.count(Some(&record.pod), None);
+            if owned.pods.is_empty() {
                 self.by_workload.remove(workload);
             }
         }
@@ -228,6 +242,9 @@ impl Store {
         let Some(record) = self.pods.get_mut(uid) else { return };
         record.pod = Arc::clone(&pod);
         let record = record.clone();
+        if let Some(owned) = record.workload.as_ref().and_then(|workload| self.by_workload.get_mut(workload)) {
+            owned.count(Some(&old), Some(&pod));
+        }
         self.touch(&record);
         self.emit(&Fact::PodSeen(pod));
     }
@@ -276,6 +293,15 @@ impl Store {
     pub(in crate::sim) fn touch_workload(&mut self, workload: &Arc<str>) {
         self.touched.insert(workload.clone());
         self.bell.notify_one();
+    }
+}
+
+impl Owned {
+    fn count(&mut self, old: Option<&Pod>, new: Option<&Pod>) {
+        let living = |pod: &Pod| u64::from(pod.deleting.is_none() && !pod.is_terminal());
+        let succeeded = |pod: &Pod| u64::from(pod.phase == PodPhase::Succeeded);
+        self.living = self.living + new.map_or(0, living) - old.map_or(0, living);
+        self.succeeded = self.succeeded + new.map_or(0, succeeded) - old.map_or(0, succeeded);
     }
 }
 
