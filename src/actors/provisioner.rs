@@ -253,7 +253,7 @@ impl Provisioner {
         let epoch = snapshot.epoch;
         // What is remembered is what the solver said, all of it.
         let decision = Decision { question, plan: Arc::new(plan.clone()) };
-        Self::seek_bound(&decision, cx);
+        self.seek_bound(&decision, cx);
         self.wiring.boards.decisions.send_modify(|known| *known = Arc::new(known.and(decision)));
         self.publish_rooms(placeholders.take_out(&mut plan));
         self.foreseen = Foreseen::take_out(&self.leavers, &mut plan);
@@ -433,13 +433,21 @@ impl Provisioner {
     }
 
     /// Asks beside everything else what a plan that buys nodes costs at least. Nothing waits for the answer.
-    fn seek_bound(decision: &Decision, cx: &Cx<ProvisionerMsg>) {
+    fn seek_bound(&self, decision: &Decision, cx: &Cx<ProvisionerMsg>) {
         if decision.plan.claims.is_empty() {
             return;
         }
         let (question, plan) = (Arc::clone(&decision.question), Arc::clone(&decision.plan));
         let price = plan.price;
-        let work = move || scheduling::quick_lower_bound(&question.problem(), &plan);
+        let ground = Arc::clone(&self.ground);
+        let work = move || {
+            let problem = question.problem();
+            let bound = {
+                let mut ground = ground.lock().unwrap_or_else(PoisonError::into_inner);
+                scheduling::quick_lower_bound(&mut ground, &problem, &plan)
+            };
+            bound()
+        };
         cx.compute(work, move |bound| ProvisionerMsg::Bounded(price, bound.unwrap_or_default()));
     }
 

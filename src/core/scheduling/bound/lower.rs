@@ -4,6 +4,7 @@ use super::effort::Effort;
 use super::relax::{Relaxed, WHOLE, relax};
 use super::search::{Aim, sought};
 use super::spokesmen::{OF_CUT_PODS, OF_PROOF, Speaks, spokesmen};
+use crate::core::scheduling::ground::Ground;
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::problem::Problem;
 use crate::core::scheduling::world::World;
@@ -20,20 +21,18 @@ const SAFETY: f64 = 1e-9;
 /// Pods on nodes that exist cost nothing. Constraints between pods, limits and weights of NodePools only make plans dearer, and are not
 /// looked at, but for pods that cannot share a node with their like.
 pub fn lower_bound(problem: &Problem<'_>, plan: &Plan) -> f64 {
-    within(problem, plan, EFFORT)
-}
-
-/// The same with less effort, and so perhaps lower: for whoever has other things to do.
-pub fn quick_lower_bound(problem: &Problem<'_>, plan: &Plan) -> f64 {
-    within(problem, plan, QUICK)
-}
-
-fn within(problem: &Problem<'_>, plan: &Plan, effort: u64) -> f64 {
     if plan.claims.is_empty() {
         return 0.0;
     }
-    let relaxed = relax(&mut World::new(problem), plan);
-    of(&relaxed, &Effort::of(effort))
+    of(&relax(&mut World::new(problem), plan), &Effort::of(EFFORT))
+}
+
+/// The same with less effort, and so perhaps lower, for whoever has other things to do and keeps a [`Ground`]: that is needed for a moment
+/// only; what takes long is left to the caller.
+pub fn quick_lower_bound(ground: &mut Ground, problem: &Problem<'_>, plan: &Plan) -> impl FnOnce() -> f64 + use<> {
+    let buys = !plan.claims.is_empty();
+    let relaxed = buys.then(|| ground.with(problem, |mut world| (relax(&mut world, plan), world)));
+    move || relaxed.map_or(0.0, |relaxed| of(&relaxed, &Effort::of(QUICK)))
 }
 
 /// The bound of a covering problem.
