@@ -13,8 +13,9 @@ use futures::future::BoxFuture;
 use crate::cluster;
 use crate::core::facts::{Pool, Snapshot};
 use crate::core::health::{self, Health};
-use crate::core::ids::PoolUid;
+use crate::core::ids::{PoolName, PoolUid};
 use crate::core::pools::{self, Wanted};
+use crate::core::resources::Resources;
 use crate::core::{buffers, overlays};
 
 use super::protocol::{Judged, PoolsMsg, Written};
@@ -37,6 +38,28 @@ pub(super) struct Pools {
     failures: BTreeMap<Judged, String>,
     /// How the last launches came out.
     health: BTreeMap<PoolUid, Health>,
+    counted: Counted,
+}
+
+/// What NodePools used at the last count. What joiner writes into their status comes back as news, and changes nothing about it.
+#[derive(Debug, Default)]
+struct Counted {
+    /// What was counted: parts of that snapshot, which share what has not changed with every later one.
+    of: Snapshot,
+    usage: Arc<BTreeMap<PoolName, Resources>>,
+}
+
+impl Counted {
+    fn usage(&mut self, snapshot: &Snapshot) -> Arc<BTreeMap<PoolName, Resources>> {
+        let Snapshot { claims, nodes, nodes_of, .. } = snapshot;
+        let known = &self.of;
+        if !known.claims.ptr_eq(claims) || !known.nodes.ptr_eq(nodes) || !known.nodes_of.ptr_eq(nodes_of) {
+            self.usage = Arc::new(pools::usage(snapshot));
+            let (claims, nodes, nodes_of) = (claims.clone(), nodes.clone(), nodes_of.clone());
+            self.of = Snapshot { claims, nodes, nodes_of, ..Snapshot::default() };
+        }
+        Arc::clone(&self.usage)
+    }
 }
 
 impl Pools {
@@ -48,7 +71,7 @@ impl Pools {
         }
         let snapshot = self.wiring.boards.snapshot();
         self.health.retain(|uid, _| snapshot.pools.values().any(|pool| pool.uid == *uid));
-        let usage = pools::usage(&snapshot);
+        let usage = self.counted.usage(&snapshot);
         let kinds = self.wiring.cloud.class_kinds();
         for pool in snapshot.pools.values() {
             // A pool of another cloud's NodeClass is somebody else's.
@@ -164,6 +187,7 @@ impl Behaviour for Pools {
             under_way: BTreeSet::new(),
             failures: BTreeMap::new(),
             health: BTreeMap::new(),
+            counted: Counted::default(),
         }
     }
 

@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::consent::{self, Consent, Decision};
 use crate::core::facts::{Claim, Machine, Snapshot};
@@ -254,8 +255,8 @@ fn share(of: usize, percent: usize) -> usize {
 
 /// What does not add up, and what was seen of it.
 fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
-    let by_token: BTreeMap<_, _> = look.claims.iter().map(|claim| (&claim.uid, claim)).collect();
-    let ids: BTreeSet<_> = look.claims.iter().filter_map(|claim| claim.provider_id.as_ref()).collect();
+    let by_token: FxHashMap<_, _> = look.claims.iter().map(|claim| (&claim.uid, claim)).collect();
+    let ids: FxHashSet<_> = look.claims.iter().filter_map(|claim| claim.provider_id.as_ref()).collect();
     let mut findings = BTreeMap::new();
     for machine in look.machines.iter().filter(|machine| !machine.deleting && !ids.contains(&machine.id)) {
         let finding = match &machine.token {
@@ -268,22 +269,25 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
         };
         findings.insert(finding, seen_of_machine(look, machine));
     }
-    let listed: BTreeSet<_> =
+    let listed: FxHashSet<_> =
         look.machines.iter().filter(|machine| !machine.deleting).map(|machine| &machine.id).collect();
     for claim in look.claims.iter().filter(|claim| claim.deleting.is_none() && claim.broken.is_none()) {
         let Some(id) = &claim.provider_id else { continue };
         let settled = look.now.duration_since(claim.created) > look.settles_within;
+        if !settled || listed.contains(id) || !claim.is("Launched") {
+            continue;
+        }
+        let node = look.snapshot.node_of(claim);
         // A kubelet that reports is better evidence of a machine than a listing that does not name it.
-        let alive = look.snapshot.node_of(claim).is_some_and(|node| node.is_ready());
-        if settled && !alive && claim.is("Launched") && !listed.contains(id) {
-            let node = look.snapshot.node_of(claim).map_or("no Node", |_| "a Node that is not Ready");
+        if node.is_none_or(|node| !node.is_ready()) {
+            let node = node.map_or("no Node", |_| "a Node that is not Ready");
             let machines = look.machines.len();
             let seen = format!("status.providerID is {id}, there is {node}, {machines} machines were listed");
             findings.insert(Finding::LostMachine(claim.name.clone()), seen);
         }
     }
-    let names: BTreeSet<_> = look.claims.iter().map(|claim| claim.name.as_str()).collect();
-    let there: BTreeSet<_> = look.machines.iter().map(|machine| &machine.id).collect();
+    let names: FxHashSet<_> = look.claims.iter().map(|claim| claim.name.as_str()).collect();
+    let there: FxHashSet<_> = look.machines.iter().map(|machine| &machine.id).collect();
     for node in look.snapshot.nodes.values().filter(|node| node.deleting.is_some()) {
         let owned = node.owner_claims.iter().any(|owner| names.contains(&**owner));
         if let Some(id) = node.provider_id.as_ref().filter(|_| node.has_finalizer() && !owned)

@@ -109,6 +109,12 @@ pub fn normalized(key: &str) -> &str {
     }
 }
 
+/// The value of a label by the stable form of its key; a label that carries the deprecated one counts as well.
+pub fn value<'a>(labels: &'a Labels, key: &str) -> Option<&'a Arc<str>> {
+    let deprecated = || labels.iter().find(|(other, _)| normalized(other) == key).map(|(_, value)| value);
+    labels.get(key).or_else(deprecated)
+}
+
 /// Domain of a label key: what stands before the first `/`, or nothing.
 pub fn domain(key: &str) -> &str {
     key.split_once('/').map_or("", |(domain, _)| domain)

@@ -80,7 +80,7 @@ impl Fold {
     /// A pod that waits for its volume's sake (its claim was not there yet) should not wait for the next round.
     fn volumes_changed(&mut self, changed: bool) {
         self.news.supply |= changed;
-        self.news.pending |= changed && self.somebody_waits();
+        self.news.pending = self.news.pending || changed && self.somebody_waits();
     }
 }
 

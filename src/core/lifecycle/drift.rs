@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Claim, InstanceType, Offering, Pool, Status, find_condition};
 use crate::core::labels::{self, Labels};
-use crate::core::requirements::{Requirements, ValueSet};
+use crate::core::requirements::{Requirement, Requirements, ValueSet};
 
 use super::Situation;
 
@@ -151,21 +151,20 @@ fn by_catalog(situation: &Situation<'_>) -> Option<&'static str> {
 }
 
 fn is_sold(kind: &InstanceType, labels: &Labels) -> bool {
-    let mut has = Requirements::from_labels(labels);
     let reserved = labels.get(labels::CAPACITY_TYPE).is_some_and(|word| &**word == labels::RESERVED);
-    if reserved {
-        // A machine of a reservation that has ended goes on as one on demand; what the reservation was called does not matter.
-        has = Requirements::new();
-        has.set(labels::CAPACITY_TYPE, ValueSet::of([labels::RESERVED, labels::ON_DEMAND]));
-        if let Some(zone) = labels.get(labels::ZONE) {
-            has.set(labels::ZONE, ValueSet::of([Arc::clone(zone)]));
+    let admits = |requirement: &Requirement| {
+        let set = ValueSet::from_written(requirement);
+        match labels::normalized(&requirement.key) {
+            // A machine of a reservation that has ended goes on as one on demand; what the reservation was called does not matter.
+            labels::CAPACITY_TYPE if reserved => set.has(labels::RESERVED) || set.has(labels::ON_DEMAND),
+            key if reserved && key != labels::ZONE => true,
+            key => labels::value(labels, key).is_none_or(|value| set.has(value)),
         }
-    }
+    };
     // Most offerings are of other zones, which shows before anything else of them is looked at.
     let zone = labels.get(labels::ZONE);
     let is_here = |offering: &Offering| offering.zone().is_none() || zone.is_none() || offering.zone() == zone;
-    let suits = |offering: &Offering| has.intersects(&Requirements::from_written(&offering.requirements)).is_ok();
-    kind.offerings.iter().any(|offering| is_here(offering) && suits(offering))
+    kind.offerings.iter().any(|offering| is_here(offering) && offering.requirements.iter().all(admits))
 }
 
 /// How often a cloud is asked about drift that may come about outside of the cluster (Karpenter's value).

@@ -115,11 +115,7 @@ impl Requirements {
     /// Whether an object with these labels meets all of it: the same as `Requirements::from_labels(labels).compatible(self, |_| false)`, without
     /// making sets of the labels.
     pub fn admits(&self, labels: &Labels) -> bool {
-        let value = |key: &Arc<str>| {
-            let other = || labels.iter().find(|(other, _)| labels::normalized(other) == &**key).map(|(_, value)| value);
-            labels.get(key).or_else(other)
-        };
-        self.0.iter().all(|(key, wanted)| match value(key) {
+        self.0.iter().all(|(key, wanted)| match labels::value(labels, key) {
             Some(value) => wanted.has(value),
             None => wanted.allows_absence(),
         })
