@@ -124,6 +124,20 @@ async fn a_stateful_set_numbers_its_pods_and_waits_for_the_namesake() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stateful_set_that_shrinks_while_its_first_pod_leaves_gets_it_back() {
+    let (cluster, workloads) = world();
+    workloads.apply(workload(WorkloadKind::StatefulSet { ordered: false }, 3, 100));
+    settle().await;
+    // Both before its controller looks: as many pods stay as are wanted, but not those.
+    let first = ObjectKey::new("default", "web-0");
+    let uid = cluster.store().pod_names[&first].clone();
+    cluster.store().evict(&first, &uid).unwrap();
+    workloads.scale("StatefulSet", &key(), 2);
+    settle().await;
+    assert_eq!(names(&cluster), ["web-0".to_owned(), "web-1".to_owned()].into());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_ends_after_its_completions() {
     let (cluster, workloads) = world();
     let job = workload(WorkloadKind::Job { completions: 5 }, 2, 100);

@@ -344,3 +344,20 @@ async fn a_nominated_pod_gets_its_turn_when_another_pod_has_made_it_legal() {
     assert_eq!(place_of(&cluster, &second), Some(NodeName::from("n1")));
     assert_eq!(place_of(&cluster, &planned), Some(own));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_nominated_pod_that_found_no_place_takes_the_first_that_becomes_free() {
+    let cluster = world(2);
+    let big = add(&cluster, shape("big", 4_000, 512), 2);
+    moment().await;
+    let waiting = add(&cluster, shape("web", 4_000, 512), 1)[0].clone();
+    let node = place_of(&cluster, &big[0]).unwrap();
+    let key = cluster.store().pods[&waiting].pod.key.clone();
+    cluster.store().nominate(&key, &waiting, Some(&node)).unwrap();
+    moment().await;
+    assert_eq!(place_of(&cluster, &waiting), None);
+    let other = place_of(&cluster, &big[1]).unwrap();
+    cluster.store().remove_pod(&big[1]);
+    moment().await;
+    assert_eq!(place_of(&cluster, &waiting), Some(other));
+}
