@@ -153,6 +153,25 @@ fn of_pods_that_spread_only_so_many_are_nominated_as_may_be_there_at_a_time() {
 }
 
 #[test]
+fn pods_that_spread_take_turns_with_the_nodes_of_a_domain() {
+    let mut fold = nodes(&["a", "b"]);
+    for (uid, claim) in [("w", "a"), ("x", "a"), ("y", "b"), ("z", "b")] {
+        fold.fold(seen(uid, Some(1), |pod| pod.unjudged = true));
+        fold.planned(&claim.into(), vec![uid.into()]);
+    }
+    // One zone: those that come first are nominated, and not two of four in the order of the plan.
+    assert_eq!(first(&fold), ["w>a", "x>b"]);
+    let zone = |fold: &mut Fold, name: &str, zone: &str| {
+        let mut node = (*fold.snapshot().nodes[&NodeName::from(name)]).clone();
+        node.labels.insert(labels::ZONE.into(), zone.into());
+        fold.fold(Fact::NodeSeen(Arc::new(node)));
+    };
+    zone(&mut fold, "a", "zone-a");
+    zone(&mut fold, "b", "zone-b");
+    assert_eq!(first(&fold), ["w>a", "y>b"], "of two zones, each as the plan has it");
+}
+
+#[test]
 fn of_equal_pods_that_spread_the_one_whose_turn_is_first_gets_the_first_place_of_the_plan() {
     let young = |pod: &mut Pod| pod.unjudged = true;
     let mut fold = nodes(&["a", "b"]);
