@@ -56,7 +56,7 @@ impl Counted {
         if !known.claims.ptr_eq(claims) || !known.nodes.ptr_eq(nodes) || !known.nodes_of.ptr_eq(nodes_of) {
             self.usage = Arc::new(pools::usage(snapshot));
             let (claims, nodes, nodes_of) = (claims.clone(), nodes.clone(), nodes_of.clone());
-            self.of = Snapshot { claims, nodes, nodes_of, ..Snapshot::default() };
+            self.of = Snapshot { nodes, nodes_of, claims, ..Snapshot::default() };
         }
         Arc::clone(&self.usage)
     }

@@ -33,8 +33,11 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
     let tried = situation.memory.since.map_or(Timestamp::MIN, |since| add(since, FAIR_TRY));
     let mut deadlines = Vec::new();
     // A condition can be taken out of the status by hand, and a label off a Node. What there is to see counts more, also where a second Node says
-    // that it is this machine.
-    let registered = situation.nodes.iter().any(|node| node.is_registered() || node.is_owned_by(&claim.name));
+    // that it is this machine. So does what was just written to a Node and is not seen yet.
+    let registered = situation
+        .nodes
+        .iter()
+        .any(|node| node.is_registered() || node.is_owned_by(&claim.name) || situation.has_patched(node));
     if !situation.has("Launched", Status::True) && !registered {
         deadlines.push(("given up: not launched", add(since("Launched"), LAUNCH_TIMEOUT).max(tried)));
     }

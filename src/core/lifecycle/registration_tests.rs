@@ -123,3 +123,20 @@ fn a_machine_of_a_dry_run_is_not_given_up_for_want_of_a_node() {
     assert!(due("sim://a/1".into()));
     assert!(!due(ProviderId::imagined("zone-a", &"web-1".into())));
 }
+
+#[test]
+fn a_node_that_was_just_written_to_counts_before_that_is_seen() {
+    let is_given_up = |patched_node| {
+        let claim = Claim { provider_id: Some("sim://a/1".into()), ..claim() };
+        let memory = Memory { sight: Sight::Present(Arc::new(machine())), patched_node, ..Memory::default() };
+        let mut fold = Fold::default();
+        fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
+        fold.fold(Fact::NodeSeen(Arc::new(node())));
+        let situation = Situation::of(&claim, fold.snapshot(), &memory, start());
+        crate::core::lifecycle::liveness::deadlines(&situation)
+            .iter()
+            .any(|(what, _)| *what == "given up: not registered")
+    };
+    assert!(is_given_up(None));
+    assert!(!is_given_up(Some(node().version)));
+}

@@ -30,6 +30,9 @@ struct Door<'a> {
     node: &'a NodeName,
 }
 
+/// The values of the keys by which pods spread, but for the host name.
+type Domain<'a> = Vec<Option<&'a str>>;
+
 /// A pod that waits, and its place in the plan.
 type Planned<'a> = (&'a Arc<Pod>, Place<'a>);
 
@@ -68,7 +71,7 @@ pub(super) fn seats<'a>(
             group.iter().map(|(_, place)| place.door).collect()
         } else {
             group.sort_by_cached_key(|(pod, _)| snapshot.arrival(&pod.uid));
-            in_turns(snapshot, &keys, group.iter().map(|(_, place)| *place).collect())
+            in_turns(snapshot, &keys, &group.iter().map(|(_, place)| *place).collect::<Vec<_>>())
         };
         let mut on: FxHashMap<&NodeName, VecDeque<usize>> = FxHashMap::default();
         for (place, door) in (0..).zip(&free) {
@@ -140,35 +143,27 @@ fn spread_keys(shape: &PodShape) -> Vec<&str> {
 
 /// The doors of these places, domain after domain as before. In a domain nodes take turns, those that are there first: of pods that spread only a few
 /// can be nominated to one node at a time, so those that cannot be are to be the ones whose turns come last.
-fn in_turns<'a>(snapshot: &Snapshot, keys: &[&str], places: Vec<Place<'a>>) -> Vec<Option<Door<'a>>> {
-    let mut domains: BTreeMap<Vec<Option<&str>>, BTreeMap<(bool, Option<Door<'a>>, &'a ClaimName), usize>> =
-        BTreeMap::new();
-    let domain = |place: &Place<'_>| -> Vec<Option<&str>> {
+fn in_turns<'a>(snapshot: &Snapshot, keys: &[&str], places: &[Place<'a>]) -> Vec<Option<Door<'a>>> {
+    let domain = |place: &Place<'_>| -> Domain<'_> {
         let claim = snapshot.claims.get(place.claim);
         let node = place.door.and_then(|door| snapshot.nodes.get(door.node));
         let value = |key: &str| {
-            let labels = node.map(|node| &node.labels).into_iter().chain(claim.map(|claim| &claim.labels));
-            labels.filter_map(|labels| labels.get(key)).next().map(|value| &**value)
+            let mut labels = node.map(|node| &node.labels).into_iter().chain(claim.map(|claim| &claim.labels));
+            labels.find_map(|labels| labels.get(key)).map(|value| &**value)
         };
         keys.iter().filter(|key| **key != labels::HOSTNAME).map(|key| value(key)).collect()
     };
-    for place in &places {
-        let nodes = domains.entry(domain(place)).or_default();
-        *nodes.entry((place.door.is_none(), place.door, place.claim)).or_default() += 1;
+    let mut rounds: FxHashMap<&ClaimName, usize> = FxHashMap::default();
+    let mut ordered: Vec<(bool, usize, Option<Door<'a>>, Domain<'_>)> = Vec::new();
+    for place in places {
+        let round = rounds.entry(place.claim).or_default();
+        *round += 1;
+        ordered.push((place.door.is_none(), *round, place.door, domain(place)));
     }
-    let mut turns: BTreeMap<Vec<Option<&str>>, VecDeque<Option<Door<'a>>>> = BTreeMap::new();
-    for (domain, mut nodes) in domains {
-        let turns = turns.entry(domain).or_default();
-        for there in [true, false] {
-            while nodes.iter().any(|((missing, ..), left)| *missing != there && *left > 0) {
-                for (&(_, door, _), left) in
-                    nodes.iter_mut().filter(|((missing, ..), left)| *missing != there && **left > 0)
-                {
-                    *left -= 1;
-                    turns.push_back(door);
-                }
-            }
-        }
+    ordered.sort();
+    let mut turns: BTreeMap<Domain<'_>, VecDeque<Option<Door<'a>>>> = BTreeMap::new();
+    for (_, _, door, domain) in ordered {
+        turns.entry(domain).or_default().push_back(door);
     }
     places.iter().map(|place| turns.get_mut(&domain(place)).and_then(VecDeque::pop_front).flatten()).collect()
 }
