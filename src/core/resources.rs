@@ -119,6 +119,12 @@ impl Resources {
         self.combine(other, i64::max);
     }
 
+    /// The same resources, each with the lesser of the two amounts.
+    #[must_use]
+    pub fn lowered(&self, other: &Self) -> Self {
+        self.iter().map(|(name, milli)| (name.clone(), milli.min(other.get(name)))).collect()
+    }
+
     /// Whether every amount is at most that of `room`, a resource that `room` does not mention being zero.
     pub fn fits(&self, room: &Self) -> bool {
         let mut room = room.0.iter().peekable();

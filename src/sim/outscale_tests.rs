@@ -17,17 +17,14 @@ use crate::actors::{Joiner, Parts, Settings};
 use crate::clouds::outscale::oapi::wire::{MaintenanceEvent, State, Vm};
 use crate::clouds::outscale::oapi::{Answer, Client, Options, Post, Transport, Undelivered};
 use crate::clouds::outscale::{self, Outscale, SecretError, Secrets, VmType};
-use crate::clouds::simulated::Conduct;
 use crate::cluster::convert::ShapeStore;
 use crate::core::facts::{Condition, Effect, Node, Status, Taint, find_condition};
 use crate::core::ids::{NodeName, NodeUid, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 use crate::core::writes::Regarding;
-use crate::sim::cluster::{Latency, SimCluster};
-use crate::sim::kubelet::Pace;
+use crate::sim::cluster::SimCluster;
 use crate::sim::scenario::read_scenario;
-use crate::sim::scheduler::Rhythm;
 use crate::sim::seed::Seed;
 
 const WORKER: &str = r#"
@@ -53,15 +50,7 @@ pub(super) struct Scene {
 
 pub(super) fn scene(seed: u64) -> Scene {
     let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
-    let world = World::new(WorldConfig {
-        seed: Seed(seed),
-        clock: Arc::new(move || clock.now()),
-        latency: Latency::default(),
-        pace: Pace::default(),
-        rhythm: Rhythm::default(),
-        conduct: Conduct::default(),
-        catalogue: Vec::new(),
-    });
+    let world = World::new(WorldConfig::usual(seed, Arc::new(move || clock.now())));
     let fake = Fake::new(Account::sample(), Arc::new(move || clock.now()), Seed(seed));
     // The API may or may not make tags of what the user data say: the worse case.
     fake.conduct(|conduct| conduct.reads_section = false);

@@ -35,6 +35,21 @@ spec:
 ---
 ";
 
+impl WorldConfig {
+    /// A world at its usual pace whose cloud behaves, and sells nothing.
+    pub(in crate::sim) fn usual(seed: u64, clock: crate::sim::Clock) -> Self {
+        Self {
+            seed: Seed(seed),
+            clock,
+            latency: Latency::default(),
+            pace: Pace::default(),
+            rhythm: Rhythm::default(),
+            conduct: Conduct::default(),
+            catalogue: Vec::new(),
+        }
+    }
+}
+
 /// The stage, set.
 pub(super) struct Staged {
     pub(super) world: World,
@@ -48,15 +63,8 @@ impl Staged {
         let open = |_: &Path| Ok(format!("{GENERAL}{script}"));
         let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
         let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
-        let world = World::new(WorldConfig {
-            seed: Seed(seed),
-            clock: Arc::new(move || clock.now()),
-            latency: Latency::default(),
-            pace: Pace::default(),
-            rhythm: Rhythm::default(),
-            conduct,
-            catalogue: generated(),
-        });
+        let now: crate::sim::Clock = Arc::new(move || clock.now());
+        let world = World::new(WorldConfig { conduct, catalogue: generated(), ..WorldConfig::usual(seed, now) });
         let joiner = Joiner::start(Parts {
             cluster: Arc::new(world.cluster.clone()),
             cloud: Arc::new(world.cloud.clone()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cluster::SimCluster;
-use super::store::{NewPod, Store};
+use super::store::{NewPod, Store, is_living};
 use crate::core::facts::{Pod, PodPhase};
 use crate::core::ids::{ObjectKey, PodUid};
 use crate::manifests::{Workload, WorkloadKind};
@@ -229,7 +229,7 @@ impl Kept {
 fn living(workload: &Arc<str>, store: &Store) -> Vec<Arc<Pod>> {
     let uids = store.by_workload.get(workload).into_iter().flat_map(|owned| &owned.pods);
     let pods = uids.filter_map(|uid| store.pods.get(uid)).map(|record| &record.pod);
-    pods.filter(|pod| pod.deleting.is_none() && !pod.is_terminal()).cloned().collect()
+    pods.filter(|pod| is_living(pod)).cloned().collect()
 }
 
 /// The number of a StatefulSet's pod.

@@ -19,23 +19,12 @@ use crate::core::ids::{NodeName, ObjectKey};
 use crate::core::labels;
 use crate::manifests::Object;
 use crate::manifests::{Workload, WorkloadKind};
-use crate::sim::cluster::Latency;
-use crate::sim::kubelet::{Pace, node_name};
+use crate::sim::kubelet::node_name;
 use crate::sim::props;
 use crate::sim::scenario::{Act, End, Scenario, Step, read_scenario};
-use crate::sim::scheduler::Rhythm;
-use crate::sim::seed::Seed;
 
 fn config(seed: u64, conduct: Conduct) -> WorldConfig {
-    WorldConfig {
-        seed: Seed(seed),
-        clock: props::clock(),
-        latency: Latency::default(),
-        pace: Pace::default(),
-        rhythm: Rhythm::default(),
-        conduct,
-        catalogue: generated(),
-    }
+    WorldConfig { conduct, catalogue: generated(), ..WorldConfig::usual(seed, props::clock()) }
 }
 
 /// A world in which everybody plays.

@@ -97,6 +97,11 @@ impl Claim {
         self.is("Rebooting")
     }
 
+    /// Whether a taint of its node goes away by itself while that starts.
+    pub fn goes_at_start(&self, taint: &Taint) -> bool {
+        taint.is_ephemeral() || self.startup_taints.iter().any(|own| own.matches(taint))
+    }
+
     /// Whether joiner's finalizer is still on it.
     pub fn has_finalizer(&self) -> bool {
         finalizers::is_held(&self.finalizers)

@@ -108,35 +108,29 @@ fn a_node_without_a_provider_id_is_named_where_its_nodeclaim_waits() {
     }
 }
 
+/// Whether a NodeClaim with this machine is to be given up some time for want of a registered Node, these being there.
+fn is_to_register(id: ProviderId, nodes: Vec<Node>, memory: Memory) -> bool {
+    let claim = Claim { provider_id: Some(id.clone()), ..claim() };
+    let memory = Memory { sight: Sight::Present(Arc::new(Machine { id, ..machine() })), ..memory };
+    let mut fold = Fold::default();
+    fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
+    for node in nodes {
+        fold.fold(Fact::NodeSeen(Arc::new(node)));
+    }
+    let situation = Situation::of(&claim, fold.snapshot(), &memory, start());
+    let deadlines = crate::core::lifecycle::liveness::deadlines(&situation);
+    deadlines.iter().any(|(what, _)| *what == "given up: not registered")
+}
+
 #[test]
 fn a_machine_of_a_dry_run_is_not_given_up_for_want_of_a_node() {
-    let due = |id: ProviderId| {
-        let claim = Claim { provider_id: Some(id.clone()), ..claim() };
-        let memory = Memory { sight: Sight::Present(Arc::new(Machine { id, ..machine() })), ..Memory::default() };
-        let mut fold = Fold::default();
-        fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
-        let situation = Situation::of(&claim, fold.snapshot(), &memory, start());
-        crate::core::lifecycle::liveness::deadlines(&situation)
-            .iter()
-            .any(|(what, _)| *what == "given up: not registered")
-    };
-    assert!(due("sim://a/1".into()));
-    assert!(!due(ProviderId::imagined("zone-a", &"web-1".into())));
+    assert!(is_to_register("sim://a/1".into(), vec![], Memory::default()));
+    assert!(!is_to_register(ProviderId::imagined("zone-a", &"web-1".into()), vec![], Memory::default()));
 }
 
 #[test]
 fn a_node_that_was_just_written_to_counts_before_that_is_seen() {
-    let is_given_up = |patched_node| {
-        let claim = Claim { provider_id: Some("sim://a/1".into()), ..claim() };
-        let memory = Memory { sight: Sight::Present(Arc::new(machine())), patched_node, ..Memory::default() };
-        let mut fold = Fold::default();
-        fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
-        fold.fold(Fact::NodeSeen(Arc::new(node())));
-        let situation = Situation::of(&claim, fold.snapshot(), &memory, start());
-        crate::core::lifecycle::liveness::deadlines(&situation)
-            .iter()
-            .any(|(what, _)| *what == "given up: not registered")
-    };
-    assert!(is_given_up(None));
-    assert!(!is_given_up(Some(node().version)));
+    let patched = |patched_node| Memory { patched_node, ..Memory::default() };
+    assert!(is_to_register("sim://a/1".into(), vec![node()], patched(None)));
+    assert!(!is_to_register("sim://a/1".into(), vec![node()], patched(Some(node().version))));
 }

@@ -9,12 +9,11 @@
 //! 8 seconds after they appear, 13 nodes that were opened together when all were there became 15 to 17. So a node stays closed until it is ready.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Claim, Node, Pod, Snapshot, Taint};
-use crate::core::ids::{ClaimName, PodUid};
+use crate::core::ids::{ClaimName, PodUid, PoolName};
 use crate::core::labels;
 
 /// Nodes that are not there are given up after this long in which none has come. Machines of real clouds take tens of seconds and do not come at one
@@ -41,7 +40,7 @@ pub struct Opening {
     /// They may open, and have not yet been seen open.
     released: BTreeSet<ClaimName>,
     /// NodePools whose last node was not ready in time: their nodes open as soon as they are there, until one of them is ready while it is closed.
-    impatient: BTreeSet<Arc<str>>,
+    impatient: BTreeSet<PoolName>,
 }
 
 impl Opening {
@@ -82,17 +81,17 @@ impl Opening {
 
     /// Whether a node is ready but for being closed, or has had its time.
     fn is_done_starting(&mut self, claim: &Claim, node: &Node, now: Timestamp) -> bool {
-        let pool = claim.labels.get(labels::NODEPOOL);
+        let pool = claim.pool();
         if is_ready(claim, node) {
-            pool.map(|pool| self.impatient.remove(pool));
+            pool.map(|pool| self.impatient.remove(&pool));
             return true;
         }
         let since = *self.starting.entry(claim.name.clone()).or_insert(now);
         let had_its_time = now.duration_since(since) >= FOR_READINESS;
         if had_its_time {
-            self.impatient.extend(pool.cloned());
+            self.impatient.extend(pool.clone());
         }
-        had_its_time || pool.is_some_and(|pool| self.impatient.contains(pool))
+        had_its_time || pool.is_some_and(|pool| self.impatient.contains(&pool))
     }
 
     /// Whether others have been waited for long enough, whoever they are.
@@ -145,11 +144,8 @@ fn at_the_door<'a>(snapshot: &'a Snapshot, name: &ClaimName) -> Option<(&'a Clai
 
 /// Whether pods could be bound to a node if it were open. Startup taints that it has not got yet are on their way.
 fn is_ready(claim: &Claim, node: &Node) -> bool {
-    let is_of_start = |taint: &Taint| {
-        taint.is_ephemeral() && &*taint.key != labels::UNREGISTERED_TAINT
-            || claim.startup_taints.iter().any(|startup| startup.matches(taint))
-    };
-    (claim.startup_taints.is_empty() || node.was_registered()) && !node.taints.iter().any(is_of_start)
+    let keeps_out = |taint: &Taint| &*taint.key != labels::UNREGISTERED_TAINT && claim.goes_at_start(taint);
+    (claim.startup_taints.is_empty() || node.was_registered()) && !node.taints.iter().any(keeps_out)
 }
 
 /// Whether the place of a pod that is planned for a NodeClaim depends on other pods: the balance of the plan is not to be lost.

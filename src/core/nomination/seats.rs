@@ -97,13 +97,12 @@ pub(super) fn seats<'a>(
         if free.iter().all(Option::is_none) {
             continue;
         }
-        group.sort_by_cached_key(|(pod, _)| turn(snapshot, pod));
-        for ((pod, _), door) in group.into_iter().zip(free) {
+        let mut next: Vec<(Turn, &Arc<Pod>)> = group.into_iter().map(|(pod, _)| (turn(snapshot, pod), pod)).collect();
+        next.sort_by_key(|(turn, _)| *turn);
+        for ((turn, pod), door) in next.into_iter().zip(free) {
             match door {
                 Some(door) if pod.nominated.as_ref() == Some(door.node) => kept.push((pod, door.node)),
-                Some(door) => {
-                    open.push((turn(snapshot, pod), Nomination { pod: Arc::clone(pod), node: door.node.clone() }));
-                }
+                Some(door) => open.push((turn, Nomination { pod: Arc::clone(pod), node: door.node.clone() })),
                 None => {}
             }
         }
@@ -153,19 +152,20 @@ fn in_turns<'a>(snapshot: &Snapshot, keys: &[&str], places: &[Place<'a>]) -> Vec
         };
         keys.iter().filter(|key| **key != labels::HOSTNAME).map(|key| value(key)).collect()
     };
+    let domains: Vec<Domain<'_>> = places.iter().map(domain).collect();
     let mut rounds: FxHashMap<&ClaimName, usize> = FxHashMap::default();
-    let mut ordered: Vec<(bool, usize, Option<Door<'a>>, Domain<'_>)> = Vec::new();
-    for place in places {
+    let mut ordered: Vec<(bool, usize, Option<Door<'a>>, &Domain<'_>)> = Vec::new();
+    for (place, domain) in places.iter().zip(&domains) {
         let round = rounds.entry(place.claim).or_default();
         *round += 1;
-        ordered.push((place.door.is_none(), *round, place.door, domain(place)));
+        ordered.push((place.door.is_none(), *round, place.door, domain));
     }
     ordered.sort();
-    let mut turns: BTreeMap<Domain<'_>, VecDeque<Option<Door<'a>>>> = BTreeMap::new();
+    let mut turns: BTreeMap<&Domain<'_>, VecDeque<Option<Door<'a>>>> = BTreeMap::new();
     for (_, _, door, domain) in ordered {
         turns.entry(domain).or_default().push_back(door);
     }
-    places.iter().map(|place| turns.get_mut(&domain(place)).and_then(VecDeque::pop_front).flatten()).collect()
+    domains.iter().map(|domain| turns.get_mut(domain).and_then(VecDeque::pop_front).flatten()).collect()
 }
 
 fn turn(snapshot: &Snapshot, pod: &Pod) -> Turn {

@@ -81,6 +81,14 @@ impl Class {
         self.variants.iter().take_while(move |variant| first.is_some_and(|first| first.level == variant.level))
     }
 
+    /// The anti-affinities of one of its variants that keep its pods away from each other, too.
+    pub(super) fn away_from_its_like<'a>(
+        &'a self,
+        variant: &'a Variant,
+    ) -> impl Iterator<Item = (Topo, CounterId)> + 'a {
+        variant.apart.iter().copied().filter(|(_, id)| self.touches.contains(id))
+    }
+
     /// Whether a later pod can change what is possible for this class.
     pub(super) fn is_topological(&self) -> bool {
         !self.repelled.is_empty()

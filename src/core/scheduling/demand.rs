@@ -65,9 +65,9 @@ impl Demand {
         for class in &world.classes {
             let term = class.variants.last().map_or(TermId(u32::MAX), |bare| bare.term);
             let spreads = || class.variants.last().into_iter().flat_map(|bare| &bare.spreads).filter(|s| s.own > 0);
-            let apart = class.variants.last().into_iter().flat_map(|bare| &bare.apart);
+            let apart = class.variants.last().into_iter().flat_map(|bare| class.away_from_its_like(bare));
             let per_host = spreads().filter(|s| s.topo == Topo::Host).map(|s| (s.counter, s.max_skew));
-            let alone = apart.filter(|(t, id)| *t == Topo::Host && class.touches.contains(id)).map(|(_, id)| (*id, 1));
+            let alone = apart.filter(|(topo, _)| *topo == Topo::Host).map(|(_, id)| (id, 1));
             let cap = per_host.chain(alone).min_by_key(|(id, cap)| (*cap, *id));
             let parts = spreads().filter(|s| s.topo != Topo::Host).map(|s| s.domains.count()).max().unwrap_or(1);
             let parts = super::interner::number(parts.max(1));

@@ -6,7 +6,7 @@ use crate::core::facts::{Claim, Effect, HostPort, Node, Owner, PodShape, Taint};
 use crate::core::ids::{ClaimName, NodeName, PoolName};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirement};
-use crate::core::resources::{ResourceName, Resources};
+use crate::core::resources::Resources;
 
 use super::algebra::{ProfileId, Source, narrow};
 use super::layout::Many;
@@ -195,8 +195,7 @@ impl World<'_> {
                 None => (kind.capacity.clone(), allocatable),
                 Some((mut most, least)) => {
                     most.raise(&kind.capacity);
-                    let lower = |(name, milli): (&ResourceName, i64)| (name.clone(), milli.min(allocatable.get(name)));
-                    (most, least.iter().map(lower).collect())
+                    (most, least.lowered(&allocatable))
                 }
             });
         }
@@ -222,8 +221,7 @@ fn on_node<'a>(node: &'a Node, claim: Option<&'a Claim>) -> Site<'a> {
             taints.extend(claim.taints.iter().filter(|t| !node.taints.iter().any(|n| n.matches(t))).cloned());
         }
         // Pods that had to leave come back, and need no other node meanwhile.
-        let goes = |taint: &Taint| taint.is_ephemeral() || rebooting && taint.is_of_restart();
-        taints.retain(|taint| !goes(taint) && !claim.startup_taints.iter().any(|s| s.matches(taint)));
+        taints.retain(|taint| !(claim.goes_at_start(taint) || rebooting && taint.is_of_restart()));
         for (seen, promised) in [(&mut capacity, &claim.capacity), (&mut allocatable, &claim.allocatable)] {
             for (name, milli) in promised.iter() {
                 if seen.get(name) == 0 {

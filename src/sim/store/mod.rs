@@ -15,6 +15,7 @@ mod pods;
 mod volumes;
 
 pub use objects::{Store, Written};
+pub(in crate::sim) use pods::is_living;
 pub use pods::{NewPod, PodRecord};
 
 #[cfg(test)]

@@ -298,11 +298,16 @@ impl Store {
 
 impl Owned {
     fn count(&mut self, old: Option<&Pod>, new: Option<&Pod>) {
-        let living = |pod: &Pod| u64::from(pod.deleting.is_none() && !pod.is_terminal());
+        let living = |pod: &Pod| u64::from(is_living(pod));
         let succeeded = |pod: &Pod| u64::from(pod.phase == PodPhase::Succeeded);
         self.living = self.living + new.map_or(0, living) - old.map_or(0, living);
         self.succeeded = self.succeeded + new.map_or(0, succeeded) - old.map_or(0, succeeded);
     }
+}
+
+/// Whether a pod has neither ended nor been asked to.
+pub(in crate::sim) fn is_living(pod: &Pod) -> bool {
+    pod.deleting.is_none() && !pod.is_terminal()
 }
 
 /// The grace period of pods of a shape.

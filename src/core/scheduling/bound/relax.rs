@@ -136,9 +136,8 @@ fn wants(world: &World<'_>, counts: &[u32]) -> (Vec<Identity>, Vec<Raw>) {
 
 /// Whether no two pods of a class can share a node, whatever else happens: the same host port, or anti-affinity against their like.
 fn keeps_apart(class: &Class) -> bool {
-    let bare = class.variants.last();
-    let apart = || bare.into_iter().flat_map(|bare| &bare.apart);
-    !class.shape.host_ports.is_empty() || apart().any(|(topo, id)| *topo == Topo::Host && class.touches.contains(id))
+    let mut apart = class.variants.last().into_iter().flat_map(|bare| class.away_from_its_like(bare));
+    !class.shape.host_ports.is_empty() || apart.any(|(topo, _)| topo == Topo::Host)
 }
 
 fn kind(world: &mut World<'_>, (variants, tolerations): Identity) -> Kind {

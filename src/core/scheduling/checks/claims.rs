@@ -49,9 +49,7 @@ impl Listed {
             };
             least = Some(match least {
                 None => verdict.room.clone(),
-                Some(least) => {
-                    least.iter().map(|(name, milli)| (name.clone(), milli.min(verdict.room.get(name)))).collect()
-                }
+                Some(least) => least.lowered(&verdict.room),
             });
         }
         Self { all, least }

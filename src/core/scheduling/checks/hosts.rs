@@ -112,8 +112,7 @@ fn seen(node: &Node, claim: Option<&Claim>, restarts: bool) -> (Labels, Vec<Tain
         for (key, value) in &claim.labels {
             labels.entry(Arc::clone(key)).or_insert_with(|| Arc::clone(value));
         }
-        let goes = |taint: &Taint| taint.is_ephemeral() || restarts && taint.is_of_restart();
-        taints.retain(|taint| !goes(taint) && !claim.startup_taints.iter().any(|own| own.matches(taint)));
+        taints.retain(|taint| !(claim.goes_at_start(taint) || restarts && taint.is_of_restart()));
     }
     (labels, taints)
 }

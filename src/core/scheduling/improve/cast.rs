@@ -25,7 +25,7 @@ impl Manners {
     fn of(class: &Class) -> Self {
         let mut manners = Self { per_node: usize::MAX, divided: false };
         let Some(wishes) = class.variants.first() else { return manners };
-        if !class.shape.host_ports.is_empty() || wishes.apart.iter().any(|(_, id)| class.touches.contains(id)) {
+        if !class.shape.host_ports.is_empty() || class.away_from_its_like(wishes).next().is_some() {
             manners.per_node = 1;
         }
         for spread in wishes.spreads.iter().filter(|spread| spread.own > 0) {

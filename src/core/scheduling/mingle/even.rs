@@ -76,9 +76,7 @@ impl<'a> Rooms<'a> {
         let Self { types, least } = self;
         let find = || {
             let listed = names.iter().filter_map(|name| types.get(&(pool, name))).map(|kind| kind.allocatable());
-            listed.reduce(|one, other| {
-                one.iter().map(|(name, milli)| (name.clone(), milli.min(other.get(name)))).collect()
-            })
+            listed.reduce(|one, other| one.lowered(&other))
         };
         least.entry((pool.clone(), names.as_ptr())).or_insert_with(find).as_ref()
     }
