@@ -15,7 +15,7 @@ use joiner::core::facts::{Broken, Claim, Status, find_condition};
 use joiner::core::labels;
 use joiner::core::writes::Regarding;
 use joiner::sim::progress::{Progress, When};
-use joiner::sim::summary;
+use joiner::sim::{Gate, Verdict, summary};
 use rehearsals::{
     assert_intact, assert_whole, burst, delete, first_claim, in_virtual_time, machines, play, rehearsal, settings,
     settled, truth,
@@ -393,6 +393,39 @@ fn the_next_one_takes_over() {
     }
     for millis in [0, 500, 30_000] {
         succeed(Moment::Claim(millis), End::Stopped);
+    }
+}
+
+/// Requests for the lease take their time.
+#[derive(Debug)]
+struct SlowLease(Duration);
+
+impl Gate for SlowLease {
+    fn judge(&mut self, _: &'static str, resource: &'static str) -> Verdict {
+        if resource == "leases" { Verdict::Delay(self.0) } else { Verdict::Pass }
+    }
+}
+
+/// A renewal that is late stops writes until its answer is there, and nothing for good: nobody ends, and what was heard meanwhile is not lost.
+#[test]
+fn a_lease_that_is_renewed_late_loses_nothing() {
+    for seconds in [3, 6, 9] {
+        let story = format!("renewals take {seconds} s");
+        let scenario = burst(PODS);
+        in_virtual_time(async {
+            let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+            let rehearsal = rehearsal(&scenario, 3, settings());
+            rehearsal.world.cluster.set_gate(Box::new(SlowLease(Duration::from_secs(seconds))));
+            let joiner = play(&rehearsal, &scenario, async {
+                let joiner = candidate(&rehearsal, clock, "slow");
+                settled(&rehearsal).await;
+                joiner
+            })
+            .await;
+            assert_intact(&rehearsal, PODS, &story);
+            assert_whole(&joiner, &rehearsal, &story);
+            joiner.kill();
+        });
     }
 }
 

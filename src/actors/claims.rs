@@ -41,7 +41,7 @@ struct Place {
 
 impl Claims {
     fn look(&mut self, names: Vec<ClaimName>, cx: &Cx<ClaimsMsg>) {
-        if !cx.house.operations.may_write() {
+        if !cx.house.operations.leads() {
             // Standing by: whoever leads owns the machines. Claim actors that are left over end; the lease brings them back.
             for place in self.places.values() {
                 place.slot.stop();

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::telemetry::metrics;
 
-use super::protocol::{AuditorMsg, ClaimsMsg, LeaderMsg, PoolsMsg, ProvisionerMsg, StaticsMsg};
+use super::protocol::{AuditorMsg, ClaimsMsg, LeaderMsg, NominatorMsg, PoolsMsg, ProvisionerMsg, StaticsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -38,15 +38,19 @@ impl Leader {
         cx.start(Permits::Lease, async move { cluster.renew_lease(&identity).await }, LeaderMsg::Renewed);
     }
 
-    fn heard(&mut self, holder: &str, cx: &Cx<LeaderMsg>) {
+    fn heard(&mut self, holder: &str) {
         let ours = holder == self.wiring.settings.identity;
         if self.holder.as_deref() != Some(holder) {
             tracing::info!(holder, ours, "lease");
             self.holder = Some(holder.to_owned());
         }
         let until = if ours { self.sent.map(|sent| sent + TRUSTED) } else { None };
-        self.wiring.boards.leader_until.send_replace(until);
-        self.turn(ours, cx);
+        let before = self.wiring.boards.leader_until.send_replace(until);
+        let now = Instant::now();
+        if self.leading && before.is_some_and(|before| before <= now) && until.is_some_and(|until| now < until) {
+            tracing::warn!("the lease was renewed late: what was not written meanwhile is looked at again");
+            self.nudge();
+        }
     }
 
     /// An attempt ended: trouble is said once, and so is its end.
@@ -67,12 +71,18 @@ impl Leader {
         self.leading = leading;
         metrics::leading(&self.wiring.settings.lease_name, leading);
         self.since = cx.now();
+        self.nudge();
+    }
+
+    /// Has all those look who act for the cluster: what they were to write while nobody could is not asked for again.
+    fn nudge(&self) {
         let slots = &self.wiring.slots;
         let names = self.wiring.boards.snapshot().claims.keys().cloned().collect();
         slots.claims.cast(ClaimsMsg::Look(names));
         slots.provisioner.cast(ProvisionerMsg::Look);
         slots.pools.cast(PoolsMsg::Look);
         slots.statics.cast(StaticsMsg::Look);
+        slots.nominator.cast(NominatorMsg::Look);
     }
 }
 
@@ -107,7 +117,7 @@ impl Behaviour for Leader {
             LeaderMsg::Renewed(outcome) => {
                 let trouble = match outcome {
                     Outcome::Done(lease) => {
-                        self.heard(&lease.holder, cx);
+                        self.heard(&lease.holder);
                         let said = lease.audit.clone();
                         let before = self.wiring.boards.lease.send_replace(Some((lease.object, lease.audit)));
                         if before.is_some_and(|(_, before)| before != said) {
@@ -122,6 +132,9 @@ impl Behaviour for Leader {
                 let trusted = self.wiring.boards.leader_until.borrow().is_some_and(|until| Instant::now() < until);
                 if self.leading && !trusted && self.trouble.is_some() {
                     tracing::error!("lease lost: nothing is written until it is renewed");
+                }
+                if !trusted {
+                    self.wiring.boards.leader_until.send_replace(None);
                 }
                 self.turn(trusted, cx);
                 self.next = Some(cx.after(RETRY, LeaderMsg::Renew));

@@ -63,7 +63,7 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// `leader_until` says until when the lease is certainly ours; nothing when it is not.
+    /// `leader_until` says until when the lease is certainly ours; nothing when it is known not to be.
     pub fn new(leader_until: watch::Receiver<Option<Instant>>) -> Self {
         Self {
             leader_until,
@@ -74,6 +74,12 @@ impl Operations {
             under_way: Arc::default(),
             idle: watch::Sender::new(0),
         }
+    }
+
+    /// Whether this joiner is the one that acts, as far as it has heard. A renewal of the lease that is late does not change that: until its answer
+    /// comes nothing is written, and nobody goes.
+    pub fn leads(&self) -> bool {
+        !*self.closing.borrow() && self.leader_until.borrow().is_some()
     }
 
     /// Whether writes are allowed at this moment.
