@@ -1,28 +1,56 @@
 //! Counters of one place in the actor tree; they outlive the instances that fill it.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::time::Instant;
+
 
 /// Counts what goes through one place in the tree.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Meter {
+    made: Instant,
     sent: AtomicU64,
     handled: AtomicU64,
     dropped: AtomicU64,
     busy_nanos: AtomicU64,
     restarts: AtomicU64,
     waiting: AtomicU64,
+    /// When the last message was handled, or the first of those that wait came into an empty mailbox; milliseconds after it was made.
+    stirred: AtomicU64,
     last_error: Mutex<Option<(Timestamp, String)>>,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self {
+            made: Instant::now(),
+            sent: AtomicU64::default(),
+            handled: AtomicU64::default(),
+            dropped: AtomicU64::default(),
+            busy_nanos: AtomicU64::default(),
+            restarts: AtomicU64::default(),
+            waiting: AtomicU64::default(),
+            stirred: AtomicU64::default(),
+            last_error: Mutex::default(),
+        }
+    }
 }
 
 impl Meter {
     /// A message was put into the mailbox.
     pub fn sent(&self) {
         self.sent.fetch_add(1, Relaxed);
-        self.waiting.fetch_add(1, Relaxed);
+        if self.waiting.fetch_add(1, Relaxed) == 0 {
+            self.stir();
+        }
+    }
+
+    fn stir(&self) {
+        let passed = u64::try_from(self.made.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.stirred.store(passed, Relaxed);
     }
 
     /// A message had nobody to go to.
@@ -35,6 +63,7 @@ impl Meter {
         self.handled.fetch_add(1, Relaxed);
         self.busy_nanos.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
         let _ = self.waiting.fetch_update(Relaxed, Relaxed, |waiting| Some(waiting.saturating_sub(1)));
+        self.stir();
     }
 
     /// A new instance begins with an empty mailbox.
@@ -56,6 +85,12 @@ impl Meter {
     /// Messages that wait in the mailbox.
     pub fn depth(&self) -> u64 {
         self.waiting.load(Relaxed)
+    }
+
+    /// For how long messages wait, the one being handled among them, and none was done with; nothing when none waits.
+    pub fn stands_still(&self) -> Option<Duration> {
+        let stirred = Duration::from_millis(self.stirred.load(Relaxed));
+        (self.depth() > 0).then(|| self.made.elapsed().saturating_sub(stirred))
     }
 
     /// Messages handled since the place was made.

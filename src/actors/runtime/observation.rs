@@ -166,6 +166,16 @@ impl Observations {
         figures
     }
 
+    /// The live actors that have messages and have been done with none for this long: kind, name, and for how long.
+    pub fn stalled(&self, patience: Duration) -> Vec<(Kind, String, Duration)> {
+        let census = self.lock();
+        let stalled = census.live.values().filter_map(|entry| {
+            let time = entry.meter.stands_still().filter(|time| *time >= patience)?;
+            Some((entry.kind, entry.name.clone(), time))
+        });
+        stalled.collect()
+    }
+
     /// The tree without asking anybody: every live actor, the views left out. In order of birth.
     pub fn outline(&self) -> Vec<Observation> {
         self.lock().live.iter().map(|(id, entry)| entry.observation(*id, None)).collect()

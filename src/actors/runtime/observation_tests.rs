@@ -39,3 +39,23 @@ fn a_child_that_ends_leaves_its_siblings() {
     observations.leave(1);
     assert_eq!(observations.count(), BTreeMap::new());
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_has_messages_and_is_done_with_none_stands_still() {
+    let observations = Observations::default();
+    let meter = enter(&observations, 1, None, Kind::Claims);
+    let minute = Duration::from_mins(1);
+    tokio::time::advance(10 * minute).await;
+    meter.sent();
+    assert_eq!(observations.stalled(minute), [], "a time without messages is no standstill");
+    tokio::time::advance(minute).await;
+    meter.sent();
+    assert_eq!(observations.stalled(minute), [(Kind::Claims, "claims 1".to_owned(), minute)]);
+    meter.handled(minute);
+    assert_eq!(observations.stalled(minute), [], "the next one has just begun");
+    tokio::time::advance(minute).await;
+    assert_eq!(observations.stalled(minute).len(), 1);
+    meter.handled(minute);
+    tokio::time::advance(minute).await;
+    assert_eq!(observations.stalled(minute), [], "nothing waits");
+}
