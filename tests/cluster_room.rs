@@ -252,7 +252,7 @@ async fn node_is_made_and_taken_over(
     let mut released = NodePatch { finalizers: Some(Vec::new()), ..NodePatch::default() };
     patch_current(cluster, &nodes, &node_name, &mut released).await;
     assert!(nodes.get_opt(&name).await.expect("it can be asked for").is_none());
-    cluster.delete_claim(&claim.name).await.expect("it is there");
+    cluster.delete_claim(&claim.name, &claim.uid).await.expect("it is there");
 }
 
 /// Patches a Node as its actor would: kube-controller-manager writes to it too, so a conflict means to look again.

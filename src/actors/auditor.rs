@@ -9,7 +9,7 @@ use crate::clouds::{Deletion, Listing, Notice};
 use crate::core::audit::{Evidence, Finding, History, Look, Rules, Verdict, audit};
 use crate::core::consent::{ANNOTATION, Consent};
 use crate::core::facts::{Claim, Snapshot, finalizers};
-use crate::core::ids::{ClaimName, NodeName, ProviderId};
+use crate::core::ids::{ClaimName, ClaimUid, NodeName, ProviderId};
 use crate::core::labels;
 use crate::core::writes::{NodePatch, Regarding};
 
@@ -17,7 +17,7 @@ use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events;
 use crate::telemetry::metrics::{self, DisruptedFor, OrphanKind, TerminationMode};
 
-use super::protocol::{AuditorMsg, Called, Written};
+use super::protocol::{AuditorMsg, Called, Left, Written};
 use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeline, Timer, View};
 use super::tree::Wiring;
 
@@ -227,9 +227,6 @@ impl Auditor {
             self.order_down(id, cx);
         }
         self.ask_for_lost(cx);
-        for name in self.verdict.release.clone() {
-            self.release(name, cx);
-        }
     }
 
     /// Orders a machine down. What the cloud does not confirm is looked at again by the next look.
@@ -239,39 +236,49 @@ impl Auditor {
         cx.start(Permits::WriteCloud, call, move |outcome| AuditorMsg::Reaped(reaped, outcome));
     }
 
-    /// Asks for the machines of NodeClaims that are to be finished.
+    /// Asks for the machines of NodeClaims that are to be finished, and of Nodes that are to be let go. A listing may lack a machine without saying
+    /// so: whoever is asked for the one machine knows better.
     fn ask_for_lost(&self, cx: &Cx<AuditorMsg>) {
-        for name in self.verdict.finish.clone() {
-            // A listing may lack a machine without saying so: whoever is asked for the one machine knows better.
-            let id = self.wiring.boards.snapshot().claims.get(&name).and_then(|claim| claim.provider_id.clone());
-            let Some(id) = id else { continue };
+        let snapshot = self.wiring.boards.snapshot();
+        let claims = self.verdict.finish.iter().filter_map(|name| snapshot.claims.get(name));
+        let claims = claims.map(|claim| (Left::Claim(claim.name.clone(), claim.uid.clone()), &claim.provider_id));
+        let nodes = self.verdict.release.iter().filter_map(|name| snapshot.nodes.get(name));
+        let nodes = nodes.map(|node| (Left::Node(node.name.clone()), &node.provider_id));
+        for (left, id) in claims.chain(nodes) {
+            let Some(id) = id.clone() else { continue };
             let cloud = Arc::clone(&self.wiring.cloud);
             let call = async move { cloud.get(&id).await.map(|found| found.is_some()) };
-            cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachineAsked(name, outcome));
+            cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachineAsked(left, outcome));
         }
     }
 
-    /// The cloud was asked for the one machine of a NodeClaim: only if it is certain that there is none is the NodeClaim finished.
-    fn machine_asked(&mut self, name: ClaimName, outcome: Called<bool>, cx: &Cx<AuditorMsg>) {
+    /// The cloud was asked for the one machine of something: only if it is certain that there is none does that go.
+    fn machine_asked(&mut self, left: Left, outcome: Called<bool>, cx: &Cx<AuditorMsg>) {
         match outcome {
             Outcome::Done(false) => {}
             Outcome::Done(true) => {
                 return self
                     .timeline
-                    .note(cx.now(), format!("the machine of {name} is there, though not in the listing"));
+                    .note(cx.now(), format!("the machine of {left} is there, though not in the listing"));
             }
-            Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{name}: {error}")),
+            Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{left}: {error}")),
             Outcome::Lost | Outcome::NotLeader => return,
         }
+        match left {
+            Left::Claim(name, uid) => self.finish(name, uid, cx),
+            Left::Node(name) => self.release(name, cx),
+        }
+    }
+
+    /// Deletes a NodeClaim whose machine is gone.
+    fn finish(&mut self, name: ClaimName, uid: ClaimUid, cx: &Cx<AuditorMsg>) {
         tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
         self.timeline.note(cx.now(), format!("deletes NodeClaim {name}"));
-        if let Some(claim) = self.wiring.boards.snapshot().claims.get(&name) {
-            let about = Regarding::Claim(name.clone(), claim.uid.clone());
-            let event = events::terminating(about, "Disrupting NodeClaim: its machine is gone");
-            self.wiring.announce(&cx.house, &mut self.said, event);
-        }
+        let about = Regarding::Claim(name.clone(), uid.clone());
+        let event = events::terminating(about, "Disrupting NodeClaim: its machine is gone");
+        self.wiring.announce(&cx.house, &mut self.said, event);
         let (cluster, finished) = (Arc::clone(&self.wiring.cluster), name.clone());
-        let call = async move { cluster.delete_claim(&name).await };
+        let call = async move { cluster.delete_claim(&name, &uid).await };
         cx.start(Permits::WriteCluster, call, move |outcome| AuditorMsg::ClaimDeleted(finished, outcome));
     }
 
@@ -351,7 +358,7 @@ impl Behaviour for Auditor {
                 Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
                 Outcome::Lost | Outcome::NotLeader => {}
             },
-            AuditorMsg::MachineAsked(name, outcome) => self.machine_asked(name, outcome, cx),
+            AuditorMsg::MachineAsked(left, outcome) => self.machine_asked(left, outcome, cx),
             AuditorMsg::ClaimDeleted(name, outcome) => match outcome {
                 Outcome::Done(()) => self.count(&name),
                 Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{name}: {error}")),

@@ -9,13 +9,14 @@
 //! whoever is nudged sees at least what the nudge was about, and whoever was not alive at the time loses nothing.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::clouds::{self, Deletion, Listing, Resolution, SoldOut};
 use crate::cluster::{self, Lease};
-use crate::core::facts::{Claim, Fact, InstanceType, Machine};
+use crate::core::facts::{Claim, Fact, InstanceType, Machine, Node};
 use crate::core::health::Failure;
-use crate::core::ids::{ClaimName, ClaimUid, ClassRef, ObjectKey, PodUid, PoolName, PoolUid, ProviderId};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUid, PoolName, PoolUid, ProviderId};
 use crate::core::lifecycle::PodRef;
 use crate::core::scheduling::Plan;
 
@@ -126,6 +127,8 @@ pub enum ClaimMsg {
     Open,
     /// *Outcome.* Metadata or status of the NodeClaim was written, or the NodeClaim was deleted (then nothing is returned).
     Written(OpId, Written<Option<Arc<Claim>>>),
+    /// *Outcome.* The API server said whether there is a Node of this name.
+    NodeTold(OpId, NodeName, Written<Option<Arc<Node>>>),
     /// *Outcome.* The Node was written.
     NodeWritten(OpId, Written<()>),
     /// *Outcome.* The cloud launched a machine, or did not.
@@ -226,6 +229,24 @@ pub enum ClassesMsg {
     Kept(ClassRef, Written<()>),
 }
 
+/// What is left of a machine that seems to be gone.
+#[derive(Clone, Debug)]
+pub enum Left {
+    /// Its NodeClaim.
+    Claim(ClaimName, ClaimUid),
+    /// Its Node, which waits for joiner's finalizer.
+    Node(NodeName),
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Claim(name, _) => name.fmt(f),
+            Self::Node(name) => name.fmt(f),
+        }
+    }
+}
+
 /// To `auditor`.
 #[derive(Debug)]
 pub enum AuditorMsg {
@@ -238,7 +259,7 @@ pub enum AuditorMsg {
     /// *Outcome.* An orphaned machine was taken down.
     Reaped(ProviderId, Called<Deletion>),
     /// *Outcome.* Whether the cloud knows the machine of a NodeClaim that no listing shows.
-    MachineAsked(ClaimName, Called<bool>),
+    MachineAsked(Left, Called<bool>),
     /// *Outcome.* A NodeClaim without a machine was deleted.
     ClaimDeleted(ClaimName, Written<()>),
 }

@@ -60,11 +60,13 @@ impl State {
         if !self.fold.snapshot().is_complete() {
             return;
         }
+        let mut news = self.fold.take_news();
         if !self.synced {
             self.synced = true;
             metrics::cluster_synced(true);
+            // What a predecessor knew and the lists no longer have is news too.
+            news.claims.extend(self.wiring.boards.snapshot().claims.keys().cloned());
         }
-        let news = self.fold.take_news();
         self.wiring.boards.snapshot.send_replace(Arc::new(self.fold.snapshot().clone()));
         self.wiring.boards.waits.send_replace(Arc::new(self.witness.waits().clone()));
         self.nudge(news);

@@ -191,11 +191,13 @@ impl Statics {
 
     fn delete(&mut self, pool: &Pool, names: Vec<ClaimName>, cx: &Cx<StaticsMsg>) {
         tracing::info!(nodepool = %pool.name, replicas = pool.replicas, delete = names.len(), "deleting nodeclaims of a static nodepool");
-        for name in names {
+        let snapshot = self.wiring.boards.snapshot();
+        for claim in names.iter().filter_map(|name| snapshot.claims.get(name)) {
+            let (name, uid) = (claim.name.clone(), claim.uid.clone());
             tracing::info!(nodeclaim = %name, nodepool = %pool.name, "deleting nodeclaim");
             let (cluster, told) = (Arc::clone(&self.wiring.cluster), name.clone());
             self.deleted.insert(name.clone(), Instant::now());
-            let call = async move { cluster.delete_claim(&name).await };
+            let call = async move { cluster.delete_claim(&name, &uid).await };
             cx.start(Permits::WriteCluster, call, move |outcome| StaticsMsg::Deleted(told, outcome));
         }
     }

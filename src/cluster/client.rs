@@ -16,10 +16,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::api::validation::CloudLabels;
-use crate::core::facts::{Claim, ClaimDraft, Fact};
-use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Node};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
-use super::convert::wire::Custom;
+use super::convert::wire::{self, Custom};
 use super::convert::{self, ClassKind, ShapeStore};
 use super::counts::{RequestCounts, WatchHealth};
 use super::lease::Watched;
@@ -354,6 +354,11 @@ pub(super) const BUFFERS: &str = "autoscaling.x-k8s.io";
 /// Version of CapacityBuffers.
 pub(super) const BUFFER_VERSION: &str = "v1beta1";
 
+/// Options of a deletion that is not meant for a namesake.
+fn only_with(uid: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid } })
+}
+
 impl Cluster for KubeCluster {
     fn facts(&self) -> BoxStream<'static, Fact> {
         watch::facts(&self.shared)
@@ -388,13 +393,27 @@ impl Cluster for KubeCluster {
         self.claim(request.with(MERGE, patch::claim_status(patch))).boxed()
     }
 
-    fn delete_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<(), Error>> {
+    fn delete_claim<'a>(&'a self, name: &'a ClaimName, uid: &'a ClaimUid) -> BoxFuture<'a, Result<(), Error>> {
         let request = Request::new("delete", KARPENTER, "nodeclaims", format!("NodeClaim {name}")).at(name.as_str());
-        self.tell(request).boxed()
+        self.tell(request.with(JSON, only_with(uid.as_str())).guarded()).boxed()
     }
 
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
         self.all_claims().boxed()
+    }
+
+    fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        async move {
+            let request = Request::new("get", "", "nodes", format!("Node {name}")).at(name.as_str());
+            let node: wire::Node = match self.call(&request).await {
+                Ok(node) => node,
+                Err(Error::NotFound(_)) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let node = convert::node(&node).map_err(|error| answer::unclear(&request, &error.to_string()))?;
+            Ok(Some(Arc::new(node)))
+        }
+        .boxed()
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
@@ -407,9 +426,8 @@ impl Cluster for KubeCluster {
     }
 
     fn delete_node<'a>(&'a self, name: &'a NodeName, uid: &'a NodeUid) -> BoxFuture<'a, Result<(), Error>> {
-        let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": uid.as_str() } });
         let request = Request::new("delete", "", "nodes", format!("Node {name}")).at(name.as_str());
-        self.tell(request.with(JSON, options).guarded()).boxed()
+        self.tell(request.with(JSON, only_with(uid.as_str())).guarded()).boxed()
     }
 
     fn patch_pool<'a>(&'a self, name: &'a PoolName, patch: &'a PoolPatch) -> BoxFuture<'a, Result<(), Error>> {

@@ -14,8 +14,8 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
 
-use crate::core::facts::{Claim, ClaimDraft, Fact, Kind, NodeClass, Pool};
-use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Kind, Node, NodeClass, Pool};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 use crate::core::labels::Labels;
 
 use super::{
@@ -195,7 +195,7 @@ impl Cluster for DryRun {
         .boxed()
     }
 
-    fn delete_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<(), Error>> {
+    fn delete_claim<'a>(&'a self, name: &'a ClaimName, _: &'a ClaimUid) -> BoxFuture<'a, Result<(), Error>> {
         async move {
             let mut state = self.state();
             state.say("delete NodeClaim", name);
@@ -217,6 +217,10 @@ impl Cluster for DryRun {
             Ok(all)
         }
         .boxed()
+    }
+
+    fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        self.inner.get_node(name)
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, _: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
-use crate::core::facts::{Claim, ClaimDraft, Fact};
-use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Node};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
 pub use crate::core::writes::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Lease, NodePatch,
@@ -67,11 +67,14 @@ pub trait Cluster: Send + Sync + 'static {
         patch: &'a ClaimStatusPatch,
     ) -> BoxFuture<'a, Result<Arc<Claim>, Error>>;
 
-    /// Asks for the deletion of a NodeClaim; finalizers decide when it happens.
-    fn delete_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<(), Error>>;
+    /// Asks for the deletion of a NodeClaim; finalizers decide when it happens. The UID keeps a namesake safe.
+    fn delete_claim<'a>(&'a self, name: &'a ClaimName, uid: &'a ClaimUid) -> BoxFuture<'a, Result<(), Error>>;
 
     /// All NodeClaims as the API server has them now, not from a cache: evidence for the auditor.
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>>;
+
+    /// A Node as the API server has it now, not from a cache; nothing when there is none.
+    fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>>;
 
     /// Changes metadata and taints of a Node.
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>>;

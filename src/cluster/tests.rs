@@ -363,8 +363,8 @@ async fn deletions_nominations_pools_and_events_say_what_is_meant() {
     let asked = server.last();
     assert_eq!((&*asked.method, &*asked.path), ("DELETE", "/api/v1/namespaces/shop/pods/web"));
     assert_eq!((&asked.body["gracePeriodSeconds"], &asked.body["preconditions"]["uid"]), (&json!(1), &json!("pu")));
-    cluster.delete_claim(&"c".into()).await.unwrap();
-    assert_eq!((server.last().method, server.last().body), ("DELETE".to_owned(), Value::Null));
+    cluster.delete_claim(&"c".into(), &"u".into()).await.unwrap();
+    assert_eq!((&*server.last().method, &server.last().body["preconditions"]["uid"]), ("DELETE", &json!("u")));
     cluster.nominate(&key, &uid, Some(&"n".into())).await.unwrap();
     let asked = server.last();
     assert_eq!(asked.path, "/api/v1/namespaces/shop/pods/web/status");
@@ -428,7 +428,7 @@ async fn requests_keep_to_the_rate_and_the_lease_does_not_wait() {
     let cluster = KubeCluster::new(server.client(), Options { qps: 2.0, burst: 3, ..options() });
     let started = Instant::now();
     for _ in 0..7 {
-        cluster.delete_claim(&"c".into()).await.unwrap();
+        cluster.delete_claim(&"c".into(), &"u".into()).await.unwrap();
     }
     assert_eq!(started.elapsed().as_millis(), 2000);
     cluster.renew_lease("me").await.unwrap();

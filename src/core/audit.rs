@@ -269,12 +269,14 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
         };
         findings.insert(finding, seen_of_machine(look, machine));
     }
-    let listed: FxHashSet<_> =
-        look.machines.iter().filter(|machine| !machine.deleting).map(|machine| &machine.id).collect();
+    let standing = || look.machines.iter().filter(|machine| !machine.deleting);
+    let listed: FxHashSet<_> = standing().map(|machine| &machine.id).collect();
+    let marked: FxHashSet<_> = standing().filter_map(|machine| machine.token.as_ref()).collect();
     for claim in look.claims.iter().filter(|claim| claim.deleting.is_none() && claim.broken.is_none()) {
         let Some(id) = &claim.provider_id else { continue };
         let settled = look.now.duration_since(claim.created) > look.settles_within;
-        if !settled || listed.contains(id) || !claim.is("Launched") {
+        // A provider ID is somebody's word: a machine with the NodeClaim's mark speaks louder.
+        if !settled || listed.contains(id) || marked.contains(&claim.uid) || !claim.is("Launched") {
             continue;
         }
         let node = look.snapshot.node_of(claim);

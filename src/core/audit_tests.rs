@@ -191,6 +191,21 @@ fn a_nodeclaim_whose_machine_is_gone_is_finished_as_carefully() {
 }
 
 #[test]
+fn a_nodeclaim_that_names_no_machine_of_the_listing_is_not_lost_while_one_carries_its_mark() {
+    let mut world = World::new(0..20, 0..20);
+    let edited = Claim { provider_id: Some("sim://nowhere".into()), ..Claim::clone(&world.claims[0]) };
+    world.claims[0] = Arc::new(edited);
+    for minute in 10..40 {
+        assert_eq!(world.look(minute), Verdict::default());
+    }
+    world.machines[0].deleting = true;
+    for minute in 40..50 {
+        world.look(minute);
+    }
+    assert_eq!(world.look(50).finish, vec![ClaimName::from("claim-0")], "one that is on its way out is none");
+}
+
+#[test]
 fn of_many_orphans_few_go_at_once() {
     let mut world = World::new(0..40, 6..40);
     for minute in [10, 12, 14] {

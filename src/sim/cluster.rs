@@ -16,8 +16,8 @@ use crate::cluster::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
     NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
-use crate::core::facts::{Claim, ClaimDraft, Fact};
-use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Node};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 
 /// How long a leader lease lasts without a renewal: that of client-go, which Karpenter uses too.
 const LEASE: Duration = Duration::from_secs(15);
@@ -176,14 +176,24 @@ impl Cluster for SimCluster {
         Box::pin(self.request("patch", "nodeclaims/status", |store| store.patch_claim_status(name, patch)))
     }
 
-    fn delete_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.request("delete", "nodeclaims", |store| store.delete_claim(name)))
+    fn delete_claim<'a>(&'a self, name: &'a ClaimName, uid: &'a ClaimUid) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.request("delete", "nodeclaims", move |store| {
+            // A namesake is not meant.
+            if store.claims.get(name).is_some_and(|claim| claim.uid != *uid) {
+                return Err(Error::NotFound(format!("NodeClaim {name}")));
+            }
+            store.delete_claim(name)
+        }))
     }
 
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
         Box::pin(self.request("list", "nodeclaims", |store| {
             Ok(store.claims.values().filter(|claim| is_ours(claim)).cloned().collect())
         }))
+    }
+
+    fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        Box::pin(self.request("get", "nodes", |store| Ok(store.nodes.get(name).cloned())))
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

@@ -56,7 +56,7 @@ async fn a_claim_has_one_node_and_a_machine_has_a_claim() {
     assert_eq!(ledger.violations(), ["NodeClaim one has 2 nodes"]);
     cloud.create(&props::launch(&claim, 4)).await.unwrap();
     assert_eq!(ledger.close(1, &|_| Vec::new()).violations.len(), 1);
-    cluster.delete_claim(&claim.name).await.unwrap();
+    cluster.delete_claim(&claim.name, &claim.uid).await.unwrap();
     let outcome = ledger.close(1, &|_| Vec::new());
     assert!(outcome.violations[1].contains("runs at the end and belongs to no NodeClaim"), "{:?}", outcome.violations);
 }

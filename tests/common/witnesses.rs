@@ -7,7 +7,7 @@ use futures::stream::BoxStream;
 use joiner::clouds::simulated::Simulated;
 use joiner::clouds::{self, Cloud, Deletion, LaunchSpec, Listing, RepairPolicy};
 use joiner::cluster::{Cluster, Error};
-use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, NodeClass};
+use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, Node, NodeClass};
 use joiner::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use joiner::core::writes::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Lease, NodePatch,
@@ -61,12 +61,16 @@ impl Cluster for SeenCluster {
         self.inner.patch_claim_status(name, patch)
     }
 
-    fn delete_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<(), Error>> {
-        self.inner.delete_claim(name)
+    fn delete_claim<'a>(&'a self, name: &'a ClaimName, uid: &'a ClaimUid) -> BoxFuture<'a, Result<(), Error>> {
+        self.inner.delete_claim(name, uid)
     }
 
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
         self.inner.list_claims()
+    }
+
+    fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        self.inner.get_node(name)
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

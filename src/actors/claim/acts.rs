@@ -39,8 +39,15 @@ impl Claim {
                 let pods = claim.node.as_ref().map_or(0, |node| snapshot.pods_on(node).count());
                 self.doomed = Some((reason, pods));
                 let op = self.begin("the NodeClaim's deletion");
-                let call = async move { cluster.delete_claim(&name).await.map(|()| None) };
+                let uid = claim.uid.clone();
+                let call = async move { cluster.delete_claim(&name, &uid).await.map(|()| None) };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
+            }
+            Act::GetNode(node) => {
+                let op = self.begin("the API server to say whether the Node is there");
+                let asked = node.clone();
+                let call = async move { cluster.get_node(&asked).await };
+                cx.start(Permits::ReadCluster, call, move |outcome| ClaimMsg::NodeTold(op, node, outcome));
             }
             Act::PatchNode(node, patch) => {
                 let op = self.begin("the Node");

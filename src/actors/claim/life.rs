@@ -188,10 +188,11 @@ impl Claim {
         self.memory.trouble = None;
     }
 
-    /// The last act failed: nothing more before a while has passed.
-    pub(super) fn failed(&mut self, what: &str, why: &str, cx: &Cx<ClaimMsg>) {
+    /// The last act failed: whoever failed it is asked nothing more before a while has passed.
+    pub(super) fn failed(&mut self, what: &str, why: &str, by_cloud: bool, cx: &Cx<ClaimMsg>) {
         let trouble = format!("{what}: {why}");
         self.memory.failures += 1;
+        self.memory.held_by_cloud = by_cloud;
         self.memory.hold_until = Some(wait_until(cx.now(), self.memory.failures));
         cx.slot().meter().failed(cx.now(), &trouble);
         if self.memory.trouble.as_ref() != Some(&trouble) {
@@ -208,6 +209,7 @@ impl Claim {
     /// Somebody else changed or removed what the last act was about. That is no failure: the next look sees what they did.
     pub(super) fn overtaken(&mut self, cx: &Cx<ClaimMsg>) {
         self.memory.hold_until = Some(cx.now().saturating_add(OVERTAKEN).unwrap_or(Timestamp::MAX));
+        self.memory.held_by_cloud = false;
     }
 
     /// What was to be mended at the last look.

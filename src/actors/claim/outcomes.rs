@@ -6,7 +6,7 @@ use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, StateMsg
 use crate::actors::runtime::{Cx, Outcome};
 use crate::clouds::{self, Deletion, LaunchRefused};
 use crate::cluster;
-use crate::core::facts::Machine;
+use crate::core::facts::{Fact, Machine};
 use crate::core::lifecycle::{DeleteReason, Sight};
 
 use super::Claim;
@@ -36,6 +36,14 @@ impl Claim {
                     }
                     // Only a deletion returns no object.
                     Some(None) => self.deletion_granted(cx),
+                    None => {}
+                }
+            }
+            ClaimMsg::NodeTold(op, name, outcome) if self.ends(op) => {
+                match self.written("the API server", outcome, cx) {
+                    // The watch lost it: from here on it is known again.
+                    Some(Some(node)) => drop(self.args.wiring.slots.state.cast(StateMsg::Seen(Fact::NodeSeen(node)))),
+                    Some(None) => self.memory.gone_node = Some(name),
                     None => {}
                 }
             }
@@ -74,6 +82,7 @@ impl Claim {
             },
             ClaimMsg::Rebooted(op, operation, outcome) if self.ends(op) => self.rebooted(operation, outcome, cx),
             ClaimMsg::Written(..)
+            | ClaimMsg::NodeTold(..)
             | ClaimMsg::NodeWritten(..)
             | ClaimMsg::DriftTold(..)
             | ClaimMsg::Launched(..)
@@ -211,9 +220,9 @@ impl Claim {
                 return Some(answer);
             }
             Outcome::Failed(cluster::Error::Conflict(_) | cluster::Error::NotFound(_)) => self.overtaken(cx),
-            Outcome::Failed(error) => self.failed(what, &error.to_string(), cx),
-            Outcome::Lost => self.failed(what, "no answer", cx),
-            Outcome::NotLeader => self.failed(what, "this joiner does not hold the lease", cx),
+            Outcome::Failed(error) => self.failed(what, &error.to_string(), false, cx),
+            Outcome::Lost => self.failed(what, "no answer", false, cx),
+            Outcome::NotLeader => self.failed(what, "this joiner does not hold the lease", false, cx),
         }
         None
     }
@@ -225,9 +234,9 @@ impl Claim {
                 self.succeeded();
                 return Some(answer);
             }
-            Outcome::Failed(error) => self.failed(what, &error.to_string(), cx),
-            Outcome::Lost => self.failed(what, "no answer", cx),
-            Outcome::NotLeader => self.failed(what, "this joiner does not hold the lease", cx),
+            Outcome::Failed(error) => self.failed(what, &error.to_string(), true, cx),
+            Outcome::Lost => self.failed(what, "no answer", true, cx),
+            Outcome::NotLeader => self.failed(what, "this joiner does not hold the lease", true, cx),
         }
         None
     }

@@ -1,7 +1,7 @@
 //! Whoever runs joiner in a history: kills it, starts it again, strikes its actors, and asks it what it waits for.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -14,14 +14,18 @@ use crate::actors::runtime::{Clock, Kind, Observation, View};
 use crate::actors::{Joiner, Parts, Settings};
 use crate::clouds::Cloud;
 use crate::cluster::Cluster;
-use crate::core::ids::PodUid;
+use crate::core::ids::{ClaimName, PodUid};
 use crate::sim::faults::Order;
 use crate::sim::invariants::{Invariants, Left};
+
+use super::oncall::OnCall;
 
 /// Shortest time between two lives.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Time that an actor gets to say what it waits for.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Time in which an actor takes a step, and its parent starts one anew that failed three times in a row.
+const MOMENT: Duration = Duration::from_secs(2);
 /// Phases in which a claim actor waits for nothing in particular.
 const AT_REST: [&str; 3] = ["New", "Ready", "Gone"];
 
@@ -95,22 +99,47 @@ impl Crew {
         }
     }
 
-    /// Asks all actors what they wait for, and reports those that do not say. An actor that is between two steps is asked again.
+    /// Asks all actors what they wait for, and reports those that do not say, and NodeClaims that nobody looks after. An actor that is between two
+    /// steps, and a NodeClaim whose actor is between two lives, is looked at again.
     pub(super) async fn look_for_silence(&self, invariants: &Invariants) {
         let observations = self.joiner.borrow().as_ref().map(|joiner| joiner.house().observations.clone());
         let Some(observations) = observations else { return };
         let claims = |observation: &Observation| observation.kind == Kind::Claim;
-        let suspects: Vec<u64> =
-            observations.read(PATIENCE, claims).await.iter().filter(|o| is_silent(o)).map(|o| o.id).collect();
-        if suspects.is_empty() {
+        let asked = observations.read(PATIENCE, claims).await;
+        let silent: Vec<u64> = asked.iter().filter(|o| is_silent(o)).map(|o| o.id).collect();
+        let orphans = self.orphans(&asked);
+        if silent.is_empty() && orphans.is_empty() {
             return;
         }
-        sleep(Duration::from_secs(1)).await;
-        for observation in observations.read(PATIENCE, |o| suspects.contains(&o.id)).await {
-            if let Some(view) = observation.view.as_ref().filter(|_| is_silent(&observation)) {
+        sleep(MOMENT).await;
+        let asked = observations.read(PATIENCE, claims).await;
+        for observation in asked.iter().filter(|o| silent.contains(&o.id)) {
+            if let Some(view) = observation.view.as_ref().filter(|_| is_silent(observation)) {
                 invariants.waits_without_reason(&observation.name, &view.state);
             }
         }
+        for name in self.orphans(&asked).intersection(&orphans) {
+            invariants.waits_without_reason(name.as_str(), "without an actor");
+        }
+    }
+
+    /// The NodeClaims that joiner knows and has no actor for, if it is the one that acts.
+    fn orphans(&self, actors: &[Observation]) -> BTreeSet<ClaimName> {
+        let joiner = self.joiner.borrow();
+        let Some(joiner) = joiner.as_ref().filter(|joiner| joiner.house().operations.leads()) else {
+            return BTreeSet::new();
+        };
+        let named: BTreeSet<&str> = actors.iter().map(|actor| actor.name.as_str()).collect();
+        let snapshot = joiner.boards().snapshot();
+        snapshot.claims.keys().filter(|name| !named.contains(name.as_str())).cloned().collect()
+    }
+
+    /// Has somebody read what the auditor found.
+    pub(super) async fn call(&self, on_call: &OnCall) {
+        let observations = self.joiner.borrow().as_ref().map(|joiner| joiner.house().observations.clone());
+        let Some(observations) = observations else { return };
+        let auditors = observations.read(PATIENCE, |observation| observation.kind == Kind::Auditor).await;
+        auditors.into_iter().filter_map(|auditor| auditor.view).for_each(|view| on_call.read(&view));
     }
 
     /// What the actors of NodeClaims say of themselves.

@@ -18,11 +18,12 @@ use crate::sim::invariants::{Invariants, Journal, Violation};
 use crate::sim::{End, Latency, Pace, Rhythm, Seed, World, WorldConfig};
 
 use super::crew::Crew;
+use super::oncall::OnCall;
 
 /// When histories begin, in seconds since 1970: 2026-01-01 00:00 UTC.
 const BEGINNING: i64 = 1_767_225_600;
-/// How often joiner is asked what it waits for.
-const ASK: Duration = Duration::from_hours(2);
+/// How often joiner is asked what it waits for, and somebody reads what its auditor found.
+const ASK: Duration = Duration::from_mins(30);
 /// One history in so many has a lease, which can be lost. The others do without: renewing it every two seconds is most of the work of a quiet
 /// day.
 const WITH_LEASE: u64 = 8;
@@ -108,10 +109,11 @@ impl History {
             clock,
             wrong_by,
         );
+        let on_call = OnCall { cluster: world.cluster.clone(), cloud: world.cloud.clone() };
         crew.start();
         tokio::select! {
             biased;
-            () = self.follow(start, &crew, &invariants) => {}
+            () = self.follow(start, &crew, &on_call, &invariants) => {}
             () = crew.run(orders) => {}
             () = world.play(&self.day.steps, End::At(END + ASK)) => {}
         }
@@ -126,11 +128,12 @@ impl History {
     }
 
     /// Looks at the moments at which something must hold.
-    async fn follow(&self, start: Instant, crew: &Crew, invariants: &Invariants) {
+    async fn follow(&self, start: Instant, crew: &Crew, on_call: &OnCall, invariants: &Invariants) {
         let mut at = ASK;
         while at < EMPTYING {
             sleep_until(start + at).await;
             crew.look_for_silence(invariants).await;
+            crew.call(on_call).await;
             at += ASK;
         }
         sleep_until(start + EMPTYING - Duration::from_secs(10)).await;

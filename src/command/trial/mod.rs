@@ -5,6 +5,7 @@
 
 mod crew;
 mod history;
+mod oncall;
 mod seeds;
 mod shrink;
 mod verdict;

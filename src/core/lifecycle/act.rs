@@ -24,6 +24,8 @@ pub enum Act {
     Launch,
     /// Ask for the deletion of the NodeClaim.
     DeleteClaim(DeleteReason),
+    /// Ask the API server itself whether there is a Node of this name.
+    GetNode(NodeName),
     /// Change labels, taints, finalizers or owners of a Node.
     PatchNode(NodeName, NodePatch),
     /// Ask for the deletion of a Node.
@@ -39,6 +41,27 @@ pub enum Act {
     Reboot(ProviderId, Arc<str>),
     /// Take the machine down, or learn that it is gone.
     DeleteMachine(ProviderId),
+}
+
+impl Act {
+    /// Whether it is the cloud that is asked, and not the API server.
+    pub fn is_for_cloud(&self) -> bool {
+        match self {
+            Self::Find(_)
+            | Self::Get(_)
+            | Self::AskDrift
+            | Self::Launch
+            | Self::Reboot(..)
+            | Self::DeleteMachine(_) => true,
+            Self::PatchClaim(_)
+            | Self::PatchStatus(_)
+            | Self::DeleteClaim(_)
+            | Self::GetNode(_)
+            | Self::PatchNode(..)
+            | Self::DeleteNode(..)
+            | Self::Drain { .. } => false,
+        }
+    }
 }
 
 /// A pod to be evicted or deleted.

@@ -6,8 +6,11 @@ use jiff::Timestamp;
 use crate::core::facts::{Machine, Status};
 use crate::core::labels;
 
-use super::step::{Phase, Step};
+use super::step::{self, Phase, Step};
 use super::{Act, Sight, Situation};
+
+/// How long finalizers of others may keep what has no machine any more before that is said, in seconds; controllers need a moment.
+const PATIENCE: i64 = 60;
 
 /// Field and remedy of each mistake.
 pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
@@ -36,7 +39,37 @@ pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
             ));
         }
     }
+    found.extend(kept(situation));
     found
+}
+
+/// What keeps a NodeClaim whose machine is gone: finalizers of others, once they have had their time.
+fn kept(situation: &Situation<'_>) -> Option<String> {
+    if kept_from(situation).is_none_or(|from| situation.now < from) {
+        return None;
+    }
+    let remedy = "they go when whoever put them there takes them off; if nobody is left who does, remove them by hand";
+    if !situation.claim.has_finalizer() {
+        return Some(format!(
+            "metadata.finalizers: {} keep the NodeClaim; {remedy}",
+            situation.claim.finalizers.join(", ")
+        ));
+    }
+    let node = situation.nodes.iter().find(|node| !node.has_finalizer() && !node.finalizers.is_empty())?;
+    Some(format!("metadata.finalizers of Node {}: {} keep the Node; {remedy}", node.name, node.finalizers.join(", ")))
+}
+
+/// When finalizers of others that keep a NodeClaim or its Node have had their time, if nothing else keeps them.
+pub(super) fn kept_from(situation: &Situation<'_>) -> Option<Timestamp> {
+    let claim = situation.claim;
+    let deleting = claim.deleting.filter(|_| !claim.finalizers.is_empty())?;
+    let gone = situation.memory.sight == Sight::Gone || !claim.has_finalizer();
+    let ordered = if situation.has("InstanceTerminating", Status::True) {
+        situation.since("InstanceTerminating")
+    } else {
+        deleting
+    };
+    gone.then(|| step::after(ordered, PATIENCE))
 }
 
 /// Whether a machine carries this NodeClaim's mark, or a damaged one: then the NodeClaim's word for it counts.

@@ -94,6 +94,7 @@ fn somebody_elses_machine_and_node_are_left_alone() {
     world.claim.provider_id = Some(theirs.id.clone());
     world.others.push(other);
     world.nodes = vec![node];
+    world.memory.gone_node = world.claim.node.clone();
     assert_eq!(
         world.act(),
         Act::Get(theirs.id.clone()),
@@ -105,8 +106,8 @@ fn somebody_elses_machine_and_node_are_left_alone() {
     let mut found =
         World { memory: Memory { sight: Sight::Present(Arc::new(machine())), ..world.memory.clone() }, ..world };
     assert_eq!(found.act(), Act::DeleteMachine("sim://a/1".into()));
-    found.memory =
-        Memory { sight: Sight::Absent, looked: Some(start()), doubt_until: Some(start()), ..Memory::default() };
+    found.memory.sight = Sight::Absent;
+    (found.memory.looked, found.memory.doubt_until) = (Some(start()), Some(start()));
     assert!(matches!(found.act(), Act::Get(_)), "a list by token may lag behind");
     found.memory.sight = Sight::Gone;
     assert!(matches!(found.act(), Act::PatchStatus(_) | Act::PatchClaim(_)), "there is none: it may go");
@@ -116,6 +117,7 @@ fn somebody_elses_machine_and_node_are_left_alone() {
 fn an_id_that_the_cloud_does_not_know_is_no_proof_that_there_is_no_machine() {
     let mut world = World::deleted();
     world.nodes.clear();
+    world.memory.gone_node = world.claim.node.clone();
     world.claim.provider_id = Some("sim://nonsense".into());
     assert_eq!(world.act(), Act::Get("sim://nonsense".into()));
     world.memory.sight = Sight::Missing;
@@ -162,6 +164,11 @@ fn finalizers_of_others_are_named() {
         step.waits_for.as_deref(),
         Some("others to take their finalizers off the NodeClaim: example.com/backup")
     );
+    assert!(step.mistakes.is_empty() && step.act.is_none(), "they need a moment");
+    world.claim.deleting = Some(start() - jiff::SignedDuration::from_mins(1));
+    let step = world.look();
+    assert!(step.mistakes[0].starts_with("metadata.finalizers: example.com/backup keep the NodeClaim; "));
+    assert!(matches!(step.act, Some(Act::PatchStatus(_))));
 }
 
 #[test]

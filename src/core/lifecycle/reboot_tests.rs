@@ -110,6 +110,7 @@ impl World {
                     Some((false, why)) => {
                         self.memory.reboot.trouble = Some(why.to_owned());
                         self.memory.hold_until = Some(after(self.now, 60));
+                        self.memory.held_by_cloud = true;
                     }
                 }
                 "reboot".to_owned()

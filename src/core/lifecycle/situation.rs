@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Claim, InstanceType, Machine, Node, NodeClass, Pod, Pool, Snapshot, Status, find_condition};
-use crate::core::ids::{ClaimName, ProviderId};
+use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::nomination;
 
 use super::drain::{Drain, drain};
@@ -193,6 +193,8 @@ pub struct Memory {
     pub may_open: bool,
     /// When the cloud was last asked to take the machine down.
     pub delete_asked: Option<Timestamp>,
+    /// The Node of which the API server itself has said that there is none.
+    pub gone_node: Option<NodeName>,
     /// `resourceVersion` of the Node that was last patched: until another is seen, the patch is on its way here.
     pub patched_node: Option<Arc<str>>,
     /// What the cloud said of drift.
@@ -201,6 +203,8 @@ pub struct Memory {
     pub reboot: Reboot,
     /// No act before this moment: the last one failed.
     pub hold_until: Option<Timestamp>,
+    /// Whether it was the cloud that failed it. Then only what the cloud is asked waits, else only what the API server is.
+    pub held_by_cloud: bool,
     /// What the last failed act was, and how it failed.
     pub trouble: Option<String>,
     /// Failures in a row.

@@ -110,7 +110,10 @@ fn a_nodeclaim_that_names_anothers_machine_takes_neither_that_nor_its_node() {
     }
 
     // Its own Node is gone, and whoever took over remembers nothing.
-    let look = |memory: &Memory| look_among(vec![node_of("web-2", 2)], &edited, memory).act;
+    let look = |memory: &Memory| {
+        let memory = Memory { gone_node: edited.node.clone(), ..memory.clone() };
+        look_among(vec![node_of("web-2", 2)], &edited, &memory).act
+    };
     assert!(matches!(look(&Memory::default()), Some(Act::Get(_))), "whose is it?");
     let theirs = Machine { id: "sim://a/2".into(), token: Some("uid-2".into()), ..machine() };
     let theirs = Memory { sight: Sight::Present(Arc::new(theirs)), ..Memory::default() };

@@ -132,9 +132,10 @@ pub fn step(situation: &Situation<'_>) -> Step {
     if let Some(deletion) = &situation.memory.deletion {
         deletion.hold(&mut step, situation.now);
     }
-    // An act that just failed waits for its turn, whatever it is: the phase goes on saying what it is about.
+    // Who just failed is left alone for a while, whatever is to be asked: the phase goes on saying what it is about.
     if let (Some(hold), Some(act)) = (situation.memory.hold_until, &step.act)
         && situation.now < hold
+        && act.is_for_cloud() == situation.memory.held_by_cloud
         && !matches!(act, Act::DeleteClaim(_))
     {
         step.act = None;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Claim, Effect, Node, Status, Taint, finalizers};
+use crate::core::ids::NodeName;
 use crate::core::labels::{self, Labels};
 use crate::core::time::rfc3339;
 use crate::core::writes::{ClaimPatch, NodePatch};
@@ -25,7 +26,11 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
     if !claim.has_finalizer() {
         let others = claim.finalizers.join(", ");
         let wait = format!("others to take their finalizers off the NodeClaim: {others}");
-        return if others.is_empty() { Step::rest(Phase::Gone) } else { Step::wait(Phase::Gone, wait) };
+        return if others.is_empty() {
+            Step::rest(Phase::Gone)
+        } else {
+            kept(situation, Step::wait(Phase::Gone, wait))
+        };
     }
     if let Some(patch) = announce_deadline(claim) {
         return Step::act(Phase::Draining, Act::PatchClaim(patch));
@@ -40,6 +45,9 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
     if let Some(step) = detach::next(situation) {
         return step;
     }
+    if let Some(name) = unseen(situation) {
+        return Step::act(Phase::Draining, Act::GetNode(name.clone()));
+    }
     if let Some(step) = take_down(situation) {
         return step;
     }
@@ -48,11 +56,20 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
     }
     // Somebody else's finalizer may keep a Node; the NodeClaim goes last, so that whoever looks after the Node finds it.
     if let Some(node) = situation.nodes.iter().find(|node| is_ours(situation, node)) {
-        return Step::wait(Phase::Terminating, format!("Node {} to vanish", node.name));
+        return kept(situation, Step::wait(Phase::Terminating, format!("Node {} to vanish", node.name)));
     }
     let version = Some(Arc::clone(&claim.version));
     let finalizers = Some(finalizers::released(&claim.finalizers));
     Step::act(Phase::Terminating, Act::PatchClaim(ClaimPatch { version, finalizers, ..ClaimPatch::default() }))
+}
+
+/// Waits for others to take their finalizers off, and says so when they take their time.
+fn kept(situation: &Situation<'_>, wait: Step) -> Step {
+    match mistakes::kept_from(situation) {
+        Some(from) if from > situation.now => wait.look_at(from),
+        Some(_) => step::tell_then_wait(situation, wait),
+        None => wait,
+    }
 }
 
 /// When the drain must be over, if there is a deadline. One that cannot be read is the one that would have been written; where there is none
@@ -71,6 +88,17 @@ fn granted(claim: &Claim) -> Option<Timestamp> {
 /// A Node that was registered, though somebody may have taken its label or its finalizer away.
 fn is_ours(situation: &Situation<'_>, node: &Node) -> bool {
     node.is_owned_by(&situation.claim.name) || node.is_registered() || node.has_finalizer()
+}
+
+/// The Node that the NodeClaim has and that is not to be seen. A watch that began anew with an old list shows none; its pods and volumes are there
+/// all the same. Only the API server can say that it is gone, before its machine goes.
+fn unseen<'a>(situation: &Situation<'a>) -> Option<&'a NodeName> {
+    let memory = situation.memory;
+    if memory.sight == Sight::Gone || memory.delete_asked.is_some() {
+        return None;
+    }
+    let name = situation.claim.node.as_ref().filter(|name| memory.gone_node.as_ref() != Some(name))?;
+    (!situation.snapshot.nodes.contains_key(name)).then_some(name)
 }
 
 /// The annotation that fixes the deadline of a NodeClaim with a termination grace period. Written once, and never moved.
@@ -104,7 +132,10 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
         if situation.memory.sight == Sight::Missing {
             return Some(Step::act(Phase::Draining, Act::Find(situation.claim.uid.clone())));
         }
+        let cloud_rests =
+            situation.memory.held_by_cloud && situation.memory.hold_until.is_some_and(|until| situation.now < until);
         if situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN))
+            && !cloud_rests
             && let Some(id) = situation.provider_id()
         {
             return Some(Step::act(Phase::Draining, Act::Get(id.clone())));

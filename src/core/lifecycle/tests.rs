@@ -30,6 +30,8 @@ struct Toy {
     trace: Vec<String>,
     planned: Vec<&'static str>,
     volumes: Vec<Fact>,
+    /// A Node that is there, and that the watch does not show.
+    hidden: Option<Node>,
 }
 
 impl Toy {
@@ -45,6 +47,7 @@ impl Toy {
             trace: vec![],
             planned: vec![],
             volumes: vec![],
+            hidden: None,
         }
     }
 
@@ -104,6 +107,14 @@ impl Toy {
             Act::DeleteClaim(reason) => {
                 self.say(format!("delete NodeClaim: {}", reason.as_str()));
                 self.delete();
+            }
+            Act::GetNode(name) => {
+                let hidden = self.hidden.take();
+                self.say(format!("get Node {name}: {}", if hidden.is_some() { "there" } else { "gone" }));
+                match hidden {
+                    Some(node) => self.nodes.push(node),
+                    None => self.memory.gone_node = Some(name),
+                }
             }
             Act::PatchNode(name, patch) => self.patch_node(name.as_str(), patch),
             Act::DeleteNode(name, _) => {
@@ -350,6 +361,41 @@ fn the_machine_of_a_node_that_is_not_ready_is_asked_for_now_and_again() {
     toy.pass(1);
     assert_eq!(toy.run(), "gone", "nobody waits for a pod whose machine is gone");
     assert!(toy.trace().starts_with("get: gone\n"));
+}
+
+#[test]
+fn a_cloud_that_fails_holds_up_no_drain() {
+    let mut toy = Toy::serving();
+    toy.node("node-1").conditions.clear();
+    toy.delete();
+    toy.memory.asked = Some(toy.now);
+    (toy.memory.hold_until, toy.memory.held_by_cloud) = (Some(start() + SignedDuration::from_mins(10)), true);
+    toy.pass(60);
+    assert_eq!(toy.run(), "Draining: the shortest time of a drain to pass");
+    assert!(toy.trace().contains("evict a\n"), "pods are asked though the cloud is not");
+    toy.pass(10);
+    toy.memory.trouble = Some("the cloud: out of order".into());
+    assert_eq!(toy.run(), "Terminating: the cloud: out of order", "nothing is asked of the cloud itself");
+}
+
+#[test]
+fn a_node_that_is_not_to_be_seen_is_asked_for_before_its_machine_goes() {
+    let mut toy = Toy::serving();
+    toy.hidden = toy.nodes.pop();
+    toy.delete();
+    toy.pass(5);
+    toy.run();
+    toy.pass(5);
+    toy.run();
+    let told = toy.trace();
+    assert!(told.starts_with("get Node node-1: there\ndelete Node node-1\n"), "{told}");
+    assert!(told.find("evict a") < told.find("delete machine"), "{told}");
+    let mut toy = Toy::serving();
+    toy.nodes.clear();
+    toy.delete();
+    toy.run();
+    let told = toy.trace();
+    assert!(told.starts_with("get Node node-1: gone\n") && told.contains("delete machine"), "{told}");
 }
 
 #[test]

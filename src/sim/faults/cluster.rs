@@ -16,8 +16,8 @@ use crate::cluster::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
     NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
-use crate::core::facts::{Claim, ClaimDraft, Fact};
-use crate::core::ids::{ClaimName, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Node};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
 use crate::core::labels::Labels;
 use crate::sim::SimCluster;
 use crate::sim::invariants::Invariants;
@@ -79,7 +79,7 @@ impl HostileCluster {
             return Fate::Fail(Duration::from_millis(outage.pick % 3_000), error);
         }
         if resource == "leases" {
-            return Fate::Pass;
+            return m.strikes(Fault::ApiSlow).map_or(Fate::Pass, |mishap| Fate::Late(mishap, false));
         }
         if let Some(mishap) = m.strikes(Fault::ApiThrottled) {
             let message = "the server has received too many requests and has asked us to try again later".to_owned();
@@ -228,9 +228,9 @@ impl Cluster for HostileCluster {
         Box::pin(self.pass(asked, self.inner.patch_claim_status(name, patch)))
     }
 
-    fn delete_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<(), Error>> {
+    fn delete_claim<'a>(&'a self, name: &'a ClaimName, uid: &'a ClaimUid) -> BoxFuture<'a, Result<(), Error>> {
         self.invariants.nodeclaim_to_be_deleted(name);
-        Box::pin(self.pass(request("delete", "nodeclaims", name, false), self.inner.delete_claim(name)))
+        Box::pin(self.pass(request("delete", "nodeclaims", name, false), self.inner.delete_claim(name, uid)))
     }
 
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
@@ -239,6 +239,10 @@ impl Cluster for HostileCluster {
                 self.pass(request("list", "nodeclaims", &"the NodeClaims", false), self.inner.list_claims()).await;
             answer.map(|fresh| self.list(fresh))
         })
+    }
+
+    fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        Box::pin(self.pass(request("get", "nodes", name, false), self.inner.get_node(name)))
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

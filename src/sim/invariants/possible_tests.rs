@@ -104,7 +104,8 @@ async fn broken_by_drain(zone: &str, unavailable: u64, grace: Option<Duration>) 
             spares_unready: false,
         });
     }
-    cluster.delete_claim(&name).await.unwrap();
+    let uid = cluster.store().claims[&name].uid.clone();
+    cluster.delete_claim(&name, &uid).await.unwrap();
     sleep(Duration::from_hours(2)).await;
     let invariants = Invariants::new(cluster, props::cloud(1, Conduct::default()), props::clock(), Journal::default());
     invariants.settled(&BTreeMap::new(), &BTreeMap::new());

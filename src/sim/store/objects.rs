@@ -167,6 +167,11 @@ impl Store {
         }
     }
 
+    /// The NodeClaims.
+    pub fn claims(&self) -> impl Iterator<Item = &Arc<Claim>> {
+        self.claims.values()
+    }
+
     /// When an object changed last.
     pub fn last_change(&self) -> Instant {
         self.last_change

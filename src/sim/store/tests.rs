@@ -65,11 +65,11 @@ async fn finalizers_hold_a_deleted_claim_until_the_last_is_off() {
         ..Default::default()
     };
     cluster.patch_claim(&name(), &hold).await.unwrap();
-    cluster.delete_claim(&name()).await.unwrap();
+    cluster.delete_claim(&name(), &claim.uid).await.unwrap();
     let held = Arc::clone(&cluster.store().claims[&name()]);
     assert!(held.deleting.is_some());
     assert_eq!(held.generation, 2);
-    cluster.delete_claim(&name()).await.unwrap();
+    cluster.delete_claim(&name(), &claim.uid).await.unwrap();
     assert_eq!(cluster.store().claims[&name()], held, "a second deletion changes nothing");
     let add = ClaimPatch {
         version: Some(held.version.clone()),
@@ -80,7 +80,10 @@ async fn finalizers_hold_a_deleted_claim_until_the_last_is_off() {
     let free = ClaimPatch { version: Some(held.version.clone()), finalizers: Some(Vec::new()), ..Default::default() };
     cluster.patch_claim(&name(), &free).await.unwrap();
     assert!(cluster.store().claims.is_empty());
-    assert!(matches!(cluster.delete_claim(&name()).await, Err(Error::NotFound(_))));
+    assert!(matches!(cluster.delete_claim(&name(), &claim.uid).await, Err(Error::NotFound(_))));
+    let namesake = cluster.create_claim(&props::draft("one")).await.unwrap();
+    assert!(matches!(cluster.delete_claim(&name(), &claim.uid).await, Err(Error::NotFound(_))));
+    cluster.delete_claim(&name(), &namesake.uid).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -264,7 +267,7 @@ async fn a_lost_answer_is_unknown_but_took_effect_and_a_refusal_did_not() {
     let cluster = props::cluster(1);
     cluster.set_gate(Box::new(Lose));
     assert!(matches!(cluster.create_claim(&props::draft("one")).await, Err(Error::Unknown(_))));
-    assert!(matches!(cluster.delete_claim(&name()).await, Err(Error::Temporary(_))));
+    assert!(matches!(cluster.delete_claim(&name(), &"uid".into()).await, Err(Error::Temporary(_))));
     assert!(cluster.store().claims[&name()].deleting.is_none());
 }
 

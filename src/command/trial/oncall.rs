@@ -1,0 +1,72 @@
+//! The person on call: reads what the auditor found and does not dare to act upon, looks for oneself, and does something about it.
+
+use std::collections::BTreeMap;
+
+use crate::actors::runtime::View;
+use crate::clouds::simulated::Simulated;
+use crate::core::audit::Finding;
+use crate::sim::SimCluster;
+
+/// Somebody who can look at the world itself.
+pub(super) struct OnCall {
+    pub(super) cluster: SimCluster,
+    pub(super) cloud: Simulated,
+}
+
+impl OnCall {
+    /// Reads the auditor's page. When its breaker is open and all that it names is true, that is approved; a joiner without a lease has nowhere to
+    /// read an approval, so there everything is taken away by hand. When something is not true, nobody lifts a hand: the auditor will see that.
+    pub(super) fn read(&self, auditor: &View) {
+        if !auditor.state.starts_with("breaker open") {
+            return;
+        }
+        let true_ones = self.look();
+        let named = auditor.details.iter().filter(|(finding, evidence)| {
+            evidence.contains(" looks since ") && !finding.starts_with("no more since") && !is_harmless(finding)
+        });
+        let Some(named) = named.map(|(finding, _)| true_ones.get(finding)).collect::<Option<Vec<_>>>() else { return };
+        let remedy = auditor.details.iter().find(|(what, _)| what == "what to do");
+        let approval = remedy.and_then(|(_, remedy)| remedy.split('\'').find(|part| part.starts_with("approve ")));
+        if let Some(approval) = approval {
+            return self.cluster.store().annotate_lease(Some(approval));
+        }
+        for finding in named {
+            match finding {
+                Finding::OrphanMachine(id) | Finding::SurplusMachine(id) => drop(self.cloud.vanish(id)),
+                // Somebody may have been faster.
+                Finding::LostMachine(name) => drop(self.cluster.store().delete_claim(name)),
+                Finding::UnmarkedMachine(_) | Finding::LeftNode(_) => {}
+            }
+        }
+    }
+
+    /// What does not add up in the world itself, by its words.
+    fn look(&self) -> BTreeMap<String, Finding> {
+        let store = self.cluster.store();
+        let machines = self.cloud.machines();
+        let machines: Vec<_> = machines.iter().filter(|one| one.gone_at.is_none()).map(|one| &one.machine).collect();
+        let mut found = Vec::new();
+        for machine in &machines {
+            let claim = store.claims().find(|claim| Some(&claim.uid) == machine.token.as_ref());
+            if store.claims().any(|claim| claim.provider_id.as_ref() == Some(&machine.id)) {
+                continue;
+            }
+            match claim {
+                None => found.push(Finding::OrphanMachine(machine.id.clone())),
+                Some(claim) if claim.provider_id.is_some() => found.push(Finding::SurplusMachine(machine.id.clone())),
+                Some(_) => {}
+            }
+        }
+        for claim in store.claims() {
+            if claim.provider_id.as_ref().is_some_and(|id| !machines.iter().any(|machine| machine.id == *id)) {
+                found.push(Finding::LostMachine(claim.name.clone()));
+            }
+        }
+        found.into_iter().map(|finding| (finding.to_string(), finding)).collect()
+    }
+}
+
+/// Whether nothing is removed for a finding, or nothing but a finalizer that holds an empty hull.
+fn is_harmless(finding: &str) -> bool {
+    finding.ends_with("it is left alone") || finding.ends_with("waits for its finalizer")
+}
