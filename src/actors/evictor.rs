@@ -1,180 +1,187 @@
 //! `evictor`: asks pods to leave, one queue for the cluster, and takes no for an answer until a deadline says otherwise.
+//!
+//! Who is asked when is [`crate::core::eviction`]'s to say, and how, [`way_out`]'s.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use crate::cluster;
-use crate::core::facts::{Node, Pod, Snapshot, Status, find_condition};
+use crate::core::eviction::{Moment, Queue, Refusal, Trouble};
+use crate::core::facts::{Node, Snapshot, Status, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
-use crate::core::labels;
-use crate::core::lifecycle::PodRef;
+use crate::core::lifecycle::{PodRef, Way, way_out};
+use crate::core::time::rfc3339;
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::{events, metrics};
 
 use super::protocol::{EvictorMsg, Written};
-use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View, backoff};
+use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
-/// First wait before a refused eviction is asked for again (Karpenter: 100 ms, doubling); PodDisruptionBudgets change no faster.
-const FIRST_BACKOFF: Duration = Duration::from_secs(1);
-/// Longest wait before a refused eviction is asked for again (Karpenter's value).
-const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
-/// How long a pod that was granted to leave may take to show it, before it is asked again.
-const GRANTED: Duration = Duration::from_secs(5);
+/// How often pods that have left are forgotten, and the metrics of those that cannot are written.
+const SWEEP: Duration = Duration::from_secs(5);
 
 /// Asks pods to leave.
 #[derive(Debug)]
 pub(super) struct Evictor {
     wiring: Arc<Wiring>,
-    pods: BTreeMap<PodUid, Leaving>,
-    retry: Option<Timer>,
+    queue: Queue,
+    born: Instant,
+    /// When pods that have left are forgotten next, while there are pods.
+    sweep_at: Option<Moment>,
+    /// When to look again.
+    alarm: Option<(Moment, Timer)>,
     said: Dedupe,
 }
 
-/// A pod that is to leave.
-#[derive(Debug)]
-struct Leaving {
-    pod: PodRef,
-    /// Delete it with that much grace instead of asking.
-    force: Option<i64>,
-    asking: bool,
-    refused: u32,
-    again: Option<Instant>,
-    since: Timestamp,
-    answer: Option<String>,
-}
-
 impl Evictor {
-    fn add(&mut self, pod: PodRef, force: Option<i64>, cx: &Cx<EvictorMsg>) {
-        let uid = pod.uid.clone();
-        let known = self.pods.entry(uid.clone()).or_insert_with(|| Leaving {
-            pod,
-            force: None,
-            asking: false,
-            refused: 0,
-            again: None,
-            since: cx.now(),
-            answer: None,
-        });
-        // A deadline may tighten what was asked, never loosen it.
-        if force.is_some() && known.force.is_none() {
-            known.force = force;
-            known.again = None;
-        }
-        self.ask(&uid, cx);
+    fn moment(&self) -> Moment {
+        self.born.elapsed()
     }
 
-    fn ask(&mut self, uid: &PodUid, cx: &Cx<EvictorMsg>) {
-        let Some(leaving) = self.pods.get_mut(uid) else { return };
-        if leaving.asking || leaving.again.is_some_and(|again| Instant::now() < again) {
-            return;
+    /// Asks those whose turn it is.
+    fn ask(&mut self, cx: &Cx<EvictorMsg>) {
+        let snapshot = self.wiring.boards.snapshot();
+        let (moment, now) = (self.moment(), cx.now());
+        let way = |claim: &ClaimName, pod: &PodUid| way_out(snapshot.claims.get(claim)?, &snapshot, pod, now);
+        while let Some((pod, way)) = self.queue.next(moment, way) {
+            self.start(pod, way, cx);
         }
-        leaving.asking = true;
-        let impolite = (!self.wiring.settings.protections.budgets).then_some(1);
-        let (cluster, pod, force) = (Arc::clone(&self.wiring.cluster), leaving.pod.clone(), leaving.force.or(impolite));
-        let asked = pod.clone();
-        if let Some(grace) = force {
+        self.arm(moment, cx);
+    }
+
+    fn start(&mut self, pod: PodRef, way: Way, cx: &Cx<EvictorMsg>) {
+        let (cluster, asked) = (Arc::clone(&self.wiring.cluster), pod.clone());
+        let grace = match way {
+            Way::Delete(grace) => Some(grace),
+            Way::Evict => (!self.wiring.settings.protections.budgets).then_some(1),
+        };
+        if let Some(grace) = grace {
             let about = Regarding::Pod(pod.key.clone(), pod.uid.clone());
             self.wiring.announce(&cx.house, &mut self.said, events::deleted_for_deadline(about, grace));
         }
         let call = async move {
-            match force {
+            match grace {
                 Some(grace) => cluster.delete_pod(&asked.key, &asked.uid, grace).await,
                 None => cluster.evict(&asked.key, &asked.uid).await,
             }
         };
-        cx.start(Permits::WriteCluster, call, move |outcome| EvictorMsg::Evicted(pod, outcome));
+        cx.start(Permits::WriteCluster, call, move |outcome| EvictorMsg::Evicted(pod, way, outcome));
     }
 
-    fn evicted(&mut self, pod: &PodRef, outcome: Written<()>, cx: &Cx<EvictorMsg>) {
-        let Some(leaving) = self.pods.get_mut(&pod.uid) else { return };
-        leaving.asking = false;
-        if leaving.force.is_none() {
+    fn evicted(&mut self, pod: &PodRef, way: Way, outcome: Written<()>, cx: &Cx<EvictorMsg>) {
+        let moment = self.moment();
+        if way == Way::Evict {
             metrics::eviction_requested(code(&outcome));
         }
-        let snapshot = self.wiring.boards.snapshot();
-        let node = snapshot.pods.get(&pod.uid).and_then(|pod| snapshot.nodes.get(pod.node.as_ref()?));
-        let about = || Regarding::Pod(pod.key.clone(), pod.uid.clone());
-        let event = match (&outcome, leaving.force) {
-            (Outcome::Done(()), Some(_)) => {
-                metrics::pod_drained(FORCEFUL);
-                None
-            }
-            (Outcome::Done(()), None) => {
-                let reason = reason(&snapshot, node.map(|node| &**node));
-                metrics::pod_drained(&reason);
-                Some(events::evicted(about(), &reason))
-            }
-            // Budgets that refuse; the API server's own trouble is nobody's business.
-            (Outcome::Failed(error), None) if error.is_of_budgets() => node.map(|node| {
-                let node = Regarding::Node(node.name.clone(), node.uid.clone());
-                events::failed_draining(node, &format!("{error} (Pod={})", pod.key))
-            }),
-            _ => None,
-        };
-        if let Some(event) = event {
-            self.wiring.announce(&cx.house, &mut self.said, event);
-        }
-        let (answer, wait) = match outcome {
+        let refusal = match outcome {
             Outcome::Done(()) => {
-                // Until the watch shows that it leaves, it is named again and again, and need not be asked again.
-                leaving.again = Some(Instant::now() + GRANTED);
-                leaving.answer = None;
-                return self.arm(cx);
-            }
-            Outcome::Failed(cluster::Error::NotFound(_) | cluster::Error::Conflict(_)) => {
-                self.pods.remove(&pod.uid);
+                if self.queue.granted(&pod.uid, way, moment) {
+                    self.tell_of_leaving(pod, way, cx);
+                }
                 return;
             }
-            Outcome::Failed(cluster::Error::TooManyRequests { retry_after, message }) => (message, retry_after),
-            Outcome::Failed(error) => (error.to_string(), None),
-            Outcome::Lost => ("no answer".to_owned(), None),
-            Outcome::NotLeader => ("this joiner does not hold the lease".to_owned(), None),
+            Outcome::Failed(cluster::Error::NotFound(_) | cluster::Error::Conflict(_)) => {
+                return self.queue.gone(&pod.uid, moment);
+            }
+            Outcome::Failed(cluster::Error::Budget { budget, retry_after: wait, message }) => {
+                let (budget, answer) = self.whose(pod, budget, message);
+                Refusal { answer, budget: Some(budget), wait }
+            }
+            Outcome::Failed(cluster::Error::TooManyRequests { retry_after: wait, message }) => {
+                Refusal { answer: message, budget: None, wait }
+            }
+            Outcome::Failed(error) => Refusal { answer: error.to_string(), budget: None, wait: None },
+            Outcome::Lost => Refusal { answer: "no answer".to_owned(), budget: None, wait: None },
+            Outcome::NotLeader => {
+                Refusal { answer: "this joiner does not hold the lease".to_owned(), budget: None, wait: None }
+            }
         };
-        if leaving.answer.as_ref() != Some(&answer) {
-            tracing::info!(pod = %pod.key, answer, "pod not evicted, asking again");
+        let is_of_budget = refusal.budget.is_some();
+        let Some((trouble, news)) = self.queue.refused(&pod.uid, way, refusal, moment) else { return };
+        if news {
+            tracing::info!(pod = %pod.key, budget = trouble.budget.as_deref(), answer = trouble.answer, "pod not evicted, asking again");
         }
-        leaving.answer = Some(answer);
-        leaving.refused += 1;
-        let backoff = backoff(FIRST_BACKOFF, LONGEST_BACKOFF, leaving.refused);
-        leaving.again = Some(Instant::now() + wait.unwrap_or(backoff).clamp(FIRST_BACKOFF, LONGEST_BACKOFF));
-        self.arm(cx);
+        // The API server's own trouble is nobody's business.
+        if is_of_budget {
+            self.tell_of_budget(pod, &trouble, cx);
+        }
     }
 
-    /// Asks again all whose time has come, and forgets those that have left, or whose node is emptied no more: a machine was restarted with them.
-    fn retry(&mut self, cx: &Cx<EvictorMsg>) {
-        self.retry = None;
+    /// The budgets that keep a pod, and what is said of them: with their names, where the API server does not say them.
+    fn whose(&self, pod: &PodRef, named: Option<String>, message: String) -> (Arc<str>, String) {
+        if let Some(named) = named {
+            return (named.into(), message);
+        }
         let snapshot = self.wiring.boards.snapshot();
-        self.pods.retain(|uid, leaving| {
-            let is_leaving = |pod: &Pod| {
-                let node = pod.node.as_ref().and_then(|node| snapshot.nodes.get(node));
-                pod.deleting.is_none() && !pod.is_terminal() && node.is_none_or(|node| is_emptied(node))
-            };
-            leaving.asking || snapshot.pods.get(uid).is_some_and(|pod| is_leaving(pod))
-        });
-        let due: Vec<PodUid> = self.pods.keys().cloned().collect();
-        for uid in due {
-            self.ask(&uid, cx);
-        }
-        self.arm(cx);
+        let Some(pod) = snapshot.pods.get(&pod.uid) else { return ("".into(), message) };
+        let protecting = snapshot.pod_budgets.values().filter(|budget| budget.protects(pod));
+        let names: Vec<&str> = protecting.map(|budget| &*budget.key.name).collect();
+        let answer = match names.as_slice() {
+            [] => message,
+            names => format!("{}: {}", message.trim_end_matches('.'), names.join(", ")),
+        };
+        (names.join("/").into(), answer)
     }
 
-    fn arm(&mut self, cx: &Cx<EvictorMsg>) {
-        let next = self.pods.values().filter(|leaving| !leaving.asking).filter_map(|leaving| leaving.again).min();
-        let delay = next.map(|next| next.saturating_duration_since(Instant::now()).max(Duration::from_millis(10)));
-        self.retry = delay.map(|delay| cx.after(delay, EvictorMsg::Retry));
+    fn tell_of_leaving(&mut self, pod: &PodRef, way: Way, cx: &Cx<EvictorMsg>) {
+        if way != Way::Evict {
+            return metrics::pod_drained(FORCEFUL);
+        }
+        let snapshot = self.wiring.boards.snapshot();
+        let reason = reason(&snapshot, node(&snapshot, pod));
+        metrics::pod_drained(&reason);
+        let about = Regarding::Pod(pod.key.clone(), pod.uid.clone());
+        self.wiring.announce(&cx.house, &mut self.said, events::evicted(about, &reason));
+    }
+
+    fn tell_of_budget(&mut self, pod: &PodRef, trouble: &Trouble, cx: &Cx<EvictorMsg>) {
+        let snapshot = self.wiring.boards.snapshot();
+        let Some(node) = node(&snapshot, pod) else { return };
+        let about = Regarding::Node(node.name.clone(), node.uid.clone());
+        let since = rfc3339(self.time_of(trouble.since, cx.now()));
+        let event = events::eviction_blocked(about, &pod.key, &trouble.answer, &since);
+        self.wiring.announce(&cx.house, &mut self.said, event);
+    }
+
+    fn time_of(&self, moment: Moment, now: Timestamp) -> Timestamp {
+        let ago = SignedDuration::try_from(self.moment().saturating_sub(moment)).unwrap_or(SignedDuration::MAX);
+        now.saturating_sub(ago).unwrap_or(Timestamp::MIN)
+    }
+
+    fn sweep(&mut self) {
+        let moment = self.moment();
+        if self.sweep_at.is_none_or(|at| moment < at) {
+            return;
+        }
+        let snapshot = self.wiring.boards.snapshot();
+        self.queue.sweep(moment, |uid| snapshot.pods.get(uid).is_some_and(|pod| !pod.is_terminal()));
+        let blocked = self.queue.blocked();
+        metrics::evictions_blocked(blocked.iter().map(|((namespace, budget), blocked)| {
+            (&**namespace, &**budget, blocked.pods, moment.saturating_sub(blocked.since))
+        }));
+        self.sweep_at = None;
+    }
+
+    fn arm(&mut self, moment: Moment, cx: &Cx<EvictorMsg>) {
+        if self.sweep_at.is_none() && !self.queue.is_empty() {
+            self.sweep_at = Some(moment + SWEEP);
+        }
+        let Some(at) = self.sweep_at.into_iter().chain(self.queue.wake()).min() else { return };
+        if self.alarm.as_ref().is_none_or(|(armed, _)| at < *armed) {
+            let delay = at.saturating_sub(moment).max(Duration::from_millis(10));
+            self.alarm = Some((at, cx.after(delay, EvictorMsg::Retry)));
+        }
     }
 }
 
-/// Whether a node carries one of the taints of those that pods have to leave.
-fn is_emptied(node: &Node) -> bool {
-    let keys = [labels::DISRUPTED_TAINT, labels::REBOOTING_TAINT];
-    node.taints.iter().any(|taint| keys.contains(&&*taint.key))
+/// The node of a pod.
+fn node<'a>(snapshot: &'a Snapshot, pod: &PodRef) -> Option<&'a Node> {
+    snapshot.nodes.get(snapshot.pods.get(&pod.uid)?.node.as_ref()?).map(|node| &**node)
 }
 
 /// Why pods leave a node that nobody gave a reason for (Karpenter's word).
@@ -198,7 +205,7 @@ fn code(outcome: &Written<()>) -> u16 {
         Outcome::Failed(error) => match error {
             cluster::Error::NotFound(_) => 404,
             cluster::Error::Exists(_) | cluster::Error::Conflict(_) => 409,
-            cluster::Error::TooManyRequests { .. } => 429,
+            cluster::Error::TooManyRequests { .. } | cluster::Error::Budget { .. } => 429,
             cluster::Error::Forbidden { .. } => 403,
             cluster::Error::Invalid { .. } => 422,
             cluster::Error::Temporary(_) => 503,
@@ -215,27 +222,44 @@ impl Behaviour for Evictor {
 
     fn born(wiring: &Self::Args, _: &Cx<EvictorMsg>) -> Self {
         // Claim actors look at their drains every few seconds, and name their pods again.
-        Self { wiring: Arc::clone(wiring), pods: BTreeMap::new(), retry: None, said: Dedupe::new() }
+        metrics::evictions_blocked([]);
+        Self {
+            wiring: Arc::clone(wiring),
+            queue: Queue::default(),
+            born: Instant::now(),
+            sweep_at: None,
+            alarm: None,
+            said: Dedupe::new(),
+        }
     }
 
     fn handle(&mut self, message: EvictorMsg, cx: &Cx<EvictorMsg>) {
         match message {
-            EvictorMsg::Evict(pods) => pods.into_iter().for_each(|pod| self.add(pod, None, cx)),
-            EvictorMsg::Force(pods) => pods.into_iter().for_each(|(pod, grace)| self.add(pod, Some(grace), cx)),
-            EvictorMsg::Evicted(pod, outcome) => self.evicted(&pod, outcome, cx),
-            EvictorMsg::Retry => self.retry(cx),
+            EvictorMsg::Drain { claim, evict, force } => {
+                let moment = self.moment();
+                let pods = evict.into_iter().map(|pod| (pod, false)).chain(force.into_iter().map(|pod| (pod, true)));
+                for (pod, forced) in pods {
+                    self.queue.name(&claim, pod, forced, moment);
+                }
+            }
+            EvictorMsg::Evicted(pod, way, outcome) => self.evicted(&pod, way, outcome, cx),
+            EvictorMsg::Retry => {
+                self.alarm = None;
+                self.sweep();
+            }
         }
+        self.ask(cx);
     }
 
-    fn observe(&self, _: Timestamp) -> View {
-        let refused = self.pods.values().filter_map(|leaving| {
-            let answer = leaving.answer.as_ref()?;
-            Some((leaving.pod.key.to_string(), format!("since {:.0}: {answer}", leaving.since)))
+    fn observe(&self, now: Timestamp) -> View {
+        let troubles = self.queue.troubles().map(|(pod, trouble)| {
+            let since = self.time_of(trouble.since, now);
+            (pod.key.to_string(), format!("since {since:.0}: {}", trouble.answer))
         });
         View {
-            state: format!("{} pods", self.pods.len()),
-            waits_for: (!self.pods.is_empty()).then(|| "pods to leave".to_owned()),
-            details: refused.take(100).collect(),
+            state: format!("{} pods", self.queue.len()),
+            waits_for: (!self.queue.is_empty()).then(|| "pods to leave".to_owned()),
+            details: troubles.take(100).collect(),
             ..View::default()
         }
     }

@@ -17,7 +17,7 @@ use crate::cluster::{self, Lease};
 use crate::core::facts::{Claim, Fact, InstanceType, Machine, Node};
 use crate::core::health::Failure;
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUid, PoolName, PoolUid, ProviderId};
-use crate::core::lifecycle::PodRef;
+use crate::core::lifecycle::{PodRef, Way};
 use crate::core::scheduling::Plan;
 
 use super::runtime::{OpId, Outcome};
@@ -159,13 +159,18 @@ pub enum NominatorMsg {
 /// To `evictor`.
 #[derive(Debug)]
 pub enum EvictorMsg {
-    /// *Nudge.* These pods are to leave.
-    Evict(Vec<PodRef>),
-    /// *Nudge.* These pods are to be deleted with that many seconds of grace: their node's deadline has come.
-    Force(Vec<(PodRef, i64)>),
-    /// *Outcome.* A pod was asked to leave.
-    Evicted(PodRef, Written<()>),
-    /// *Nudge.* Time to ask again those that refused.
+    /// *Nudge.* Pods of this NodeClaim's node are to leave.
+    Drain {
+        /// The NodeClaim.
+        claim: ClaimName,
+        /// To be asked.
+        evict: Vec<PodRef>,
+        /// To be deleted: their node's deadline has come.
+        force: Vec<PodRef>,
+    },
+    /// *Outcome.* A pod was asked to leave in this way.
+    Evicted(PodRef, Way, Written<()>),
+    /// *Nudge.* Time to ask again, or to forget those that have left.
     Retry,
 }
 

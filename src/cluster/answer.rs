@@ -5,10 +5,27 @@ use std::io;
 use std::time::Duration;
 
 use http::StatusCode;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, StatusCause};
+use serde_json::Value;
 
-use super::Error;
+use crate::core::ids::{ObjectKey, PodUid};
+
 use super::request::{Request, VERSION};
+use super::{Error, evict};
+
+/// Where evictions are asked for.
+const EVICTION: &str = "pods/eviction";
+/// The type of the causes that name a budget (`DisruptionBudgetCause` of policy/v1).
+const CAUSE: &str = "DisruptionBudget";
+/// How the API server begins when a budget forbids an eviction, named in a cause or (before Kubernetes 1.22) not.
+const FORBIDDEN: &str = "Cannot evict pod as it would violate the pod's disruption budget";
+/// What stands before the name in such a cause.
+const NAMED: &str = "The disruption budget ";
+
+/// What it means that the API server refused an eviction with this code and this `Status`.
+pub fn refused_eviction(pod: &ObjectKey, uid: &PodUid, code: StatusCode, status: &Value) -> Error {
+    refusal(&evict::eviction(pod, uid), code, None, status.to_string().as_bytes())
+}
 
 /// What an answer that is no success means.
 pub(super) fn refusal(request: &Request, code: StatusCode, retry_after: Option<&str>, body: &[u8]) -> Error {
@@ -48,10 +65,11 @@ pub(super) fn refusal(request: &Request, code: StatusCode, retry_after: Option<&
         409 if request.guarded => Error::NotFound(object()),
         409 => Error::Conflict(object()),
         422 if request.guarded && message.contains("metadata.uid") => Error::NotFound(object()),
+        429 if request.resource == EVICTION => forbidden(status.as_ref(), retry_after, message),
         429 => Error::TooManyRequests { retry_after, message },
         // More than one PodDisruptionBudget on a pod is answered as an internal error; to callers it is a budget that forbids.
-        500 if request.resource == "pods/eviction" && message.contains("PodDisruptionBudget") => {
-            Error::TooManyRequests { retry_after, message }
+        500 if request.resource == EVICTION && message.contains("PodDisruptionBudget") => {
+            Error::Budget { budget: None, retry_after, message }
         }
         // Admission comes before the write.
         500 if message.contains("failed calling webhook") => Error::Temporary(format!("{}: {message}", request.object)),
@@ -60,6 +78,21 @@ pub(super) fn refusal(request: &Request, code: StatusCode, retry_after: Option<&
         }
         _ => unclear(request, &format!("{code} {message}")),
     }
+}
+
+/// What it means that an eviction is refused as one request too many: a budget forbids it, or the API server has too much to do. Which budget it is
+/// stands apart from the message, in the causes.
+fn forbidden(status: Option<&Status>, retry_after: Option<Duration>, message: String) -> Error {
+    let causes = status.and_then(|status| status.details.as_ref()).and_then(|details| details.causes.as_deref());
+    let ours = |cause: &&StatusCause| cause.reason.as_deref() == Some(CAUSE);
+    let causes: Vec<&str> =
+        causes.unwrap_or_default().iter().filter(ours).filter_map(|cause| cause.message.as_deref()).collect();
+    if causes.is_empty() && !message.starts_with(FORBIDDEN) {
+        return Error::TooManyRequests { retry_after, message };
+    }
+    let named = causes.iter().find_map(|cause| cause.strip_prefix(NAMED)?.split_whitespace().next());
+    let budget = named.map(str::to_owned);
+    Error::Budget { budget, retry_after, message: [&[&*message], &*causes].concat().join(" ") }
 }
 
 /// What it means that there was no answer.

@@ -14,12 +14,22 @@ pub enum Error {
     /// Somebody else changed the object in between.
     #[error("{0} was changed by somebody else")]
     Conflict(String),
-    /// The API server asks to come back later; for an eviction, a PodDisruptionBudget forbids it.
+    /// The API server has too much to do, and asks to come back later.
     #[error("too many requests: {message}")]
     TooManyRequests {
         /// When to come back, if it says so.
         retry_after: Option<Duration>,
-        /// What it said, for instance which budget.
+        /// What it said.
+        message: String,
+    },
+    /// A PodDisruptionBudget forbids an eviction for now, or several protect the pod, which the API server does not handle.
+    #[error("{message}")]
+    Budget {
+        /// Name of the budget, if it says which one.
+        budget: Option<String>,
+        /// When to come back, if it says so.
+        retry_after: Option<Duration>,
+        /// What it said: which budget, how many pods that needs, and how many there are.
         message: String,
     },
     /// The account lacks a permission.
@@ -48,18 +58,4 @@ pub enum Error {
     /// No answer, or one that leaves open whether the request took effect.
     #[error("outcome unknown: {0}")]
     Unknown(String),
-}
-
-/// What the API server says when two budgets protect one pod, with status 500 and no reason that a program could read.
-const TWO_BUDGETS: &str = "more than one PodDisruptionBudget";
-
-impl Error {
-    /// Whether an eviction failed because PodDisruptionBudgets forbid it.
-    pub fn is_of_budgets(&self) -> bool {
-        match self {
-            Self::TooManyRequests { .. } => true,
-            Self::Temporary(message) => message.contains(TWO_BUDGETS),
-            _ => false,
-        }
-    }
 }

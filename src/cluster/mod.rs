@@ -32,6 +32,7 @@ pub use crate::core::writes::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Lease, NodePatch,
     OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
+pub use answer::refused_eviction;
 pub use client::{CheckError, ClientFrom, KubeCluster, Options};
 pub use counts::{RequestCounts, WatchHealth};
 pub use dry_run::DryRun;
@@ -124,7 +125,7 @@ pub trait Cluster: Send + Sync + 'static {
         node: Option<&'a NodeName>,
     ) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// Asks for the eviction of a pod. [`Error::TooManyRequests`] means that a PodDisruptionBudget forbids it for now.
+    /// Asks for the eviction of a pod. [`Error::Budget`] means that a PodDisruptionBudget forbids it for now.
     fn evict<'a>(&'a self, pod: &'a ObjectKey, uid: &'a PodUid) -> BoxFuture<'a, Result<(), Error>>;
 
     /// Deletes a pod with a grace period of at least one second: the way past a budget when a deadline allows it.

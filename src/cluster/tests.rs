@@ -157,27 +157,57 @@ async fn an_eviction_names_the_pod_that_is_meant() {
     assert_eq!(cluster.counts().of("create", "pods/eviction"), 1);
 }
 
+/// What an API server of Kubernetes 1.36 says when a budget forbids an eviction.
+fn forbidden(details: &Value) -> Reply {
+    let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+    Reply::Json(
+        429,
+        json!({
+            "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 429, "reason": "TooManyRequests",
+            "message": message, "details": details,
+        }),
+    )
+}
+
 #[tokio::test]
-async fn a_budget_that_forbids_is_told_at_once_with_its_hint() {
-    let mut reply = json!({ "kind": "Status", "code": 429, "reason": "TooManyRequests", "message": "Cannot evict pod as it would violate the pod's disruption budget." });
-    reply["details"] = json!({ "retryAfterSeconds": 10 });
-    let Error::TooManyRequests { retry_after, message } = evict_against(Reply::Json(429, reply)).await else {
-        panic!()
-    };
-    assert_eq!(retry_after, Some(Duration::from_secs(10)));
-    assert!(message.contains("disruption budget"));
+async fn a_budget_that_forbids_is_named_by_the_cause() {
+    let needs = "The disruption budget web needs 2 healthy pods and has 1 currently";
+    let other = json!({ "reason": "FieldValueInvalid", "message": "something else" });
+    let cause = json!({ "reason": "DisruptionBudget", "message": needs });
+    let error = evict_against(forbidden(&json!({ "causes": [other, cause] }))).await;
+    let Error::Budget { budget, retry_after, message } = &error else { panic!("{error:?}") };
+    assert_eq!((budget.as_deref(), *retry_after), (Some("web"), None));
+    assert_eq!(*message, format!("Cannot evict pod as it would violate the pod's disruption budget. {needs}"));
+    assert_eq!(error.to_string(), *message);
+    // Its controller has not looked at the budget yet.
+    let processed = "The disruption budget web is still being processed by the server.";
+    let cause = json!({ "reason": "DisruptionBudget", "message": processed });
+    let error = evict_against(forbidden(&json!({ "causes": [cause], "retryAfterSeconds": 10 }))).await;
+    let Error::Budget { budget, retry_after, .. } = &error else { panic!("{error:?}") };
+    assert_eq!((budget.as_deref(), *retry_after), (Some("web"), Some(Duration::from_secs(10))));
+}
+
+#[tokio::test]
+async fn a_budget_that_forbids_is_known_by_the_message_alone() {
+    let error = evict_against(forbidden(&json!({ "retryAfterSeconds": 10 }))).await;
+    let Error::Budget { budget, retry_after, message } = &error else { panic!("{error:?}") };
+    assert_eq!((budget, *retry_after), (&None, Some(Duration::from_secs(10))));
+    assert_eq!(message, "Cannot evict pod as it would violate the pod's disruption budget.");
+    // Two budgets on one pod.
+    let two = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+    let error = evict_against(status(500, "InternalError", two)).await;
+    assert!(matches!(&error, Error::Budget { budget: None, message, .. } if message == two), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_api_server_that_has_too_much_to_do_is_no_budget() {
     // Flow control answers in plain text with a header.
     let error = evict_against(Reply::Plain(429, Some(3), "Too many requests, please try again later.")).await;
-    let Error::TooManyRequests { retry_after, message } = error else { panic!() };
+    let Error::TooManyRequests { retry_after, message } = error else { panic!("{error:?}") };
     assert_eq!((retry_after, &*message), (Some(Duration::from_secs(3)), "Too many requests, please try again later."));
-    // Two budgets on one pod.
-    let error = evict_against(status(
-        500,
-        "InternalError",
-        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-    ))
-    .await;
-    assert!(matches!(error, Error::TooManyRequests { .. }), "{error}");
+    let busy = "the server has received too many requests and has asked us to try again later";
+    let error = evict_against(status(429, "TooManyRequests", busy)).await;
+    assert!(matches!(&error, Error::TooManyRequests { message, .. } if message == busy), "{error:?}");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod buffers;
 pub mod conditions;
 pub mod consent;
+pub mod eviction;
 pub mod health;
 pub mod ids;
 pub mod labels;

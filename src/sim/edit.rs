@@ -11,10 +11,11 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use super::store::Store;
+use crate::cluster::convert::do_not_disrupt;
 use crate::core::consent;
 use crate::core::facts::{Condition, Effect, PodPhase, Status, Taint};
 use crate::core::ids::{ClaimName, NodeName, ObjectKey, PoolName};
-use crate::core::labels::Labels;
+use crate::core::labels::{self, Labels};
 use crate::core::quantity::Quantity;
 use crate::core::resources::Resources;
 
@@ -146,12 +147,19 @@ impl Edit {
                 KINDS.join(", a ")
             ));
         }
+        let others = self.annotations.keys().find(|key| **key != *labels::DO_NOT_DISRUPT);
+        if let Some(key) = others.filter(|_| self.kind == "Pod") {
+            return Some(format!(
+                "annotations.{key}: means nothing here; of a Pod, {} can be edited",
+                labels::DO_NOT_DISRUPT
+            ));
+        }
         if let Some(field) = self.status.keys().find(|field| !STATUS.contains(&field.as_str())) {
             return Some(format!("status.{field}: cannot be edited; what can is {}", STATUS.join(" and ")));
         }
         let fields = [
             ("labels", !self.labels.is_empty(), &["Node", "NodeClaim"][..]),
-            ("annotations", !self.annotations.is_empty(), &["Node", "NodeClaim", "NodePool", "Lease"]),
+            ("annotations", !self.annotations.is_empty(), &["Node", "NodeClaim", "NodePool", "Pod", "Lease"]),
             ("finalizers", !self.finalizers.is_empty(), &["Node", "NodeClaim"]),
             ("owners", !self.owners.is_empty(), &["Node"]),
             ("status", !self.status.is_empty(), &["NodeClaim"]),
@@ -218,6 +226,10 @@ impl Edit {
                     let failed = matches!(ended, Ended::Failed);
                     store.end_pod(&uid, if failed { PodPhase::Failed } else { PodPhase::Succeeded });
                 }
+                // Of a pod's annotations no other means anything here.
+                if let Some(said) = self.annotations.get(labels::DO_NOT_DISRUPT) {
+                    store.protect_pod(&uid, said.as_deref().and_then(do_not_disrupt));
+                }
                 if let Some(seconds) = self.stuck_seconds {
                     store.stuck.insert(uid, tokio::time::Instant::now() + Duration::from_secs(seconds));
                 }
@@ -228,11 +240,11 @@ impl Edit {
     }
 }
 
-fn apply(labels: &mut Labels, changes: &Changes<String>) {
+fn apply(map: &mut Labels, changes: &Changes<String>) {
     for (key, value) in changes {
         match value {
-            Some(value) => labels.insert(key.as_str().into(), value.as_str().into()),
-            None => labels.remove(key.as_str()),
+            Some(value) => map.insert(key.as_str().into(), value.as_str().into()),
+            None => map.remove(key.as_str()),
         };
     }
 }

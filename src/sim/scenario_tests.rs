@@ -78,7 +78,7 @@ fn a_file_of_manifests_is_a_scenario_that_settles() {
 
 #[test]
 fn what_is_wrong_is_said_with_file_path_field_and_what_is_allowed() {
-    let cases: [(&str, &[&str]); 18] = [
+    let cases: [(&str, &[&str]); 19] = [
         (
             "scenario: x\ntimelime: []",
             &["dir/burst.yaml: document 1", "unknown field `timelime`", "`timeline`", "`until`"],
@@ -109,6 +109,13 @@ fn what_is_wrong_is_said_with_file_path_field_and_what_is_allowed() {
         (
             "timeline: [{at: 5m, edit: {kind: Pod, name: web, taints: {a: NoSchedule}}}]",
             &["timeline[0].edit", "taints: can be edited of Node, not of Pod"],
+        ),
+        (
+            "timeline: [{at: 5m, edit: {kind: Pod, name: web, annotations: { color: blue }}}]",
+            &[
+                "timeline[0].edit",
+                "annotations.color: means nothing here; of a Pod, karpenter.sh/do-not-disrupt can be edited",
+            ],
         ),
         (
             "timeline: [{at: 5m, edit: {kind: Deployment, name: web}}]",

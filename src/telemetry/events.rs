@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::core::ids::{ClaimName, NodeName};
+use crate::core::ids::{ClaimName, NodeName, ObjectKey};
 pub use crate::core::writes::Regarding as About;
 
 use super::conditions::Transition;
@@ -143,6 +143,14 @@ pub fn failed_consistency_check(claim: About, problem: &str) -> Event {
 /// A node is not empty yet, and why.
 pub fn failed_draining(node: About, why: &str) -> Event {
     Event::warning(node, "FailedDraining", format!("Failed to drain node, {why}"))
+}
+
+/// A pod may not leave a node that is to be empty: which, why, and since when. Of many pods not all are told at once.
+pub fn eviction_blocked(node: About, pod: &ObjectKey, why: &str, since: &str) -> Event {
+    let mut event = failed_draining(node, &format!("{why} (Pod={pod}, since {since})"));
+    event.sameness = Some(pod.to_string());
+    event.limited = true;
+    event
 }
 
 /// A pod was evicted, and why its node goes.

@@ -1,7 +1,10 @@
 //! What events say.
 
+use jiff::{SignedDuration, Timestamp};
+
 use crate::core::facts::Status;
 use crate::core::ids::ObjectKey;
+use crate::telemetry::dedupe::Dedupe;
 
 use super::*;
 
@@ -90,4 +93,21 @@ fn what_is_said_of_a_drain_has_karpenters_reasons() {
     assert_eq!(said[0].message, "Failed to drain node, 2 pods are waiting to be evicted");
     assert!(said[2].message.starts_with("Deleting the pod with 30 s of grace"), "{}", said[2].message);
     assert_eq!(said[3].message, "All pods will be deleted by 2026-01-02T03:04:05Z");
+}
+
+#[test]
+fn each_pod_that_a_budget_keeps_is_told_of_in_time() {
+    let node = || About::Node("node-7".into(), "u3".into());
+    let kept =
+        |pod: &str| eviction_blocked(node(), &ObjectKey::new("shop", pod), "web forbids it", "2026-01-02T03:04:05Z");
+    let event = kept("a");
+    assert_eq!(event.message, "Failed to drain node, web forbids it (Pod=shop/a, since 2026-01-02T03:04:05Z)");
+    assert_eq!((event.reason, event.warning), ("FailedDraining", true));
+    let mut said = Dedupe::new();
+    let mut at =
+        |seconds: i64, event: &Event| said.admit(event, Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds));
+    assert!(at(0, &kept("a")) && at(0, &kept("b")) && at(0, &failed_draining(node(), "2 pods are waiting")));
+    assert!(!at(119, &kept("a")) && at(120, &kept("a")));
+    // Thousands do not drown the API server.
+    assert!((0..1000).filter(|number| at(200, &kept(&format!("pod-{number}")))).count() <= 10);
 }

@@ -66,11 +66,9 @@ impl Claim {
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
             }
             Act::Drain { evict, force } => {
-                let slots = &self.args.wiring.slots;
-                slots.evictor.cast(EvictorMsg::Evict(evict));
-                if !force.is_empty() {
-                    slots.evictor.cast(EvictorMsg::Force(force));
-                }
+                // With which grace is seen anew when it is done.
+                let force = force.into_iter().map(|(pod, _)| pod).collect();
+                self.args.wiring.slots.evictor.cast(EvictorMsg::Drain { claim: name, evict, force });
             }
             Act::AskDrift => self.ask_drift(claim, snapshot, cx),
             Act::Find(token) => {

@@ -2,10 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{Effect, Owner, Pod, Taint};
+use crate::core::facts::{Claim, Effect, Owner, Pod, Snapshot, Taint};
+use crate::core::ids::PodUid;
 use crate::core::labels;
 
-use super::PodRef;
+use super::{Memory, PodRef, reboot, situation, termination};
 
 /// A pod whose grace period ended this long ago and that is still there is stuck: nobody waits for it (Karpenter's value).
 const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
@@ -51,6 +52,32 @@ pub(super) fn drain(pods: &[&std::sync::Arc<Pod>], deadline: Option<Timestamp>, 
         }
     }
     drain
+}
+
+/// How a pod leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// It is evicted, unless a budget forbids it.
+    Evict,
+    /// It is deleted, past budgets, with so many seconds of grace.
+    Delete(i64),
+}
+
+/// How a pod on a node of this NodeClaim has to leave at this moment; nothing when it does not have to, may not, or does already. A pod that was to
+/// leave a while ago is looked at with this before it is asked again: it may be protected by now, its deadline is nearer, or its node stays.
+pub fn way_out(claim: &Claim, snapshot: &Snapshot, pod: &PodUid, now: Timestamp) -> Option<Way> {
+    let deadline = if claim.deleting.is_some() {
+        termination::deadline(claim)
+    } else if reboot::is_emptying(claim, now) {
+        None
+    } else {
+        return None;
+    };
+    let nodes = situation::nodes(claim, snapshot, &Memory::default());
+    let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
+    let drain = drain(&pods, deadline, now);
+    let forced = drain.force.iter().find(|(forced, _)| forced.uid == *pod).map(|(_, grace)| Way::Delete(*grace));
+    forced.or_else(|| drain.evict.iter().any(|asked| asked.uid == *pod).then_some(Way::Evict))
 }
 
 /// Whether the drain is over only when this pod has gone.
@@ -105,3 +132,7 @@ fn last_moment(pod: &Pod, deadline: Timestamp) -> Timestamp {
 fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
     one.into_iter().chain(other).min()
 }
+
+#[cfg(test)]
+#[path = "drain_tests.rs"]
+mod tests;

@@ -33,6 +33,7 @@ pub(in crate::core) use drain::{is_drainable, is_protected};
 pub use act::{Act, DeleteReason, PodRef};
 pub use consistency::listed as inconsistencies;
 pub use deletion::Deletion;
+pub use drain::{Way, way_out};
 pub use drift::{CloudDrift, EVERY as DRIFT_EVERY, class_version};
 pub use launch::{Candidates, candidates};
 pub use reboot::{Reboot, is_rebooting};

@@ -107,7 +107,9 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
 pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timestamp)> {
     let Some(request) = under_way(situation.claim) else { return Vec::new() };
     let mut deadlines = Vec::new();
-    if let Some(at) = drained_by(situation, request).filter(|at| !is_issued(request) && *at > situation.now) {
+    if let Some(at) =
+        drained_by(situation.claim, request, situation.now).filter(|at| !is_issued(request) && *at > situation.now)
+    {
         deadlines.push(("is rebooted with the pods that are left", at));
     }
     deadlines.extend(gives_up_at(situation, request).map(|at| ("reboot is given up", at)));
@@ -154,7 +156,7 @@ fn has_been_issued(situation: &Situation<'_>, request: &Condition) -> bool {
 /// Lets the pods leave; nothing once they have, or may take no longer.
 fn empty(situation: &Situation<'_>, request: &Condition) -> Option<Step> {
     let phase = Phase::Rebooting;
-    let by = drained_by(situation, request);
+    let by = drained_by(situation.claim, request, situation.now);
     if by.is_some_and(|by| situation.now >= by) {
         return None;
     }
@@ -177,14 +179,24 @@ fn empty(situation: &Situation<'_>, request: &Condition) -> Option<Step> {
 }
 
 /// When pods are no longer waited for; at once with a grace of nothing.
-fn drained_by(situation: &Situation<'_>, request: &Condition) -> Option<Timestamp> {
-    let grace = grace(situation.claim).ok()??;
-    let asked = since(situation, request);
+fn drained_by(claim: &Claim, request: &Condition, now: Timestamp) -> Option<Timestamp> {
+    let grace = grace(claim).ok()??;
+    let asked = request.since.min(now);
     if grace.is_zero() {
         return Some(asked);
     }
     let grace = grace.max(Duration::from_secs(SHORTEST_DRAIN.unsigned_abs()));
     Some(asked.saturating_add(SignedDuration::try_from(grace).unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX))
+}
+
+/// Whether pods are asked to leave for a reboot now: somebody asked for it, they may still take their time, and the machine is not about to restart.
+pub(super) fn is_emptying(claim: &Claim, now: Timestamp) -> bool {
+    under_way(claim).is_some_and(|request| {
+        !is_issued(request)
+            && !claim.annotations.contains_key(labels::PRE_BOOT_ID)
+            && grace(claim).is_ok()
+            && drained_by(claim, request, now).is_none_or(|by| now < by)
+    })
 }
 
 /// From issued until the node is back.

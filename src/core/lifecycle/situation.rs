@@ -151,7 +151,7 @@ impl<'a> Situation<'a> {
 
 /// The Nodes of a NodeClaim: those with its provider ID that no other NodeClaim owns, and the one that its status names and that names it as
 /// its owner. A provider ID that was edited by hand must not lead to somebody else's Node.
-fn nodes<'a>(claim: &Claim, snapshot: &'a Snapshot, memory: &Memory) -> Vec<&'a Arc<Node>> {
+pub(super) fn nodes<'a>(claim: &Claim, snapshot: &'a Snapshot, memory: &Memory) -> Vec<&'a Arc<Node>> {
     let id = claim.provider_id.as_ref().or_else(|| memory.machine().map(|machine| &machine.id));
     let names = id.and_then(|id| snapshot.nodes_of.get(id)).into_iter().flatten();
     let owned = |node: &Node| node.is_owned_by(&claim.name);

@@ -5,6 +5,9 @@
 
 use std::sync::Arc;
 
+use http::StatusCode;
+use serde_json::{Value, json};
+
 use super::objects::Store;
 use crate::core::facts::{Count, Fact, Pod, PodBudget, PodPhase};
 use crate::core::ids::ObjectKey;
@@ -24,10 +27,34 @@ impl Count {
 pub(super) enum Verdict {
     /// The pod may go.
     Allowed,
-    /// A budget forbids it for now.
+    /// A budget forbids it for now: which one, and why.
     Forbidden(String),
     /// More than one budget protects it, which Kubernetes does not handle.
     Ambiguous,
+}
+
+impl Verdict {
+    /// Code and `Status` with which the API server refuses an eviction; nothing when the pod may go.
+    pub(super) fn refusal(&self) -> Option<(StatusCode, Value)> {
+        Some(match self {
+            Self::Allowed => return None,
+            Self::Forbidden(cause) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                json!({
+                    "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "TooManyRequests", "code": 429,
+                    "message": "Cannot evict pod as it would violate the pod's disruption budget.",
+                    "details": { "causes": [{ "reason": "DisruptionBudget", "message": cause }] },
+                }),
+            ),
+            Self::Ambiguous => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                json!({
+                    "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500,
+                    "message": "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+                }),
+            ),
+        })
+    }
 }
 
 impl Store {
@@ -97,8 +124,7 @@ impl Store {
             return Verdict::Allowed;
         }
         Verdict::Forbidden(format!(
-            "Cannot evict pod as it would violate the pod's disruption budget. The disruption budget {} needs {wanted} healthy pods and \
-             has {healthy} currently",
+            "The disruption budget {} needs {wanted} healthy pods and has {healthy} currently",
             budget.key.name
         ))
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::budgets::{Verdict, is_healthy};
+use super::budgets::is_healthy;
 use super::objects::Store;
-use crate::cluster::Error;
+use crate::cluster::{Error, refused_eviction};
 use crate::core::facts::{Fact, Pod, PodPhase, PodShape};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::manifests::VolumeSource;
@@ -162,21 +162,24 @@ impl Store {
         Ok(())
     }
 
+    /// Sets for how long a pod asks not to be disrupted, as its annotation says.
+    pub fn protect_pod(&mut self, uid: &PodUid, do_not_disrupt: Option<Option<Duration>>) {
+        let Some(record) = self.pods.get(uid) else { return };
+        let shape = Arc::new(PodShape { do_not_disrupt, ..(*record.pod.shape).clone() });
+        let shape = self.shapes.get_key_value(&shape).map_or(shape, |(shared, _)| Arc::clone(shared));
+        self.change_pod(uid, |pod| pod.shape = shape);
+    }
+
     /// Evicts a pod unless a budget forbids it.
     pub fn evict(&mut self, key: &ObjectKey, uid: &PodUid) -> Result<(), Error> {
         self.check_pod(key, uid)?;
         let Some(record) = self.pods.get(uid) else { return Ok(()) };
-        match self.verdict(&record.pod) {
-            Verdict::Allowed => {
-                let grace = own_grace(&record.pod.shape);
-                self.end_gracefully(uid, grace);
-                Ok(())
-            }
-            Verdict::Forbidden(message) => Err(Error::TooManyRequests { retry_after: None, message }),
-            Verdict::Ambiguous => Err(Error::Temporary(format!(
-                "pod {key} has more than one PodDisruptionBudget, which the eviction subresource does not support"
-            ))),
+        if let Some((code, status)) = self.verdict(&record.pod).refusal() {
+            return Err(refused_eviction(key, uid, code, &status));
         }
+        let grace = own_grace(&record.pod.shape);
+        self.end_gracefully(uid, grace);
+        Ok(())
     }
 
     /// Deletes a pod. Without a grace period its own is used; a pod without a node goes at once.

@@ -162,7 +162,12 @@ async fn an_eviction_keeps_the_budget() {
     }
     let (key, uid) = &pods[2];
     let refused = cluster.evict(key, uid).await;
-    assert!(matches!(&refused, Err(Error::TooManyRequests { message, .. }) if message.contains("pdb")), "{refused:?}");
+    let Err(Error::Budget { budget, message, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(budget.as_deref(), Some("pdb"));
+    assert_eq!(
+        message,
+        "Cannot evict pod as it would violate the pod's disruption budget. The disruption budget pdb needs 2 healthy pods and has 2 currently"
+    );
     let (key, uid) = &pods[0];
     cluster.evict(key, uid).await.unwrap();
     cluster.store().remove_pod(uid);
@@ -177,7 +182,8 @@ async fn a_budget_by_unavailability_counts_the_one_that_is_going() {
     cluster.evict(&pods[0].0, &pods[0].1).await.unwrap();
     assert!(cluster.evict(&pods[1].0, &pods[1].1).await.is_err());
     cluster.store().apply_budget(PodBudget { key: ObjectKey::new("default", "second"), ..budget(None, None) });
-    assert!(matches!(cluster.evict(&pods[1].0, &pods[1].1).await, Err(Error::Temporary(_))));
+    let refused = cluster.evict(&pods[1].0, &pods[1].1).await;
+    assert!(matches!(&refused, Err(Error::Budget { budget: None, .. })), "{refused:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -308,6 +308,10 @@ families! {
     PLAN_PODS: Gauge, "joiner_plan_pods", ["outcome"], "Pods in the last plan, by what was decided.";
     PODS_LANDED: Counter, "joiner_pods_bound_total", ["place"],
         "Planned pods that were bound: where they were planned, or elsewhere. Pods of one shape are interchangeable.";
+    EVICTIONS_BLOCKED: Gauge, "joiner_evictions_blocked", ["namespace", "budget"],
+        "Pods that a PodDisruptionBudget keeps on nodes that are to go. `budget` names several when they protect the same pods, and is empty when nobody knows.";
+    EVICTIONS_BLOCKED_SECONDS: Gauge, "joiner_evictions_blocked_seconds", ["namespace", "budget"],
+        "For how long the first of these pods has been kept.";
     NOMINATIONS: Counter, "joiner_nominations_total", ["result"], "Nominations of pods to nodes.";
     ORPHANS: Counter, "joiner_orphans_found_total", ["kind"], "Machines, NodeClaims and Nodes that lacked their counterpart.";
 

@@ -33,7 +33,7 @@ pub use labels::{
     CloudCall, CloudFailure, CreatedFor, DisruptedFor, NominationResult, OrphanKind, RebootResult, TerminationMode,
     policy_word,
 };
-pub use pods::{eviction_requested, pod_decided, pod_drained, pod_reached};
+pub use pods::{eviction_requested, evictions_blocked, pod_decided, pod_drained, pod_reached};
 pub use process::sample_process;
 pub use registry::{Error, Exporter};
 pub use runtime::{

@@ -164,7 +164,19 @@ pub(super) fn set<const N: usize>(family: &Family<N>, values: &[&str; N], value:
 
 /// Lets a gauge show the time since now.
 pub(super) fn start<const N: usize>(family: &Family<N>, values: &[&str; N]) {
-    gauges().insert((family.name, super::samples::written(family, values, &[])), Value::Since(Instant::now()));
+    started(family, values, Duration::ZERO);
+}
+
+/// Lets a gauge show the time since so long ago.
+pub(super) fn started<const N: usize>(family: &Family<N>, values: &[&str; N], ago: Duration) {
+    let now = Instant::now();
+    let moment = Value::Since(now.checked_sub(ago).unwrap_or(now));
+    gauges().insert((family.name, super::samples::written(family, values, &[])), moment);
+}
+
+/// Takes away all series of a gauge.
+pub(super) fn clear_all<const N: usize>(family: &Family<N>) {
+    gauges().retain(|(name, _), _| *name != family.name);
 }
 
 /// Takes away the series of a gauge whose first label has this value.

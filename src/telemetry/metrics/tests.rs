@@ -380,3 +380,20 @@ fn conditions_of_nodes_carry_pool_class_and_initialization() {
     let old = r#"{namespace="",name="c",group="karpenter.sh",kind="NodeClaim"}"#;
     assert_line(&text, &format!("operator_termination_current_time_seconds{old} 10"));
 }
+
+#[test]
+fn evictions_that_budgets_block_are_told_anew_each_time() {
+    let (_, exporter) = Exporter::aside().unwrap();
+    let shown = || {
+        let text = exporter.render(Samples::new());
+        let ours = text.lines().filter(|line| line.contains("shop-of-this-test"));
+        ours.map(str::to_owned).collect::<Vec<_>>()
+    };
+    evictions_blocked([("shop-of-this-test", "web", 3, Duration::from_secs(90))]);
+    let lines = shown();
+    assert_eq!(lines[0], r#"joiner_evictions_blocked{namespace="shop-of-this-test",budget="web"} 3"#);
+    let age = lines[1].strip_prefix(r#"joiner_evictions_blocked_seconds{namespace="shop-of-this-test",budget="web"} "#);
+    assert!(age.unwrap().parse::<f64>().unwrap() >= 90.0, "{lines:?}");
+    evictions_blocked([]);
+    assert!(shown().is_empty());
+}

@@ -7,6 +7,6 @@ mod selector;
 mod shapes;
 
 pub(super) use read::shape;
-pub use read::{pod, read_pod};
+pub use read::{do_not_disrupt, pod, read_pod};
 pub(super) use selector::label_selector;
 pub use shapes::ShapeStore;

@@ -155,7 +155,11 @@ pub(in crate::cluster::convert) fn shape(
             .as_deref()
             .filter(|name| !matches!(*name, "" | "default-scheduler"))
             .map(Arc::from),
-        do_not_disrupt: meta.annotations.as_ref().and_then(|a| a.get(labels::DO_NOT_DISRUPT)).and_then(|v| blocks(v)),
+        do_not_disrupt: meta
+            .annotations
+            .as_ref()
+            .and_then(|a| a.get(labels::DO_NOT_DISRUPT))
+            .and_then(|v| do_not_disrupt(v)),
         broken: problems.sentence(),
         namespace,
         labels: own_labels,
@@ -171,8 +175,7 @@ fn node_selector(spec: &PodSpec) -> labels::Labels {
 }
 
 /// Annotation `karpenter.sh/do-not-disrupt`: `true`, or a positive duration. Anything else is ignored, as Karpenter does.
-#[expect(clippy::option_option, reason = "the fact has it so: no annotation, for ever, or for a time")]
-fn blocks(value: &str) -> Option<Option<std::time::Duration>> {
+pub fn do_not_disrupt(value: &str) -> Option<Option<std::time::Duration>> {
     match value {
         "true" => Some(None),
         text => go_duration(text).filter(|duration| !duration.is_zero()).map(Some),
