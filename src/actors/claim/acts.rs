@@ -133,7 +133,7 @@ impl Claim {
             self.memory.sight = Sight::Unasked;
         }
         let call = async move { cloud.create(&spec).await };
-        cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Launched(op, outcome));
+        cx.start(Permits::Launch, call, move |outcome| ClaimMsg::Launched(op, outcome));
     }
 
     fn reboot(&mut self, id: ProviderId, operation: Arc<str>, cx: &Cx<ClaimMsg>) {

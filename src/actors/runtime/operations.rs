@@ -15,7 +15,8 @@ pub type OpId = u64;
 
 /// Most requests to the API server under way at once. The client has its own limit of requests a second; this one bounds memory.
 const CLUSTER_PERMITS: usize = 256;
-/// Most cloud calls under way at once.
+/// Most cloud calls of a kind under way at once: reads, launches, and other changes. Each kind has its own, because a cloud lets few launches a second
+/// through: a thousand that wait for their turn must hold up neither deletions nor questions.
 const CLOUD_PERMITS: usize = 128;
 /// Longest wait for the API server; its own limit for a request is 60 s, and our client gives up at 30 s.
 const CLUSTER_DEADLINE: Duration = Duration::from_secs(40);
@@ -31,7 +32,9 @@ pub enum Permits {
     WriteCluster,
     /// Reads from the cloud.
     ReadCloud,
-    /// Changes something in the cloud: only with the lease.
+    /// Launches a machine: only with the lease.
+    Launch,
+    /// Changes something else in the cloud: only with the lease.
     WriteCloud,
     /// The lease itself: needs no lease, and never waits behind other calls.
     Lease,
@@ -57,7 +60,9 @@ pub struct Operations {
     closing: watch::Sender<bool>,
     abandoned: watch::Sender<bool>,
     cluster: Arc<Semaphore>,
-    cloud: Arc<Semaphore>,
+    cloud_reads: Arc<Semaphore>,
+    launches: Arc<Semaphore>,
+    cloud_writes: Arc<Semaphore>,
     under_way: Arc<AtomicU64>,
     idle: watch::Sender<u64>,
 }
@@ -70,7 +75,9 @@ impl Operations {
             closing: watch::Sender::new(false),
             abandoned: watch::Sender::new(false),
             cluster: Arc::new(Semaphore::new(CLUSTER_PERMITS)),
-            cloud: Arc::new(Semaphore::new(CLOUD_PERMITS)),
+            cloud_reads: Arc::new(Semaphore::new(CLOUD_PERMITS)),
+            launches: Arc::new(Semaphore::new(CLOUD_PERMITS)),
+            cloud_writes: Arc::new(Semaphore::new(CLOUD_PERMITS)),
             under_way: Arc::default(),
             idle: watch::Sender::new(0),
         }
@@ -104,10 +111,12 @@ impl Operations {
     {
         let (gate, deadline) = match permits {
             Permits::ReadCluster | Permits::WriteCluster => (Some(Arc::clone(&self.cluster)), CLUSTER_DEADLINE),
-            Permits::ReadCloud | Permits::WriteCloud => (Some(Arc::clone(&self.cloud)), CLOUD_DEADLINE),
+            Permits::ReadCloud => (Some(Arc::clone(&self.cloud_reads)), CLOUD_DEADLINE),
+            Permits::Launch => (Some(Arc::clone(&self.launches)), CLOUD_DEADLINE),
+            Permits::WriteCloud => (Some(Arc::clone(&self.cloud_writes)), CLOUD_DEADLINE),
             Permits::Lease => (None, CLUSTER_DEADLINE),
         };
-        let writes = matches!(permits, Permits::WriteCluster | Permits::WriteCloud);
+        let writes = matches!(permits, Permits::WriteCluster | Permits::Launch | Permits::WriteCloud);
         let operations = self.clone();
         self.under_way.fetch_add(1, Relaxed);
         let mut abandoned = self.abandoned.subscribe();
@@ -157,3 +166,7 @@ impl Operations {
         .is_ok()
     }
 }
+
+#[cfg(test)]
+#[path = "operations_tests.rs"]
+mod tests;
