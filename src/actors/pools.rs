@@ -14,7 +14,7 @@ use crate::cluster;
 use crate::core::facts::{Pool, Snapshot};
 use crate::core::health::{self, Health};
 use crate::core::ids::{PoolName, PoolUid};
-use crate::core::pools::{self, Wanted};
+use crate::core::pools::{self, Backing, Wanted};
 use crate::core::resources::Resources;
 use crate::core::{buffers, overlays};
 
@@ -87,7 +87,9 @@ impl Pools {
                 *health = Health::default();
             }
             let rehashed = || pools::is_rehashed(pool, &snapshot);
-            if let Some(wanted) = pools::wanted(pool, &used, class, health, rehashed, cx.now()) {
+            let misfit = class.and_then(|class| self.wiring.cloud.misfit(class, pool));
+            let backing = class.map(|class| Backing { class, misfit: misfit.as_deref() });
+            if let Some(wanted) = pools::wanted(pool, &used, backing, health, rehashed, cx.now()) {
                 self.write_pool(pool, wanted, cx);
             }
         }

@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
+use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::telemetry::metrics::{self, CloudCall, CloudFailure};
 
@@ -67,6 +67,10 @@ impl Cloud for Metered {
 
     fn resolve<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Resolution, Error>> {
         self.0.resolve(class)
+    }
+
+    fn misfit(&self, class: &NodeClass, pool: &Pool) -> Option<String> {
+        self.0.misfit(class, pool)
     }
 
     fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {

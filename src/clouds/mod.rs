@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
+use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::core::lifecycle::DRIFT_EVERY;
 
@@ -51,6 +51,12 @@ pub trait Cloud: Send + Sync + 'static {
     /// Works out what a NodeClass comes to in this cloud: what its selectors find, and what is wrong with it.
     fn resolve<'a>(&'a self, _class: &'a NodeClass) -> BoxFuture<'a, Result<Resolution, Error>> {
         Box::pin(async { Ok(Resolution::default()) })
+    }
+
+    /// Why no machine can be made for a NodePool with this NodeClass, whatever pods ask for: field, fault and remedy in a sentence. Such a NodePool is
+    /// not planned with. Costs no call.
+    fn misfit(&self, _class: &NodeClass, _pool: &Pool) -> Option<String> {
+        None
     }
 
     /// All instance types of a NodeClass with all offerings, those that cannot be had now included. As long as nothing has changed, the

@@ -16,6 +16,9 @@ use crate::core::writes::{PoolPatch, PoolStatusPatch};
 /// Dependents of a NodePool's `Ready`.
 const DEPENDENTS: [&str; 2] = ["ValidationSucceeded", "NodeClassReady"];
 
+/// Reason of a NodePool's condition `NodeClassReady` where its NodeClass is ready, and of no use to this NodePool.
+const MISFIT: &str = "NodeClassDoesNotFit";
+
 /// A NodePool that is not judged after this long is somebody else's, or cannot be written to.
 const JUDGED_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
@@ -86,11 +89,20 @@ pub fn is_rehashed(pool: &Pool, snapshot: &Snapshot) -> bool {
     claims.all(|claim| current(claim) || claim.deleting.is_some() || claim.broken.is_some())
 }
 
+/// The NodeClass that a NodePool names.
+#[derive(Clone, Copy, Debug)]
+pub struct Backing<'a> {
+    /// As it was seen.
+    pub class: &'a NodeClass,
+    /// Why the cloud can make no machine for this NodePool with it.
+    pub misfit: Option<&'a str>,
+}
+
 /// The next change that brings a NodePool up to date; nothing when it is. `rehashed`: see [`is_rehashed`], which is asked only where it matters.
 pub fn wanted(
     pool: &Pool,
     used: &Resources,
-    class: Option<&NodeClass>,
+    backing: Option<Backing<'_>>,
     health: &Health,
     rehashed: impl FnOnce() -> bool,
     now: Timestamp,
@@ -113,7 +125,8 @@ pub fn wanted(
         patch.nodes = Some(nodes);
     }
     let mut conditions = Conditions::of(&pool.conditions, &DEPENDENTS, pool.generation, pool.created, now);
-    judge(pool, class, &mut conditions);
+    judge(pool, backing, &mut conditions);
+    let class = backing.map(|backing| backing.class);
     if let Some(class) = class {
         judge_health(pool, class, health, &mut conditions);
     }
@@ -133,21 +146,24 @@ pub fn wanted(
     Some(Wanted::Status(patch))
 }
 
-fn judge(pool: &Pool, class: Option<&NodeClass>, conditions: &mut Conditions<'_>) {
+fn judge(pool: &Pool, backing: Option<Backing<'_>>, conditions: &mut Conditions<'_>) {
     if pool.errors.is_empty() {
         conditions.set_true("ValidationSucceeded");
     } else {
         conditions.set("ValidationSucceeded", Status::False, "NodePoolValidationFailed", &pool.errors.join("; "));
     }
     let reference = &pool.template.class;
-    let (status, reason, message) = match class {
+    let (status, reason, message) = match backing {
         None => (Status::False, "NodeClassNotFound", format!("{reference} not found on cluster")),
-        Some(class) if class.deleting.is_some() => {
+        Some(Backing { class, .. }) if class.deleting.is_some() => {
             (Status::False, "NodeClassTerminating", format!("{reference} is terminating"))
         }
-        Some(class) => match find_condition(&class.conditions, "Ready") {
+        Some(Backing { class, misfit }) => match find_condition(&class.conditions, "Ready") {
             Some(ready) if ready.status == Status::True => {
-                conditions.set_true("NodeClassReady");
+                match misfit {
+                    Some(why) => conditions.set("NodeClassReady", Status::False, MISFIT, why),
+                    None => conditions.set_true("NodeClassReady"),
+                }
                 return;
             }
             Some(ready) if ready.status == Status::False => {
@@ -184,6 +200,14 @@ fn with_zeros(used: &Resources) -> Resources {
 pub fn is_unjudged(pool: &Pool, now: Timestamp) -> bool {
     let judged = find_condition(&pool.conditions, "Ready").is_some_and(|ready| ready.generation == pool.generation);
     pool.deleting.is_none() && !judged && now.duration_since(pool.created) < JUDGED_WITHIN
+}
+
+/// The NodePool as it would be judged if only this kept it from being used.
+pub fn refused(pool: &Pool, misfit: &str) -> Pool {
+    let mut conditions = Conditions::of(&[], &DEPENDENTS, pool.generation, pool.created, pool.created);
+    conditions.set_true("ValidationSucceeded");
+    conditions.set("NodeClassReady", Status::False, MISFIT, misfit);
+    Pool { conditions: conditions.finish(), ..pool.clone() }
 }
 
 /// Why a NodePool is not used, in a sentence.

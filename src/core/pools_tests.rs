@@ -35,7 +35,8 @@ fn usage_is_what_the_nodes_report_and_before_that_what_the_cloud_said() {
 }
 
 fn next(pool: &Pool, class: Option<&NodeClass>, health: &Health, rehashed: bool) -> Option<Wanted> {
-    wanted(pool, &Resources::new(), class, health, || rehashed, start())
+    let backing = class.map(|class| Backing { class, misfit: None });
+    wanted(pool, &Resources::new(), backing, health, || rehashed, start())
 }
 
 #[test]
@@ -82,4 +83,21 @@ fn registration_health_begins_unknown_and_follows_the_launches() {
     judged.generation = 2;
     let found = health(next(&judged, Some(&class()), &bad, true)).unwrap().unwrap();
     assert_eq!(found.status, Status::Unknown, "it was edited");
+}
+
+#[test]
+fn a_nodepool_for_which_its_nodeclass_is_of_no_use_is_not_ready_and_says_why() {
+    let judged = |misfit: Option<&str>| {
+        let class = class();
+        let backing = Some(Backing { class: &class, misfit });
+        match wanted(&pool(), &Resources::new(), backing, &Health::default(), || true, start()) {
+            Some(Wanted::Status(PoolStatusPatch { conditions: Some(conditions), .. })) => Pool { conditions, ..pool() },
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(judged(None).is_ready());
+    for refused in [judged(Some("metadata.name: too long")), refused(&pool(), "metadata.name: too long")] {
+        assert!(!refused.is_ready());
+        assert_eq!(why_not_ready(&refused), "NodeClassReady is False: metadata.name: too long");
+    }
 }

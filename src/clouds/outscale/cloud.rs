@@ -17,12 +17,13 @@ use crate::clouds::{
     Cloud, Deletion, Error, Judgement, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution,
     Shown,
 };
-use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Status, find_condition};
+use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool, Status, find_condition};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::core::resources::ResourceName;
 
 use super::catalogue::{self, Wanted};
 use super::class::{self, Templates};
+use super::fit;
 use super::launch::{Birth, Launches, tokens};
 use super::learnt::Learnt;
 use super::machine::{Yardstick, machine, vm_id};
@@ -555,6 +556,11 @@ impl Cloud for Outscale {
             Ok(resolution)
         }
         .boxed()
+    }
+
+    fn misfit(&self, class: &NodeClass, pool: &Pool) -> Option<String> {
+        let body = self.body(class).ok()?;
+        fit::misfit(&body, &class.reference, pool)
     }
 
     fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {

@@ -16,6 +16,7 @@ use crate::core::requirements::Operator;
 use super::birth::user_data;
 use super::catalogue::region;
 use super::cloud::{Outscale, read_failed};
+use super::fit::no_node_name;
 use super::marks::{self, Marked};
 use super::oapi::wire::{self, UserData, Vm};
 use super::oapi::{Class, Client, Error as Failure};
@@ -307,6 +308,10 @@ impl Birth<'_> {
     }
 
     async fn template(&self) -> Result<Arc<Template>, Error> {
+        let named = self.class.spec.talos.named_by_claim();
+        if let Some(why) = no_node_name(self.spec.claim.name.as_str()).filter(|_| named) {
+            return Err(Error::Invalid { field: "metadata.name".to_owned(), message: format!("NodeClaim {why}") });
+        }
         let template = self.cloud.templates.of(&self.class.spec).await;
         template.map_err(|fault| self.class_not_ready(&fault.message))
     }

@@ -12,6 +12,7 @@ mod birth;
 mod catalogue;
 mod class;
 mod cloud;
+mod fit;
 mod launch;
 mod learnt;
 mod machine;

@@ -89,7 +89,7 @@ pub use fields::Datum;
 pub use ground::{Ground, solve};
 pub use improve::improved;
 pub use mingle::mingled;
-pub use name::Names;
+pub use name::{NAME_SUFFIX, Names};
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
 pub use reason::{Reason, amount_text};

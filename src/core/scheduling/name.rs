@@ -8,6 +8,9 @@ use crate::core::ids::{ClaimName, PoolName};
 /// Kubernetes' alphabet for generated names: no vowels and nothing that looks like another character.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
+/// Characters that a NodeClaim's name has more than that of its NodePool.
+pub const NAME_SUFFIX: usize = 6;
+
 /// Gives out names.
 #[derive(Debug)]
 pub struct Names<'p> {
