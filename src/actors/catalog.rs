@@ -29,6 +29,8 @@ pub(super) struct Catalog {
     classes: BTreeMap<ClassRef, Class>,
     /// What could not be had, and until when it is not tried again: not by the clock, which can be set.
     sold_out: BTreeMap<SoldOut, Instant>,
+    /// When the lists are fetched again, whether or not anything has changed.
+    due: Instant,
     refresh: Option<Timer>,
     /// The last judgement of NodeOverlays: what was judged, and what came of it.
     judged: Option<(Judged, Published)>,
@@ -120,6 +122,10 @@ impl Catalog {
                 class.failure = None;
                 let before = class.types.replace(Arc::clone(&types));
                 self.publish();
+                // A list for which something could not be read is not the last word.
+                if let Some(pause) = self.wiring.cloud.catalog_lacks() {
+                    self.fetch_within(pause, cx);
+                }
                 // What a machine was launched as may no longer be sold: its NodeClaim has drifted.
                 if before.is_some_and(|before| !Arc::ptr_eq(&before, &types) && before != types) {
                     let snapshot = self.wiring.boards.snapshot();
@@ -133,7 +139,13 @@ impl Catalog {
         };
         tracing::error!(class = %reference, error = %failure, "instance types not fetched; what was known stays in use");
         class.failure = Some(failure);
-        self.refresh = Some(cx.after(RETRY, CatalogMsg::Refresh));
+        self.fetch_within(RETRY, cx);
+    }
+
+    /// Has the lists fetched again after this pause, if they would not be before.
+    fn fetch_within(&mut self, pause: Duration, cx: &Cx<CatalogMsg>) {
+        self.due = self.due.min(Instant::now() + pause);
+        self.arm(cx);
     }
 
     fn sold_out(&mut self, offerings: Vec<SoldOut>, cx: &Cx<CatalogMsg>) {
@@ -147,21 +159,23 @@ impl Catalog {
 
     /// Sets the timer for the next thing that happens by itself.
     fn arm(&mut self, cx: &Cx<CatalogMsg>) {
-        let expiry = self.sold_out.values().min().map(|until| until.saturating_duration_since(Instant::now()));
-        let delay = expiry.unwrap_or(self.wiring.settings.catalog_refresh).min(self.wiring.settings.catalog_refresh);
-        self.refresh = Some(cx.after(delay, CatalogMsg::Refresh));
+        let next = self.sold_out.values().copied().fold(self.due, Instant::min);
+        self.refresh = Some(cx.after(next.saturating_duration_since(Instant::now()), CatalogMsg::Refresh));
     }
 
     fn refresh(&mut self, cx: &Cx<CatalogMsg>) {
         let (now, before) = (Instant::now(), self.sold_out.len());
         self.sold_out.retain(|_, until| *until > now);
-        if self.sold_out.len() == before {
+        if self.sold_out.len() != before {
+            self.publish();
+        }
+        // What is sold out again and again must not put this off.
+        if self.due <= now {
+            self.due = now + self.wiring.settings.catalog_refresh;
             let classes: Vec<ClassRef> = self.classes.keys().cloned().collect();
             for reference in classes {
                 self.fetch(&reference, cx);
             }
-        } else {
-            self.publish();
         }
         self.arm(cx);
     }
@@ -289,6 +303,7 @@ impl Behaviour for Catalog {
             wiring: Arc::clone(wiring),
             classes: BTreeMap::new(),
             sold_out: BTreeMap::new(),
+            due: Instant::now() + wiring.settings.catalog_refresh,
             refresh: None,
             judged: None,
         };

@@ -77,6 +77,10 @@ impl Cloud for Metered {
         self.time(("catalog", CloudCall::GetInstanceTypes), String::new(), self.0.catalog(class))
     }
 
+    fn catalog_lacks(&self) -> Option<Duration> {
+        self.0.catalog_lacks()
+    }
+
     fn learn(&self, shown: &Shown<'_>) -> bool {
         self.0.learn(shown)
     }

@@ -63,6 +63,11 @@ pub trait Cloud: Send + Sync + 'static {
     /// answer is the same shared list, so that asking often costs nothing.
     fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>>;
 
+    /// How soon [`Cloud::catalog`] is to be asked again, as something that it depends on could not be read; nothing when all was.
+    fn catalog_lacks(&self) -> Option<Duration> {
+        None
+    }
+
     /// Learns from a registered Node what machines of its type and image really have: of memory, a hypervisor and a kernel keep a part that nobody
     /// announces. Says whether [`Cloud::catalog`] now answers otherwise. Costs no call.
     fn learn(&self, _shown: &Shown<'_>) -> bool {

@@ -567,6 +567,10 @@ impl Cloud for Outscale {
         self.types(class).boxed()
     }
 
+    fn catalog_lacks(&self) -> Option<Duration> {
+        self.market.lacks()
+    }
+
     fn learn(&self, shown: &Shown<'_>) -> bool {
         let memory = shown.capacity.get(&ResourceName::Memory);
         let news = self.learnt.learn(shown.instance_type, shown.image, memory);

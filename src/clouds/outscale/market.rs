@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -22,6 +23,8 @@ pub(super) struct Market {
     client: Arc<Client>,
     file: Option<PathBuf>,
     state: Mutex<State>,
+    /// Whether both lists have been had.
+    is_whole: AtomicBool,
 }
 
 struct State {
@@ -49,7 +52,7 @@ impl Market {
         let prices = over(Prices::built_in(), file.as_ref())?;
         let offer = Offer { listed: Arc::default(), prices: Arc::new(prices), epoch: 0 };
         let state = State { offer, types_due: None, prices_due: None, has_types: false, has_prices: false };
-        Ok(Self { client, file, state: Mutex::new(state) })
+        Ok(Self { client, file, state: Mutex::new(state), is_whole: AtomicBool::new(false) })
     }
 
     /// What is known, after having asked if it is time to. Never fails: what was known stays in use.
@@ -62,7 +65,13 @@ impl Market {
         if is_due(state.prices_due) {
             self.read_prices(&mut state).await;
         }
+        self.is_whole.store(state.has_types && state.has_prices, Relaxed);
         state.offer.clone()
+    }
+
+    /// How soon a list that has never been had is asked for again; nothing when both have been.
+    pub(super) fn lacks(&self) -> Option<Duration> {
+        (!self.is_whole.load(Relaxed)).then_some(FIRST_RETRY)
     }
 
     async fn read_types(&self, state: &mut State) {
