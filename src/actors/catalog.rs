@@ -223,7 +223,7 @@ impl Catalog {
         let mut next = Published::default();
         for (reference, class) in &self.classes {
             // What a predecessor published is good until the cloud has answered.
-            let types = class.types.as_ref().map(|types| less_sold_out(types, &self.sold_out));
+            let types = class.types.as_ref().map(|types| less_sold_out(types, reference, &self.sold_out));
             if let Some(types) = types.or_else(|| before.classes.get(reference).cloned()) {
                 next.classes.insert(reference.clone(), types);
             }
@@ -264,23 +264,25 @@ fn same(a: &Published, b: &Published) -> bool {
         && a.overlaid == b.overlaid
 }
 
-/// The types with sold-out offerings marked as unavailable; the same list when none is.
-fn less_sold_out(types: &Types, sold_out: &BTreeMap<SoldOut, Instant>) -> Types {
-    let affected: BTreeSet<_> = sold_out.keys().map(|offering| offering.instance_type.clone()).collect();
-    if !types.iter().any(|kind| affected.contains(&kind.name)) {
+/// The types of a NodeClass with sold-out offerings marked as unavailable; the same list when none is.
+fn less_sold_out(types: &Types, class: &ClassRef, sold_out: &BTreeMap<SoldOut, Instant>) -> Types {
+    let concerns = |offering: &&SoldOut| offering.class.as_ref().is_none_or(|other| other == class);
+    let here: BTreeSet<_> = sold_out
+        .keys()
+        .filter(concerns)
+        .map(|offering| (offering.instance_type.as_str(), offering.zone.as_deref(), &*offering.capacity_type))
+        .collect();
+    let affected: BTreeSet<&str> = here.iter().map(|(kind, ..)| *kind).collect();
+    if !types.iter().any(|kind| affected.contains(kind.name.as_str())) {
         return Arc::clone(types);
     }
     let is_sold_out = |kind: &InstanceType, offering: &Offering| {
         offering.capacity_type().is_some_and(|capacity_type| {
-            sold_out.contains_key(&SoldOut {
-                instance_type: kind.name.clone(),
-                zone: offering.zone().cloned(),
-                capacity_type: Arc::clone(capacity_type),
-            })
+            here.contains(&(kind.name.as_str(), offering.zone().map(|zone| &**zone), &**capacity_type))
         })
     };
     let marked = types.iter().map(|kind| {
-        if !affected.contains(&kind.name) {
+        if !affected.contains(kind.name.as_str()) {
             return Arc::clone(kind);
         }
         let mut marked = InstanceType::clone(kind);
@@ -341,8 +343,9 @@ impl Behaviour for Catalog {
         }
         for offering in self.sold_out.keys() {
             let zone = offering.zone.as_deref().unwrap_or("anywhere");
-            details
-                .push(("sold out".to_owned(), format!("{} {} {zone}", offering.instance_type, offering.capacity_type)));
+            let class = offering.class.as_ref().map(|class| format!(" with {class}")).unwrap_or_default();
+            let text = format!("{} {} {zone}{class}", offering.instance_type, offering.capacity_type);
+            details.push(("sold out".to_owned(), text));
         }
         View {
             state: if fetching == 0 { "up to date" } else { "fetching" }.to_owned(),
@@ -361,3 +364,7 @@ impl Behaviour for Catalog {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;

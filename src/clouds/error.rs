@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core::ids::InstanceTypeName;
+use crate::core::ids::{ClassRef, InstanceTypeName};
 
 /// A failed call. Everything but [`Error::Unknown`] is certain: nothing was changed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -65,9 +65,11 @@ pub enum LaunchRefused {
     Quota(String),
 }
 
-/// An offering that could not be had.
+/// An offering that could not be had, whoever asks for it or with one NodeClass.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SoldOut {
+    /// The NodeClass with which it cannot be had, where others may have it: the shortage is of its own subnets or its own hardware.
+    pub class: Option<ClassRef>,
     /// Instance type.
     pub instance_type: InstanceTypeName,
     /// Zone, if the cloud has zones.

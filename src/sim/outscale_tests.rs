@@ -10,7 +10,7 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::oapi::{Account, Fake};
+use super::oapi::{Account, Fake, Scarce};
 use super::{World, WorldConfig};
 use crate::actors::runtime::Clock;
 use crate::actors::{Joiner, Parts, Settings};
@@ -547,5 +547,100 @@ async fn wrong_keys_are_said_on_the_nodeclass_and_nothing_is_launched() {
         .map(|(_, load)| load.calls)
         .sum();
     assert!(signed < 20, "{signed} calls with refused keys");
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
+/// An API whose price list cannot be had so often.
+struct HidesPrices {
+    fake: Fake,
+    failures: Mutex<u32>,
+}
+
+impl Transport for HidesPrices {
+    fn post(&self, post: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
+        let mut failures = self.failures.lock().unwrap();
+        if post.url.path().ends_with("ReadPublicCatalog") && *failures > 0 {
+            *failures -= 1;
+            let body = r#"{"Errors":[{"Code":"2000","Type":"InternalError","Details":""}],"ResponseContext":{"RequestId":"x"}}"#;
+            return async move { Ok(Answer::of(500, &http::HeaderMap::new(), body.into())) }.boxed();
+        }
+        self.fake.post(post)
+    }
+}
+
+/// A pod for machines of one generation.
+fn of_generation(name: &str, generation: u32) -> String {
+    format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{nodeSelector: {{karpenter.outscale.com/instance-generation: '{generation}'}}, \
+         containers: [{{name: c, resources: {{requests: {{cpu: 900m, memory: 500Mi}}}}}}]}}}}"
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_price_list_that_was_missed_at_the_start_is_used_as_soon_as_it_can_be_had() {
+    let scene = scene(9);
+    // Of generation 7 with high performance the built-in list has no price. The client itself tries a call several times.
+    let line = Arc::new(HidesPrices { fake: scene.fake.clone(), failures: Mutex::new(8) });
+    let joiner = scene.joiner_over(Arc::clone(&line) as Arc<dyn Transport>, 0);
+    let pods = format!("timeline:\n  - {{at: 1s, apply: {}}}\nuntil: 45s", of_generation("seven", 7));
+    scene.play(&script("{families: [tinav6, tinav7]}", 0, "'1'", &pods)).await;
+    assert_eq!(scene.alive(), []);
+    scene.play("until: 6m").await;
+    assert_eq!((*line.failures.lock().unwrap(), scene.check_pairs()), (0, 1));
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_always_sold_out_does_not_keep_new_prices_out() {
+    let scene = scene(10);
+    let seventh = |account: &mut Account| {
+        let is_seventh = |kind: &Option<String>| kind.as_deref() == Some("CustomCore:v7-p2");
+        let (seventh, others) =
+            std::mem::take(&mut account.catalog.entries).into_iter().partition(|row| is_seventh(&row.kind));
+        account.catalog.entries = others;
+        seventh
+    };
+    let mut row: Vec<_> = Vec::new();
+    scene.fake.account(|account| row = seventh(account));
+    scene.fake.conduct(|conduct| {
+        conduct.sold_out = vec![Scarce { vm_type: Some("tinav6".to_owned()), subregion: None }];
+    });
+    let joiner = scene.joiner();
+    let pods = format!(
+        "timeline:\n  - {{at: 1s, apply: {}}}\n  - {{at: 2s, apply: {}}}\nuntil: 1h",
+        of_generation("six", 6),
+        of_generation("seven", 7)
+    );
+    scene.play(&script("{names: [tinav6.c1r2p2, tinav7.c1r2p2]}", 0, "'1'", &pods)).await;
+    scene.fake.account(|account| account.catalog.entries.append(&mut row));
+    let launches = || scene.fake.load().get("CreateVms").map_or(0, |load| load.calls);
+    let before = launches();
+    // Price lists are read every twelve hours.
+    scene.play("until: 13h").await;
+    assert!(launches() - before > 200, "{} attempts at what is sold out", launches() - before);
+    assert_eq!(scene.check_pairs(), 1, "the machine of generation 7");
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn under_a_quota_what_fits_is_bought_in_place_of_what_does_not() {
+    let scene = scene(11);
+    scene.fake.account(|account| account.quotas.cores = 7);
+    let joiner = scene.joiner();
+    // Five pods fit on one machine of 8 vCores, or on two of 4 and 2 that are dearer.
+    let types = "{names: [tinav6.c8r4p2, tinav6.c4r64p2, tinav6.c2r64p2]}";
+    scene.play(&script(types, 5, "'900m'", "until: 15m")).await;
+    let events = scene.world.cluster.events();
+    let said = events.iter().any(|(_, event)| {
+        event.reason == "InsufficientCapacityError"
+            && event.message.contains("reached: core_limit (0 of 7 used, 8 needed)")
+    });
+    let said: Vec<_> = if said { Vec::new() } else { events.iter().map(|(_, event)| &event.message).collect() };
+    assert!(said.is_empty(), "{said:?}");
+    let bound = {
+        let store = scene.world.cluster.store();
+        store.pods.values().filter(|record| record.pod.node.is_some()).count()
+    };
+    assert_eq!((scene.check_pairs(), bound), (2, 5));
     joiner.stop(Duration::from_secs(5)).await;
 }

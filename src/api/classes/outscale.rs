@@ -456,6 +456,15 @@ impl SecretRef {
     }
 }
 
+impl Placement {
+    /// Whether it asks for more than any server of the subregion, so that a shortage may be its own.
+    pub fn is_particular(&self) -> bool {
+        let groups = [&self.repulse_server, &self.repulse_cluster, &self.attract_server, &self.attract_cluster];
+        self.tenancy.as_deref().is_some_and(|tenancy| tenancy != "default")
+            || groups.iter().any(|group| group.is_some())
+    }
+}
+
 impl Talos {
     /// Whether nodes are called like their NodeClaims.
     pub fn named_by_claim(&self) -> bool {

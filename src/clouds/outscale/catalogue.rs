@@ -14,6 +14,7 @@ use crate::core::resources::{ResourceName, Resources};
 use super::learnt::Learnt;
 use super::oapi::wire;
 use super::prices::Prices;
+use super::quotas::Size;
 use super::vm_type::{Performance, VmType};
 
 /// Family of a VM type: what stands before the dot.
@@ -172,6 +173,17 @@ pub(super) fn own_labels(kind: &VmType) -> Vec<(&'static str, String)> {
     ];
     all.extend(kind.generation.map(|generation| (INSTANCE_GENERATION, generation.to_string())));
     all
+}
+
+/// What quotas count of an instance type of this catalogue.
+pub(super) fn size(kind: &InstanceType) -> Size {
+    let amount = |key: &str| {
+        let requirement = kind.requirements.iter().find(|requirement| &*requirement.key == key)?;
+        requirement.values.first()?.parse::<i64>().ok()
+    };
+    // Every type that is offered says both.
+    let (cores, mib) = (amount(INSTANCE_CPU).unwrap_or(1), amount(INSTANCE_MEMORY).unwrap_or(1));
+    Size { cores, gib: (mib + 1023) / 1024 }
 }
 
 /// The region of a subregion: its name without the last letter, as the cloud controller manager has it.

@@ -196,7 +196,7 @@ impl Outscale {
         }
     }
 
-    async fn types(&self, class: &NodeClass) -> Result<Arc<Vec<Arc<InstanceType>>>, Error> {
+    pub(super) async fn types(&self, class: &NodeClass) -> Result<Arc<Vec<Arc<InstanceType>>>, Error> {
         let body = self.body(class)?;
         let offer = self.market.offer().await;
         let status = body.status.clone().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::api::classes::outscale::{OutscaleNodeClass, OutscaleNodeClassStatus, ResolvedSubnet};
+use crate::api::classes::outscale::{OutscaleNodeClass, OutscaleNodeClassStatus, Placement, ResolvedSubnet};
 use crate::clouds::{Error, LaunchRefused, LaunchSpec, SoldOut};
 use crate::core::facts::{InstanceType, Machine, Offering, Taint};
 use crate::core::ids::{ClaimUid, PoolName, ProviderId};
@@ -14,12 +14,13 @@ use crate::core::labels::{self, Labels};
 use crate::core::requirements::Operator;
 
 use super::birth::user_data;
-use super::catalogue::region;
+use super::catalogue::{self, region};
 use super::cloud::{Outscale, read_failed};
 use super::fit::no_node_name;
 use super::marks::{self, Marked};
 use super::oapi::wire::{self, UserData, Vm};
 use super::oapi::{Class, Client, Error as Failure};
+use super::quotas::Left;
 use super::talos::{Own, Template};
 
 /// How many offerings one launch tries. Each is a call, and the next launch goes on where this one ended.
@@ -47,8 +48,8 @@ pub(super) struct Launches(Mutex<State>);
 struct State {
     /// Tags that machines are to have, by the UID of their NodeClaim.
     births: BTreeMap<ClaimUid, Remembered>,
-    /// Until when an offering (type and subregion) is not tried.
-    sold_out: BTreeMap<(String, String), Instant>,
+    /// Until when an offering is not tried.
+    sold_out: BTreeMap<SoldOut, Instant>,
     /// Addresses taken in subnets since their free ones were counted.
     taken: BTreeMap<String, i64>,
     /// Subnets without a free address, until they are counted anew.
@@ -130,14 +131,16 @@ impl Launches {
         state.births.get(&ClaimUid::from(token)).is_some_and(|birth| birth.since.elapsed() < UNDER_WAY)
     }
 
-    fn is_sold_out(&self, kind: &str, zone: &str) -> bool {
+    /// The first of these that is known to be sold out.
+    fn sold_out_of(&self, offerings: [SoldOut; 2]) -> Option<SoldOut> {
         let mut state = self.state();
         state.sold_out.retain(|_, until| *until > Instant::now());
-        state.sold_out.contains_key(&(kind.to_owned(), zone.to_owned()))
+        offerings.into_iter().find(|offering| state.sold_out.contains_key(offering))
     }
 
-    fn sold_out(&self, kind: &str, zone: &str) {
-        self.state().sold_out.insert((kind.to_owned(), zone.to_owned()), Instant::now() + SOLD_OUT_FOR);
+    fn sold_out(&self, offerings: &[SoldOut]) {
+        let until = Instant::now() + SOLD_OUT_FOR;
+        self.state().sold_out.extend(offerings.iter().map(|offering| (offering.clone(), until)));
     }
 
     /// The subnet of a zone with the most free addresses, one of which is taken.
@@ -221,8 +224,8 @@ struct Choice<'a> {
 enum Tried {
     /// A machine.
     Made(Box<Vm>),
-    /// It cannot be had there now, and why, if that is news.
-    Lost(Option<String>),
+    /// What cannot be had now: it, and what cannot for the same reason; and why, if that is news.
+    Lost(Vec<SoldOut>, Option<String>),
     /// What no other offering would mend.
     Refused(Error),
     /// So many have been tried that it is time to stop.
@@ -268,7 +271,7 @@ impl Birth<'_> {
         let here = |choice: &Choice<'_>| subnets.iter().any(|subnet| subnet.zone == choice.zone);
         let choices = self.choices();
         let Some(choice) = choices.iter().find(|choice| here(choice)) else {
-            return Err(Self::nothing_left(Vec::new(), ""));
+            return Err(Self::nothing_left(BTreeSet::new(), ""));
         };
         let subnet = subnets
             .iter()
@@ -360,18 +363,14 @@ impl Birth<'_> {
     }
 
     async fn made(&self, token: &str, template: &Template) -> Result<Vm, Error> {
-        let (mut sold_out, mut said, mut attempts) = (Vec::new(), String::new(), 0);
+        let (mut sold_out, mut said, mut attempts) = (BTreeSet::new(), String::new(), 0);
         for choice in self.choices() {
             match self.tried(&choice, (token, template), &mut attempts).await {
                 Tried::Made(vm) => return Ok(*vm),
                 Tried::Refused(error) => return Err(error),
                 Tried::Enough => break,
-                Tried::Lost(why) => {
-                    sold_out.push(SoldOut {
-                        instance_type: choice.kind.name.clone(),
-                        zone: Some(choice.zone.into()),
-                        capacity_type: labels::ON_DEMAND.into(),
-                    });
+                Tried::Lost(lost, why) => {
+                    sold_out.extend(lost);
                     said = why.unwrap_or(said);
                 }
             }
@@ -379,16 +378,46 @@ impl Birth<'_> {
         Err(Self::nothing_left(sold_out, &said))
     }
 
+    /// The offering, as what cannot be had: by anybody, or (`own`) with this NodeClass.
+    fn lost(&self, kind: &InstanceType, zone: &str, own: bool) -> SoldOut {
+        SoldOut {
+            class: own.then(|| self.spec.class.reference.clone()),
+            instance_type: kind.name.clone(),
+            zone: Some(zone.into()),
+            capacity_type: labels::ON_DEMAND.into(),
+        }
+    }
+
+    /// All offerings of the class for which a quota leaves no room, and of which nothing more is tried for a while. Where what is left is not known,
+    /// they are those of the type that was tried and of all that are as large.
+    async fn beyond_quota(&self, tried: &InstanceType, left: Option<Left>) -> Vec<SoldOut> {
+        let size = catalogue::size(tried);
+        let is_beyond = |kind: &&Arc<InstanceType>| match left {
+            Some(left) => !left.has_room_for(catalogue::size(kind)),
+            None => catalogue::size(kind).holds(size),
+        };
+        let all = self.cloud.types(&self.spec.class).await.unwrap_or_default();
+        let beyond = all.iter().chain(&self.spec.candidates).filter(is_beyond);
+        let offerings = beyond.flat_map(|kind| kind.offerings.iter().map(move |offering| (kind, offering)));
+        let lost: BTreeSet<SoldOut> =
+            offerings.filter_map(|(kind, offering)| Some(self.lost(kind, offering.zone()?, false))).collect();
+        let lost: Vec<SoldOut> = lost.into_iter().collect();
+        self.cloud.launches.sold_out(&lost);
+        lost
+    }
+
     /// Tries one offering, in one subnet of its zone after the other until one has room.
     async fn tried(&self, choice: &Choice<'_>, (token, template): (&str, &Template), attempts: &mut usize) -> Tried {
         let launches = &self.cloud.launches;
         let kind = choice.kind.name.as_str();
-        if launches.is_sold_out(kind, choice.zone) {
-            return Tried::Lost(None);
+        let of = |own| self.lost(choice.kind, choice.zone, own);
+        if let Some(known) = launches.sold_out_of([of(false), of(true)]) {
+            return Tried::Lost(vec![known], None);
         }
         loop {
             let Some(subnet) = launches.take(&self.status().subnets, choice.zone) else {
-                return Tried::Lost(Some(format!("no subnet of the NodeClass has a free address in {}", choice.zone)));
+                let why = format!("no subnet of the NodeClass has a free address in {}", choice.zone);
+                return Tried::Lost(vec![of(true)], Some(why));
             };
             if *attempts == ATTEMPTS {
                 launches.give_back(&subnet);
@@ -412,15 +441,19 @@ impl Birth<'_> {
                 continue;
             }
             if error.class == Class::Quota {
-                let which = self.cloud.quotas.in_the_way(&self.cloud.client, kind).await;
-                return Tried::Refused(Error::Launch(LaunchRefused::Quota(format!("{error}; {which}"))));
+                let shortage = self.cloud.quotas.in_the_way(&self.cloud.client, catalogue::size(choice.kind)).await;
+                let lost = self.beyond_quota(choice.kind, shortage.left).await;
+                return Tried::Lost(lost, Some(format!("{error}; {}", shortage.told)));
             }
             if error.class != Class::SoldOut {
                 return Tried::Refused(self.refused(error));
             }
             tracing::info!(vm_type = kind, zone = choice.zone, %error, "sold out");
-            launches.sold_out(kind, choice.zone);
-            return Tried::Lost(Some(error.to_string()));
+            // Where machines are put together or kept apart, others may still find room.
+            let own = self.class.spec.placement.as_ref().is_some_and(Placement::is_particular);
+            let lost = vec![of(own)];
+            launches.sold_out(&lost);
+            return Tried::Lost(lost, Some(error.to_string()));
         }
     }
 
@@ -436,13 +469,14 @@ impl Birth<'_> {
         Ok(vm)
     }
 
-    fn nothing_left(sold_out: Vec<SoldOut>, said: &str) -> Error {
+    fn nothing_left(sold_out: BTreeSet<SoldOut>, said: &str) -> Error {
         let tried = if sold_out.is_empty() {
             "no offering could be tried".to_owned()
         } else {
-            format!("{} offerings are sold out", sold_out.len())
+            format!("{} offerings cannot be had", sold_out.len())
         };
         let message = if said.is_empty() { tried } else { format!("{tried}: {said}") };
+        let sold_out = sold_out.into_iter().collect();
         Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, message })
     }
 

@@ -382,13 +382,16 @@ async fn a_used_up_quota_is_told_as_such() {
     let class = ready(&cloud, spec()).await;
     fake.account(|account| account.quotas.vms = 0);
     let error = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap_err();
-    assert!(matches!(&error, Error::Launch(LaunchRefused::Quota(_))), "{error}");
+    let Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, .. }) = &error else { panic!("{error}") };
+    let offerings: usize = cloud.catalog(&class).await.unwrap().iter().map(|kind| kind.offerings.len()).sum();
+    assert_eq!(sold_out.len(), offerings, "there is no room for any machine");
     assert!(error.to_string().contains("reached: vm_limit (0 of 0 used, 1 needed); ask Outscale for more"), "{error}");
     // Many launches that are refused at once ask once; without the permission to ask, the message says what to allow.
     let again = launch(&cloud, &class, 8, &[SMALL]).await;
+    let (made, asked) = (calls(&fake, "CreateVms"), calls(&fake, "ReadQuotas"));
     assert!(cloud.create(&again).await.is_err());
-    assert_eq!(calls(&fake, "ReadQuotas"), 1);
-    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!((calls(&fake, "CreateVms"), calls(&fake, "ReadQuotas"), asked), (made, 1, 1));
+    tokio::time::sleep(Duration::from_mins(4)).await;
     fake.account(|account| account.denied.extend(["ReadQuotas".to_owned()]));
     let error = cloud.create(&again).await.unwrap_err();
     assert!(error.to_string().contains("allow the action api:ReadQuotas"), "{error}");

@@ -348,6 +348,7 @@ impl Cloud for Simulated {
 /// Everything that a launch could have been, as what is not to be had.
 fn offerings(spec: &LaunchSpec) -> Vec<SoldOut> {
     let of = |kind: &InstanceType, offering: &Offering| SoldOut {
+        class: None,
         instance_type: kind.name.clone(),
         zone: offering.zone().cloned(),
         capacity_type: offering.capacity_type().cloned().unwrap_or_else(|| labels::ON_DEMAND.into()),

@@ -141,6 +141,7 @@ impl HostileCloud {
             let mut kind = InstanceType::clone(kind);
             for offering in kind.offerings.iter().filter(|offering| covers(&kind, offering)) {
                 missing.push(SoldOut {
+                    class: None,
                     instance_type: kind.name.clone(),
                     zone: offering.zone().cloned(),
                     capacity_type: offering.capacity_type().cloned().unwrap_or_else(|| labels::ON_DEMAND.into()),
