@@ -333,21 +333,13 @@ impl Outscale {
             self.forget(vm_id);
             return Ok(Deletion::Gone);
         };
-        if let Some(other) = marks::tag(&vm, marks::MANAGED_BY).filter(|other| *other != self.settings.cluster) {
-            return Err(Error::Invalid {
-                field: "status.providerID".to_owned(),
-                message: format!(
-                    "VM {vm_id} belongs to cluster {other} by its tag {}; it is left alone",
-                    marks::MANAGED_BY
-                ),
-            });
-        }
-        // The NodeClaim's word is one proof, and anybody may have written it: the machine itself must say so, too.
-        if !self.is_marked(&vm) && mend::wanted(&vm, self.owner()).is_none() {
-            if vm.state.is_leaving() {
-                return Ok(Deletion::InProgress);
-            }
-            return Err(self.unproven(vm_id));
+        if let Err(unproven) = self.proven(&vm) {
+            // Whoever it belongs to, it is going.
+            return if vm.state.is_leaving() && !self.is_given_away(&vm) {
+                Ok(Deletion::InProgress)
+            } else {
+                Err(unproven)
+            };
         }
         if self.settings.dry_run {
             let request = wire::DeleteVms { vm_ids: vec![vm_id.to_owned()] };
@@ -358,17 +350,28 @@ impl Outscale {
         self.order_down(&vm).await
     }
 
-    /// Why a machine that only a NodeClaim calls its own is left alone.
-    fn unproven(&self, vm_id: &str) -> Error {
-        let (cluster, mark) = (&self.settings.cluster, marks::cluster_id_tag(&self.settings.cluster_id));
-        Error::Invalid {
-            field: "status.providerID".to_owned(),
-            message: format!(
+    /// Whether a machine wears another cluster's name.
+    fn is_given_away(&self, vm: &Vm) -> bool {
+        marks::tag(vm, marks::MANAGED_BY).is_some_and(|other| other != self.settings.cluster)
+    }
+
+    /// Whether a machine is joiner's to restart or to take down. The NodeClaim's word is one proof, and anybody may have written it: the machine
+    /// itself must say so, too.
+    fn proven(&self, vm: &Vm) -> Result<(), Error> {
+        let (cluster, vm_id) = (&self.settings.cluster, &vm.vm_id);
+        let message = if let Some(other) = marks::tag(vm, marks::MANAGED_BY).filter(|_| self.is_given_away(vm)) {
+            format!("VM {vm_id} belongs to cluster {other} by its tag {}; it is left alone", marks::MANAGED_BY)
+        } else if self.is_marked(vm) || mend::wanted(vm, self.owner()).is_some() {
+            return Ok(());
+        } else {
+            let mark = marks::cluster_id_tag(&self.settings.cluster_id);
+            format!(
                 "VM {vm_id} does not say that it is this cluster's, neither by its tags nor by what it was told at its birth; it is left alone. \
                  If it is this NodeClaim's machine, give it the tags {}={cluster} and {mark}=owned; if not, take its ID out of status.providerID",
                 marks::MANAGED_BY
-            ),
-        }
+            )
+        };
+        Err(Error::Invalid { field: "status.providerID".to_owned(), message })
     }
 
     async fn order_down(&self, vm: &Vm) -> Result<Deletion, Error> {
@@ -621,7 +624,9 @@ impl Cloud for Outscale {
                 message: format!("there is no machine {id} to reboot"),
             };
             let vm_id = vm_id(id).ok_or_else(missing)?;
-            let request = wire::RebootVms { vm_ids: vec![vm_id.to_owned()] };
+            let vm = self.vm(vm_id).await.map_err(read_failed)?.ok_or_else(missing)?;
+            self.proven(&vm)?;
+            let request = wire::RebootVms { vm_ids: vec![vm.vm_id] };
             if self.settings.dry_run {
                 self.client.rehearse(&request).await.map_err(Error::from)?;
                 tracing::info!(machine = %id, "dry run: would reboot the machine");

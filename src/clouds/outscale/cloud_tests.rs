@@ -3,8 +3,9 @@
 use super::super::oapi::wire::{CreateTags, DeleteTags, Image, ResourceTag};
 use super::super::tests::{SMALL, Scene, calls, claim, class_of, launch, ready, resolved, scene, spec, strip};
 use super::*;
-use crate::api::classes::outscale::{BlockDeviceMapping, Bsu, ImageTerm, OutscaleNodeClassSpec};
-use crate::sim::oapi::Account;
+use crate::api::classes::outscale::{BlockDeviceMapping, Bsu, ImageTerm, OutscaleNodeClassSpec, Placement, VmTypes};
+use crate::core::ids::ClassRef;
+use crate::sim::oapi::{Account, Scarce};
 
 /// What a look at a class says of one thing.
 async fn judged(cloud: &Outscale, spec: OutscaleNodeClassSpec, condition: &str) -> Judgement {
@@ -178,6 +179,8 @@ async fn a_full_subnet_is_passed_over_until_it_is_counted_anew() {
         let Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, .. }) = &error else { panic!("{error}") };
         let zones: Vec<&str> = sold_out.iter().filter_map(|lost| lost.zone.as_deref()).collect();
         assert_eq!(zones, ["eu-west-2a", "eu-west-2b"]);
+        // Machines of other classes, in other subnets, may be had.
+        assert!(sold_out.iter().all(|lost| lost.class.as_ref() == Some(&class.reference)), "{sold_out:?}");
         assert!(error.to_string().contains("no subnet of the NodeClass has a free address"), "{error}");
         assert_eq!(calls(&fake, "CreateVms"), 7);
     }
@@ -209,4 +212,147 @@ async fn volumes_that_stay_behind_are_known_before_their_machine_goes() {
     let vms = fake.vms();
     let left = volumes_left(&vms[1]);
     assert!(matches!(left[..], [id] if id.starts_with("vol-")), "{left:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shortage_of_ones_own_hardware_is_nobody_elses() {
+    let Scene { fake, cloud, .. } = scene();
+    let lost = async |placement: Placement, number: usize| {
+        let class = ready(&cloud, OutscaleNodeClassSpec { placement: Some(placement), ..spec() }).await;
+        let error = cloud.create(&launch(&cloud, &class, number, &[SMALL]).await).await.unwrap_err();
+        let Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, .. }) = error else { panic!("{error}") };
+        assert_eq!(sold_out.len(), 2);
+        sold_out.iter().filter(|lost| lost.class.as_ref() == Some(&class.reference)).count()
+    };
+    fake.conduct(|conduct| conduct.sold_out = vec![Scarce::default()]);
+    let dedicated = Placement { tenancy: Some("dedicated".to_owned()), ..Placement::default() };
+    assert_eq!(lost(dedicated, 1).await, 2);
+    assert_eq!(lost(Placement { attract_server: Some("x".to_owned()), ..Placement::default() }, 2).await, 2);
+    // What one class cannot have is tried for another of another name, and what nobody can have is not tried for either.
+    let before = calls(&fake, "CreateVms");
+    let class = ready(&cloud, spec()).await;
+    let other = ClassRef { name: "others".into(), ..class.reference.clone() };
+    let other = NodeClass { reference: other, ..class };
+    let wanted = launch(&cloud, &other, 3, &[SMALL]).await;
+    let error = cloud.create(&wanted).await.unwrap_err();
+    let Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, .. }) = error else { panic!("{error}") };
+    assert!(sold_out.len() == 2 && sold_out.iter().all(|lost| lost.class.is_none()), "{sold_out:?}");
+    assert_eq!(calls(&fake, "CreateVms"), before + 3, "one dry run, one attempt for each zone");
+    assert!(cloud.create(&wanted).await.is_err());
+    assert_eq!(calls(&fake, "CreateVms"), before + 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_only_a_nodeclaim_calls_its_own_is_not_restarted() {
+    let Scene { fake, cloud, .. } = scene();
+    let class = ready(&cloud, spec()).await;
+    let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+    let vm_id = fake.vms()[0].vm_id.clone();
+    tokio::time::sleep(std::time::Duration::from_mins(1)).await;
+    cloud.reboot(&machine.id, "op").await.unwrap();
+    assert_eq!(fake.reboots(&vm_id), Some(1));
+    let told = fake.vms()[0].user_data.clone();
+    strip(&fake, &cloud, &["team"]).await;
+    fake.tamper(&vm_id, |vm| vm.user_data = None);
+    let error = cloud.reboot(&machine.id, "op").await.unwrap_err();
+    assert!(matches!(&error, Error::Invalid { field, .. } if field == "status.providerID"), "{error}");
+    // By what it was told at its birth it is joiner's, unless somebody has given it to another cluster.
+    fake.tamper(&vm_id, |vm| vm.user_data = told);
+    cloud.reboot(&machine.id, "op").await.unwrap();
+    let tags = vec![ResourceTag::new("karpenter.sh/managed-by", "production")];
+    cloud.client.call(&CreateTags { resource_ids: vec![vm_id.clone()], tags }).await.unwrap();
+    let error = cloud.reboot(&machine.id, "op").await.unwrap_err();
+    assert!(error.to_string().contains("belongs to cluster production"), "{error}");
+    assert_eq!(fake.reboots(&vm_id), Some(2));
+    let gone = cloud.reboot(&ProviderId::from("aws:///eu-west-2a/i-0000ffff"), "op").await.unwrap_err();
+    assert!(gone.to_string().contains("there is no machine"), "{gone}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_quota_leaves_no_room_for_is_not_offered_and_the_rest_is() {
+    let Scene { fake, cloud, .. } = scene();
+    let class = ready(&cloud, spec()).await;
+    fake.account(|account| account.quotas.cores = 6);
+    let lost = async |number: usize, types: &[&str]| {
+        let error = cloud.create(&launch(&cloud, &class, number, types).await).await.unwrap_err();
+        let Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, message }) = error else { panic!("{error}") };
+        assert!(sold_out.iter().all(|lost| lost.class.is_none()), "the account is the same for all classes");
+        let types: std::collections::BTreeSet<String> =
+            sold_out.iter().map(|lost| lost.instance_type.as_str().to_owned()).collect();
+        (types, message)
+    };
+    let (types, message) = lost(1, &["tinav6.c8r16p2"]).await;
+    assert!(message.contains("reached: core_limit (0 of 6 used, 8 needed); ask Outscale for more"), "{message}");
+    let all = cloud.catalog(&class).await.unwrap();
+    let more_than = |cores: u32| {
+        let is_more = |kind: &&std::sync::Arc<InstanceType>| VmType::parse(kind.name.as_str()).unwrap().cores > cores;
+        all.iter().filter(is_more).map(|kind| kind.name.as_str().to_owned()).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(types, more_than(6), "types of 4 vCores still fit");
+    // For three minutes nothing that does not fit is tried; what fits is had at once.
+    let before = calls(&fake, "CreateVms");
+    lost(2, &["tinav6.c16r32p2"]).await;
+    assert_eq!(calls(&fake, "CreateVms"), before);
+    cloud.create(&launch(&cloud, &class, 3, &["tinav6.c4r8p2", "tinav6.c8r16p2"]).await).await.unwrap();
+    // Of what was read half a minute ago nothing is kept.
+    tokio::time::sleep(std::time::Duration::from_mins(4)).await;
+    assert_eq!(lost(4, &["tinav6.c4r8p2"]).await.0, more_than(2));
+    cloud.create(&launch(&cloud, &class, 5, &["tinav6.c2r4p2"]).await).await.unwrap();
+    // Whoever may not read quotas knows of the type that was tried, and of all that are as large.
+    tokio::time::sleep(std::time::Duration::from_mins(4)).await;
+    fake.account(|account| account.denied.extend(["ReadQuotas".to_owned()]));
+    let (types, message) = lost(6, &["tinav6.c2r8p2"]).await;
+    assert!(message.contains("allow the action api:ReadQuotas"), "{message}");
+    assert!(types.contains("tinav6.c2r16p2") && types.contains("tinav7.c4r8p2"), "{types:?}");
+    assert!(!types.contains("tinav6.c2r4p2") && !types.contains("tinav6.c4r4p2"), "{types:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn types_that_have_no_price_are_named() {
+    let Scene { fake, cloud, .. } = scene();
+    let types = |families: &[&str]| OutscaleNodeClassSpec {
+        vm_types: Some(VmTypes {
+            families: Some(families.iter().map(|one| (*one).to_owned()).collect()),
+            ..VmTypes::default()
+        }),
+        ..spec()
+    };
+    assert_eq!(judged(&cloud, types(&["tinav6", "tinav7"]), "TypesReady").await.message, "");
+    fake.account(|account| {
+        for name in ["g3.large", "g3.xlarge"] {
+            let gpu = crate::clouds::outscale::oapi::wire::VmType {
+                vm_type_name: name.to_owned(),
+                vcore_count: Some(8),
+                memory_size: Some(15.0),
+                gpu: Some(1),
+                ..Default::default()
+            };
+            account.vm_types.push(gpu);
+        }
+    });
+    tokio::time::sleep(std::time::Duration::from_hours(13)).await;
+    let judgement = judged(&cloud, types(&["tinav6", "g3"]), "TypesReady").await;
+    assert_eq!(judgement.status, Status::True);
+    assert!(judgement.message.contains(": g3.large, g3.xlarge; give it with --outscale-prices"), "{judgement:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_does_not_go_down_is_stopped_by_force() {
+    let Scene { fake, cloud, .. } = scene();
+    let class = ready(&cloud, spec()).await;
+    let stuck = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+    let vm_id = fake.vms()[0].vm_id.clone();
+    tokio::time::sleep(std::time::Duration::from_mins(1)).await;
+    // Its guest is stopping it, for ever.
+    fake.tamper(&vm_id, |vm| vm.state = State::Stopping);
+    assert_eq!(cloud.delete(&stuck.id).await.unwrap(), Deletion::InProgress);
+    assert_eq!((calls(&fake, "StopVms"), fake.vms()[0].state), (1, State::ShuttingDown));
+    // One that shuts down in time is left to it, and one that does not is helped along every five minutes.
+    let slow = cloud.create(&launch(&cloud, &class, 2, &[SMALL]).await).await.unwrap();
+    fake.conduct(|conduct| conduct.ends_within = std::time::Duration::from_hours(1));
+    for (minutes, stops) in [(0, 1), (4, 1), (2, 2), (4, 2), (2, 3)] {
+        tokio::time::sleep(std::time::Duration::from_mins(minutes)).await;
+        assert_eq!(cloud.delete(&slow.id).await.unwrap(), Deletion::InProgress);
+        assert_eq!(calls(&fake, "StopVms"), stops, "after {minutes} minutes more");
+    }
 }
