@@ -25,6 +25,7 @@ use super::quotas::Quotas;
 use super::resolve::{self, Fault};
 use super::secrets::{SecretError, Secrets};
 use super::talos::Template;
+use super::vm_type::VmType;
 
 /// How long a machine configuration that was read is good for launches.
 const FRESH_FOR: Duration = Duration::from_mins(1);
@@ -97,7 +98,12 @@ pub(super) async fn resolve(
     let groups = groups(client, spec, net.as_deref()).await.told("SecurityGroupsReady", &mut judgements);
     keypair.told("KeypairReady", &mut judgements);
     let template = user_data(template, settings, class).told("UserDataReady", &mut judgements);
-    Found::of(types(spec, offer)).told("TypesReady", &mut judgements);
+    if let Some(unpriced) = Found::of(types(spec, offer)).told("TypesReady", &mut judgements)
+        && let Some(judgement) = judgements.last_mut()
+    {
+        // Nothing is wrong with the class, and whoever misses a type finds out why.
+        judgement.message = unpriced;
+    }
     may.told("PermissionsReady", &mut judgements);
     // What is not found any more is still what machines were launched with; the conditions say that nothing new can be launched.
     let status = OutscaleNodeClassStatus {
@@ -241,8 +247,8 @@ fn allowed(refusals: &[Error]) -> Found<()> {
     }
 }
 
-/// Whether the class offers anything that can be had at a known price.
-fn types(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Result<(), Fault> {
+/// Whether the class offers anything that can be had at a known price, and what it does not offer for want of one.
+fn types(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Result<String, Fault> {
     if !offer.listed.is_empty() {
         let unknown = catalogue::unknown_names(spec, &offer.listed);
         if !unknown.is_empty() {
@@ -254,15 +260,31 @@ fn types(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Result<(), Fault> {
         }
     }
     let admitted = catalogue::admitted(spec, &offer.listed, &offer.prices);
-    if !admitted.iter().any(|kind| offer.prices.of(kind, false).is_some()) {
+    let is_unpriced = |kind: &&VmType| offer.prices.of(kind, false).is_none();
+    let mut unpriced: Vec<&str> = admitted.iter().filter(is_unpriced).map(|kind| kind.name.as_str()).collect();
+    if unpriced.len() == admitted.len() {
         let message = format!(
             "spec.vmTypes: none of the types has a price in the {}; name other families or performances, or give prices with --outscale-prices",
             offer.prices.source
         );
         return Err(Fault::new("NoTypes", message));
     }
-    Ok(())
+    if unpriced.is_empty() {
+        return Ok(String::new());
+    }
+    unpriced.sort_unstable();
+    let more = unpriced.len().saturating_sub(NAMED);
+    unpriced.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Ok(format!(
+        "not offered, as they or their GPUs have no price in the {}: {}{more}; give it with --outscale-prices (gpuModels says which GPU a family has)",
+        offer.prices.source,
+        unpriced.join(", ")
+    ))
 }
+
+/// The most types that a message names.
+const NAMED: usize = 20;
 
 /// Whether a configuration fits into user data, with all that a launch adds to it; and its hash.
 fn user_data(template: Result<Arc<Template>, Fault>, settings: &Settings, class: &OutscaleNodeClass) -> Found<String> {

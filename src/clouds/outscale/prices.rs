@@ -1,12 +1,13 @@
 //! What machines cost: read from Outscale's public catalogue, with a dated list for when that cannot be had, and a file that wins over both.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
 
 use super::oapi::wire::CatalogEntry;
-use super::vm_type::{Performance, VmType};
+use super::vm_type::{Performance, VmType, inference};
 
 /// Hours in a month, by which Outscale's monthly prices are turned into hourly ones.
 const HOURS_A_MONTH: f64 = 730.0;
@@ -18,7 +19,7 @@ const USUAL_CORE: f64 = 0.035;
 const USUAL_GIB: f64 = 0.005;
 /// By what the row of own hardware is multiplied to be the part that comes on top of a price (as Outscale's osc-cost reads it).
 const SURPLUS_UNIT: f64 = 10.0;
-/// GPU models of the families that carry them (Outscale's list of types).
+/// GPU models of the families that carry them (Outscale's list of types). Families of the form `inference7-h100` name theirs.
 const GPU_MODELS: [(&str, &str); 3] = [("p100", "nvidia-p100"), ("p3", "nvidia-v100"), ("p6", "nvidia-p6")];
 
 /// Prices per hour, in the catalogue's currency, without tax.
@@ -32,6 +33,8 @@ pub struct Prices {
     gib: f64,
     /// What a GPU adds, by model.
     gpus: BTreeMap<String, f64>,
+    /// GPU models of types and families, as a file says.
+    models: BTreeMap<String, String>,
     /// Whole types, where the list has them or a file says so.
     types: BTreeMap<String, f64>,
     /// By what own hardware is dearer than shared.
@@ -66,6 +69,9 @@ struct File {
     /// Price of a GPU by model.
     #[serde(default)]
     gpus: BTreeMap<String, f64>,
+    /// GPU model of a type or of a family of types: `g3` has `nvidia-m60`.
+    #[serde(default)]
+    gpu_models: BTreeMap<String, String>,
     /// Price of whole types.
     #[serde(default)]
     types: BTreeMap<String, f64>,
@@ -155,8 +161,9 @@ impl Prices {
             |field: &str, problem: String| PriceError { source_name: name.clone(), field: field.to_owned(), problem };
         let text = std::fs::read(path)
             .map_err(|error| wrong("file", format!("cannot be read ({error}); name a readable JSON file")))?;
-        let file: File = serde_json::from_slice(&text)
-            .map_err(|error| wrong("file", format!("{error}; date, cores, gib, gpus and types are understood")))?;
+        let file: File = serde_json::from_slice(&text).map_err(|error| {
+            wrong("file", format!("{error}; date, cores, gib, gpus, gpuModels and types are understood"))
+        })?;
         let positive = |field: String, price: f64| {
             if price.is_finite() && price > 0.0 {
                 Ok(price)
@@ -177,6 +184,7 @@ impl Prices {
             let price = positive(format!("gpus.{model}"), price)?;
             self.gpus.insert(model, price);
         }
+        self.models.extend(file.gpu_models);
         for (kind, price) in file.types {
             let price = positive(format!("types.{kind}"), price)?;
             self.types.insert(kind, price);
@@ -196,10 +204,20 @@ impl Prices {
         let gib = kind.memory_mib as f64 / 1024.0;
         let mut price = f64::from(kind.cores).mul_add(*core, gib * self.gib) * factor;
         if kind.gpus > 0 {
-            let (_, model) = GPU_MODELS.iter().find(|(family, _)| *family == kind.family)?;
-            price += f64::from(kind.gpus) * self.gpus.get(*model)?;
+            price += f64::from(kind.gpus) * self.gpus.get(&*self.gpu_model(kind)?)?;
         }
         Some(price)
+    }
+
+    /// Which GPUs a type has: as a file says, or as its family does.
+    fn gpu_model(&self, kind: &VmType) -> Option<Cow<'_, str>> {
+        let told = self.models.get(&kind.name).or_else(|| self.models.get(&kind.family));
+        if let Some(told) = told {
+            return Some(Cow::Borrowed(told));
+        }
+        let known = GPU_MODELS.iter().find(|(family, _)| *family == kind.family);
+        let by_name = || inference(&kind.family).map(|(_, model)| Cow::Owned(format!("nvidia-{model}")));
+        known.map(|(_, model)| Cow::Borrowed(*model)).or_else(by_name)
     }
 
     /// Generations of custom types that can be priced.

@@ -100,6 +100,41 @@ fn gpus_are_paid_for_beside_cores_and_memory() {
 }
 
 #[test]
+fn a_gpu_is_known_by_the_name_of_its_family_or_by_a_file() {
+    let gpu = |model: &str, price| CatalogEntry {
+        operation: Some("AllocateGpu".to_owned()),
+        ..row(&format!("Gpu:allocate:nvidia-{model}"), price)
+    };
+    let rows: Vec<CatalogEntry> =
+        usual_rows().into_iter().chain([row("CustomCore:v3-p1", 0.04), gpu("h100", 4.0), gpu("m60", 0.6)]).collect();
+    let (prices, _) = Prices::read("test", &rows).unwrap();
+    let kind = |name: &str, gpus| {
+        let listed = crate::clouds::outscale::oapi::wire::VmType {
+            vm_type_name: name.to_owned(),
+            vcore_count: Some(8),
+            memory_size: Some(15.0),
+            gpu: Some(gpus),
+            ..Default::default()
+        };
+        VmType::fixed(&listed).unwrap()
+    };
+    let hundredths = |prices: &Prices, kind: &VmType| prices.of(kind, false).map(|price| (price * 1e3).round() / 1e3);
+    // 8 vCores of generation 7 and the highest performance, 15 GiB, two GPUs.
+    assert_eq!(hundredths(&prices, &kind("inference7-h100.large", 2)), Some(8.419));
+    for unknown in
+        ["inference7-h300.large", "inference9-h100.large", "inference-h100.large", "inference7-.large", "g3.large"]
+    {
+        assert_eq!(hundredths(&prices, &kind(unknown, 1)), None, "{unknown}");
+    }
+    let path = std::env::temp_dir().join(format!("joiner-gpus-{}.json", std::process::id()));
+    std::fs::write(&path, r#"{"gpuModels": {"g3": "nvidia-m60", "g3.huge": "nvidia-h100"}}"#).unwrap();
+    let prices = prices.overridden(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(hundredths(&prices, &kind("g3.large", 1)), Some(0.995));
+    assert_eq!(hundredths(&prices, &kind("g3.huge", 1)), Some(4.395));
+}
+
+#[test]
 fn a_file_wins_over_the_catalogue() {
     let folder = std::env::temp_dir().join(format!("joiner-prices-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

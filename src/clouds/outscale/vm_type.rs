@@ -102,9 +102,12 @@ impl VmType {
         let memory_mib = (gib * 1024.0).round() as i64;
         let family = name.split_once('.').map_or(name.as_str(), |(family, _)| family).to_owned();
         let known = FAMILIES.iter().find(|(known, ..)| *known == family);
+        let known = known.map(|(_, generation, performance)| (*generation, *performance));
+        // GPUs go with the highest performance only (Outscale's user guide, "About Flexible GPUs").
+        let sold = known.or_else(|| inference(&family).map(|(generation, _)| (generation, Performance::Highest)));
         Some(Self {
-            generation: known.map(|(_, generation, _)| *generation),
-            performance: known.map_or(Performance::High, |(.., performance)| *performance),
+            generation: sold.map(|(generation, _)| generation),
+            performance: sold.map_or(Performance::High, |(_, performance)| performance),
             family,
             name,
             cores,
@@ -117,6 +120,12 @@ impl VmType {
     pub fn same(one: &str, other: &str) -> bool {
         one == other || Self::parse(one).is_some_and(|one| Self::parse(other).is_some_and(|other| one == other))
     }
+}
+
+/// Generation and GPU model of a family whose name says both: `inference7-h100` (as Outscale's provider for Cluster API checks names of types).
+pub(super) fn inference(family: &str) -> Option<(u32, &str)> {
+    let (generation, model) = family.strip_prefix("inference")?.split_once('-')?;
+    Some((number(generation)?, model)).filter(|(_, model)| !model.is_empty())
 }
 
 /// A decimal number as names carry it: digits, without a sign or a leading zero.

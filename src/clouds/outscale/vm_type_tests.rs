@@ -51,7 +51,10 @@ fn fixed_types_get_generation_and_performance_of_their_family() {
     let t2 = VmType::fixed(&listed("t2.nano", 1, 0.5)).unwrap();
     assert_eq!((t2.performance, t2.memory_mib), (Performance::Medium, 512));
     let strange = VmType::fixed(&Listed { gpu: Some(1), ..listed("inference7-l40.medium", 22, 128.0) }).unwrap();
-    assert_eq!((strange.family.as_str(), strange.generation, strange.gpus), ("inference7-l40", None, 1));
+    assert_eq!((strange.family.as_str(), strange.generation, strange.gpus), ("inference7-l40", Some(7), 1));
+    assert_eq!(strange.performance, Performance::Highest, "GPUs go with no other");
+    let strange = VmType::fixed(&listed("strange.medium", 22, 128.0)).unwrap();
+    assert_eq!((strange.generation, strange.performance), (None, Performance::High));
     for broken in [listed("", 2, 4.0), listed("x.y", 0, 4.0), listed("x.y", 2, f64::NAN), Listed::default()] {
         assert_eq!(VmType::fixed(&broken), None);
     }
