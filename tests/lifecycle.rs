@@ -182,6 +182,7 @@ fn name_of(object: &Object) -> String {
         Object::Attachment(one) => format!("VolumeAttachment {}", one.name),
         Object::Pod { pod, .. } => format!("Pod {}", pod.key.name),
         Object::Workload(workload) => format!("{} {}", workload.kind.as_str(), workload.key.name),
+        Object::Secret(secret) => format!("Secret {}", secret.name),
         Object::Irrelevant(kind) => kind.clone(),
     }
 }

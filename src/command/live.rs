@@ -8,7 +8,7 @@ use kube::Client;
 use crate::actors::runtime::Clock;
 use crate::actors::{self, Parts};
 use crate::clouds::kwok::Kwok;
-use crate::clouds::outscale::{self, KubeSecrets};
+use crate::clouds::outscale::{self, KubeSecrets, Secrets};
 use crate::clouds::{Cloud, catalog, kwok};
 use crate::cluster::{self, ClientFrom, DryRun, KubeCluster, Options, RequestCounts};
 use crate::config::{self, Cluster, Run, Settings};
@@ -57,6 +57,12 @@ pub(super) async fn cluster(
     Ok(cluster)
 }
 
+/// The Secrets of joiner's namespace in the cluster that is found.
+pub(super) async fn secrets(settings: &Settings) -> Result<Arc<dyn Secrets>> {
+    let client = client(settings, &Cluster::Found).await?;
+    Ok(Arc::new(KubeSecrets::new(client, &namespace(None))))
+}
+
 /// Connects to the cluster, and checks that it can be worked with. Beside the parts come the counts of its requests.
 pub(super) async fn connect(run: &Run, clock: Clock) -> Result<(Parts, Arc<RequestCounts>)> {
     let settings = &run.settings;
@@ -64,8 +70,8 @@ pub(super) async fn connect(run: &Run, clock: Clock) -> Result<(Parts, Arc<Reque
     let cloud: Arc<dyn Cloud> = match run.cloud {
         config::Cloud::Kwok => Arc::new(Kwok::new(client.clone(), rehearsal::instance_types(settings)?)),
         config::Cloud::Outscale => {
-            let secrets = Arc::new(KubeSecrets::new(client.clone(), &namespace(None)));
-            Arc::new(super::outscale::cloud(settings, secrets, clock, run.dry_run).await?)
+            let secrets: Arc<dyn Secrets> = Arc::new(KubeSecrets::new(client.clone(), &namespace(None)));
+            Arc::new(super::outscale::cloud(settings, (Arc::clone(&secrets), secrets), clock, run.dry_run).await?)
         }
         config::Cloud::Simulated => anyhow::bail!(
             "--cloud simulated has machines in memory only; it goes with --cluster simulated, a real cluster needs --cloud kwok"

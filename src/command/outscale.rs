@@ -13,20 +13,20 @@ use crate::config::Settings;
 use crate::core::facts::Status;
 use crate::plan::Input;
 
-/// The cloud. Keys come from a Secret where one is named, else as Outscale's own tools read them.
+/// The cloud. Keys come from a Secret where one is named, else as Outscale's own tools read them; machine configurations, from Secrets elsewhere.
 pub(super) async fn cloud(
     settings: &Settings,
-    secrets: Arc<dyn Secrets>,
+    (keys, configurations): (Arc<dyn Secrets>, Arc<dyn Secrets>),
     clock: Clock,
     dry_run: bool,
 ) -> Result<Outscale> {
     let told = &settings.outscale;
-    let access = told_access(told.secret.as_deref(), &*secrets).await?;
+    let access = told_access(told.secret.as_deref(), &*keys).await?;
     let proxy = Proxy::read(|name| std::env::var(name).ok(), &access.endpoint).context("no access to Outscale")?;
     let network = Network::through(&access, proxy.as_ref()).context("no access to Outscale")?;
     let mut options = Options::new(Arc::new(move || clock.now()));
     options.seed = u64::from(std::process::id());
-    let (secret, place) = (told.secret.clone(), Arc::clone(&secrets));
+    let (secret, place) = (told.secret.clone(), keys);
     options.reread = Some(Arc::new(move || {
         let (secret, place) = (secret.clone(), Arc::clone(&place));
         let read = async move { told_access(secret.as_deref(), &*place).await };
@@ -43,7 +43,7 @@ pub(super) async fn cloud(
         memory_overhead: told.memory_overhead,
         dry_run,
     };
-    Ok(Outscale::new(client, secrets, settings)?)
+    Ok(Outscale::new(client, configurations, settings)?)
 }
 
 /// Who we are to the API: of the Secret that is named, else as Outscale's own tools read it.
@@ -57,16 +57,21 @@ async fn told_access(secret: Option<&str>, secrets: &dyn Secrets) -> Result<Acce
 
 /// Has a plan buy what Outscale sells to the NodeClasses in it. Answers with what is wrong with them and where
 /// its prices come from, one sentence each.
-pub(super) async fn sell(input: &mut Input, settings: &Settings, clock: Clock) -> Result<Vec<String>> {
-    let cloud = cloud(settings, Arc::new(NoSecrets), clock, true).await?;
+pub(super) async fn sell(
+    input: &mut Input,
+    settings: &Settings,
+    keys: Arc<dyn Secrets>,
+    clock: Clock,
+) -> Result<Vec<String>> {
+    let cloud = cloud(settings, (keys, Arc::new(NoSecrets)), clock, true).await?;
     let mut notices = Vec::new();
     input.label_keys = outscale::LABEL_KEYS.to_vec();
     let classes: Vec<_> = input.snapshot.classes.values().cloned().collect();
     for class in classes.iter().filter(|class| &*class.reference.group == outscale::CLASS_GROUP) {
         let resolution = cloud.resolve(class).await?;
-        // No Secret is read for a plan: what would be in it is nobody's question here.
+        // No machine configuration is read for a plan: what would be in it is nobody's question here.
         let is_told = |judgement: &&Judgement| match judgement.status {
-            Status::True => false,
+            Status::True => !judgement.message.is_empty(),
             Status::False => true,
             Status::Unknown => judgement.condition != "UserDataReady",
         };
@@ -76,6 +81,12 @@ pub(super) async fn sell(input: &mut Input, settings: &Settings, clock: Clock) -
         }
         let types = cloud.catalog(class).await?;
         input.sell(&class.reference, &types);
+        let pools: Vec<_> = input.snapshot.pools.values().cloned().collect();
+        for pool in pools.iter().filter(|pool| pool.template.class == class.reference) {
+            if let Some(why) = cloud.misfit(class, pool) {
+                input.refuse(pool, &why);
+            }
+        }
     }
     for pool in input.snapshot.pools.values() {
         let class = &pool.template.class;

@@ -1,12 +1,14 @@
 //! `joiner plan` and `joiner explain`: what would be bought, and why.
 
 use std::io::{Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use futures::StreamExt;
 
 use crate::actors::runtime::Clock;
+use crate::clouds::outscale::{GivenSecrets, Secrets};
 use crate::cluster::Cluster as _;
 use crate::cluster::convert::ShapeStore;
 use crate::config::{self, Output, Subject};
@@ -39,7 +41,7 @@ pub fn plan(plan: &config::Plan) -> Result<bool> {
 /// Says why: of a plan that is made for it, or of what a running joiner has decided.
 pub fn explain(explain: &config::Explain) -> Result<()> {
     let input = &explain.plan;
-    let explanation = if input.files.is_empty() && input.trace.is_none() && input.pods.is_none() {
+    let explanation = if is_live(input) {
         super::why::ask(explain)?
     } else {
         let ((answer, _), settings) = (answer(input)?, solving(input));
@@ -62,7 +64,13 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
     }
     let (mut input, understood) = input(plan)?;
     if plan.cloud == config::Cloud::Outscale {
-        let asked = super::outscale::sell(&mut input, &plan.settings, Clock::machine());
+        let given = input.secrets.iter().map(|secret| (secret.name.clone(), secret.data.clone()));
+        let given: Arc<dyn Secrets> = Arc::new(GivenSecrets::new(given));
+        let asked = async {
+            let is_in_cluster = plan.settings.outscale.secret.is_some() && is_live(plan);
+            let keys = if is_in_cluster { live::secrets(&plan.settings).await? } else { given };
+            super::outscale::sell(&mut input, &plan.settings, keys, Clock::machine()).await
+        };
         let wrong = runtime()?.block_on(asked)?;
         input.notices.extend(wrong);
     }
@@ -92,11 +100,16 @@ fn solving(plan: &config::Plan) -> scheduling::Settings {
     }
 }
 
+/// Whether it is the cluster of the kubeconfig that is planned for.
+fn is_live(plan: &config::Plan) -> bool {
+    plan.files.is_empty() && plan.trace.is_none() && plan.pods.is_none()
+}
+
 fn input(plan: &config::Plan) -> Result<(Input, bool)> {
     let types = rehearsal::instance_types(&plan.settings)?;
     let gates = &plan.settings.gates;
     let features = plan::Features { node_overlay: gates.node_overlay, capacity_buffer: gates.capacity_buffer };
-    if plan.files.is_empty() && plan.trace.is_none() && plan.pods.is_none() {
+    if is_live(plan) {
         return Ok((plan::from_snapshot(look(plan)?, types, features, Clock::machine().now()), true));
     }
     let sources: Vec<Source> = plan.files.iter().cloned().map(Source::from).collect();

@@ -15,7 +15,7 @@ mod read;
 pub use classes::{LABEL_KEYS, RESTRICTED_DOMAINS, kwok_class, outscale_class};
 pub use documents::{Document, documents};
 pub use gather::{Gathered, Placed, Source, Trouble, gather};
-pub use object::{Found, Invalid, Object, Owned, Priorities};
+pub use object::{Found, Invalid, Object, Owned, Priorities, Secret};
 pub use read::{examine, read_object};
 pub use volumes::{VolumeSource, claims_of};
 pub use workload::{Workload, WorkloadKind};

@@ -1,6 +1,7 @@
 //! What a manifest becomes.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,8 +72,25 @@ pub enum Object {
     },
     /// Something that keeps pods.
     Workload(Workload),
+    /// A Secret.
+    Secret(Secret),
     /// A kind without which the world is the same.
     Irrelevant(String),
+}
+
+/// A Secret. What it holds is not shown.
+#[derive(Clone)]
+pub struct Secret {
+    /// Name.
+    pub name: String,
+    /// What it holds.
+    pub data: BTreeMap<String, Vec<u8>>,
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secret").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// The owner of an object, by kind and name (of the same namespace).

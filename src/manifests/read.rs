@@ -1,12 +1,13 @@
 //! One manifest after another, as objects: strictly for worlds that are made of them, leniently for plans that go on without the broken.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::classes::{self, RESTRICTED_DOMAINS};
-use super::object::{Found, Invalid, Object, Owned, Priorities};
+use super::object::{Found, Invalid, Object, Owned, Priorities, Secret};
 use super::selector;
 use super::volumes::{self, VolumeSource};
 use super::workload::{Workload, WorkloadKind};
@@ -157,8 +158,20 @@ impl Reader<'_> {
             }
             "Job" => self.job(),
             "Pod" => self.pod(),
+            "Secret" => self.secret(),
             other => Ok(Object::Irrelevant(other.to_owned())),
         }
+    }
+
+    /// One that holds no base64 is encrypted, and somebody else's to read.
+    fn secret(&self) -> Result<Object, Invalid> {
+        let Ok(read) = serde_json::from_value::<k8s_openapi::api::core::v1::Secret>(self.value.clone()) else {
+            return Ok(Object::Irrelevant("Secret".to_owned()));
+        };
+        let mut data: BTreeMap<String, Vec<u8>> =
+            read.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0)).collect();
+        data.extend(read.string_data.unwrap_or_default().into_iter().map(|(key, text)| (key, text.into_bytes())));
+        Ok(Object::Secret(Secret { name: self.name()?.to_owned(), data }))
     }
 
     fn storage<T>(

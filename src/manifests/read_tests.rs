@@ -160,3 +160,15 @@ fn volumes_of_a_workload_are_those_with_claims() {
     let said = problem("{kind: PersistentVolume, metadata: {name: pv}, spec: {nodeAffinity: north}}");
     assert!(said.starts_with("PersistentVolume pv: spec"), "{said}");
 }
+
+#[test]
+fn what_a_secret_holds_is_read_and_not_shown() {
+    let all =
+        read("{apiVersion: v1, kind: Secret, metadata: {name: keys}, data: {a: c2VjcmV0}, stringData: {b: plain}}");
+    let [Object::Secret(secret)] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((&*secret.name, &*secret.data["a"], &*secret.data["b"]), ("keys", &b"secret"[..], &b"plain"[..]));
+    assert_eq!(format!("{all:?}"), r#"[Secret(Secret { name: "keys", .. })]"#);
+    // What tools encrypt in place is none of ours.
+    let all = read("{apiVersion: v1, kind: Secret, metadata: {name: keys}, data: {a: 'ENC[AES256_GCM,data:x]'}}");
+    assert!(matches!(&all[..], [Object::Irrelevant(kind)] if kind == "Secret"), "{all:?}");
+}

@@ -14,8 +14,8 @@ use crate::core::facts::{
     find_condition,
 };
 use crate::core::ids::{ClassRef, ObjectKey, PodUid};
-use crate::core::{leaving, overlays};
-use crate::manifests::{Gathered, Object, Owned, Workload};
+use crate::core::{leaving, overlays, pools};
+use crate::manifests::{Gathered, Object, Owned, Secret, Workload};
 
 /// Kinds that are accepted and change nothing in a plan yet, and what to know of them.
 const WITHOUT_EFFECT: [(&str, &str); 1] = [("ResourceClaim", "devices are not allocated")];
@@ -44,6 +44,8 @@ pub struct Input {
     pub notices: Vec<String>,
     /// Keys of the cloud that sells the machines that count as well-known.
     pub label_keys: Vec<&'static str>,
+    /// Secrets of files, which a cloud may be told its keys by.
+    pub secrets: Vec<Secret>,
     /// Whether NodeOverlays count.
     overlaid: bool,
 }
@@ -55,6 +57,12 @@ impl Input {
             self.catalog.pools.insert(pool.name.clone(), Arc::clone(types));
         }
         self.catalog.classes.insert(class.clone(), Arc::clone(types));
+    }
+
+    /// Says that nothing can be bought for a NodePool, and why.
+    pub fn refuse(&mut self, pool: &Pool, why: &str) {
+        self.notices.push(format!("NodePool {}: {why}", pool.name));
+        self.snapshot.pools.insert(pool.name.clone(), Arc::new(pools::refused(pool, why)));
     }
 
     /// Puts NodeOverlays, where they count, to what is sold now. Called once everything has been sold: one that speaks of two lists and conflicts
@@ -138,6 +146,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
             }
             Object::Irrelevant(kind) => drop(idle.insert(kind)),
             Object::Budget(budget) => fold.fold(Fact::PodBudgetSeen(Arc::new(budget))),
+            Object::Secret(secret) => input.secrets.push(secret),
             // Priorities stand in the pods.
             Object::Priority(..) => {}
         }

@@ -187,7 +187,7 @@ impl World {
                 store.create_node(*node).ok();
             }
             // A pod has become something that keeps it.
-            Object::Priority(..) | Object::Irrelevant(_) | Object::Pod { .. } => {}
+            Object::Priority(..) | Object::Secret(_) | Object::Irrelevant(_) | Object::Pod { .. } => {}
             Object::Workload(workload) => {
                 if let Some(scalable) = workload.scalable() {
                     store.apply_scalable(scalable);

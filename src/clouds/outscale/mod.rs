@@ -35,7 +35,7 @@ pub use catalogue::{
 };
 pub use cloud::{CLASS_GROUP, CLASS_KIND, CLASS_PLURAL, CLASS_VERSION, Outscale, Settings};
 pub use prices::{PriceError, Prices};
-pub use secrets::{KubeSecrets, NoSecrets, SecretError, Secrets};
+pub use secrets::{GivenSecrets, KubeSecrets, NoSecrets, SecretError, Secrets};
 pub use vm_type::{Performance, VmType};
 
 #[cfg(test)]

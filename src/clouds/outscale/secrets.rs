@@ -38,6 +38,27 @@ impl Secrets for NoSecrets {
     }
 }
 
+/// Secrets that stand in files, by name.
+#[derive(Clone, Default)]
+pub struct GivenSecrets(BTreeMap<String, BTreeMap<String, Vec<u8>>>);
+
+impl GivenSecrets {
+    /// These Secrets.
+    pub fn new(all: impl IntoIterator<Item = (String, BTreeMap<String, Vec<u8>>)>) -> Self {
+        Self(all.into_iter().collect())
+    }
+}
+
+impl Secrets for GivenSecrets {
+    fn read<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<BTreeMap<String, Vec<u8>>, SecretError>> {
+        let missing = || {
+            let why = "it is in none of the files; name its file with -f, or leave --osc-secret out and export OSC_ACCESS_KEY and OSC_SECRET_KEY";
+            SecretError::Unreachable(name.to_owned(), why.to_owned())
+        };
+        async move { self.0.get(name).cloned().ok_or_else(missing) }.boxed()
+    }
+}
+
 /// Secrets of a namespace of the cluster.
 pub struct KubeSecrets {
     api: Api<Secret>,
