@@ -48,6 +48,9 @@ impl<T: Transport> Transport for Judge<T> {
         if self.spec.action(&action).is_signed != post.headers.contains_key("authorization") {
             self.blame([format!("{action}: signed where it need not be, or not where it must be")]);
         }
+        if !post.headers.get("user-agent").is_some_and(|agent| agent.as_bytes().starts_with(b"joiner/")) {
+            self.blame([format!("{action}: does not say who asks")]);
+        }
         async move {
             let answer = self.inner.post(post).await?;
             self.seen.lock().unwrap().insert(format!("{action} {}", answer.status));

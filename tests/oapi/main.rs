@@ -11,6 +11,7 @@
 )]
 
 mod conformance;
+mod joiner;
 mod judge;
 mod recordings;
 mod served;

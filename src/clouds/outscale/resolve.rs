@@ -180,6 +180,9 @@ fn problem_of(image: &wire::Image, spec: &OutscaleNodeClassSpec) -> Option<Strin
     if image.architecture.as_deref().is_some_and(|architecture| architecture != "x86_64") {
         return Some("is not for x86_64; name another".to_owned());
     }
+    if image.tpm_mandatory == Some(true) {
+        return Some("demands a virtual TPM, which joiner gives no machine; name another".to_owned());
+    }
     let root = image.root_device_name.as_deref().unwrap_or(ROOT_DEVICE);
     let device = image.block_device_mappings.iter().find(|device| device.device_name.as_deref() == Some(root));
     let needed = device.and_then(|device| device.bsu.as_ref()).and_then(|bsu| bsu.volume_size).unwrap_or(0);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings};
 use aws_sigv4::sign::v4::SigningParams;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -16,6 +16,9 @@ use super::endpoint::Endpoint;
 
 /// What every request and answer is.
 pub(super) const JSON: &str = "application/json; charset=utf-8";
+
+/// Who calls, for whoever reads the logs of the API.
+const AGENT: &str = concat!("joiner/", env!("CARGO_PKG_VERSION"));
 
 /// The words of a signature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,6 +41,7 @@ pub(super) fn headers(
     let host = HeaderValue::from_str(endpoint.host()).map_err(|error| error.to_string())?;
     headers.insert(HOST, host);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
     let signed = match keys {
         None => Vec::new(),
         Some((keys, Dialect::Aws4)) => aws4(keys, region, (endpoint, action), body, now)?,

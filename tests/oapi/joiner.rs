@@ -1,0 +1,147 @@
+//! joiner itself, actors and all, over the fake: every request that it really sends is held to the specification.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
+use jiff::Timestamp;
+use joiner::actors::runtime::Clock;
+use joiner::actors::{Joiner, Parts, Settings};
+use joiner::clouds::outscale::oapi::wire::State;
+use joiner::clouds::outscale::oapi::{Client, Options};
+use joiner::clouds::outscale::{self, Outscale, SecretError, Secrets};
+use joiner::clouds::simulated::Conduct;
+use joiner::clouds::{Cloud, Deletion};
+use joiner::cluster::convert::ShapeStore;
+use joiner::core::ids::ProviderId;
+use joiner::sim::oapi::{Account, Fake};
+use joiner::sim::{Latency, Pace, Rhythm, Seed, World, WorldConfig, read_scenario};
+
+use super::judge::Judge;
+use super::spec::Spec;
+
+const WORKER: &str = r#"
+version: v1alpha1
+machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: TUFDSElORQ== } }
+cluster: { token: cccccc.0123456789abcdef, ca: { crt: Q0xVU1RFUg== }, controlPlane: { endpoint: "https://10.0.0.2:6443" } }
+"#;
+
+/// A NodeClass with every field that reaches the API, and pods for three machines.
+const SCRIPT: &str = r"
+apiVersion: karpenter.outscale.com/v1alpha1
+kind: OutscaleNodeClass
+metadata: {name: workers}
+spec:
+  imageSelectorTerms: [{name: Talos-*}]
+  subnetIds: [subnet-00000001, subnet-00000002]
+  securityGroupSelectorTerms: [{name: nodes}]
+  keypairName: rehearsal
+  vmTypes: {names: [tinav6.c1r2p2]}
+  blockDeviceMappings:
+    - {deviceName: /dev/sda1, bsu: {volumeSize: 20, volumeType: io1, iops: 500}}
+    - {deviceName: /dev/xvdb, bsu: {volumeSize: 10, snapshotId: snap-00000001, deleteOnVmDeletion: false}}
+  placement: {tenancy: dedicated, repulseServer: web}
+  tags: {team: web}
+  talos: {secretRef: {name: talos}}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  template:
+    spec:
+      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
+      nodeClassRef: {group: karpenter.outscale.com, kind: OutscaleNodeClass, name: workers}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: c, resources: {requests: {cpu: 600m, memory: 500Mi}}}]
+---
+until: 5m
+";
+
+struct OneSecret;
+
+impl Secrets for OneSecret {
+    fn read<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<BTreeMap<String, Vec<u8>>, SecretError>> {
+        async { Ok([("worker.yaml".to_owned(), WORKER.into())].into()) }.boxed()
+    }
+}
+
+async fn play(world: &World, script: &str) {
+    let open = |_: &Path| Ok(script.to_owned());
+    let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
+    let players = join_all(world.stand_ins().into_iter().map(|(_, player)| player));
+    tokio::select! {
+        biased;
+        () = world.play(&scenario.steps, scenario.end) => {}
+        _ = players => {}
+    }
+}
+
+/// The actions that the policy for users allows, and those that need no keys.
+fn all_actions() -> BTreeSet<String> {
+    let policy: serde_json::Value =
+        serde_json::from_str(include_str!("../../examples/outscale/eim-policy.json")).unwrap();
+    let allowed = policy["Statement"][0]["Action"].as_array().unwrap().clone();
+    let allowed = allowed.iter().map(|action| action.as_str().unwrap().strip_prefix("api:").unwrap().to_owned());
+    allowed.chain(["ReadVmTypes", "ReadPublicCatalog"].map(str::to_owned)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_joiner_sends_is_as_the_specification_says() {
+    let Some(spec) = Spec::load() else { return };
+    let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
+    let world = World::new(WorldConfig {
+        seed: Seed(1),
+        clock: Arc::new(move || clock.now()),
+        latency: Latency::default(),
+        pace: Pace::default(),
+        rhythm: Rhythm::default(),
+        conduct: Conduct::default(),
+        catalogue: Vec::new(),
+    });
+    let fake = Fake::new(Account::sample(), Arc::new(move || clock.now()), Seed(1));
+    fake.conduct(|conduct| conduct.reads_section = false);
+    let judge = Judge::of(fake.clone(), spec);
+    let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
+    let client = Client::new(access, Arc::clone(&judge) as _, Options::new(Arc::new(move || clock.now())));
+    let settings = outscale::Settings {
+        cluster: "demo".to_owned(),
+        cluster_id: "demo-id".to_owned(),
+        prices: None,
+        memory_overhead: 75,
+        dry_run: false,
+    };
+    let cloud = Arc::new(Outscale::new(Arc::new(client), Arc::new(OneSecret), settings).unwrap());
+    let cluster = Arc::new(world.cluster.clone());
+    let joiner = Joiner::start(Parts { cluster, cloud: Arc::clone(&cloud) as _, settings: Settings::default(), clock });
+    play(&world, SCRIPT).await;
+    let vms = fake.vms();
+    assert_eq!(vms.len(), 3, "{vms:?}");
+    // Nobody plays the kubelets. What joiner does of itself to machines that misbehave is asked of its cloud here.
+    let ids: Vec<&str> = vms.iter().map(|vm| vm.vm_id.as_str()).collect();
+    let id = |at: usize| ProviderId::from(format!("aws:///eu-west-2a/{}", ids[at]));
+    cloud.reboot(&id(0), "operation").await.unwrap();
+    fake.tamper(ids[1], |vm| vm.deletion_protection = Some(true));
+    assert_eq!(cloud.delete(&id(1)).await.unwrap(), Deletion::InProgress);
+    fake.tamper(ids[2], |vm| vm.state = State::Stopping);
+    assert_eq!(cloud.delete(&id(2)).await.unwrap(), Deletion::InProgress);
+    // The NodeClaims of machines that never register are given up after 15 minutes.
+    play(&world, "until: 20m").await;
+    assert!(fake.vms().iter().all(|vm| !ids.contains(&vm.vm_id.as_str()) || vm.state.is_leaving()));
+    joiner.stop(Duration::from_secs(5)).await;
+    judge.acquit();
+    let answered: BTreeSet<String> =
+        judge.seen().iter().filter_map(|seen| seen.strip_suffix(" 200").map(str::to_owned)).collect();
+    assert_eq!(answered, all_actions());
+}
