@@ -294,7 +294,7 @@ pub(super) struct OutscaleFlags {
     #[arg(long, env, value_name = "NAME")]
     pub(super) osc_secret: Option<String>,
 
-    /// JSON file with prices that win over those of Outscale's catalogue: `cores` (`v6-p2`), `gib`, `gpus`, `types`, per hour
+    /// JSON file with prices that win over those of Outscale's catalogue: `cores` (`v6-p2`), `gib`, `gpus`, `gpuModels`, `types`, per hour
     #[arg(long, env, value_name = "FILE")]
     pub(super) outscale_prices: Option<PathBuf>,
 

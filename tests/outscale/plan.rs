@@ -53,3 +53,71 @@ fn a_plan_buys_what_nodeoverlays_make_cheap() {
     let (kind, price) = bought(&overlaid);
     assert!(kind.contains(".c8r") && price == Some(0.001), "{overlaid}");
 }
+
+/// A plan over files, with the fake's prices: what came of it, and what was said beside it.
+fn plan(account: &Account, keys: &[&str], files: &[&Path]) -> (Value, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_joiner"));
+    command.args(["plan", "--cloud", "outscale", "--output", "json"]).args(keys).env_clear();
+    if keys.is_empty() {
+        command.envs(&account.variables);
+    }
+    for file in files {
+        command.arg("-f").arg(file);
+    }
+    let output = command.stdin(Stdio::null()).output().expect("joiner can be started");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (serde_json::from_slice(&output.stdout).unwrap_or_default(), said)
+}
+
+fn example(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name)
+}
+
+#[test]
+fn the_examples_go_together() {
+    let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
+    let files = [example("outscale/nodepool.yaml"), example("plan/workloads.yaml")];
+    let (plan, said) = plan(&account, &[], &[&files[0], &files[1]]);
+    let refused: Vec<&str> =
+        plan["unschedulable"].as_array().into_iter().flatten().filter_map(|pod| pod["pod"].as_str()).collect();
+    assert_eq!(refused, ["default/giant", "default/report"], "{plan:#} {said}");
+}
+
+#[test]
+fn the_keys_of_a_plan_may_stand_in_a_secret_among_the_files() {
+    let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
+    let word = |name: &str| account.variables[name].as_str();
+    let secret = format!(
+        "apiVersion: v1\nkind: Secret\nmetadata: {{name: outscale-keys, namespace: kube-system}}\nstringData: {{access_key: {}, secret_key: {}, \
+         region: {}, endpoint: \"{}\"}}\n",
+        word("OSC_ACCESS_KEY"),
+        word("OSC_SECRET_KEY"),
+        word("OSC_REGION"),
+        word("OSC_ENDPOINT_API")
+    );
+    let path = std::env::temp_dir().join(format!("joiner-keys-{}.yaml", std::process::id()));
+    std::fs::write(&path, secret).expect("there is room");
+    let (nodepool, workloads) = (example("outscale/nodepool.yaml"), example("plan/workloads.yaml"));
+    let keys = ["--osc-secret", "outscale-keys"];
+    let (with, said) = plan(&account, &keys, &[&nodepool, &workloads, &path]);
+    let (without, asked) = plan(&account, &keys, &[&nodepool, &workloads]);
+    std::fs::remove_file(&path).expect("it is there");
+    assert!(with["nodeClaims"].as_array().is_some_and(|claims| !claims.is_empty()), "{said}");
+    assert!(!said.contains(word("OSC_SECRET_KEY")), "{said}");
+    assert!(without.is_null() && asked.contains("it is in none of the files; name its file with -f"), "{asked}");
+}
+
+#[test]
+fn a_nodepool_of_a_zone_without_subnets_is_refused_with_the_zones_that_there_are() {
+    let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
+    let text = std::fs::read_to_string(example("outscale/nodepool.yaml")).expect("it is there");
+    let zone = "requirements:\n        - { key: topology.kubernetes.io/zone, operator: In, values: [eu-west-2c] }";
+    let path = std::env::temp_dir().join(format!("joiner-zone-{}.yaml", std::process::id()));
+    std::fs::write(&path, text.replace("requirements:", zone)).expect("there is room");
+    let (plan, said) = plan(&account, &[], &[&path, &example("plan/workloads.yaml")]);
+    std::fs::remove_file(&path).expect("it is there");
+    let why = plan["unschedulable"][0]["reasons"].to_string();
+    for part in ["topology.kubernetes.io/zone", "eu-west-2c", "eu-west-2a, eu-west-2b", "spec.subnetIds"] {
+        assert!(why.contains(part), "{part}: {why} {said}");
+    }
+}
