@@ -13,7 +13,7 @@ use joiner::clouds::catalog;
 use joiner::command::{Rehearsal, rehearse};
 use joiner::core::facts::{Broken, Claim, Status, find_condition};
 use joiner::core::labels;
-use joiner::core::writes::Regarding;
+use joiner::core::writes::{ClaimPatch, Regarding};
 use joiner::sim::progress::{Progress, When};
 use joiner::sim::{Gate, Verdict, summary};
 use rehearsals::{
@@ -427,6 +427,31 @@ fn a_lease_that_is_renewed_late_loses_nothing() {
             joiner.kill();
         });
     }
+}
+
+/// A NodeClaim that vanishes while nobody watches leaves no actor behind: the lists that are read anew do not have it.
+#[test]
+fn a_nodeclaim_that_vanishes_while_nobody_watches_leaves_no_actor() {
+    let scenario = burst(PODS);
+    in_virtual_time(async {
+        let rehearsal = rehearsal(&scenario, 7, settings());
+        let joiner = rehearsal.joiner();
+        play(&rehearsal, &scenario, async {
+            settled(&rehearsal).await;
+            let name = truth(&rehearsal).claims.keys().next().cloned().expect("there are NodeClaims");
+            joiner.house().saboteur.strike(Kind::State, 0, 1);
+            delete(&rehearsal, "NodeClaim", name.as_str());
+            let version = Some(truth(&rehearsal).claims[&name].version.clone());
+            let stripped = ClaimPatch { version, finalizers: Some(Vec::new()), ..ClaimPatch::default() };
+            rehearsal.world.cluster.store().patch_claim(&name, &stripped).expect("it is there");
+            sleep(Duration::from_mins(1)).await;
+            assert!(!truth(&rehearsal).claims.contains_key(&name), "it is gone");
+            let actors = joiner.house().observations.outline();
+            assert!(joiner.house().saboteur.is_done() && actors.iter().all(|actor| actor.name != name.as_str()));
+        })
+        .await;
+        joiner.kill();
+    });
 }
 
 /// NodeClaims that cannot be understood say so and are left alone; the rest goes on; once mended they are as good as any.

@@ -1,12 +1,11 @@
 //! Counters of one place in the actor tree; they outlive the instances that fill it.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
-
 
 /// Counts what goes through one place in the tree.
 #[derive(Debug)]
