@@ -95,6 +95,12 @@ fn value(datum: &Datum) -> serde_json::Value {
     match datum {
         Datum::Text(text) => (**text).into(),
         Datum::Number(number) => (*number).into(),
+        Datum::List(all) => {
+            let object = |fields: &std::collections::BTreeMap<&'static str, Datum>| -> serde_json::Value {
+                fields.iter().map(|(name, datum)| ((*name).to_owned(), value(datum))).collect()
+            };
+            all.iter().map(object).collect()
+        }
         Datum::Counts(counts) => counts.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
     }
 }

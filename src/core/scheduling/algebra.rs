@@ -272,15 +272,44 @@ impl Algebra {
         Some(self.insert(source, sets, stock))
     }
 
-    /// The first key on which profile and term exclude each other: for explanations.
-    pub(super) fn conflict(&self, profile: ProfileId, term: TermId) -> Option<(KeyId, Domain, Domain)> {
-        self.sets_of(term).iter().find_map(|(key, wanted)| {
+    /// The keys on which profile and term exclude each other, with what is wanted and what is offered: for explanations.
+    pub(super) fn conflicts(&self, profile: ProfileId, term: TermId) -> Vec<(KeyId, Domain, Domain)> {
+        let conflict = |(key, wanted): &(KeyId, Domain)| {
             let offered = self.domain(profile, *key);
-            match self.universe.meet(*key, &offered, wanted) {
-                Some(_) => None,
-                None => Some((*key, wanted.clone(), offered.into_owned())),
+            let excluded = self.universe.meet(*key, &offered, wanted).is_none();
+            excluded.then(|| (*key, wanted.clone(), offered.into_owned()))
+        };
+        self.sets_of(term).iter().filter_map(conflict).collect()
+    }
+
+    /// What a term says of these keys only.
+    pub(super) fn only(&mut self, term: TermId, keys: &[KeyId]) -> TermId {
+        let sets = self.sets_of(term).iter().filter(|(key, _)| keys.contains(key)).cloned().collect();
+        self.intern(sets)
+    }
+
+    /// The values of a key that instance types have which match a profile and can be had.
+    pub(super) fn values_had(&self, profile: ProfileId, key: KeyId) -> Domain {
+        let mut all = self.universe.absent(key);
+        all.absent = false;
+        let profile = self.profile(profile);
+        let Some(shelf) = profile.source.shelf() else { return all };
+        let find = |sets: &Sets| sets.iter().find(|(k, _)| *k == key).map(|(_, domain)| domain.bits.clone());
+        for kind in profile.possible().bits().map(|at| &self.shelves[shelf as usize].types[at]) {
+            let of_type = find(&kind.sets);
+            for offer in kind.offerings.iter().filter(|offer| offer.available && agree(&offer.sets, &profile.sets)) {
+                match (&of_type, find(&offer.sets)) {
+                    (Some(bits), None) => all.bits.or(bits),
+                    (None, Some(bits)) => all.bits.or(&bits),
+                    (Some(of_type), Some(mut bits)) => {
+                        bits.and(of_type);
+                        all.bits.or(&bits);
+                    }
+                    (None, None) => {}
+                }
             }
-        })
+        }
+        all
     }
 }
 
@@ -295,7 +324,7 @@ pub(super) fn narrow(sets: &mut Sets, universe: &Universe, key: KeyId, domain: &
 }
 
 /// Whether two lists of sets agree on every key that both mention.
-fn agree(a: &Sets, b: &Sets) -> bool {
+pub(super) fn agree(a: &Sets, b: &Sets) -> bool {
     a.iter().all(|(key, domain)| match b.binary_search_by_key(key, |(k, _)| *k) {
         Ok(at) => domain.meets(&b[at].1),
         Err(_) => true,

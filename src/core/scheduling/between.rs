@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use super::algebra::ProfileId;
 use super::classes::{Class, Variant};
 use super::facts::fewest;
 use super::interner::number;
+use super::partners::meant;
 use super::place::Wants;
 use super::reason::Reason;
 use super::solve::Run;
-use super::topology::{CounterId, Topo};
+use super::topology::{CounterId, Filter, Topo};
 
 /// One constraint between the pod and others, by its number among those of its kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Tie {
+pub(super) enum Tie {
     Spread(usize),
     Affinity(usize),
     Apart(usize),
@@ -21,24 +23,54 @@ enum Tie {
 
 impl Run<'_> {
     /// Names the constraints between pods without which there would be a place. `pools` would do but for such constraints.
-    pub(super) fn explain_between(
-        &mut self,
-        class: &Class,
-        variant: &Variant,
-        pools: &[usize],
-        reasons: &mut Vec<Reason>,
-    ) {
+    pub(super) fn explain_between(&mut self, class: &Class, variant: &Variant, pools: &[usize]) -> Vec<Reason> {
         let ties = ties(class, variant);
         // Nodes that are there are many: they are asked only where none could be bought, whatever the constraints.
-        let named = fewest(&ties, |kept| self.could_buy(class, variant, kept, pools)).or_else(|| {
-            let hosts = self.fitting(class, variant, &ties);
-            fewest(&ties, |kept| self.could_join(class, variant, kept, &hosts))
-        });
-        let named = named
+        let named = fewest(&ties, |kept| self.could_buy(class, variant, kept, pools))
+            .or_else(|| self.in_the_way_on_nodes(class, variant, &ties))
             // Whatever goes, there is no place. Then those are named that leave no domain, should there ever be one.
             .or_else(|| fewest(&ties, |kept| self.leaves_a_domain(class, variant, kept)))
             .unwrap_or(ties);
-        reasons.extend(named.into_iter().map(|tie| self.between(class, variant, tie)));
+        named.into_iter().map(|tie| self.between(class, variant, tie)).collect()
+    }
+
+    /// The same of the nodes that are there; nothing where the pod fits none of them, whatever the constraints.
+    pub(super) fn explain_between_on_nodes(&mut self, class: &Class, variant: &Variant) -> Vec<Reason> {
+        let named = self.in_the_way_on_nodes(class, variant, &ties(class, variant)).unwrap_or_default();
+        named.into_iter().map(|tie| self.between(class, variant, tie)).collect()
+    }
+
+    fn in_the_way_on_nodes(&mut self, class: &Class, variant: &Variant, ties: &[Tie]) -> Option<Vec<Tie>> {
+        let hosts = self.fitting(class, variant, ties);
+        fewest(ties, |kept| self.could_join(class, variant, kept, &hosts))
+    }
+
+    /// Constraints that say the same whatever the pod asks of labels: not those that find no domain only because it asks for nodes that nobody has.
+    pub(super) fn ties_that_stay(&mut self, variant: &Variant, ties: &[Tie]) -> Vec<Tie> {
+        let mut stays = |tie: &Tie| {
+            let Tie::Spread(at) = tie else { return true };
+            let spread = &variant.spreads[*at];
+            let Topo::Key(key) = spread.topo else { return true };
+            !spread.domains.is_empty() || self.world.domains(key, &Filter::default()).is_empty()
+        };
+        ties.iter().filter(|tie| stays(tie)).copied().collect()
+    }
+
+    /// The constraints that leave no domain to nodes with such labels.
+    pub(super) fn in_the_way(
+        &mut self,
+        class: &Class,
+        variant: &Variant,
+        ties: &[Tie],
+        profile: ProfileId,
+    ) -> Vec<Tie> {
+        let new = self.host_of_draft(self.drafts.len());
+        let meets = |kept: &[Tie]| {
+            let (variant, repelled) = only(class, variant, kept);
+            self.wants_of(&variant, &repelled).is_some_and(|wants| self.could(profile, &wants))
+                && self.host_allows_of(&variant, &repelled, new).is_ok()
+        };
+        fewest(ties, meets).unwrap_or_default()
     }
 
     /// Whether a node could be made for the pod if only these constraints held.
@@ -73,7 +105,7 @@ impl Run<'_> {
         self.wants_of(&variant, &repelled).is_some()
     }
 
-    fn between(&self, class: &Class, variant: &Variant, tie: Tie) -> Reason {
+    pub(super) fn between(&mut self, class: &Class, variant: &Variant, tie: Tie) -> Reason {
         match tie {
             Tie::Spread(at) => {
                 let spread = &variant.spreads[at];
@@ -94,7 +126,8 @@ impl Run<'_> {
             Tie::Affinity(at) => {
                 let counters = &variant.affinities[at].counters;
                 let keys: Vec<Arc<str>> = counters.iter().map(|(topo, _)| self.name(*topo)).collect();
-                Reason::Affinity { key: keys.join(" and ").into() }
+                let partner = self.partner(class, &variant.affinities[at]);
+                Reason::Affinity { key: keys.join(" and ").into(), selector: meant(&class.shape), partner }
             }
             Tie::Apart(at) => Reason::AntiAffinity { key: self.name(variant.apart[at].0) },
             Tie::Repelled(at) => Reason::Repelled { key: self.name(class.repelled[at].0) },
@@ -110,7 +143,7 @@ impl Run<'_> {
 }
 
 /// All constraints between pods.
-fn ties(class: &Class, variant: &Variant) -> Vec<Tie> {
+pub(super) fn ties(class: &Class, variant: &Variant) -> Vec<Tie> {
     let spreads = (0..variant.spreads.len()).map(Tie::Spread);
     let affinities = (0..variant.affinities.len()).map(Tie::Affinity);
     let apart = (0..variant.apart.len()).map(Tie::Apart);

@@ -2,11 +2,20 @@
 
 use std::sync::Arc;
 
+use crate::core::ids::PoolName;
+
+use super::algebra::ProfileId;
+use super::between::ties;
 use super::classes::{Class, Variant};
-use super::interner::{Domain, KeyId};
-use super::masks::Mask;
 use super::reason::Reason;
 use super::solve::Run;
+
+/// What stands between a pod and a pool.
+struct Verdict {
+    obstacles: Vec<Reason>,
+    /// The labels of the pool's nodes, had the pod given up what the pool lacks of them.
+    profile: ProfileId,
+}
 
 impl Run<'_> {
     /// All reasons, most helpful first.
@@ -18,146 +27,102 @@ impl Run<'_> {
             return vec![Reason::DynamicResources];
         }
         if let Some(key) = class.contradiction {
-            return vec![Reason::Contradiction { key: Arc::clone(&self.world.algebra.universe.key(key).name) }];
+            return vec![Reason::Contradiction { key: self.key_name(key) }];
         }
         if let Some(fault) = class.needs.as_ref().and_then(|needs| needs.fault.as_ref()) {
             return vec![Reason::Volume(fault.clone())];
         }
         if let Some(key) = class.elsewhere {
-            return vec![Reason::VolumesElsewhere { key: Arc::clone(&self.world.algebra.universe.key(key).name) }];
+            return vec![Reason::VolumesElsewhere { key: self.key_name(key) }];
         }
-        let mut reasons: Vec<Reason> = self.world.unusable.clone();
+        let mut reasons = self.world.unusable.clone();
+        reasons.extend(self.closed_pools());
         // Where there are pools, each of them says for itself why it cannot be used.
         if self.world.pools.is_empty() && reasons.is_empty() {
             reasons.push(Reason::NoPools);
         }
         // The last variant has no wishes left; earlier ones differ by alternatives of the required node affinity.
         let Some(bare) = class.variants.last() else { return reasons };
-        let alternatives: Vec<&Variant> = class.variants.iter().filter(|v| same_wishes(v, bare)).collect();
-        for variant in alternatives {
-            let mut open = Vec::new();
-            for pool in 0..self.world.pools.len() {
-                let reason = self.explain_pool(class, variant, pool);
-                if matches!(reason, Reason::Topology { .. }) {
-                    open.push(pool);
-                }
-                reasons.push(reason);
-            }
-            if !open.is_empty() || self.wants(class, variant).is_none() {
-                self.explain_between(class, variant, &open, &mut reasons);
-            }
+        for variant in class.variants.iter().filter(|v| same_wishes(v, bare)) {
+            self.explain_pools(class, variant, &mut reasons);
         }
         super::facts::smallest(reasons)
     }
 
-    fn explain_pool(&mut self, class: &Class, variant: &Variant, pool: usize) -> Reason {
-        let name = self.world.pools[pool].fact.name.clone();
-        let (base, taints) = (self.world.pools[pool].base, self.world.pools[pool].taints);
-        if let Some(taint) = self.world.tolerance.untolerated(class.tolerations, taints, variant.ignore_soft_taints) {
-            return Reason::Taint { pool: name, taint: taint.clone() };
-        }
-        let Some(joined) = self.world.algebra.join(base, variant.term) else {
-            let (key, wanted, offered) =
-                self.world.algebra.conflict(base, variant.term).expect("a join fails on some key only");
-            if class.needs.as_ref().is_some_and(|needs| needs.speaks_of(&self.world.algebra.universe.key(key).name)) {
-                let (name_of, wanted) =
-                    (Arc::clone(&self.world.algebra.universe.key(key).name), self.text(key, &wanted));
-                return Reason::VolumeTopology { pool: name, key: name_of, wanted, offered: self.text(key, &offered) };
+    /// Pools that get no nodes for any pod.
+    fn closed_pools(&self) -> Vec<Reason> {
+        let closed = |pool: &Arc<crate::core::facts::Pool>| {
+            let name = pool.name.clone();
+            match (pool.deleting, pool.replicas) {
+                (Some(_), _) => Some(Reason::PoolDeleting { pool: name }),
+                (None, Some(_)) => Some(Reason::PoolStatic { pool: name }),
+                (None, None) => None,
             }
-            return Reason::Requirement {
-                pool: name,
-                key: Arc::clone(&self.world.algebra.universe.key(key).name),
-                wanted: self.text(key, &wanted),
-                offered: self.text(key, &offered),
-            };
         };
-        let profile = self.world.algebra.profile(joined);
-        let (types, bought) = (profile.possible(), profile.types.clone());
-        if types.is_empty() {
-            return self.explain_no_types(pool, joined);
-        }
-        let holding = self.world.holding(pool, &types, &class.requests, &class.shape.host_ports);
-        if holding.is_empty() {
-            return self.explain_size(class, pool, &types);
-        }
-        if let Some(reason) = self.world.explain_attaching(pool, &holding, class) {
-            return reason;
-        }
-        let allowed = self.world.within_limits(pool, &holding);
-        if allowed.is_empty() {
-            return self.explain_limit(pool, &holding);
-        }
-        if !allowed.meets(&bought) && self.world.reservable(joined).is_empty() {
-            return Reason::ReservedInUse { pool: name };
-        }
-        let least = Arc::clone(&self.world.pools[pool].least);
-        if let Err((key, wanted, found)) = self.world.variety(pool, joined, &allowed, &least) {
-            let key = Arc::clone(&self.world.algebra.universe.key(key).name);
-            return Reason::MinValues { pool: name, key, wanted, found };
-        }
-        // The pool itself would do; what is missing is a legal domain.
-        Reason::Topology { pool: name }
+        self.world.problem.snapshot.pools.values().filter_map(closed).collect()
     }
 
-    fn explain_no_types(&self, pool: usize, joined: super::algebra::ProfileId) -> Reason {
-        let site = &self.world.pools[pool];
-        let sets = &self.world.algebra.profile(joined).sets;
-        let agrees = |kind: &super::shelf::Type| {
-            kind.sets.iter().all(|(key, domain)| sets.iter().all(|(k, d)| k != key || d.meets(domain)))
-        };
-        let types = self.world.algebra.shelves[site.shelf].types.iter().filter(|kind| agrees(kind)).count();
-        let pool = site.fact.name.clone();
-        if types == 0 { Reason::NoMatchingType { pool } } else { Reason::NoOffering { pool, types } }
+    fn explain_pools(&mut self, class: &Class, variant: &Variant, reasons: &mut Vec<Reason>) {
+        let mut verdicts: Vec<Verdict> = Vec::new();
+        for pool in 0..self.world.pools.len() {
+            let (obstacles, profile) = self.obstacles(class, variant, pool);
+            verdicts.push(Verdict { obstacles, profile });
+        }
+        self.behind_reserved(&mut verdicts);
+        let open: Vec<usize> = (0..verdicts.len()).filter(|at| verdicts[*at].obstacles.is_empty()).collect();
+        let nowhere = self.wants(class, variant).is_none();
+        // Where no pool is open, the constraints between pods alone matter on nodes that are there only.
+        let mut between = Vec::new();
+        if !open.is_empty() || verdicts.is_empty() && nowhere {
+            between = self.explain_between(class, variant, &open);
+        } else if nowhere {
+            between = self.explain_between_on_nodes(class, variant);
+        }
+        let ties = self.ties_that_stay(variant, &ties(class, variant));
+        for (pool, Verdict { mut obstacles, profile }) in verdicts.into_iter().enumerate() {
+            let name = self.world.pools[pool].fact.name.clone();
+            if obstacles.is_empty() {
+                reasons.push(Reason::Topology { pool: name });
+                continue;
+            }
+            let in_the_way = self.in_the_way(class, variant, &ties, profile);
+            if !in_the_way.is_empty() && !matches!(obstacles[..], [Reason::AfterReserved { .. }]) {
+                if between.is_empty() {
+                    obstacles.extend(in_the_way.into_iter().map(|tie| self.between(class, variant, tie)));
+                } else {
+                    obstacles.push(Reason::Topology { pool: name.clone() });
+                }
+            }
+            reasons.push(together(name, obstacles));
+        }
+        reasons.extend(between);
     }
 
-    fn explain_size(&self, class: &Class, pool: usize, types: &Mask) -> Reason {
-        let site = &self.world.pools[pool];
-        let name = site.fact.name.clone();
-        if !self.world.holding(pool, types, &class.requests, &[]).is_empty() {
-            let taken = site.groups.iter().find_map(|g| super::ports::first_taken(&class.shape.host_ports, &g.ports));
-            if let Some(port) = taken {
-                return Reason::HostPort { pool: name, port: port.port };
+    /// While a pod waits for reserved capacity of a pool, those that come after it are not asked.
+    fn behind_reserved(&self, verdicts: &mut [Verdict]) {
+        let waits = |verdict: &Verdict| matches!(verdict.obstacles[..], [Reason::ReservedInUse { .. }]);
+        let first = verdicts.iter().position(waits).filter(|_| self.world.problem.settings.wait_for_reserved);
+        let Some(first) = first else { return };
+        let name = |at: usize| self.world.pools[at].fact.name.clone();
+        for (at, verdict) in verdicts.iter_mut().enumerate().skip(first + 1) {
+            if verdict.obstacles.is_empty() {
+                verdict.obstacles.push(Reason::AfterReserved { pool: name(at), first: name(first) });
             }
         }
-        let shelf = &self.world.algebra.shelves[site.shelf];
-        for (at, resource) in self.world.dimensions.0.iter().enumerate().filter(|(at, _)| class.requests[*at] > 0) {
-            let room = |kind: usize| {
-                let overhead = site.groups.iter().find(|g| g.types.has(kind)).map_or(0, |g| g.overhead[at]);
-                (shelf.types[kind].allocatable[at], overhead)
-            };
-            let best = types.bits().map(room).max_by_key(|(has, daemons)| has - daemons).unwrap_or((0, 0));
-            let wanted = class.requests[at].saturating_add(best.1);
-            if wanted > best.0 {
-                return Reason::TooLarge { pool: name, resource: resource.clone(), wanted, most: best.0 };
-            }
-        }
-        Reason::NoTypeHolds { pool: name }
     }
+}
 
-    fn explain_limit(&self, pool: usize, holding: &Mask) -> Reason {
-        let site = &self.world.pools[pool];
-        let name = site.fact.name.clone();
-        if let Some(nodes) = site.room.nodes.filter(|nodes| *nodes <= 0) {
-            let resource = crate::core::resources::ResourceName::nodes();
-            return Reason::Limit { pool: name, resource, left: nodes.saturating_mul(1000) };
-        }
-        let shelf = &self.world.algebra.shelves[site.shelf];
-        let short = self.world.dimensions.0.iter().enumerate().find_map(|(at, resource)| {
-            let left = site.room.resources[at]?;
-            holding.bits().all(|kind| shelf.types[kind].capacity[at] > left).then(|| (resource.clone(), left))
-        });
-        match short {
-            Some((resource, left)) => Reason::Limit { pool: name, resource, left },
-            None => Reason::NoTypeHolds { pool: name },
+/// One reason for a pool; the parts of one that has several leave its name to it.
+fn together(pool: PoolName, mut all: Vec<Reason>) -> Reason {
+    if all.len() == 1 {
+        return all.remove(0);
+    }
+    for reason in &mut all {
+        if let Some(pool) = reason.pool_mut() {
+            *pool = "".into();
         }
     }
-
-    fn text(&self, key: KeyId, domain: &Domain) -> Arc<str> {
-        let lines = self.world.algebra.universe.written(key, domain, None);
-        let texts: Vec<String> =
-            lines.iter().map(|line| crate::core::requirements::ValueSet::from_written(line).to_string()).collect();
-        texts.join(" and ").into()
-    }
+    Reason::Several { pool, all }
 }
 
 /// Whether two variants differ by their term only.

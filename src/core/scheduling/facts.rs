@@ -108,6 +108,10 @@ impl Reason {
             Self::PoolContradiction { .. } => "PoolContradiction",
             Self::NoTypes { .. } => "NoTypes",
             Self::NoCatalog { .. } => "NoCatalog",
+            Self::AfterReserved { .. } => "AfterReserved",
+            Self::Several { .. } => "Several",
+            Self::PoolStatic { .. } => "PoolStatic",
+            Self::PoolDeleting { .. } => "PoolDeleting",
         }
     }
 
@@ -128,7 +132,7 @@ impl Reason {
             | Self::TooLarge { pool, .. }
             | Self::NoTypeHolds { pool }
             | Self::NoOffering { pool, .. }
-            | Self::NoMatchingType { pool }
+            | Self::NoMatchingType { pool, .. }
             | Self::HostPort { pool, .. }
             | Self::AttachLimit { pool, .. }
             | Self::VolumeTopology { pool, .. }
@@ -140,11 +144,15 @@ impl Reason {
             | Self::PoolNotReady { pool, .. }
             | Self::PoolContradiction { pool, .. }
             | Self::NoTypes { pool, .. }
+            | Self::AfterReserved { pool, .. }
+            | Self::Several { pool, .. }
+            | Self::PoolStatic { pool }
+            | Self::PoolDeleting { pool }
             | Self::NoCatalog { pool } => Some(pool),
         }
     }
 
-    fn pool_mut(&mut self) -> Option<&mut PoolName> {
+    pub(super) fn pool_mut(&mut self) -> Option<&mut PoolName> {
         match self {
             Self::Invalid(_)
             | Self::DynamicResources
@@ -160,7 +168,7 @@ impl Reason {
             | Self::TooLarge { pool, .. }
             | Self::NoTypeHolds { pool }
             | Self::NoOffering { pool, .. }
-            | Self::NoMatchingType { pool }
+            | Self::NoMatchingType { pool, .. }
             | Self::HostPort { pool, .. }
             | Self::AttachLimit { pool, .. }
             | Self::VolumeTopology { pool, .. }
@@ -172,6 +180,10 @@ impl Reason {
             | Self::PoolNotReady { pool, .. }
             | Self::PoolContradiction { pool, .. }
             | Self::NoTypes { pool, .. }
+            | Self::AfterReserved { pool, .. }
+            | Self::Several { pool, .. }
+            | Self::PoolStatic { pool }
+            | Self::PoolDeleting { pool }
             | Self::NoCatalog { pool } => Some(pool),
         }
     }

@@ -7,7 +7,7 @@ use crate::core::quantity::{Format, Quantity};
 use crate::core::resources::ResourceName;
 
 use super::fault::VolumeFault;
-use super::reason::Reason;
+use super::reason::{Blame, Lack, Partner, Reason};
 
 /// One field of a reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,6 +18,8 @@ pub enum Datum {
     Number(i64),
     /// A number for each of several things.
     Counts(Vec<(Arc<str>, i64)>),
+    /// Several things, each with fields of its own.
+    List(Vec<BTreeMap<&'static str, Datum>>),
 }
 
 type Fields = BTreeMap<&'static str, Datum>;
@@ -30,14 +32,46 @@ impl Reason {
             | Self::DynamicResources
             | Self::NoPools
             | Self::NoTypeHolds { .. }
-            | Self::NoMatchingType { .. }
             | Self::ReservedInUse { .. }
             | Self::Topology { .. }
+            | Self::PoolStatic { .. }
+            | Self::PoolDeleting { .. }
             | Self::NoCatalog { .. } => Fields::new(),
+            Self::AfterReserved { first, .. } => Fields::from([("first", text(first.as_str()))]),
+            Self::NoMatchingType { lacks, blame, .. } => {
+                let lack = |lack: &Lack| {
+                    Fields::from([
+                        ("key", text(&lack.key)),
+                        ("wanted", text(&lack.wanted)),
+                        ("offered", text(&lack.offered)),
+                    ])
+                };
+                let labels = Datum::List(lacks.iter().map(lack).collect());
+                Fields::from([("labels", labels), ("blame", text(blame.as_str()))])
+            }
+            Self::Several { all, .. } => {
+                let one = |reason: &Self| with(reason.fields(), "kind", reason.kind());
+                Fields::from([("all", Datum::List(all.iter().map(one).collect()))])
+            }
+            Self::Affinity { key, selector, partner } => {
+                let mut fields = Fields::from([
+                    ("key", text(key)),
+                    ("selector", text(selector)),
+                    ("partner", text(partner.as_str())),
+                ]);
+                let named: &[Arc<str>] = match partner {
+                    Partner::NoKey | Partner::Nobody => &[],
+                    Partner::Waiting(pod) => std::slice::from_ref(pod),
+                    Partner::Cycle(all) | Partner::Elsewhere(all) => all,
+                };
+                if !named.is_empty() {
+                    fields.insert("where", text(&named.join(" ")));
+                }
+                fields
+            }
             Self::Volume(fault) => fault.fields(),
             Self::Contradiction { key }
             | Self::VolumesElsewhere { key }
-            | Self::Affinity { key }
             | Self::AntiAffinity { key }
             | Self::Repelled { key }
             | Self::PoolContradiction { key, .. } => Fields::from([("key", text(key))]),
@@ -79,6 +113,29 @@ impl Reason {
                 let types = without.iter().map(|(line, types)| (line, i64::try_from(*types).unwrap_or(i64::MAX)));
                 Fields::from([("typesWithout", counted(types))])
             }
+        }
+    }
+}
+
+impl Blame {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Alone => "Alone",
+            Self::Beside => "Beside",
+            Self::Either => "Either",
+            Self::Each => "Each",
+        }
+    }
+}
+
+impl Partner {
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::NoKey => "NoKey",
+            Self::Nobody => "Nobody",
+            Self::Waiting(_) => "Waiting",
+            Self::Cycle(_) => "Cycle",
+            Self::Elsewhere(_) => "Elsewhere",
         }
     }
 }

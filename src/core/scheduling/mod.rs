@@ -67,6 +67,8 @@ mod finish;
 mod between;
 mod defaults;
 mod explain;
+mod obstacles;
+mod partners;
 
 mod facts;
 mod fields;
@@ -80,6 +82,7 @@ mod turns;
 mod checks;
 mod plan;
 mod reason;
+mod words;
 
 pub use bound::{lower_bound, quick_lower_bound};
 pub use checks::{Violation, check, crowded, out_of_turn};
@@ -92,7 +95,8 @@ pub use mingle::mingled;
 pub use name::{NAME_SUFFIX, Names};
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
-pub use reason::{Reason, amount_text};
+pub use reason::{Blame, Lack, Partner, Reason};
+pub use words::amount_text;
 pub use zones::effective_zones;
 
 #[cfg(test)]

@@ -1,12 +1,9 @@
 //! Why a pod found no place: typed, so that it can be counted, and readable, so that a person can act on it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::core::facts::Taint;
 use crate::core::ids::PoolName;
-use crate::core::labels;
-use crate::core::requirements::Operator;
 use crate::core::resources::ResourceName;
 
 use super::fault::VolumeFault;
@@ -46,6 +43,10 @@ pub enum Reason {
     Affinity {
         /// Topology keys of its terms.
         key: Arc<str>,
+        /// The pods that it means, as its selectors say.
+        selector: Arc<str>,
+        /// What keeps those pods and this one apart.
+        partner: Partner,
     },
     /// Pods that the required anti-affinity means are everywhere the pod could go.
     AntiAffinity {
@@ -89,10 +90,14 @@ pub enum Reason {
         /// How many types match.
         types: usize,
     },
-    /// No instance type of the pool has the labels that the pod asks for.
+    /// No instance type of the pool has the labels that the pod and its volumes ask for.
     NoMatchingType {
         /// NodePool.
         pool: PoolName,
+        /// What would have to be given up of what they ask for.
+        lacks: Vec<Lack>,
+        /// How those stand to each other.
+        blame: Blame,
     },
     /// A host port that the pod wants is taken by a daemon on every node of the pool.
     HostPort {
@@ -162,6 +167,20 @@ pub enum Reason {
         /// NodePool.
         pool: PoolName,
     },
+    /// The pool would do, but the pod waits for reserved capacity of a pool that comes before it.
+    AfterReserved {
+        /// NodePool.
+        pool: PoolName,
+        /// The NodePool whose reserved capacity the pod waits for.
+        first: PoolName,
+    },
+    /// Several things at once keep the pod from the pool.
+    Several {
+        /// NodePool.
+        pool: PoolName,
+        /// What they are. None of them can stay.
+        all: Vec<Reason>,
+    },
     /// The pool is not ready.
     PoolNotReady {
         /// NodePool.
@@ -188,38 +207,55 @@ pub enum Reason {
         /// NodePool.
         pool: PoolName,
     },
+    /// The pool is static: it has so many nodes, whatever pods ask for.
+    PoolStatic {
+        /// NodePool.
+        pool: PoolName,
+    },
+    /// The pool is being deleted.
+    PoolDeleting {
+        /// NodePool.
+        pool: PoolName,
+    },
 }
 
-/// An amount as people write it.
-struct Amount<'a>(&'a ResourceName, i64);
-
-impl fmt::Display for Amount<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MEBI: i64 = 1 << 20;
-        let Self(name, milli) = self;
-        let (whole, part) = (milli.div_euclid(1000), milli.rem_euclid(1000));
-        match name {
-            ResourceName::Memory | ResourceName::EphemeralStorage if whole >= MEBI => write!(f, "{}Mi", whole / MEBI),
-            _ if part == 0 => write!(f, "{whole}"),
-            _ => write!(f, "{milli}m"),
-        }
-    }
+/// A label with values that no instance type has.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Lack {
+    /// Label key.
+    pub key: Arc<str>,
+    /// What is asked for.
+    pub wanted: Arc<str>,
+    /// What there would be if something else were asked for.
+    pub offered: Arc<str>,
 }
 
-/// How many pods are in each domain, as people read it.
-struct Domains<'a>(&'a [(Arc<str>, u32)]);
+/// How labels that no instance type has together stand to each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Blame {
+    /// There is one, and no type has it.
+    Alone,
+    /// There is one, and no type has it beside what else is asked for.
+    Beside,
+    /// No type has all of them; it is enough to give up any.
+    Either,
+    /// All of them have to be given up.
+    Each,
+}
 
-impl fmt::Display for Domains<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 10;
-        for (at, (name, count)) in self.0.iter().take(SHOWN).enumerate() {
-            write!(f, "{}{name}={count}", if at == 0 { "" } else { ", " })?;
-        }
-        match self.0.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, " and {more} others"),
-        }
-    }
+/// What keeps a pod from those that its required pod affinity means.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Partner {
+    /// No node has the topology key, nor could one be made that has.
+    NoKey,
+    /// There are no such pods.
+    Nobody,
+    /// They have no place themselves, such as this one.
+    Waiting(Arc<str>),
+    /// Pods that wait for each other, this one first, and each for the next.
+    Cycle(Vec<Arc<str>>),
+    /// They are in these domains only, where this pod cannot go. Nodes are not named.
+    Elsewhere(Vec<Arc<str>>),
 }
 
 impl Reason {
@@ -231,190 +267,5 @@ impl Reason {
     /// Whether a NodePool's own requirements leave it nothing that could be bought: somebody has to correct it.
     pub fn filters_out_all(&self) -> bool {
         matches!(self, Self::NoTypes { .. } | Self::PoolContradiction { .. })
-    }
-
-    /// The sentences about volumes.
-    fn write_volumes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Volume(fault) => write!(f, "{fault}"),
-            Self::VolumesElsewhere { key } => write!(
-                f,
-                "the pod's nodeSelector and node affinity exclude, on {key}, the places from which its volumes can be reached; change them, or move the volumes"
-            ),
-            Self::AttachLimit { pool, driver, wanted, most } => write!(
-                f,
-                "NodePool {pool} has no instance type that can attach the pod's {wanted} volumes of {driver}, the most there is is {most}"
-            ),
-            Self::VolumeTopology { pool, key, wanted, offered } => write!(
-                f,
-                "NodePool {pool} offers {key} {offered}, but the pod's volumes can be reached from {key} {wanted} only; widen the NodePool"
-            ),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Which requirements of a pool leave it no instance type.
-fn fmt_no_types(f: &mut fmt::Formatter<'_>, pool: &PoolName, without: &[(Arc<str>, usize)]) -> fmt::Result {
-    if without.is_empty() {
-        return write!(
-            f,
-            "NodePool {pool}: none of its NodeClass's instance types can be had at the moment, whatever the NodePool requires; see the NodeClass, and NodeOverlays if there are any"
-        );
-    }
-    write!(f, "NodePool {pool}: its requirements leave no instance type that can be had; ")?;
-    if without.iter().all(|(_, types)| *types == 0) {
-        let all: Vec<String> = without.iter().map(|(line, _)| format!("`{line}`")).collect();
-        return write!(f, "there would be some if {} were all relaxed", all.join(" and "));
-    }
-    f.write_str("there would be ")?;
-    for (at, (line, types)) in without.iter().enumerate() {
-        write!(f, "{}{types} without `{line}`", if at == 0 { "" } else { " or " })?;
-    }
-    Ok(())
-}
-
-/// An amount of a resource as people write it, with its name.
-pub fn amount_text(name: &ResourceName, milli: i64) -> String {
-    format!("{} {name}", Amount(name, milli))
-}
-
-impl Reason {
-    /// Constraints between pods.
-    fn fmt_between_pods(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Spread { key, counts, .. } if counts.is_empty() => write!(
-                f,
-                "nothing offers the topology key {key} of the spread constraint; would fit if a NodePool stated values for {key} (in spec.template), or without the constraint"
-            ),
-            Self::Spread { key, max_skew, counts } => write!(
-                f,
-                "the spread constraint on {key} (maxSkew {max_skew}) leaves no domain: {}; add capacity to the emptiest domains or raise maxSkew",
-                Domains(counts)
-            ),
-            Self::Affinity { key } => {
-                write!(
-                    f,
-                    "no pod that the required pod affinity on {key} asks for is where this pod could go; would fit beside such a pod (where both wait for each other, one of the affinities has to be merely preferred)"
-                )
-            }
-            Self::AntiAffinity { key } => {
-                write!(
-                    f,
-                    "the pod's anti-affinity on {key} excludes every domain it could go to; would fit if there were a further {key}, or if the anti-affinity were merely preferred"
-                )
-            }
-            Self::Repelled { key } => {
-                write!(
-                    f,
-                    "pods with an anti-affinity on {key} against this pod are in every domain it could go to; would fit if there were a further {key}"
-                )
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// What a pool has to offer, all in all.
-    fn fmt_offered(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoOffering { pool, types } => write!(
-                f,
-                "NodePool {pool} has {types} instance types that match, but none can be had at the moment; allow more zones, capacity types or types"
-            ),
-            Self::NoMatchingType { pool } => {
-                write!(
-                    f,
-                    "NodePool {pool} has no instance type with the labels that the pod asks for; would fit if the pod asked for others, or the NodePool allowed more types"
-                )
-            }
-            Self::MinValues { pool, key, wanted, found } => write!(
-                f,
-                "NodePool {pool} asks for {wanted} values of {key} (minValues), but only {found} are left for this pod; lower minValues"
-            ),
-            Self::ReservedInUse { pool } => write!(
-                f,
-                "only reserved capacity of NodePool {pool} suits the pod, and NodeClaims use all of it; the pod waits until some is free, or until the NodePool allows {} or {} too",
-                crate::core::labels::ON_DEMAND,
-                crate::core::labels::SPOT
-            ),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(what) => write!(f, "{what}"),
-            Self::DynamicResources => write!(
-                f,
-                "the pod asks for devices by spec.resourceClaims, and joiner does not allocate devices; ask for them by an extended resource in resources.limits, or give the pod a node that is there"
-            ),
-            Self::Contradiction { key } => {
-                write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}; change one of them")
-            }
-            Self::Volume(_)
-            | Self::VolumesElsewhere { .. }
-            | Self::AttachLimit { .. }
-            | Self::VolumeTopology { .. } => self.write_volumes(f),
-            Self::NoPools => write!(f, "there is no NodePool; create one"),
-            Self::Spread { .. } | Self::Affinity { .. } | Self::AntiAffinity { .. } | Self::Repelled { .. } => {
-                self.fmt_between_pods(f)
-            }
-            Self::Limit { pool, resource, left } => write!(
-                f,
-                "NodePool {pool} has only {} {resource} left of its limits; would fit with higher spec.limits",
-                Amount(resource, *left)
-            ),
-            Self::TooLarge { pool, resource, wanted, most } => write!(
-                f,
-                "NodePool {pool} has no instance type large enough: the pod and its node's daemons need {} {resource}, the most there is is {}; would fit if the pod requested less, or with larger types",
-                Amount(resource, *wanted),
-                Amount(resource, *most)
-            ),
-            Self::NoTypeHolds { pool } => {
-                write!(
-                    f,
-                    "NodePool {pool} has no instance type with enough of all that the pod requests at once; would fit if it requested less of one resource"
-                )
-            }
-            Self::NoOffering { .. }
-            | Self::NoMatchingType { .. }
-            | Self::MinValues { .. }
-            | Self::ReservedInUse { .. } => self.fmt_offered(f),
-            Self::HostPort { pool, port } => {
-                write!(f, "host port {port} is taken by a DaemonSet on every node of NodePool {pool}; use another port")
-            }
-            Self::Requirement { pool, key, wanted, offered } => {
-                write!(
-                    f,
-                    "NodePool {pool} offers {key} {offered}, but the pod wants {wanted}; would fit if they agreed"
-                )?;
-                match labels::meant_by(key).filter(|_| **offered == *Operator::DoesNotExist.as_str()) {
-                    Some(meant) => write!(f, " (is {meant} meant?)"),
-                    None => Ok(()),
-                }
-            }
-            Self::Taint { pool, taint } => write!(
-                f,
-                "NodePool {pool} has the taint {}={}:{}, which the pod does not tolerate; would fit with a toleration",
-                taint.key,
-                taint.value,
-                taint.effect.as_str()
-            ),
-            Self::Topology { pool } => {
-                write!(f, "NodePool {pool} could hold the pod, but the constraints between pods allow no such node")
-            }
-            Self::PoolNotReady { pool, why } => write!(f, "NodePool {pool} is not ready: {why}"),
-            Self::PoolContradiction { pool, key } => write!(
-                f,
-                "NodePool {pool}: its requirements and labels exclude each other on {key}; change one of them"
-            ),
-            Self::NoTypes { pool, without } => fmt_no_types(f, pool, without),
-            Self::NoCatalog { pool } => write!(
-                f,
-                "NodePool {pool}: the cloud has named no instance types for its NodeClass; see the NodeClass's conditions"
-            ),
-        }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::classes::Class;
 use super::cursor::Cursors;
 use super::draft::Draft;
 use super::interner::number;
+use super::partners::Waiting;
 use super::plan::{PlacedOn, Plan, Refusal};
 use super::reason::Reason;
 use super::rooms::{Kind, Rooms};
@@ -27,6 +28,8 @@ pub(super) struct Run<'p> {
     placements: u64,
     /// When each class failed last.
     failed: Vec<Option<u64>>,
+    /// Pods that were left at the end.
+    pub(super) waiting: Vec<Waiting>,
 }
 
 impl<'p> Run<'p> {
@@ -39,6 +42,7 @@ impl<'p> Run<'p> {
             world,
             drafts: Vec::new(),
             placements: 0,
+            waiting: Vec::new(),
         }
     }
 
@@ -234,6 +238,13 @@ impl<'p> Run<'p> {
         let mut plan = Plan::default();
         let mut refused: Vec<(usize, Vec<Reason>)> = Vec::new();
         let mut reasons: FxHashMap<u32, Vec<Reason>> = FxHashMap::default();
+        let mut named = FxHashSet::default();
+        let firsts = left.iter().filter(|pod| named.insert(self.world.class_of[**pod]));
+        let waiting = |pod: &usize| Waiting {
+            shape: Arc::clone(&self.world.class_at(*pod).shape),
+            name: self.world.pods[*pod].key.to_string().into(),
+        };
+        self.waiting = firsts.map(waiting).collect();
         for pod in left {
             let class = self.world.class_of[*pod];
             let why = match reasons.get(&class) {

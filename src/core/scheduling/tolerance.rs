@@ -48,16 +48,16 @@ impl Tolerance {
         if let Some(known) = self.memo.get(&(tolerations, taints, ignore_soft)) {
             return *known;
         }
-        let answer = self.untolerated(tolerations, taints, ignore_soft).is_none();
+        let answer = self.untolerated(tolerations, taints, ignore_soft).next().is_none();
         self.memo.insert((tolerations, taints, ignore_soft), answer);
         answer
     }
 
-    /// The first taint that is not tolerated.
-    pub(super) fn untolerated(&self, tolerations: u32, taints: u32, ignore_soft: bool) -> Option<&Taint> {
+    /// The taints that are not tolerated.
+    pub(super) fn untolerated(&self, tolerations: u32, taints: u32, ignore_soft: bool) -> impl Iterator<Item = &Taint> {
         self.taints[taints as usize]
             .iter()
-            .filter(|taint| !(ignore_soft && taint.effect == Effect::PreferNoSchedule))
-            .find(|taint| !self.tolerations[tolerations as usize].iter().any(|t| t.tolerates(taint)))
+            .filter(move |taint| !(ignore_soft && taint.effect == Effect::PreferNoSchedule))
+            .filter(move |taint| !self.tolerations[tolerations as usize].iter().any(|t| t.tolerates(taint)))
     }
 }

@@ -14,7 +14,7 @@ use super::attach::Attached;
 use super::classes::{Class, Spread, group};
 use super::demand::Demand;
 use super::existing::Host;
-use super::interner::{Domain, KeyId, Rest};
+use super::interner::{Domain, KeyId};
 use super::layout::{Layout, Left};
 use super::masks::Mask;
 use super::pools::PoolSite;
@@ -420,10 +420,9 @@ impl<'p> World<'p> {
         }
         if carried {
             all.and(&domain.bits);
-        } else if domain.rest == Rest::Nothing {
+        } else {
+            // Of a label that the pool leaves open, every value that somebody names can come into being: pods that ask for it make it.
             all.or(&domain.bits);
-        } else if let Some(first) = domain.bits.first() {
-            all.set(first);
         }
         all
     }

@@ -155,7 +155,8 @@ fn when_all_is_in_use_pods_wait_or_go_to_a_lighter_pool() {
     let plan = waiting(scene()).solve();
     assert_eq!(held(&plan), [Some("r")]);
     let reasons = &plan.refused[0].reasons;
-    assert!(reasons.contains(&Reason::ReservedInUse { pool: "heavy".into() }), "{reasons:?}");
+    let behind = Reason::AfterReserved { pool: "light".into(), first: "heavy".into() };
+    assert_eq!(*reasons, [Reason::ReservedInUse { pool: "heavy".into() }, behind]);
     let plan = scene().solve();
     assert_eq!(held(&plan), [None, Some("r")]);
     assert!(plan.refused.is_empty());

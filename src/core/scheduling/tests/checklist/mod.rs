@@ -90,6 +90,7 @@ mod daemons;
 mod devices;
 mod pools;
 mod reasons;
+mod refusals;
 mod reserved;
 mod selection;
 mod taints;

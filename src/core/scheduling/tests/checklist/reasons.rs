@@ -73,7 +73,7 @@ fn where_nothing_can_be_bought_the_nodes_that_are_there_are_asked() {
     let scene = Scene::default().with_pool(only, types());
     let scene = scene.with_node(node("old", 8, 8, &[(ZONE, "zone-a")])).running("first", "old", &web());
     let pod = web().spreading(even(ZONE, 1)).far(those_of("web", ZONE));
-    assert_eq!(kinds(&scene.with_pods(pods("web", 1, &pod))), ["Taint", "AntiAffinity"]);
+    assert_eq!(kinds(&scene.with_pods(pods("web", 1, &pod))), ["Several", "AntiAffinity"]);
 }
 
 /// Why a pool of that kind can be used for nobody.

@@ -1,0 +1,213 @@
+//! All that keeps a pod from the nodes of one NodePool: each thing on its own, so that none is said to be enough when another is in the way too.
+
+use std::sync::Arc;
+
+use super::algebra::{ProfileId, agree};
+use super::classes::{Class, Variant};
+use super::facts::fewest;
+use super::interner::{Domain, KeyId};
+use super::masks::Mask;
+use super::reason::{Blame, Lack, Reason};
+use super::solve::Run;
+
+impl Run<'_> {
+    /// What a pool lacks for the pod, nothing if it could make a node for it alone; and the labels of its nodes if the pod gave up what the pool
+    /// lacks of them.
+    pub(super) fn obstacles(&mut self, class: &Class, variant: &Variant, pool: usize) -> (Vec<Reason>, ProfileId) {
+        let mut all = self.tainted(class, variant, pool);
+        let (profile, kinds) = self.labelled(class, variant, pool, &mut all);
+        let holding = self.sized(class, pool, &kinds, &mut all);
+        all.extend(self.world.explain_attaching(pool, &holding, class));
+        let allowed = self.world.within_limits(pool, &holding);
+        if allowed.is_empty() {
+            all.extend(self.limited(pool, &holding));
+            return (all, profile);
+        }
+        let name = self.world.pools[pool].fact.name.clone();
+        let stock = self.world.algebra.profile(profile);
+        if !stock.possible().is_empty() && !allowed.meets(&stock.types) && self.world.reservable(profile).is_empty() {
+            all.push(Reason::ReservedInUse { pool: name.clone() });
+        }
+        let least = Arc::clone(&self.world.pools[pool].least);
+        let lowers = self.world.problem.settings.lower_min_values;
+        if let Err((key, wanted, found)) = self.world.variety(pool, profile, &allowed, &least)
+            && !lowers
+        {
+            all.push(Reason::MinValues { pool: name, key: self.key_name(key), wanted, found });
+        }
+        (all, profile)
+    }
+
+    fn tainted(&self, class: &Class, variant: &Variant, pool: usize) -> Vec<Reason> {
+        let site = &self.world.pools[pool];
+        let taints = self.world.tolerance.untolerated(class.tolerations, site.taints, variant.ignore_soft_taints);
+        taints.map(|taint| Reason::Taint { pool: site.fact.name.clone(), taint: taint.clone() }).collect()
+    }
+
+    /// What the pool's labels lack, and the instance types that are left once the pod has given that up.
+    fn labelled(&mut self, class: &Class, variant: &Variant, pool: usize, all: &mut Vec<Reason>) -> (ProfileId, Mask) {
+        let base = self.world.pools[pool].base;
+        let mut keys: Vec<KeyId> = self.world.algebra.sets_of(variant.term).iter().map(|(key, _)| *key).collect();
+        for (key, wanted, offered) in self.world.algebra.conflicts(base, variant.term) {
+            keys.retain(|kept| *kept != key);
+            let (pool, name) = (self.world.pools[pool].fact.name.clone(), self.key_name(key));
+            let of_volumes = class.needs.as_ref().is_some_and(|needs| needs.speaks_of(&name));
+            let (wanted, offered) = (self.text(key, &wanted), self.text(key, &offered));
+            all.push(if of_volumes {
+                Reason::VolumeTopology { pool, key: name, wanted, offered }
+            } else {
+                Reason::Requirement { pool, key: name, wanted, offered }
+            });
+        }
+        let joined = self.narrowed(pool, variant, &keys);
+        let possible = self.world.algebra.profile(joined).possible();
+        if !possible.is_empty() {
+            return (joined, possible);
+        }
+        let sold_out = self.matching(pool, joined);
+        if !sold_out.is_empty() {
+            let pool = self.world.pools[pool].fact.name.clone();
+            all.push(Reason::NoOffering { pool, types: sold_out.count() });
+            return (joined, sold_out);
+        }
+        let named = fewest(&keys, |kept| self.would_hold(class, variant, pool, kept))
+            .or_else(|| fewest(&keys, |kept| !self.of_keys(pool, variant, kept).1.is_empty()))
+            .unwrap_or_default();
+        all.push(self.lacking(variant, pool, &keys, &named));
+        let kept: Vec<KeyId> = keys.into_iter().filter(|key| !named.contains(key)).collect();
+        self.of_keys(pool, variant, &kept)
+    }
+
+    /// The labels of a pool's nodes if the pod asked for these keys only.
+    fn narrowed(&mut self, pool: usize, variant: &Variant, keys: &[KeyId]) -> ProfileId {
+        let base = self.world.pools[pool].base;
+        let term = self.world.algebra.only(variant.term, keys);
+        self.world.algebra.join(base, term).unwrap_or(base)
+    }
+
+    fn of_keys(&mut self, pool: usize, variant: &Variant, keys: &[KeyId]) -> (ProfileId, Mask) {
+        let profile = self.narrowed(pool, variant, keys);
+        (profile, self.world.algebra.profile(profile).possible())
+    }
+
+    /// Whether the pool could make a node for the pod alone if the pod asked for these keys only.
+    fn would_hold(&mut self, class: &Class, variant: &Variant, pool: usize, keys: &[KeyId]) -> bool {
+        let (_, types) = self.of_keys(pool, variant, keys);
+        let holding = self.world.holding(pool, &types, &class.requests, &class.shape.host_ports);
+        let holding = self.world.attaching(pool, holding, u32::MAX, class);
+        !self.world.within_limits(pool, &holding).is_empty()
+    }
+
+    /// The types that match but for what can be had.
+    fn matching(&self, pool: usize, profile: ProfileId) -> Mask {
+        let shelf = &self.world.algebra.shelves[self.world.pools[pool].shelf];
+        let sets = &self.world.algebra.profile(profile).sets;
+        let mut all = Mask::empty(shelf.types.len());
+        for (at, kind) in shelf.types.iter().enumerate() {
+            if agree(&kind.sets, sets) && kind.offerings.iter().any(|offer| agree(&offer.sets, sets)) {
+                all.set(at);
+            }
+        }
+        all
+    }
+
+    fn lacking(&mut self, variant: &Variant, pool: usize, keys: &[KeyId], named: &[KeyId]) -> Reason {
+        let without = |gone: &[KeyId]| -> Vec<KeyId> { keys.iter().filter(|k| !gone.contains(k)).copied().collect() };
+        let enough = |run: &mut Self, key: KeyId| !run.of_keys(pool, variant, &without(&[key])).1.is_empty();
+        let blame = match named {
+            [one] if self.of_keys(pool, variant, &[*one]).1.is_empty() => Blame::Alone,
+            [_] => Blame::Beside,
+            all if all.iter().all(|key| enough(self, *key)) => Blame::Either,
+            _ => Blame::Each,
+        };
+        let mut lacks = Vec::new();
+        for key in named {
+            let gone = if blame == Blame::Each { named.to_vec() } else { vec![*key] };
+            let profile = self.narrowed(pool, variant, &without(&gone));
+            let wanted = self.world.algebra.sets_of(variant.term).iter().find(|(k, _)| k == key);
+            let wanted =
+                wanted.map(|(_, domain)| domain.clone()).unwrap_or_else(|| self.world.algebra.universe.open(*key));
+            let offered = self.world.algebra.values_had(profile, *key);
+            lacks.push(Lack {
+                key: self.key_name(*key),
+                wanted: self.text(*key, &wanted),
+                offered: self.text(*key, &offered),
+            });
+        }
+        Reason::NoMatchingType { pool: self.world.pools[pool].fact.name.clone(), lacks, blame }
+    }
+
+    /// What is too large for `kinds`, and those that would hold the pod without it.
+    fn sized(&self, class: &Class, pool: usize, kinds: &Mask, all: &mut Vec<Reason>) -> Mask {
+        let site = &self.world.pools[pool];
+        let name = || site.fact.name.clone();
+        let mut requests = class.requests.clone();
+        let mut roomy = self.world.holding(pool, kinds, &requests, &[]);
+        if roomy.is_empty() {
+            let shelf = &self.world.algebra.shelves[site.shelf];
+            for (at, resource) in self.world.dimensions.0.iter().enumerate().filter(|(at, _)| class.requests[*at] > 0) {
+                let room = |kind: usize| {
+                    let overhead = site.groups.iter().find(|g| g.types.has(kind)).map_or(0, |g| g.overhead[at]);
+                    (shelf.types[kind].allocatable[at], overhead)
+                };
+                let best = kinds.bits().map(room).max_by_key(|(has, daemons)| has - daemons).unwrap_or((0, 0));
+                let wanted = class.requests[at].saturating_add(best.1);
+                if wanted > best.0 {
+                    all.push(Reason::TooLarge { pool: name(), resource: resource.clone(), wanted, most: best.0 });
+                    requests[at] = 0;
+                }
+            }
+            roomy = self.world.holding(pool, kinds, &requests, &[]);
+        }
+        if roomy.is_empty() {
+            all.push(Reason::NoTypeHolds { pool: name() });
+            roomy = kinds.clone();
+            requests = self.world.zero();
+        }
+        let holding = self.world.holding(pool, &roomy, &requests, &class.shape.host_ports);
+        if !holding.is_empty() {
+            return holding;
+        }
+        let taken = site.groups.iter().find_map(|g| super::ports::first_taken(&class.shape.host_ports, &g.ports));
+        all.extend(taken.map(|port| Reason::HostPort { pool: name(), port: port.port }));
+        roomy
+    }
+
+    /// The limits that leave none of `holding`: one that would be enough to raise, or all that have to be raised together.
+    fn limited(&self, pool: usize, holding: &Mask) -> Vec<Reason> {
+        let site = &self.world.pools[pool];
+        let name = site.fact.name.clone();
+        if let Some(nodes) = site.room.nodes.filter(|nodes| *nodes <= 0) {
+            let resource = crate::core::resources::ResourceName::nodes();
+            return vec![Reason::Limit { pool: name, resource, left: nodes.saturating_mul(1000) }];
+        }
+        let shelf = &self.world.algebra.shelves[site.shelf];
+        let limits: Vec<(usize, i64)> =
+            site.room.resources.iter().enumerate().filter_map(|(at, left)| Some((at, (*left)?))).collect();
+        let within = |kept: &[(usize, i64)]| {
+            holding.bits().any(|kind| kept.iter().all(|(at, left)| shelf.types[kind].capacity[*at] <= *left))
+        };
+        let mut short = fewest(&limits, within).unwrap_or_default();
+        if let [one, _, ..] = short[..]
+            && within(&limits.iter().filter(|limit| **limit != one).copied().collect::<Vec<_>>())
+        {
+            short.truncate(1);
+        }
+        let limit = |(at, left): (usize, i64)| {
+            let resource = self.world.dimensions.0[at].clone();
+            Reason::Limit { pool: name.clone(), resource, left }
+        };
+        short.into_iter().map(limit).collect()
+    }
+
+    pub(super) fn key_name(&self, key: KeyId) -> Arc<str> {
+        Arc::clone(&self.world.algebra.universe.key(key).name)
+    }
+
+    fn text(&self, key: KeyId, domain: &Domain) -> Arc<str> {
+        let lines = self.world.algebra.universe.written(key, domain, None);
+        let texts: Vec<String> =
+            lines.iter().map(|line| crate::core::requirements::ValueSet::from_written(line).to_string()).collect();
+        texts.join(" and ").into()
+    }
+}
