@@ -28,6 +28,8 @@ pub const ARCH: &str = "kubernetes.io/arch";
 pub const OS: &str = "kubernetes.io/os";
 /// Windows build.
 pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
+/// The name of a namespace, which the API server gives each of them as a label.
+pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 /// Host name: one topology domain per node; not allowed in NodePools.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 /// Takes a draining node out of load balancers.

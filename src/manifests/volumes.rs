@@ -42,7 +42,9 @@ impl VolumeSource {
     pub fn made_for(&self, pod: &ObjectKey) -> Option<VolumeClaim> {
         let (Self::Template { class, .. } | Self::Ephemeral { class, .. }) = self else { return None };
         let key = ObjectKey { namespace: Arc::clone(&pod.namespace), name: self.claim_of(&pod.name) };
-        Some(VolumeClaim { key, deleting: false, lost: false, class: class.clone(), volume: None, bound: false })
+        let class = class.clone();
+        // It belongs to one pod anyway.
+        Some(VolumeClaim { key, deleting: false, lost: false, class, volume: None, bound: false, one_pod: false })
     }
 }
 

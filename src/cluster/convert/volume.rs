@@ -21,6 +21,9 @@ const IS_DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
 /// The provisioner of classes whose volumes are made by hand.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
+/// The access mode of a claim that one pod at a time may use.
+const ONE_POD: &str = "ReadWriteOncePod";
+
 /// In-tree plugins and the CSI drivers that have taken over for them (Kubernetes' CSI migration).
 const MIGRATED: [(&str, &str); 7] = [
     ("kubernetes.io/aws-ebs", "ebs.csi.aws.com"),
@@ -52,6 +55,7 @@ pub fn volume_claim(wire: &wire::PersistentVolumeClaim) -> Result<VolumeClaim, U
         class: old.or_else(|| spec?.storage_class_name.as_ref()).map(|class| class.as_str().into()),
         volume: spec.and_then(|s| s.volume_name.as_deref()).filter(|name| !name.is_empty()).map(Arc::from),
         bound: is_bound,
+        one_pod: spec.and_then(|s| s.access_modes.as_ref()).is_some_and(|all| all.iter().any(|mode| mode == ONE_POD)),
     })
 }
 

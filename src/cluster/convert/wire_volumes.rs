@@ -49,6 +49,8 @@ pub struct PersistentVolumeClaimSpec {
     pub storage_class_name: Option<String>,
     /// What it is bound to.
     pub volume_name: Option<String>,
+    /// Who may use it at a time.
+    pub access_modes: Option<Vec<String>>,
 }
 
 /// `status` of a PersistentVolumeClaim.

@@ -14,6 +14,7 @@ fn claim(volume: Option<&str>) -> Fact {
         class: None,
         volume: volume.map(Arc::from),
         bound: volume.is_some(),
+        one_pod: false,
     }))
 }
 

@@ -13,6 +13,7 @@ pub type Topologies = Vec<Vec<Requirement>>;
 
 /// A PersistentVolumeClaim.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something that the object says by itself")]
 pub struct VolumeClaim {
     /// Namespace and name.
     pub key: ObjectKey,
@@ -26,6 +27,8 @@ pub struct VolumeClaim {
     pub volume: Option<Arc<str>>,
     /// Whether the binding is complete (annotation `pv.kubernetes.io/bind-completed`).
     pub bound: bool,
+    /// Whether one pod at a time may use it (`spec.accessModes` has `ReadWriteOncePod`).
+    pub one_pod: bool,
 }
 
 /// A PersistentVolume.

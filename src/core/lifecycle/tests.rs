@@ -771,8 +771,15 @@ fn volumes_of_pods_that_stay_are_not_waited_for() {
     let staying = Pod { volume_claims: vec!["logs".into()], ..pod("staying", Some("node-1")) };
     toy.pods = vec![Pod { shape: Arc::new(daemon), ..staying }];
     let key = crate::core::ids::ObjectKey::new("default", "logs");
-    let claim =
-        VolumeClaim { key, deleting: false, lost: false, class: None, volume: Some("pv-1".into()), bound: true };
+    let claim = VolumeClaim {
+        key,
+        deleting: false,
+        lost: false,
+        class: None,
+        volume: Some("pv-1".into()),
+        bound: true,
+        one_pod: false,
+    };
     toy.volumes = vec![attachment("csi-1", "pv-1"), Fact::VolumeClaimSeen(Arc::new(claim))];
     toy.delete();
     toy.run();

@@ -68,6 +68,13 @@ pub enum VolumeFault {
         /// StorageClass.
         class: Arc<str>,
     },
+    /// The claim is for one pod at a time, and another has it or came before.
+    InUse {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+        /// The other pod.
+        pod: ObjectKey,
+    },
     /// The volumes of the pod can be reached from no common place.
     Apart {
         /// PersistentVolumeClaim of the one that agrees with none before it.
@@ -115,6 +122,10 @@ impl fmt::Display for VolumeFault {
             Self::Immediate { claim, class } => write!(
                 f,
                 "PersistentVolumeClaim {claim} is not bound, and StorageClass {class} binds at once; see its provisioner, or use volumeBindingMode WaitForFirstConsumer"
+            ),
+            Self::InUse { claim, pod } => write!(
+                f,
+                "PersistentVolumeClaim {claim} is for one pod at a time (spec.accessModes ReadWriteOncePod), and pod {pod} has it or comes first; wait for its end, or use ReadWriteOnce"
             ),
             Self::Apart { claim } => write!(
                 f,

@@ -19,7 +19,7 @@ pub enum Datum {
     /// A number for each of several things.
     Counts(Vec<(Arc<str>, i64)>),
     /// Several things, each with fields of its own.
-    List(Vec<BTreeMap<&'static str, Datum>>),
+    List(Vec<BTreeMap<&'static str, Self>>),
 }
 
 type Fields = BTreeMap<&'static str, Datum>;
@@ -38,37 +38,12 @@ impl Reason {
             | Self::PoolDeleting { .. }
             | Self::NoCatalog { .. } => Fields::new(),
             Self::AfterReserved { first, .. } => Fields::from([("first", text(first.as_str()))]),
-            Self::NoMatchingType { lacks, blame, .. } => {
-                let lack = |lack: &Lack| {
-                    Fields::from([
-                        ("key", text(&lack.key)),
-                        ("wanted", text(&lack.wanted)),
-                        ("offered", text(&lack.offered)),
-                    ])
-                };
-                let labels = Datum::List(lacks.iter().map(lack).collect());
-                Fields::from([("labels", labels), ("blame", text(blame.as_str()))])
-            }
+            Self::NoMatchingType { lacks, blame, .. } => of_lacks(lacks, *blame),
             Self::Several { all, .. } => {
                 let one = |reason: &Self| with(reason.fields(), "kind", reason.kind());
                 Fields::from([("all", Datum::List(all.iter().map(one).collect()))])
             }
-            Self::Affinity { key, selector, partner } => {
-                let mut fields = Fields::from([
-                    ("key", text(key)),
-                    ("selector", text(selector)),
-                    ("partner", text(partner.as_str())),
-                ]);
-                let named: &[Arc<str>] = match partner {
-                    Partner::NoKey | Partner::Nobody => &[],
-                    Partner::Waiting(pod) => std::slice::from_ref(pod),
-                    Partner::Cycle(all) | Partner::Elsewhere(all) => all,
-                };
-                if !named.is_empty() {
-                    fields.insert("where", text(&named.join(" ")));
-                }
-                fields
-            }
+            Self::Affinity { key, selector, partner } => of_affinity(key, selector, partner),
             Self::Volume(fault) => fault.fields(),
             Self::Contradiction { key }
             | Self::VolumesElsewhere { key }
@@ -117,6 +92,27 @@ impl Reason {
     }
 }
 
+fn of_lacks(lacks: &[Lack], blame: Blame) -> Fields {
+    let lack = |lack: &Lack| {
+        Fields::from([("key", text(&lack.key)), ("wanted", text(&lack.wanted)), ("offered", text(&lack.offered))])
+    };
+    Fields::from([("labels", Datum::List(lacks.iter().map(lack).collect())), ("blame", text(blame.as_str()))])
+}
+
+fn of_affinity(key: &str, selector: &str, partner: &Partner) -> Fields {
+    let mut fields =
+        Fields::from([("key", text(key)), ("selector", text(selector)), ("partner", text(partner.as_str()))]);
+    let named: &[Arc<str>] = match partner {
+        Partner::NoKey | Partner::Nobody => &[],
+        Partner::Waiting(pod) => std::slice::from_ref(pod),
+        Partner::Cycle(all) | Partner::Elsewhere(all) => all,
+    };
+    if !named.is_empty() {
+        fields.insert("where", text(&named.join(", ")));
+    }
+    fields
+}
+
 impl Blame {
     fn as_str(self) -> &'static str {
         match self {
@@ -149,6 +145,7 @@ impl VolumeFault {
             Self::ClaimLost { claim } => fault("ClaimLost", &claim.to_string()),
             Self::NoClass { claim } => fault("NoClass", &claim.to_string()),
             Self::Apart { claim } => fault("Apart", &claim.to_string()),
+            Self::InUse { claim, pod } => with(fault("InUse", &claim.to_string()), "pod", &pod.to_string()),
             Self::NoVolume { claim, volume } => with(fault("NoVolume", &claim.to_string()), "volume", volume),
             Self::Binding { claim, volume } => with(fault("Binding", &claim.to_string()), "volume", volume),
             Self::Nowhere { claim, volume } => with(fault("Nowhere", &claim.to_string()), "volume", volume),

@@ -125,8 +125,8 @@ impl Run<'_> {
             let gone = if blame == Blame::Each { named.to_vec() } else { vec![*key] };
             let profile = self.narrowed(pool, variant, &without(&gone));
             let wanted = self.world.algebra.sets_of(variant.term).iter().find(|(k, _)| k == key);
-            let wanted =
-                wanted.map(|(_, domain)| domain.clone()).unwrap_or_else(|| self.world.algebra.universe.open(*key));
+            let open = || self.world.algebra.universe.open(*key);
+            let wanted = wanted.map_or_else(open, |(_, domain)| domain.clone());
             let offered = self.world.algebra.values_had(profile, *key);
             lacks.push(Lack {
                 key: self.key_name(*key),
@@ -208,6 +208,7 @@ impl Run<'_> {
         let lines = self.world.algebra.universe.written(key, domain, None);
         let texts: Vec<String> =
             lines.iter().map(|line| crate::core::requirements::ValueSet::from_written(line).to_string()).collect();
-        texts.join(" and ").into()
+        // A bound says by itself that the label has to be there.
+        texts.join(" and ").replace("Exists >=", ">=").replace("Exists <=", "<=").into()
     }
 }

@@ -179,7 +179,7 @@ pub enum Reason {
         /// NodePool.
         pool: PoolName,
         /// What they are. None of them can stay.
-        all: Vec<Reason>,
+        all: Vec<Self>,
     },
     /// The pool is not ready.
     PoolNotReady {

@@ -64,6 +64,8 @@ struct Users {
     pods: FxHashMap<ObjectKey, u32>,
     /// Volumes that are attached somewhere.
     attached: FxHashSet<Arc<str>>,
+    /// Who has, or is the first to want, a claim that is for one pod at a time.
+    holders: FxHashMap<ObjectKey, (PodUid, ObjectKey)>,
 }
 
 impl Users {
@@ -76,8 +78,19 @@ impl Users {
                 *pods.entry(key(pod, name)).or_default() += 1;
             }
         }
+        let runs = |pod: &&&Arc<Pod>| snapshot.pods.get(&pod.uid).is_some_and(|seen| seen.is_active_on_node());
+        let others = snapshot.pods.values().filter(|pod| pod.is_active_on_node() && !asked.contains(&pod.uid));
+        let (there, waiting): (Vec<&Arc<Pod>>, Vec<&Arc<Pod>>) = batch.iter().partition(|pod| runs(&pod));
+        let mut holders: FxHashMap<ObjectKey, (PodUid, ObjectKey)> = FxHashMap::default();
+        for pod in others.chain(there).chain(waiting) {
+            for claim in pod.volume_claims.iter().map(|name| key(pod, name)) {
+                if snapshot.volume_claims.get(&claim).is_some_and(|fact| fact.one_pod) {
+                    holders.entry(claim).or_insert_with(|| (pod.uid.clone(), pod.key.clone()));
+                }
+            }
+        }
         let attached = snapshot.attachments.values().filter_map(|one| one.volume.clone()).collect();
-        Self { pods, attached }
+        Self { pods, attached, holders }
     }
 
     /// Whether the pod's node is certain not to have the volume yet, whichever it is.
@@ -100,6 +113,10 @@ fn needs_of(snapshot: &Snapshot, pod: &Pod, users: &Users) -> Needs {
             Ok(found) => found,
             Err(fault) => return Needs { alternatives: Vec::new(), load: Load::default(), fault: Some(fault) },
         };
+        if let Some((_, holder)) = users.holders.get(&claim).filter(|(uid, _)| *uid != pod.uid) {
+            let fault = Some(VolumeFault::InUse { claim, pod: holder.clone() });
+            return Needs { alternatives: Vec::new(), load: Load::default(), fault };
+        }
         if let Some(driver) = found.driver
             && seen.insert(Arc::clone(&found.id))
         {

@@ -158,7 +158,7 @@ impl Reason {
             }
             Self::NoTypes { without, .. } if without.is_empty() => write!(
                 f,
-                "has no instance type: none of its NodeClass's can be had at the moment, whatever the NodePool requires"
+                "has no instance type: none of its NodeClass's instance types can be had at the moment, whatever the NodePool requires"
             ),
             Self::NoTypes { .. } => write!(f, "has requirements that leave no instance type that can be had"),
             Self::NoCatalog { .. } => {
@@ -299,9 +299,10 @@ fn write_affinity(f: &mut fmt::Formatter<'_>, key: &str, selector: &str, partner
             write!(f, "the pods that {affinity} asks for ({selector}) have no place themselves, such as {pod}")
         }
         Partner::Cycle(pods) => {
+            let steps: Vec<String> =
+                pods.iter().cycle().skip(1).take(pods.len()).map(|next| format!("waits for {next}")).collect();
             let first = pods.first().map_or("", |pod| &**pod);
-            let rest = pods.iter().skip(1).map(|pod| format!(" waits for {pod}, which")).collect::<String>();
-            write!(f, "{affinity} ({selector}) waits for itself: {first}{rest} waits for {first}")
+            write!(f, "{affinity} ({selector}) waits for itself: {first} {}", steps.join(", which "))
         }
         Partner::Elsewhere(domains) if domains.is_empty() => {
             write!(f, "the pods that {affinity} asks for ({selector}) are where this pod cannot go")

@@ -57,7 +57,15 @@ fn one_more(cluster: &SimCluster, zone: Option<&str>) -> PodUid {
     let there = zone.map(|zone| vec![vec![Requirement::new(labels::ZONE, Operator::In, [Arc::from(zone)])]]);
     store.apply_volume(Volume { name: "disk".into(), deleting: false, driver: None, topologies: there });
     let volume = Some("disk".into());
-    store.apply_volume_claim(VolumeClaim { key, deleting: false, lost: false, class: None, volume, bound: true });
+    store.apply_volume_claim(VolumeClaim {
+        key,
+        deleting: false,
+        lost: false,
+        class: None,
+        volume,
+        bound: true,
+        one_pod: false,
+    });
     let mut pod = Pod::clone(&store.pods[&uid].pod);
     pod.volume_claims = vec!["data".into()];
     store.pods.get_mut(&uid).unwrap().pod = Arc::new(pod);

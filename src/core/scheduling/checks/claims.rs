@@ -91,6 +91,7 @@ pub(super) fn check<'a>(
         check_ports(claim, &place, listed, found);
         let mut requirements = Requirements::from_written(&*draft.requirements);
         requirements.add_all(&Requirements::from_labels(&draft.labels));
+        requirements.add_all(&on_registration());
         let always = |key: &Arc<str>, wish: &ValueSet| {
             listed.verdicts().all(|verdict| outcome(&requirements, verdict, key, open.contains(&**key)).always(wish))
         };
@@ -129,12 +130,17 @@ pub(super) fn check<'a>(
     check_limits(problem, plan, found);
 }
 
+/// Labels that every node of a NodeClaim comes to have, and that no NodeClaim names.
+fn on_registration() -> Requirements {
+    let both = [labels::REGISTERED, labels::INITIALIZED].map(|key| (key.into(), "true".into()));
+    Requirements::from_labels(&both.into_iter().collect())
+}
+
 fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> Verdicts {
     let mut requirements = Requirements::from_written(rest);
     requirements.add_all(&Requirements::from_labels(&draft.labels));
-    let waits = [labels::REGISTERED, labels::INITIALIZED].map(|key| (key.into(), "true".into()));
     let mut template = requirements.clone();
-    template.add_all(&Requirements::from_labels(&waits.into_iter().collect()));
+    template.add_all(&on_registration());
     let open = problem.open_keys();
     let expected = problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
     let daemons: Vec<_> = expected.filter(|daemon| tolerates(&daemon.shape, &draft.taints)).collect();

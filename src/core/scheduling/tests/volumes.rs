@@ -20,8 +20,9 @@ impl Scene {
     pub(super) fn with_volume_claim(mut self, name: &str, class: Option<&str>, volume: Option<&str>) -> Self {
         let key = ObjectKey::new("default", name);
         let (class, volume) = (class.map(Arc::from), volume.map(Arc::<str>::from));
+        let bound = volume.is_some();
         let claim =
-            VolumeClaim { key: key.clone(), deleting: false, lost: false, class, bound: volume.is_some(), volume };
+            VolumeClaim { key: key.clone(), deleting: false, lost: false, class, bound, volume, one_pod: false };
         self.snapshot.volume_claims.insert(key, Arc::new(claim));
         self
     }
@@ -422,4 +423,32 @@ proptest! {
         let problem = super::super::Problem { pods: &turned, ..scene.problem() };
         prop_assert_eq!(format!("{plan:#?}"), format!("{:#?}", solve(&problem)));
     }
+}
+
+#[test]
+fn a_claim_for_one_pod_at_a_time_is_not_given_to_two() {
+    let one_pod = |mut scene: Scene| {
+        let key = ObjectKey::new("default", "data");
+        let claim = VolumeClaim { one_pod: true, ..(*scene.snapshot.volume_claims[&key]).clone() };
+        scene.snapshot.volume_claims.insert(key, Arc::new(claim));
+        scene
+    };
+    let both = || vec![mounting("one", &shape(100, 100), &["data"]), mounting("two", &shape(100, 100), &["data"])];
+    let scene = one_pod(Scene::new().bound_in("data", &["zone-b"])).with_pods(both());
+    let plan = scene.solve();
+    assert_eq!((plan.claims.len(), plan.refused.len()), (1, 1));
+    let (claim, other) = (ObjectKey::new("default", "data"), |name: &str| ObjectKey::new("default", name));
+    let used = |pod: &str| vec![Reason::Volume(VolumeFault::InUse { claim: claim.clone(), pod: other(pod) })];
+    assert_eq!(plan.refused[0].reasons, used("one"));
+    // Who runs has it.
+    let scene = Scene::new().bound_in("data", &["zone-b"]).with_node(node("old", 1, 1, &[(ZONE, "zone-b")]));
+    let scene = one_pod(scene.running_with("runs", "old", &shape(100, 100), &["data"])).with_pods(both());
+    let plan = scene.solve();
+    assert_eq!((plan.existing.len(), plan.claims.len(), plan.refused.len()), (0, 0, 2));
+    assert_eq!(plan.refused[0].reasons, used("runs"));
+    assert_eq!(
+        Scene::new().bound_in("data", &["zone-b"]).with_pods(both()).solve().refused.len(),
+        0,
+        "ReadWriteOnce is for a node"
+    );
 }

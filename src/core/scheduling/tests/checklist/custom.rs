@@ -5,6 +5,7 @@ use super::super::super::Plan;
 use super::super::build::*;
 use super::words::*;
 use crate::core::facts::Pool;
+use crate::core::labels::{INITIALIZED, REGISTERED};
 use crate::core::requirements::Operator::{self, DoesNotExist, Exists, In, NotIn};
 
 const KEY: &str = "example.com/team";
@@ -86,4 +87,24 @@ fn exists_does_not_make_an_impossible_value_possible() {
     for pool in [pool("default"), as_requirement(), as_label()] {
         assert_eq!(from(pool).place(&lost).left(), 1);
     }
+}
+
+#[test]
+fn a_value_that_other_pods_bring_is_a_domain_too() {
+    // The pool leaves the key open. One pod makes the node `b`, and kube-scheduler then knows of that domain.
+    let open = pool("default").requiring(says(KEY, Exists, &[]));
+    let scene = from(open).with_pods(pods("b", 1, &app("b").selecting(KEY, "b")));
+    let scene = scene.with_pods(pods("web", 4, &web().spreading(even(KEY, 1))));
+    let plan = scene.solve().whole();
+    assert_eq!(crate::core::scheduling::check(&scene.problem(), &plan), []);
+}
+
+#[test]
+fn labels_that_every_node_comes_to_have_can_be_asked_for() {
+    let asks = web().selecting(REGISTERED, "true").selecting(INITIALIZED, "true");
+    let scene = from(pool("default")).with_pods(pods("web", 1, &asks));
+    let plan = scene.solve().whole();
+    assert_eq!(crate::core::scheduling::check(&scene.problem(), &plan), []);
+    assert!(!plan.speaks_of(REGISTERED) && !plan.speaks_of(INITIALIZED));
+    assert_eq!(from(pool("default")).place(&web().selecting(REGISTERED, "false")).left(), 1);
 }
