@@ -14,20 +14,39 @@ pub struct Document {
 /// The documents of a text, empty ones left out.
 pub fn documents(text: &str) -> Vec<Document> {
     let text = text.trim_start_matches('\u{feff}');
-    // YAML's own flow style looks alike; what JSON does not accept is tried as YAML.
-    if text.trim_start().starts_with(['{', '['])
-        && let Some(values) = json(text)
-    {
-        let all = values.into_iter().enumerate();
-        return all.map(|(at, value)| Document { number: at + 1, content: Ok(value) }).collect();
+    let (values, error) = if text.trim_start().starts_with(['{', '[']) { json(text) } else { (Vec::new(), None) };
+    if !values.is_empty() && error.is_none() {
+        return numbered(values.into_iter().map(Ok));
     }
+    // YAML's own flow style looks alike; what JSON does not accept is tried as YAML.
+    let documents = yaml_stream(text);
+    // A stream of JSON of which only the end is broken is not YAML either.
+    match error.filter(|_| !values.is_empty() && documents.iter().all(|document| document.content.is_err())) {
+        Some(error) => numbered(values.into_iter().map(Ok).chain([Err(error)])),
+        None => documents,
+    }
+}
+
+fn numbered(all: impl Iterator<Item = Result<Value, String>>) -> Vec<Document> {
+    all.enumerate().map(|(at, content)| Document { number: at + 1, content }).collect()
+}
+
+fn yaml_stream(text: &str) -> Vec<Document> {
     let parts = parts(text).into_iter().enumerate().filter(|(_, part)| !is_empty(part));
     let documents = parts.map(|(at, part)| Document { number: at + 1, content: yaml(&part) });
     documents.filter(|document| document.content != Ok(Value::Null)).collect()
 }
 
-fn json(text: &str) -> Option<Vec<Value>> {
-    serde_json::Deserializer::from_str(text).into_iter::<Value>().collect::<Result<_, _>>().ok()
+/// The values of a JSON stream as far as it can be read, and why it ends there.
+fn json(text: &str) -> (Vec<Value>, Option<String>) {
+    let mut values = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        match value {
+            Ok(value) => values.push(value),
+            Err(error) => return (values, Some(error.to_string())),
+        }
+    }
+    (values, None)
 }
 
 /// A YAML stream cut at its markers: `---` at the beginning of a line is one wherever it stands.

@@ -27,3 +27,13 @@ fn json_values_follow_one_another() {
     // Flow style is YAML, not JSON.
     assert_eq!(documents("{a: 1}")[0].content, Ok(json!({"a": 1})));
 }
+
+#[test]
+fn a_broken_end_does_not_spoil_the_json_before_it() {
+    let all = documents("{\"a\": 1}\n{\"a\": 2}\n{\"a\":");
+    let good: Vec<bool> = all.iter().map(|document| document.content.is_ok()).collect();
+    assert_eq!(good, [true, true, false], "{all:?}");
+    assert_eq!(all[1].content, Ok(json!({"a": 2})));
+    // JSON in a stream of YAML is YAML.
+    assert_eq!(documents("{\"a\": 1}\n---\nb: 2\n")[1].content, Ok(json!({"b": 2})));
+}

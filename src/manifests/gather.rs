@@ -1,7 +1,6 @@
 //! Files, directories and standard input, as objects: in an order of their own, so that the order of the files does not matter.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -92,21 +91,26 @@ struct Sheet {
     value: Value,
 }
 
-/// Kind, namespace and name; objects without a name are told apart by a number.
-type Identity = (String, String, String, usize);
+/// Kind, namespace and name.
+type Identity = (String, String, String);
+/// Manifests by what they describe; of objects that have a name there should be one.
+type Sheets = BTreeMap<Identity, Vec<Sheet>>;
 
 /// Reads all sources. What cannot be read is noted, and everything else is there.
 pub fn gather(sources: &[Source], stdin: &mut dyn FnMut() -> io::Result<String>, shapes: &ShapeStore) -> Gathered {
     let mut gathered = Gathered::default();
-    let mut sheets: BTreeMap<Identity, Sheet> = BTreeMap::new();
+    let mut sheets = Sheets::new();
     for source in sources {
         match source {
             Source::Stdin => read_text(STDIN, stdin(), &mut sheets, &mut gathered.troubles),
             Source::Path(path) => read_path(path, true, &mut sheets, &mut gathered.troubles),
         }
     }
+    for ((kind, _, name), all) in &mut sheets {
+        settle(kind, name, all, &mut gathered.troubles);
+    }
     let priorities = priorities(&sheets);
-    for sheet in sheets.into_values() {
+    for sheet in sheets.into_values().flatten() {
         for found in examine(&sheet.value, shapes, &priorities) {
             let (file, document) = (Arc::clone(&sheet.file), sheet.document);
             let mut trouble = |problem: String| {
@@ -126,12 +130,13 @@ pub fn gather(sources: &[Source], stdin: &mut dyn FnMut() -> io::Result<String>,
     gathered
 }
 
-fn read_path(path: &Path, named: bool, sheets: &mut BTreeMap<Identity, Sheet>, troubles: &mut Vec<Trouble>) {
+fn read_path(path: &Path, named: bool, sheets: &mut Sheets, troubles: &mut Vec<Trouble>) {
     let name = path.display().to_string();
     if !path.is_dir() {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         if named || ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)) {
-            read_text(&name, std::fs::read_to_string(path), sheets, troubles);
+            let text = std::fs::read(path).and_then(|bytes| decoded(&name, bytes, troubles));
+            read_text(&name, text, sheets, troubles);
         }
         return;
     }
@@ -148,17 +153,28 @@ fn read_path(path: &Path, named: bool, sheets: &mut BTreeMap<Identity, Sheet>, t
     }
 }
 
+/// The text of a file. Bytes that are no UTF-8 spoil the values in which they stand, and not the file.
+fn decoded(name: &str, bytes: Vec<u8>, troubles: &mut Vec<Trouble>) -> io::Result<String> {
+    let error = match String::from_utf8(bytes) {
+        Ok(text) => return Ok(text),
+        Err(error) => error,
+    };
+    let (bytes, good) = (error.as_bytes(), error.utf8_error().valid_up_to());
+    if bytes.contains(&0) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8 text"));
+    }
+    let line = bytes[..good].split(|byte| *byte == b'\n').count();
+    let problem = format!("line {line} is not UTF-8, and is read with \u{fffd} in its place; save the file as UTF-8");
+    troubles.push(Trouble { file: name.into(), document: None, problem });
+    Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
 fn unreadable(name: &str, error: &io::Error) -> Trouble {
     let problem = format!("cannot be read ({error}); name a readable file or directory, or - for standard input");
     Trouble { file: name.into(), document: None, problem }
 }
 
-fn read_text(
-    name: &str,
-    text: io::Result<String>,
-    sheets: &mut BTreeMap<Identity, Sheet>,
-    troubles: &mut Vec<Trouble>,
-) {
+fn read_text(name: &str, text: io::Result<String>, sheets: &mut Sheets, troubles: &mut Vec<Trouble>) {
     let file: Arc<str> = name.into();
     let text = match text {
         Ok(text) => text,
@@ -167,7 +183,7 @@ fn read_text(
     for document in documents(&text) {
         let number = document.number;
         match document.content {
-            Ok(value) => put(Sheet { file: Arc::clone(&file), document: number, value }, sheets, troubles),
+            Ok(value) => put(Sheet { file: Arc::clone(&file), document: number, value }, sheets),
             Err(problem) => {
                 let problem = format!("is not YAML: {problem}; correct it");
                 troubles.push(Trouble { file: Arc::clone(&file), document: Some(number), problem });
@@ -176,8 +192,8 @@ fn read_text(
     }
 }
 
-/// Keeps a manifest; lists are taken apart. Of two that describe one object differently, the same one is kept whatever their order.
-fn put(mut sheet: Sheet, sheets: &mut BTreeMap<Identity, Sheet>, troubles: &mut Vec<Trouble>) {
+/// Keeps a manifest; lists are taken apart.
+fn put(mut sheet: Sheet, sheets: &mut Sheets) {
     let kind = sheet.value["kind"].as_str().unwrap_or_default().to_owned();
     if (kind == "List" || kind.ends_with("List")) && sheet.value["items"].is_array() {
         // `kubectl get --raw` leaves kinds out inside of typed lists.
@@ -188,33 +204,34 @@ fn put(mut sheet: Sheet, sheets: &mut BTreeMap<Identity, Sheet>, troubles: &mut 
                 value["kind"] = inner.into();
                 value["apiVersion"] = version.clone();
             }
-            put(Sheet { file: Arc::clone(&sheet.file), document: sheet.document, value }, sheets, troubles);
+            put(Sheet { file: Arc::clone(&sheet.file), document: sheet.document, value }, sheets);
         }
         return;
     }
     let metadata = &sheet.value["metadata"];
     let name = metadata["name"].as_str().unwrap_or_default().to_owned();
     let namespace = if is_namespaced(&kind) { metadata["namespace"].as_str().unwrap_or("default") } else { "" };
-    let nameless = if name.is_empty() { sheets.len() + 1 } else { 0 };
-    match sheets.entry((kind.clone(), namespace.to_owned(), name.clone(), nameless)) {
-        Entry::Vacant(free) => {
-            free.insert(sheet);
-        }
-        Entry::Occupied(mut taken) => {
-            let known = taken.get_mut();
-            if known.value == sheet.value {
-                return;
-            }
-            let (new, old) = (sheet.value.to_string(), known.value.to_string());
-            if new < old {
-                std::mem::swap(known, &mut sheet);
-            }
-            let problem = format!(
-                "{kind} {name}: differs from the one in {} (document {}), which counts; leave one of them out",
-                known.file, known.document
-            );
-            troubles.push(Trouble { file: sheet.file, document: Some(sheet.document), problem });
-        }
+    sheets.entry((kind, namespace.to_owned(), name)).or_default().push(sheet);
+}
+
+/// Of several manifests of one object one is kept, the same whatever their order; those that differ from it are said. Without a name each is an
+/// object of its own.
+fn settle(kind: &str, name: &str, all: &mut Vec<Sheet>, troubles: &mut Vec<Trouble>) {
+    if all.len() < 2 {
+        return;
+    }
+    all.sort_by_cached_key(|sheet| (sheet.value.to_string(), Arc::clone(&sheet.file), sheet.document));
+    if name.is_empty() {
+        return;
+    }
+    let rest = all.split_off(1);
+    let kept = &all[0];
+    for sheet in rest.into_iter().filter(|sheet| sheet.value != kept.value) {
+        let problem = format!(
+            "{kind} {name}: differs from the one in {} (document {}), which counts; leave one of them out",
+            kept.file, kept.document
+        );
+        troubles.push(Trouble { file: sheet.file, document: Some(sheet.document), problem });
     }
 }
 
@@ -225,9 +242,9 @@ fn is_namespaced(kind: &str) -> bool {
 }
 
 /// PriorityClasses count for all pods, wherever they stand.
-fn priorities(sheets: &BTreeMap<Identity, Sheet>) -> Priorities {
+fn priorities(sheets: &Sheets) -> Priorities {
     let classes = sheets.iter().filter(|((kind, ..), _)| kind == "PriorityClass");
-    classes.filter_map(|((_, _, name, _), sheet)| Some((name.clone(), sheet.value["value"].as_i64()?))).collect()
+    classes.filter_map(|((_, _, name), all)| Some((name.clone(), all.first()?.value["value"].as_i64()?))).collect()
 }
 
 #[cfg(test)]

@@ -65,3 +65,57 @@ fn lists_are_taken_apart_with_or_without_kinds() {
     let all = from_text("{apiVersion: v1, kind: NamespaceList, items: [{metadata: {name: a}}, {metadata: {name: b}}]}");
     assert_eq!(all.objects.len(), 2, "{all:?}");
 }
+
+/// A folder of a test's own.
+fn folder(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("joiner-gather-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn what_is_said_of_objects_that_differ_does_not_depend_on_the_order_of_the_files() {
+    let folder = folder("order");
+    let path = |name: &str| folder.join(name);
+    for (name, label) in [("1.yaml", "b"), ("2.yaml", "a"), ("3.yaml", "c"), ("4.yaml", "a")] {
+        std::fs::write(path(name), format!("{{kind: Namespace, metadata: {{name: n, labels: {{a: {label}}}}}}}"))
+            .unwrap();
+    }
+    let said = |order: [&str; 4]| {
+        let sources = order.map(|name| Source::Path(path(name)));
+        let all = gather(&sources, &mut || Err(io::ErrorKind::Other.into()), &ShapeStore::new());
+        assert_eq!(all.objects.len(), 1);
+        told(&all)
+    };
+    let first = said(["1.yaml", "2.yaml", "3.yaml", "4.yaml"]);
+    assert_eq!(first.len(), 2, "{first:?}");
+    assert!(first.iter().all(|line| line.contains("differs from the one in") && line.contains("2.yaml (document 1)")));
+    assert_eq!(said(["4.yaml", "3.yaml", "2.yaml", "1.yaml"]), first);
+}
+
+#[test]
+fn a_byte_that_is_no_text_spoils_its_value_and_not_the_file() {
+    let path = folder("bytes").join("latin.yaml");
+    std::fs::write(
+        &path,
+        b"{kind: Namespace, metadata: {name: a}}\n---\n{kind: Namespace, metadata: {name: b, labels: {who: \xe9}}}\n",
+    )
+    .unwrap();
+    let all = gather(&[Source::Path(path)], &mut || Err(io::ErrorKind::Other.into()), &ShapeStore::new());
+    assert_eq!(all.objects.len(), 2, "{all:?}");
+    let [line] = &told(&all)[..] else { panic!("{:?}", told(&all)) };
+    assert!(line.contains("line 3 is not UTF-8"), "{line}");
+}
+
+#[test]
+fn what_a_node_or_a_nodeclaim_has_and_nobody_can_read_is_said() {
+    let all = from_text(
+        "{kind: Node, metadata: {name: n}, spec: {taints: [{key: a, effect: Nope}]}, status: {capacity: {cpu: 4x, memory: 8Gi}}}\n---\n\
+         {kind: NodeClaim, metadata: {name: c}, spec: {nodeClassRef: {group: g, kind: k, name: n}, requirements: []}, status: {allocatable: {cpu: 1.2.3}}}",
+    );
+    let said = told(&all);
+    assert_eq!((all.objects.len(), said.len()), (2, 3), "{said:?}");
+    assert!(said[0].contains("Node n: spec.taints[0].effect: \"Nope\"") && said[0].contains("NoSchedule"), "{said:?}");
+    assert!(said[1].contains("Node n: status.capacity.cpu") && said[1].contains("4x"), "{said:?}");
+    assert!(said[2].contains("NodeClaim c: status.allocatable.cpu") && said[2].contains("1.2.3"), "{said:?}");
+}

@@ -17,8 +17,9 @@ use crate::cluster::convert::{
     read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool, read_storage_class,
     read_template, read_volume, read_volume_claim,
 };
-use crate::core::facts::{Condition, Count, Kind, PodBudget, PodShape, Status};
+use crate::core::facts::{Condition, Count, Effect, Kind, PodBudget, PodShape, Status};
 use crate::core::ids::ObjectKey;
+use crate::core::quantity::Quantity;
 use crate::core::time::go_duration;
 
 /// Most pods that Kubernetes supports in one cluster (kubernetes.io, "Considerations for large clusters"): a workload of more is a slip of the pen,
@@ -120,9 +121,15 @@ impl Reader<'_> {
             "NodeClaim" => {
                 let claim = read_claim(self.value).map_err(|error| wrong(&error))?;
                 self.note(claim.broken.as_ref().map(|broken| &*broken.problem));
+                self.note_amounts();
                 Ok(Object::Claim(Box::new(claim)))
             }
-            "Node" => Ok(Object::Node(Box::new(read_node(self.value).map_err(|error| wrong(&error))?))),
+            "Node" => {
+                let node = read_node(self.value).map_err(|error| wrong(&error))?;
+                self.note_amounts();
+                self.note_taints();
+                Ok(Object::Node(Box::new(node)))
+            }
             "DaemonSet" => {
                 let daemon = read_daemon(self.value, self.shapes).map_err(|error| wrong(&error))?;
                 self.check(&daemon.shape);
@@ -203,6 +210,11 @@ impl Reader<'_> {
         for problem in &pool.errors {
             self.note(Some(problem));
         }
+        if let Some(weight) = self.value["spec"]["weight"].as_i64().filter(|weight| !(1..=100).contains(weight)) {
+            self.note(Some(&format!(
+                "spec.weight: {weight} is not from 1 to 100; write such a number, or leave it out"
+            )));
+        }
         Ok(Object::Pool(Box::new(pool)))
     }
 
@@ -253,7 +265,10 @@ impl Reader<'_> {
 
     fn workload(&mut self, kind: WorkloadKind, field: &str) -> Result<Object, Invalid> {
         let replicas = self.at_once(field)?.unwrap_or(1);
-        let (shape, runs_for) = self.template(kind.pod_owner())?;
+        // A Deployment's ReplicaSets, and so their pods, are told apart by what the template says. A ReplicaSet's own has the label where one made it.
+        let hash = template_hash(&self.value["spec"]["template"]);
+        let added = if kind == WorkloadKind::Deployment { vec![("pod-template-hash", hash)] } else { Vec::new() };
+        let (shape, runs_for) = self.template(kind.pod_owner(), &added)?;
         // Containers of these kinds are started again when they end.
         let runs_for = runs_for.filter(|_| matches!(kind, WorkloadKind::Job { .. }));
         let volumes = self.volumes();
@@ -264,7 +279,12 @@ impl Reader<'_> {
         let parallelism = self.at_once("parallelism")?.unwrap_or(1);
         let completions = self.whole("completions")?.unwrap_or(parallelism);
         let parallelism = if self.is_over() { 0 } else { parallelism };
-        let (shape, runs_for) = self.template(Some(("batch/v1", "Job")))?;
+        let name = self.name()?.to_owned();
+        // No two Jobs of a namespace share a name, as no two share a UID.
+        let added =
+            ["batch.kubernetes.io/job-name", "job-name", "batch.kubernetes.io/controller-uid", "controller-uid"];
+        let added = added.map(|key| (key, name.clone()));
+        let (shape, runs_for) = self.template(Some(("batch/v1", "Job")), &added)?;
         let runs_for = Some(runs_for.unwrap_or(JOB_RUNS_FOR));
         let kind = WorkloadKind::Job { completions };
         let volumes = self.volumes();
@@ -295,13 +315,25 @@ impl Reader<'_> {
         Ok(Object::Pod { pod: Box::new(pod), runs_for, volumes: volumes::sources(&self.value["spec"], &Value::Null) })
     }
 
-    /// The shape of a workload's pods, and how long they run.
-    fn template(&mut self, owner: Option<(&str, &str)>) -> Result<(Arc<PodShape>, Option<Duration>), Invalid> {
+    /// The shape of a workload's pods, with the labels that its controller adds, and how long they run.
+    fn template(
+        &mut self,
+        owner: Option<(&str, &str)>,
+        added: &[(&str, String)],
+    ) -> Result<(Arc<PodShape>, Option<Duration>), Invalid> {
         let template = &self.value["spec"]["template"];
         if !template["spec"].is_object() {
             return Err(self.invalid("spec.template.spec: is missing; write the pods' containers there"));
         }
-        self.shape(&template["metadata"], &template["spec"], owner, "spec.template.spec")
+        let mut metadata = template["metadata"].clone();
+        // What is no map is left as it is, to be named as what is wrong.
+        let is_map = |value: &Value| value.is_null() || value.is_object();
+        if is_map(&metadata) && is_map(&metadata["labels"]) {
+            for (key, value) in added.iter().filter(|(key, _)| template["metadata"]["labels"][*key].is_null()) {
+                metadata["labels"][*key] = json!(value);
+            }
+        }
+        self.shape(&metadata, &template["spec"], owner, "spec.template.spec")
     }
 
     fn shape(
@@ -361,6 +393,39 @@ impl Reader<'_> {
         self.note(shape.broken.as_deref());
     }
 
+    /// Notes what cannot be read of what a Node or a NodeClaim has. It counts as absent: nothing is planned on it.
+    fn note_amounts(&mut self) {
+        for field in ["capacity", "allocatable"] {
+            let amounts = self.value["status"][field].as_object().into_iter().flatten();
+            let problems: Vec<String> = amounts
+                .filter_map(|(name, amount)| {
+                    let text = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
+                    let error = Quantity::parse(&text).err()?;
+                    Some(format!("status.{field}.{name}: {error}; it counts as if there were none"))
+                })
+                .collect();
+            for problem in &problems {
+                self.note(Some(problem));
+            }
+        }
+    }
+
+    /// Notes taints of a Node whose effect is none. They count as `NoSchedule`.
+    fn note_taints(&mut self) {
+        let taints = self.value["spec"]["taints"].as_array().into_iter().flatten().enumerate();
+        let effect = |taint: &Value| taint["effect"].as_str().unwrap_or_default().to_owned();
+        let unknown =
+            taints.map(|(at, taint)| (at, effect(taint))).filter(|(_, effect)| Effect::parse(effect).is_none());
+        let problems: Vec<String> = unknown
+            .map(|(at, effect)| {
+                format!("spec.taints[{at}].effect: {effect:?} is no effect, and counts as NoSchedule; write NoSchedule, PreferNoSchedule or NoExecute")
+            })
+            .collect();
+        for problem in &problems {
+            self.note(Some(problem));
+        }
+    }
+
     fn note(&mut self, problem: Option<&str>) {
         if let Some(problem) = problem {
             let invalid = self.invalid(problem);
@@ -409,6 +474,14 @@ impl Reader<'_> {
     fn invalid(&self, problem: impl std::fmt::Display) -> Invalid {
         Invalid { object: self.object(), problem: problem.to_string() }
     }
+}
+
+/// What tells the revisions of a Deployment apart: equal for equal templates, and of letters and digits. It is not the number that the Deployment
+/// controller would come to, and need not be.
+fn template_hash(template: &Value) -> String {
+    // FNV-1a, 32 bits (Fowler, Noll and Vo).
+    let hash = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    format!("{:08x}", template.to_string().bytes().fold(0x811c_9dc5, hash))
 }
 
 #[cfg(test)]

@@ -172,3 +172,84 @@ fn what_a_secret_holds_is_read_and_not_shown() {
     let all = read("{apiVersion: v1, kind: Secret, metadata: {name: keys}, data: {a: 'ENC[AES256_GCM,data:x]'}}");
     assert!(matches!(&all[..], [Object::Irrelevant(kind)] if kind == "Secret"), "{all:?}");
 }
+
+#[test]
+fn pods_have_the_labels_that_their_controllers_add() {
+    let spec = "template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c}]}}";
+    let labels = |yaml: String| workload(&yaml).shape.labels.clone();
+    let job = labels(format!("{{kind: Job, metadata: {{name: j}}, spec: {{{spec}}}}}"));
+    assert_eq!((&*job["batch.kubernetes.io/job-name"], &*job["job-name"], &*job["app"]), ("j", "j", "a"));
+    assert!(job.contains_key("batch.kubernetes.io/controller-uid") && job.contains_key("controller-uid"));
+    let hash = |name: &str, spec: &str| {
+        labels(format!("{{kind: Deployment, metadata: {{name: {name}}}, spec: {{{spec}}}}}"))["pod-template-hash"]
+            .to_string()
+    };
+    assert_eq!(hash("one", spec), hash("two", spec));
+    assert_ne!(hash("one", spec), hash("one", &spec.replace("app: a", "app: b")));
+    let wrong = problem(
+        "{kind: Job, metadata: {name: j}, spec: {template: {metadata: {labels: text}, spec: {containers: [{name: c}]}}}}",
+    );
+    assert!(wrong.starts_with("Job j: "), "labels cannot be added to what is no map: {wrong}");
+    // A key to match by is looked up among them.
+    let own = spec.replace(
+        "containers",
+        "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: \
+         {app: a}}, matchLabelKeys: [pod-template-hash]}], containers",
+    );
+    let web = workload(&format!("{{kind: Deployment, metadata: {{name: web}}, spec: {{{own}}}}}"));
+    let selector = web.shape.spreads[0].selector.clone().unwrap();
+    assert_eq!(&*selector.expressions[0].key, "pod-template-hash");
+    assert!(selector.matches(&web.shape.labels));
+}
+
+#[test]
+fn what_the_api_server_would_refuse_is_said() {
+    let pod = |spec: &str| {
+        problem(&format!("{{kind: Pod, metadata: {{name: p}}, spec: {{containers: [{{name: c}}], {spec}}}}}"))
+    };
+    let term = "topologyKey: zone, labelSelector: {matchExpressions: [{key: a, operator: In, values: []}]}";
+    let wish = "{weight: 0, podAffinityTerm: {topologyKey: zone, labelSelector: {}}}";
+    let cases = [
+        (
+            pod(&format!(
+                "affinity: {{podAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{{{term}}}]}}}}"
+            )),
+            "labelSelector.matchExpressions[0].values",
+        ),
+        (
+            pod(&format!("affinity: {{podAffinity: {{preferredDuringSchedulingIgnoredDuringExecution: [{wish}]}}}}")),
+            "preferredDuringSchedulingIgnoredDuringExecution[0].weight: 0",
+        ),
+        (
+            pod("topologySpreadConstraints: [{maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]"),
+            "spec.topologySpreadConstraints[0]",
+        ),
+        (
+            problem(
+                "{kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, ports: [{containerPort: 80, hostPort: 99999}]}]}}",
+            ),
+            "spec.containers[0].ports[0].hostPort: 99999",
+        ),
+        (
+            problem(
+                "{kind: NodePool, metadata: {name: p}, spec: {weight: 1000, template: {spec: {nodeClassRef: {group: g, kind: k, name: some}, requirements: []}}}}",
+            ),
+            "spec.weight: 1000",
+        ),
+    ];
+    for (said, expected) in cases {
+        assert!(said.contains(expected), "{said:?} lacks {expected:?}");
+    }
+}
+
+#[test]
+fn a_pod_whose_labels_cannot_be_read_is_there_with_the_reason() {
+    let shapes = ShapeStore::new();
+    for (labels, field) in [("{a: 1}", "metadata.labels.a"), ("[a]", "metadata.labels")] {
+        let yaml =
+            format!("{{kind: Pod, metadata: {{name: p, labels: {labels}}}, spec: {{containers: [{{name: c}}]}}}}");
+        let found = super::examine(&value(&yaml), &shapes, &Priorities::new()).pop().unwrap().unwrap();
+        let Object::Pod { pod, .. } = found.object else { panic!("{found:?}") };
+        assert!(pod.shape.broken.as_deref().is_some_and(|why| why.starts_with(field)), "{:?}", pod.shape.broken);
+    }
+}

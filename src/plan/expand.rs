@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::core::facts::{Group, Kind, Pod, PodPhase};
+use crate::core::facts::{Group, Kind, Pod, PodPhase, PodShape, Selector};
 use crate::core::ids::{ObjectKey, PodUid};
 use crate::manifests::{Owned, Workload, WorkloadKind, claims_of};
 
@@ -21,6 +21,8 @@ pub(super) struct Family<'a> {
     /// Deployments by the ReplicaSets that they own.
     parents: BTreeMap<ObjectKey, ObjectKey>,
     deployments: BTreeSet<ObjectKey>,
+    /// Whether a selector tells the pods of a StatefulSet apart. Else they are left alike: pods that are alike are planned as one question.
+    numbered: bool,
 }
 
 impl<'a> Family<'a> {
@@ -42,6 +44,8 @@ impl<'a> Family<'a> {
             living: BTreeMap::new(),
             parents,
             deployments,
+            numbered: pods.iter().any(|(pod, _)| tells_numbers(&pod.shape))
+                || workloads.iter().any(|(workload, _)| tells_numbers(&workload.shape)),
         };
         family.count();
         family
@@ -93,12 +97,37 @@ impl<'a> Family<'a> {
             let name = format!("{}-{index}", workload.key.name);
             let key = ObjectKey::new(Arc::clone(&workload.key.namespace), name);
             if !self.names.contains(&key) {
+                let numbered = self.numbered && matches!(workload.kind, WorkloadKind::StatefulSet { .. });
+                let workload = if numbered { &with_number(workload, &key.name, index) } else { workload };
                 pods.push(pending(key, workload));
             }
             index += 1;
         }
         pods
     }
+}
+
+/// The labels by which a StatefulSet numbers its pods.
+const NUMBERS: [&str; 2] = ["statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"];
+
+/// Whether a selector in the shape speaks of those labels.
+fn tells_numbers(shape: &PodShape) -> bool {
+    let wished = shape.preferred_affinity.iter().chain(&shape.preferred_anti_affinity).map(|wish| &wish.term);
+    let terms = shape.affinity.iter().chain(&shape.anti_affinity).chain(wished).map(|term| &term.selector);
+    let speaks = |selector: &Selector| {
+        let keys = selector.labels.keys().chain(selector.expressions.iter().map(|wanted| &wanted.key));
+        keys.into_iter().any(|key| NUMBERS.contains(&&**key))
+    };
+    terms.chain(shape.spreads.iter().map(|spread| &spread.selector)).flatten().any(speaks)
+}
+
+/// The workload as that one pod of it sees it.
+fn with_number(workload: &Workload, pod: &str, index: u64) -> Workload {
+    let mut shape = (*workload.shape).clone();
+    let [name, number] = NUMBERS.map(Arc::from);
+    shape.labels.insert(name, pod.into());
+    shape.labels.insert(number, index.to_string().into());
+    Workload { shape: Arc::new(shape), ..workload.clone() }
 }
 
 fn pending(key: ObjectKey, workload: &Workload) -> Arc<Pod> {

@@ -1,12 +1,13 @@
 //! What the solver is asked: a snapshot, what can be bought, and the pods that wait.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::expand::{Family, Owners};
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
+use crate::cluster::convert::namespace_labels;
 use crate::core::buffers::{self, Resolution};
 use crate::core::conditions::Conditions;
 use crate::core::facts::{
@@ -19,6 +20,9 @@ use crate::manifests::{Gathered, Object, Owned, Secret, Workload};
 
 /// Kinds that are accepted and change nothing in a plan yet, and what to know of them.
 const WITHOUT_EFFECT: [(&str, &str); 1] = [("ResourceClaim", "devices are not allocated")];
+
+/// Services tell which pods belong together, and are nothing else to a plan.
+const SERVICE: &str = "Service";
 
 /// Optional features of a plan, off unless somebody turns them on (Karpenter's feature gates of these names).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -98,7 +102,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
     let mut gated: Vec<(ObjectKey, Vec<String>)> = Vec::new();
     let mut workloads: Vec<(Workload, Vec<Owned>)> = Vec::new();
     let mut claims: Vec<VolumeClaim> = Vec::new();
-    let mut idle: BTreeSet<String> = BTreeSet::new();
+    let mut idle: BTreeMap<String, usize> = BTreeMap::new();
     let mut uids: BTreeSet<PodUid> = BTreeSet::new();
     input.notices.extend(gathered.troubles.iter().map(ToString::to_string));
     for placed in gathered.objects {
@@ -144,7 +148,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
                 }
                 workloads.push((workload, found.owners));
             }
-            Object::Irrelevant(kind) => drop(idle.insert(kind)),
+            Object::Irrelevant(kind) => *idle.entry(kind).or_default() += 1,
             Object::Budget(budget) => fold.fold(Fact::PodBudgetSeen(Arc::new(budget))),
             Object::Secret(secret) => input.secrets.push(secret),
             // Priorities stand in the pods.
@@ -168,7 +172,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
     let mut all: Vec<&Arc<Pod>> = pods.iter().map(|(pod, _)| pod).chain(&made).collect();
     all.sort_by(|a, b| a.key.cmp(&b.key));
     for pod in all {
-        fold.fold(Fact::PodSeen(Arc::clone(pod)));
+        see(&mut fold, pod);
     }
     // The files hold all budgets that there are.
     fold.fold(Fact::Relisted(Kind::PodBudget));
@@ -176,6 +180,15 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
     input.snapshot = fold.snapshot().clone();
     input.notices.extend(without_effect(&idle));
     complete(input, types, features, &replaced(&pods, &workloads), now)
+}
+
+/// Takes note of a pod. A namespace of which there is no manifest is there all the same, or its pods could not be.
+fn see(fold: &mut Fold, pod: &Arc<Pod>) {
+    let namespace = &pod.key.namespace;
+    if !fold.snapshot().namespaces.contains_key(namespace) {
+        fold.fold(Fact::NamespaceSeen(Arc::clone(namespace), Arc::new(namespace_labels(namespace))));
+    }
+    fold.fold(Fact::PodSeen(Arc::clone(pod)));
 }
 
 /// Whether a pod has no place and needs one.
@@ -301,9 +314,20 @@ fn ready(mut pool: Pool) -> Pool {
     pool
 }
 
-fn without_effect(kinds: &BTreeSet<String>) -> impl Iterator<Item = String> {
-    let known = WITHOUT_EFFECT.into_iter().filter(|(kind, _)| kinds.contains(*kind));
-    known.map(|(kind, why)| format!("{kind}: has no effect yet: {why}"))
+/// What to know of kinds that change nothing: why, or how many objects of each were left out, so that a misspelt kind is seen.
+fn without_effect(kinds: &BTreeMap<String, usize>) -> Vec<String> {
+    let known = WITHOUT_EFFECT.into_iter().filter(|(kind, _)| kinds.contains_key(*kind));
+    let mut all: Vec<String> = known.map(|(kind, why)| format!("{kind}: has no effect yet: {why}")).collect();
+    let is_known = |kind: &str| SERVICE == kind || WITHOUT_EFFECT.iter().any(|(known, _)| *known == kind);
+    let rest = kinds.iter().filter(|(kind, _)| !is_known(kind));
+    let rest: Vec<String> = rest.map(|(kind, count)| format!("{kind} ({count})")).collect();
+    if !rest.is_empty() {
+        let rest = rest.join(", ");
+        all.push(format!(
+            "left out, as a plan does not depend on such objects: {rest}; correct kind where another was meant"
+        ));
+    }
+    all
 }
 
 #[cfg(test)]

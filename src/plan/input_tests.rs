@@ -32,3 +32,50 @@ fn every_pod_of_a_cluster_that_waits_is_planned_or_set_aside() {
     let [("foreign", left), ("gated", gated)] = aside[..] else { panic!("{aside:?}") };
     assert!(left.contains("scheduler other") && gated.contains("spec.schedulingGates"), "{aside:?}");
 }
+
+/// The question that a text of manifests makes.
+fn of_text(text: &str) -> Input {
+    let shapes = crate::cluster::convert::ShapeStore::new();
+    let sources = [crate::manifests::Source::Stdin];
+    let gathered = crate::manifests::gather(&sources, &mut || Ok(text.to_owned()), &shapes);
+    from_manifests(gathered, Vec::new(), Features::default(), start())
+}
+
+#[test]
+fn namespaces_have_the_label_that_names_them_with_or_without_a_manifest() {
+    let input = of_text(
+        "{kind: Namespace, metadata: {name: one, labels: {team: x}}}\n---\n\
+         {kind: Pod, metadata: {name: p, namespace: two}, spec: {containers: [{name: c}]}}",
+    );
+    let label =
+        |name: &str| input.snapshot.namespaces[name].get("kubernetes.io/metadata.name").map(ToString::to_string);
+    assert_eq!((label("one").as_deref(), label("two").as_deref()), (Some("one"), Some("two")));
+    assert_eq!(input.snapshot.namespaces["one"].len(), 2);
+}
+
+#[test]
+fn kinds_that_are_left_out_are_said_once_with_their_number() {
+    let input = of_text(
+        "{kind: Deploymnet, metadata: {name: a}}\n---\n{kind: ConfigMap, metadata: {name: a}}\n---\n\
+         {kind: ConfigMap, metadata: {name: b}}\n---\n{kind: Service, metadata: {name: s}}",
+    );
+    let [line] = &input.notices[..] else { panic!("{:?}", input.notices) };
+    assert!(line.contains("ConfigMap (2), Deploymnet (1)") && !line.contains("Service"), "{line}");
+}
+
+#[test]
+fn pods_of_a_statefulset_are_numbered_where_somebody_tells_them_apart() {
+    let set = |selector: &str| {
+        of_text(&format!(
+            "{{kind: StatefulSet, metadata: {{name: db}}, spec: {{replicas: 2, template: {{metadata: {{labels: {{app: db}}}}, spec: {{\
+             containers: [{{name: c}}], affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [\
+             {{topologyKey: zone, labelSelector: {{matchLabels: {{{selector}}}}}}}]}}}}}}}}}}}}"
+        ))
+    };
+    let told = set("statefulset.kubernetes.io/pod-name: db-0");
+    let labels = |at: usize| told.pods[at].shape.labels.clone();
+    assert_eq!(&*labels(0)["statefulset.kubernetes.io/pod-name"], "db-0");
+    assert_eq!(&*labels(1)["apps.kubernetes.io/pod-index"], "1");
+    let alike = set("app: db");
+    assert!(Arc::ptr_eq(&alike.pods[0].shape, &alike.pods[1].shape), "{:?}", alike.pods);
+}

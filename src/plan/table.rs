@@ -119,7 +119,8 @@ fn summary(answer: &Answer) -> Table {
     table.add_row(["price".to_owned(), format!("{} per hour", dollars(answer.plan.price))]);
     let bound = match answer.over_bound() {
         Some(over) => format!("{} per hour; the plan is within {over:.1} % of it", dollars(answer.lower_bound)),
-        None => "nothing has to be bought".to_owned(),
+        None if answer.plan.claims.is_empty() => "nothing has to be bought".to_owned(),
+        None => "none is known".to_owned(),
     };
     table.add_row(["lower bound".to_owned(), bound]);
     table.add_row(["took".to_owned(), span(answer.seconds)]);

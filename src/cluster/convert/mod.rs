@@ -31,7 +31,7 @@ pub use class::{ClassKind, class, read_class};
 pub use daemon::{daemon, read_daemon};
 pub use draft::{claim_object, condition_object, taint_object};
 pub use group::{controller_group, plain_group, read_group};
-pub use namespace::{namespace, read_namespace};
+pub use namespace::{namespace, namespace_labels, read_namespace};
 pub use node::{node, read_node};
 pub use overlay::{overlay, read_overlay};
 pub use pod::{ShapeStore, do_not_disrupt, pod, read_pod};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::core::labels::Labels;
+use crate::core::labels::{self, Labels};
 
 use super::common;
 use super::problems::{Unreadable, lenient};
@@ -19,5 +19,12 @@ pub fn read_namespace(value: &Value) -> Result<(Arc<str>, Arc<Labels>), Unreadab
 /// Folds a namespace into its name and labels.
 pub fn namespace(wire: &wire::Namespace) -> Result<(Arc<str>, Arc<Labels>), Unreadable> {
     let name = common::name("Namespace", &wire.metadata)?;
-    Ok((name, Arc::new(common::shared(wire.metadata.labels.as_ref()))))
+    let mut labels = common::shared(wire.metadata.labels.as_ref());
+    labels.extend(namespace_labels(&name));
+    Ok((name, Arc::new(labels)))
+}
+
+/// The label that the API server gives every namespace, whatever its manifest says.
+pub fn namespace_labels(name: &Arc<str>) -> Labels {
+    Labels::from([(labels::NAMESPACE_NAME.into(), Arc::clone(name))])
 }

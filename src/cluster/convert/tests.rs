@@ -343,11 +343,17 @@ fn a_pod_with_an_unreadable_status_keeps_its_spec() {
 }
 
 #[test]
-fn only_a_pod_without_a_name_is_refused() {
+fn only_a_pod_without_readable_metadata_is_refused() {
     let error = read_pod(&json!({ "metadata": { "namespace": "n" } }), &ShapeStore::new()).unwrap_err();
     assert_eq!(error.to_string(), "Pod without a name: metadata.name: is missing; give the object a name");
-    let error = read_pod(&json!({ "metadata": { "name": "x", "labels": 7 } }), &ShapeStore::new()).unwrap_err();
-    assert!(error.to_string().starts_with("Pod x: metadata.labels: invalid type"), "{error}");
+    let error = read_pod(&json!({ "metadata": { "name": "x", "finalizers": 7 } }), &ShapeStore::new()).unwrap_err();
+    assert!(error.to_string().starts_with("Pod x: metadata.finalizers: invalid type"), "{error}");
+    let both = json!({ "metadata": { "name": "x", "labels": 7, "annotations": { "a": 1 } } });
+    let broken = read_pod(&both, &ShapeStore::new()).unwrap().shape.broken.clone().unwrap();
+    assert!(
+        broken.contains("metadata.labels: invalid") && broken.contains("metadata.annotations.a: invalid"),
+        "{broken}"
+    );
 }
 
 #[test]
@@ -700,5 +706,6 @@ fn a_nodeclass_that_cannot_be_read_is_not_ready_and_says_why() {
 #[test]
 fn namespaces_are_names_with_labels() {
     let (name, labels) = read_namespace(&json!({ "metadata": { "name": "a", "labels": { "x": "1" } } })).unwrap();
-    assert_eq!((&*name, labels.len()), ("a", 1));
+    assert_eq!((&*name, labels.len()), ("a", 2));
+    assert_eq!(&*labels["kubernetes.io/metadata.name"], "a", "the API server gives it to each");
 }

@@ -72,7 +72,7 @@ impl Store {
     /// An empty API server.
     pub fn new(seed: Seed, clock: Clock) -> Self {
         let namespace = |name: &str| {
-            let labels = Labels::from([("kubernetes.io/metadata.name".into(), name.into())]);
+            let labels = Labels::from([(crate::core::labels::NAMESPACE_NAME.into(), name.into())]);
             (Arc::from(name), Arc::new(labels))
         };
         Self {

@@ -167,7 +167,7 @@ impl Store {
 
     /// Puts a namespace, with the label that names it.
     pub fn apply_namespace(&mut self, name: &Arc<str>, mut labels: Labels) {
-        labels.insert("kubernetes.io/metadata.name".into(), name.clone());
+        labels.insert(crate::core::labels::NAMESPACE_NAME.into(), name.clone());
         let labels = Arc::new(labels);
         if self.namespaces.insert(name.clone(), Arc::clone(&labels)).as_ref() != Some(&labels) {
             self.emit(&Fact::NamespaceSeen(name.clone(), labels));

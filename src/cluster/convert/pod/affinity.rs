@@ -45,12 +45,20 @@ pub(super) fn node(affinity: Option<&k8s::NodeAffinity>, own: &Own<'_>, problems
     }
     let field = format!("{root}.preferredDuringSchedulingIgnoredDuringExecution");
     for (at, term) in affinity.preferred_during_scheduling_ignored_during_execution.iter().flatten().enumerate() {
+        check_weight(&format!("{field}[{at}]"), term.weight, problems);
         let requirements = node_term(&format!("{field}[{at}].preference"), &term.preference, true, problems);
         if !requirements.is_empty() {
             all.preferred.push(Weighted { weight: term.weight, term: requirements });
         }
     }
     all
+}
+
+/// The weight of a wish, as the API server takes it.
+fn check_weight(field: &str, weight: i32, problems: &mut Problems) {
+    if !(1..=100).contains(&weight) {
+        problems.note(&format!("{field}.weight"), format!("{weight} is not from 1 to 100; write such a number"));
+    }
 }
 
 /// Required terms of pod affinity or anti-affinity; `field` is the path of the list.
@@ -79,9 +87,11 @@ pub(super) fn weighted(
         .into_iter()
         .flatten()
         .enumerate()
-        .map(|(at, weighted)| Weighted {
-            weight: weighted.weight,
-            term: pod_term(&format!("{field}[{at}].podAffinityTerm"), &weighted.pod_affinity_term, own, problems),
+        .map(|(at, weighted)| {
+            let here = format!("{field}[{at}]");
+            check_weight(&here, weighted.weight, problems);
+            let term = pod_term(&format!("{here}.podAffinityTerm"), &weighted.pod_affinity_term, own, problems);
+            Weighted { weight: weighted.weight, term }
         })
         .collect()
 }
@@ -152,6 +162,9 @@ pub(super) fn spreads(
             policy("nodeAffinityPolicy", constraint.node_affinity_policy.as_ref(), PolicyHonor::Honor);
         let node_taints_policy =
             policy("nodeTaintsPolicy", constraint.node_taints_policy.as_ref(), PolicyHonor::Ignore);
+        if constraint.topology_key.is_empty() {
+            problems.note(&format!("{field}.topologyKey"), "is empty; name a node label");
+        }
         if constraint.max_skew < 1 {
             let skew = constraint.max_skew;
             problems

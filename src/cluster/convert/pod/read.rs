@@ -22,8 +22,22 @@ use crate::core::time::go_duration;
 /// Reads a pod from a manifest or an answer of the API server. Whatever part of it cannot be read, the pod is there, with the reason
 /// in its shape.
 pub fn read_pod(value: &Value, shapes: &ShapeStore) -> Result<Pod, Unreadable> {
-    let (wire, error) = lenient("Pod", value)?;
+    let (wire, error) = match lenient("Pod", value) {
+        Ok(read) => read,
+        Err(unreadable) => without_extras(value, unreadable)?,
+    };
     convert(&wire, error, shapes)
+}
+
+/// A pod whose labels or annotations cannot be read, without them: it waits all the same, and is told why it gets no place.
+fn without_extras(value: &Value, unreadable: Unreadable) -> Result<(wire::Pod, Option<String>), Unreadable> {
+    let is_wrong = |part: &&str| unreadable.message.starts_with(&format!("metadata.{part}"));
+    let Some(part) = ["labels", "annotations"].into_iter().find(is_wrong) else { return Err(unreadable) };
+    let mut rest = value.clone();
+    rest["metadata"][part] = Value::Null;
+    let (wire, more) = lenient("Pod", &rest).or_else(|next| without_extras(&rest, next))?;
+    let message = unreadable.message;
+    Ok((wire, Some(more.map_or_else(|| message.clone(), |more| format!("{message}; {more}")))))
 }
 
 /// Folds a pod into a fact.
@@ -124,6 +138,7 @@ pub(in crate::cluster::convert) fn shape(
     let preferred_anti =
         weighted("podAntiAffinity", anti.and_then(|a| a.preferred_during_scheduling_ignored_during_execution.as_ref()));
     check_labels(spec.node_selector.as_ref(), &mut problems);
+    check_ports(spec, &mut problems);
     let node_affinity = affinity::node(affinity.and_then(|a| a.node_affinity.as_ref()), &own, &mut problems);
     let spreads = affinity::spreads(spec.topology_spread_constraints.as_ref(), &own, &mut problems);
     let tolerations = affinity::tolerations(spec.tolerations.as_ref(), &mut problems);
@@ -179,6 +194,22 @@ pub fn do_not_disrupt(value: &str) -> Option<Option<std::time::Duration>> {
     match value {
         "true" => Some(None),
         text => go_duration(text).filter(|duration| !duration.is_zero()).map(Some),
+    }
+}
+
+/// Notes host ports that are none.
+fn check_ports(spec: &PodSpec, problems: &mut Problems) {
+    let lists = [("containers", &spec.containers), ("initContainers", &spec.init_containers)];
+    for (list, containers) in lists {
+        for (at, container) in containers.iter().flatten().enumerate() {
+            let ports = container.ports.iter().flatten().enumerate();
+            for (number, port) in ports.filter_map(|(number, port)| Some((number, port.host_port?))) {
+                if !(0..=65_535).contains(&port) {
+                    let field = format!("spec.{list}[{at}].ports[{number}].hostPort");
+                    problems.note(&field, format!("{port} is not from 1 to 65535; write such a number"));
+                }
+            }
+        }
     }
 }
 

@@ -27,6 +27,17 @@ pub(in crate::cluster::convert) fn label_selector(
     let mut expressions = Vec::new();
     for (at, expression) in selector.match_expressions.iter().flatten().enumerate() {
         let known = matches!(expression.operator.as_str(), "In" | "NotIn" | "Exists" | "DoesNotExist");
+        let values = expression.values.as_ref().map_or(0, Vec::len);
+        let said = match expression.operator.as_str() {
+            "In" | "NotIn" if values == 0 => Some("is empty; name a value, or use Exists or DoesNotExist"),
+            "Exists" | "DoesNotExist" if values > 0 => {
+                Some("has to be empty beside this operator; remove it, or use In or NotIn")
+            }
+            _ => None,
+        };
+        if let Some(said) = said {
+            problems.note(&format!("{field}.matchExpressions[{at}].values"), said);
+        }
         match Operator::parse(&expression.operator).filter(|_| known) {
             Some(operator) => expressions.push(Requirement::new(
                 expression.key.as_str(),
