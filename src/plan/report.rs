@@ -72,9 +72,11 @@ fn verdict(answer: &Answer, left: usize) -> Markup {
         (_, 0) => format!("All {} have a place.", counted(placed, "pod")),
         _ => format!("{} of {} have no place.", count(left as u64), counted(placed + left, "pod")),
     };
-    let bound = answer
-        .over_bound()
-        .map_or_else(|| "nothing to buy".to_owned(), |over| format!("within {over:.1} % of the best possible"));
+    let bound = match answer.over_bound() {
+        Some(over) => format!("within {over:.1} % of the best possible"),
+        None if answer.plan.claims.is_empty() => "nothing to buy".to_owned(),
+        None => "no lower bound is known".to_owned(),
+    };
     html! {
         section #verdict class=(if left == 0 { "good" } else { "bad" }) {
             p.sentence { (sentence) }
