@@ -14,7 +14,7 @@ use super::algebra::{ProfileId, TermId};
 use super::fill::Filling;
 use super::interner::KeyId;
 use super::masks::Mask;
-use super::shelf::{Amounts, Type, add, fits, subtract};
+use super::shelf::{Amounts, Type, add, fits};
 use super::topology::CounterId;
 use super::world::World;
 
@@ -86,19 +86,24 @@ pub(super) fn best_buys(world: &World<'_>) -> Vec<(Amounts, f64)> {
             if price.is_infinite() {
                 continue;
             }
-            let as_good = |(other, cost): &(Amounts, f64), room: &Amounts, price: f64| {
-                let no_dearer = |a: i64, b: i64| b <= 0 || a > 0 && cost * b as f64 <= price * a as f64;
-                other.iter().zip(room).all(|(a, b)| no_dearer(*a, *b))
-            };
-            if all.iter().any(|known| as_good(known, room, price)) {
-                continue;
-            }
-            let own = (room.clone(), price);
-            all.retain(|known| !as_good(&own, &known.0, known.1));
-            all.push(own);
+            also_buy(&mut all, room, price);
         }
     }
     all
+}
+
+/// One more type among those that are the cheapest way to have some mix of resources, if it is one.
+pub(super) fn also_buy(all: &mut Vec<(Amounts, f64)>, room: &Amounts, price: f64) {
+    let as_good = |(other, cost): &(Amounts, f64), room: &Amounts, price: f64| {
+        let no_dearer = |a: i64, b: i64| b <= 0 || a > 0 && cost * b as f64 <= price * a as f64;
+        other.iter().zip(room).all(|(a, b)| no_dearer(*a, *b))
+    };
+    if all.iter().any(|known| as_good(known, room, price)) {
+        return;
+    }
+    let own = (room.clone(), price);
+    all.retain(|known| !as_good(&own, &known.0, known.1));
+    all.push(own);
 }
 
 fn least_reserved(kind: &Type) -> f64 {
@@ -156,6 +161,17 @@ impl World<'_> {
         let prices = &self.algebra.profile(profile).prices;
         let price = mask.bits().map(|at| prices[at]).fold(f64::INFINITY, f64::min);
         Aim { room: room.clone(), promises: Promises::new(), value: -price, held: 0.0 }
+    }
+
+    /// No aim: the most of each resource that any of the types has beside its daemons.
+    pub(super) fn anything(&self, pool: usize, profile: ProfileId, mask: &Mask) -> Aim {
+        let site = &self.pools[pool];
+        let mut most = self.zero();
+        for at in mask.bits() {
+            let Some(room) = site.room_of(at, &self.algebra.shelves[site.shelf]) else { continue };
+            most.iter_mut().zip(&room).for_each(|(most, room)| *most = (*most).max(*room));
+        }
+        self.exactly(profile, mask, &most)
     }
 
     /// The kinds of pods that wait, are promised nothing yet, and could live on such a node.
@@ -218,9 +234,7 @@ impl World<'_> {
         let mut filling = Filling::new(&self.demand, company, first, fair);
         let mut all = Vec::with_capacity(types.len());
         for at in types {
-            let Some(group) = site.groups.iter().find(|group| group.types.has(*at)) else { continue };
-            let mut room = shelf.types[*at].allocatable.clone();
-            subtract(&mut room, &group.overhead);
+            let Some(room) = site.room_of(*at, shelf) else { continue };
             if !fits(&self.demand.entries[first].requests, &room) {
                 continue;
             }

@@ -163,7 +163,8 @@ impl Run<'_> {
         }
     }
 
-    /// Planned nodes: first those that hold room ready for such pods, then those that have some left.
+    /// Planned nodes: first those that hold room ready for such pods, then those that have some left. Where none has an aim, those with
+    /// the fewest pods first, as Karpenter does.
     pub(super) fn on_draft(
         &mut self,
         pod: usize,
@@ -189,6 +190,16 @@ impl Run<'_> {
         }
         let rule = cursor.rule.expect("a cursor is prepared before it is used");
         let mut from = 0;
+        if self.is_aimless {
+            let mut open: Vec<(usize, usize)> = Vec::new();
+            let gone = [&cursor.drafts, &self.cursors.broken[rule].drafts];
+            while let Some(at) = self.rooms.next(from, Some(&class.requests), &kinds, gone) {
+                open.push((self.drafts[at].pods.len(), at));
+                from = at + 1;
+            }
+            open.sort_unstable();
+            return open.into_iter().any(|(_, at)| self.joins(pod, at, class, variant, wants, cursor));
+        }
         loop {
             let gone = [&cursor.drafts, &self.cursors.broken[rule].drafts];
             let Some(at) = self.rooms.next(from, Some(&class.requests), &kinds, gone) else { return false };

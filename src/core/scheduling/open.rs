@@ -120,6 +120,7 @@ impl Run<'_> {
         let (profile, types) = settled?;
         let aim = match asks.meant {
             Some(room) => self.world.exactly(profile, &types, room),
+            None if self.is_aimless => self.world.anything(pool, profile, &types),
             None => self.world.aim(pool, profile, &types, class.demand),
         };
         let types = self.world.modest(pool, profile, types, &aim.room, &least);

@@ -14,7 +14,7 @@ use super::least::Least;
 use super::masks::Mask;
 use super::ports;
 use super::reason::Reason;
-use super::shelf::{Amounts, Sets, add, subtract};
+use super::shelf::{Amounts, Sets, Shelf, add, subtract};
 use super::world::World;
 
 /// Instance types that carry the same daemons.
@@ -44,6 +44,16 @@ pub(super) struct PoolSite {
     pub(super) room: Room,
     /// How many values of which labels its NodeClaims must leave open.
     pub(super) least: Least,
+}
+
+impl PoolSite {
+    /// What a type of its shelf has beside the daemons that it would carry.
+    pub(super) fn room_of(&self, at: usize, shelf: &Shelf) -> Option<Amounts> {
+        let group = self.groups.iter().find(|group| group.types.has(at))?;
+        let mut room = shelf.types[at].allocatable.clone();
+        subtract(&mut room, &group.overhead);
+        Some(room)
+    }
 }
 
 /// The label of the NodeClass, and labels that a node of this pool will have.

@@ -30,6 +30,8 @@ pub(super) struct Run<'p> {
     failed: Vec<Option<u64>>,
     /// Pods that were left at the end.
     pub(super) waiting: Vec<Waiting>,
+    /// Whether new nodes take whatever comes as long as some type holds it, rather than aim at a size.
+    pub(super) is_aimless: bool,
 }
 
 impl<'p> Run<'p> {
@@ -43,6 +45,7 @@ impl<'p> Run<'p> {
             drafts: Vec::new(),
             placements: 0,
             waiting: Vec::new(),
+            is_aimless: false,
         }
     }
 

@@ -16,6 +16,13 @@ impl Effort {
         Self { left: Cell::new(cells) }
     }
 
+    /// One of so many equal parts, set aside.
+    pub(in crate::core::scheduling) fn part(&self, of: u64) -> Self {
+        let part = self.left.get() / of.max(1);
+        self.left.set(self.left.get() - part);
+        Self::of(part)
+    }
+
     /// Spends some, as far as there are any.
     pub(in crate::core::scheduling) fn spend(&self, cells: usize) {
         self.left.set(self.left.get().saturating_sub(cells as u64));

@@ -2,7 +2,9 @@
 
 use rustc_hash::FxHashSet;
 
+use super::aimless::aimless;
 use super::along::along;
+use super::pack::packed;
 use super::script::{Scope, script};
 use crate::core::ids::PodUid;
 use crate::core::scheduling::bound::Effort;
@@ -18,6 +20,9 @@ const CHEAPER: f64 = 1.0 - 1e-9;
 /// What is spent on seeking the cheapest mix of nodes: two to three seconds, the longest that pods are to wait for a lower price.
 const EFFORT: u64 = 1_000_000_000;
 
+/// So much of it, one part of so many, is set aside for packing.
+const PACKING: u64 = 20;
+
 /// A plan that places the same pods, and perhaps more, at the same price or a lower one.
 ///
 /// What is tried depends on the problem and the plan alone, and ends by itself when its effort is spent: no clock is asked. The ground is
@@ -27,29 +32,48 @@ pub fn improved(ground: &mut Ground, problem: &Problem<'_>, plan: Plan) -> Plan 
 }
 
 fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effort) -> Plan {
-    let mut best = plan;
+    if plan.claims.is_empty() || effort.is_spent() {
+        return plan;
+    }
+    let packing = effort.part(PACKING);
+    let mut contest = Contest { problem, best: plan, turns: None };
     // Pods that still run somewhere are to come last, and a script has an order of its own.
     let turns_matter = problem.pods.iter().any(|pod| pod.node.is_some() && pod.shape.is_topological());
-    if best.claims.is_empty() || turns_matter {
-        return best;
+    for scope in [Scope::Free, Scope::All].into_iter().filter(|_| !turns_matter) {
+        let groups = ground.with(problem, |mut world| (script(&mut world, &contest.best, scope, effort), world));
+        if !groups.is_empty() {
+            contest.enter(ground.with(problem, |world| along(world, &groups)));
+        }
     }
-    let mut turns: Option<Turns<'_>> = None;
-    for scope in [Scope::Free, Scope::All] {
-        let groups = ground.with(problem, |mut world| (script(&mut world, &best, scope, effort), world));
-        if groups.is_empty() {
-            continue;
+    let other = ground.with(problem, aimless);
+    for (start, share) in [(contest.best.clone(), packing.part(2)), (other.clone(), packing)] {
+        if let Some(other) = ground.with(problem, |mut world| (packed(&mut world, &start, &share), world)) {
+            contest.enter(other);
         }
-        let other = ground.with(problem, |world| along(world, &groups));
-        if !is_better(&other, &best) {
-            continue;
+    }
+    contest.enter(other);
+    contest.best
+}
+
+/// Plans against each other.
+struct Contest<'p> {
+    problem: &'p Problem<'p>,
+    best: Plan,
+    turns: Option<Turns<'p>>,
+}
+
+impl Contest<'_> {
+    /// One more plan, which stays if it is cheaper and as good otherwise.
+    fn enter(&mut self, other: Plan) {
+        if !is_better(&other, &self.best) {
+            return;
         }
-        let turns = turns.get_or_insert_with(|| Turns::new(problem));
+        let turns = self.turns.get_or_insert_with(|| Turns::new(self.problem));
         let other = turns.kept(other);
-        if turns.late(&other) <= turns.late(&best) && check(problem, &other).is_empty() {
-            best = other;
+        if turns.late(&other) <= turns.late(&self.best) && check(self.problem, &other).is_empty() {
+            self.best = other;
         }
     }
-    best
 }
 
 fn is_better(other: &Plan, plan: &Plan) -> bool {

@@ -2,13 +2,21 @@
 //!
 //! The greedy solver chooses one node after the other. The covering problem behind the lower bound sees all of them at once, but knows
 //! nothing of constraints between pods, limits and labels. So its fillings are taken for a script (`script`; `cast` says which pods play
-//! its parts, `rough` where no two are alike): the solver opens their nodes first, with all its rules (`along`), and places what is left as always. The cheaper of the two
-//! plans stays (`better`).
+//! its parts, `rough` where no two are alike): the solver opens their nodes first, with all its rules (`along`), and places what is left as always.
+//!
+//! Fillings say little where few pods wait, or few in each zone. So a few nodes of the plan at a time are packed again (`pack`; `nodes` reads them
+//! and writes them, `sites` says what can be bought, `beam` seeks), and so are those of a plan that is made as Karpenter makes it (`aimless`):
+//! none is to be dearer than that. The cheapest of all plans stays (`better`).
 
+mod aimless;
 mod along;
+mod beam;
 mod better;
 mod cast;
+mod nodes;
+mod pack;
 mod rough;
 mod script;
+mod sites;
 
 pub use better::improved;

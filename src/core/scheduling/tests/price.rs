@@ -4,25 +4,6 @@ use std::sync::Arc;
 
 use super::build::*;
 use crate::core::facts::InstanceType;
-use crate::core::labels;
-
-/// KWOK's default types for Linux on amd64 and arm64: 1 to 256 cores with 2, 4 or 8 GiB each, 25 milli-USD per core and 1 per 10⁹ bytes.
-fn kwok() -> Vec<InstanceType> {
-    let mut all = Vec::new();
-    for (family, factor) in [("c", 2), ("s", 4), ("m", 8)] {
-        for cpu in [1_i64, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256] {
-            let bytes = (cpu * factor) << 30;
-            let price = 0.025 * cpu as f64 + 0.001 * bytes as f64 / 1e9;
-            let mut one = instance_type(&format!("{family}-{cpu}x"), cpu, cpu * factor, price);
-            for offering in one.offerings.iter_mut().filter(|o| o.capacity_type().is_some_and(|c| &**c == labels::SPOT))
-            {
-                offering.price = price * 0.7;
-            }
-            all.push(one);
-        }
-    }
-    all
-}
 
 #[test]
 fn equal_pods_cost_little_more_than_the_bound() {
