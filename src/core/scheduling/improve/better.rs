@@ -20,8 +20,15 @@ const CHEAPER: f64 = 1.0 - 1e-9;
 /// What is spent on seeking the cheapest mix of nodes: two to three seconds, the longest that pods are to wait for a lower price.
 const EFFORT: u64 = 1_000_000_000;
 
-/// So much of it, one part of so many, is set aside for packing.
-const PACKING: u64 = 20;
+/// So much of it, one part of so many, is set aside for packing: some hundredths of a second.
+const PACKING: u64 = 100;
+
+/// A plan without aims is made where there are at most so many pods times nodes: every pod looks at every node, and with many of both
+/// the fillings say more.
+const SMALL: usize = 2_000_000;
+
+/// A plan without aims that is dearer than the best by more than this is not packed: it would hardly become the best.
+const HOPELESS: f64 = 1.3;
 
 /// A plan that places the same pods, and perhaps more, at the same price or a lower one.
 ///
@@ -45,13 +52,16 @@ fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effor
             contest.enter(ground.with(problem, |world| along(world, &groups)));
         }
     }
-    let other = ground.with(problem, aimless);
-    for (start, share) in [(contest.best.clone(), packing.part(2)), (other.clone(), packing)] {
+    let is_small = problem.pods.len().saturating_mul(contest.best.claims.len()) <= SMALL;
+    let aimless = is_small.then(|| ground.with(problem, aimless));
+    let hopeful = aimless.clone().filter(|other| other.price <= contest.best.price * HOPELESS);
+    for (start, share) in [(Some(contest.best.clone()), packing.part(2)), (hopeful, packing)] {
+        let Some(start) = start else { continue };
         if let Some(other) = ground.with(problem, |mut world| (packed(&mut world, &start, &share), world)) {
             contest.enter(other);
         }
     }
-    contest.enter(other);
+    aimless.into_iter().for_each(|other| contest.enter(other));
     contest.best
 }
 

@@ -15,6 +15,9 @@ use crate::core::scheduling::world::World;
 /// So many nodes are given up together at most.
 const WINDOW: usize = 10;
 
+/// What it takes to sort a node by its value, in units of effort.
+const SORTING: usize = 32;
+
 /// A cheaper plan with the same pods in each domain; nothing when none is found before the effort is spent.
 pub(super) fn packed(world: &mut World<'_>, plan: &Plan, effort: &Effort) -> Option<Plan> {
     let mut nodes = Nodes::of(world, plan);
@@ -22,6 +25,7 @@ pub(super) fn packed(world: &mut World<'_>, plan: &Plan, effort: &Effort) -> Opt
     let mut has_changed = false;
     let mut tried: BTreeSet<Vec<usize>> = BTreeSet::new();
     while let Some(window) = nodes.windows().into_iter().find(|window| !tried.contains(window)) {
+        effort.spend((nodes.all.len() + nodes.kinds.len()) * SORTING);
         if effort.is_spent() {
             break;
         }

@@ -87,8 +87,8 @@ struct Filled {
     zone: Option<usize>,
 }
 
-/// What Karpenter would pay: pods by size, each onto the planned node with the fewest pods of which some type still holds it, in the emptiest
-/// of the zones that its constraint allows; the cheapest type that holds what came.
+/// What Karpenter would pay: pods by size, each onto the planned node with the fewest pods (of those the oldest, where Karpenter's own order is
+/// left to chance) of which some type still holds it, in a zone that its constraint allows; the cheapest type that holds what came.
 fn karpenter(types: &[InstanceType], all: &[(usize, i64, i64, bool)]) -> f64 {
     let holds = |kind: &InstanceType, node: &Filled| {
         let room = kind.allocatable();
@@ -113,22 +113,21 @@ fn karpenter(types: &[InstanceType], all: &[(usize, i64, i64, bool)]) -> f64 {
             pods: node.pods + 1,
             zone: None,
         };
-        nodes.sort_by_key(|node| node.pods);
-        let fits = |node: &&mut Filled| {
+        let fits = |node: &Filled| {
             types.iter().any(|kind| holds(kind, &with(node))) && (!is_spread || zone(node, &counts).is_some())
         };
-        let mut new = Filled::default();
-        let is_new = !nodes.iter_mut().any(|node| fits(&node));
-        let node = if is_new { &mut new } else { nodes.iter_mut().find(fits).unwrap() };
+        let known = (0..nodes.len()).filter(|at| fits(&nodes[*at])).min_by_key(|at| nodes[*at].pods);
+        let at = known.unwrap_or_else(|| {
+            nodes.push(Filled::default());
+            nodes.len() - 1
+        });
+        let node = &mut nodes[at];
         if is_spread {
             let zone = zone(node, &counts).unwrap();
             node.zone = Some(zone);
             counts[app][zone] += 1;
         }
         *node = Filled { zone: node.zone, ..with(node) };
-        if is_new {
-            nodes.push(new);
-        }
     }
     let price = |node: &Filled| {
         let fitting = types.iter().filter(|kind| holds(kind, node));
