@@ -163,7 +163,9 @@ impl Search<'_, '_> {
             let ways = [Way::InOrder, Way::Mixed];
             for good in site.goods.iter().filter(|good| base.is_none_or(|base| fits(base, &good.room))) {
                 let mut room = good.room.clone();
-                base.into_iter().for_each(|base| subtract(&mut room, base));
+                if let Some(base) = base {
+                    subtract(&mut room, base);
+                }
                 let mut is_all = false;
                 for way in ways {
                     let taken = self.filled(*at, &room, first.filter(|_| seed.is_none()), &from.left, way);

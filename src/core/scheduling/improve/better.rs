@@ -61,7 +61,9 @@ fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effor
             contest.enter(other);
         }
     }
-    aimless.into_iter().for_each(|other| contest.enter(other));
+    if let Some(other) = aimless {
+        contest.enter(other);
+    }
     contest.best
 }
 

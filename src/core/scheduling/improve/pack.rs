@@ -89,30 +89,31 @@ impl Nodes {
         let load = Load { sites: &self.sites, kinds, seeds, zero, effort };
         let Some(found) = cheapest(&load, old.iter().map(|node| node.price).sum()) else { return false };
         let new: Vec<Node> =
-            found.iter().map(|bought| self.filled(bought, &load.seeds, &order, &mut waiting, zero)).collect();
-        drop(load);
-        window.iter().for_each(|at| self.all[*at] = None);
+            found.iter().map(|bought| filled(bought, &load.seeds, &order, &mut waiting, zero)).collect();
+        for at in window {
+            self.all[*at] = None;
+        }
         self.all.extend(new.into_iter().map(Some));
         true
     }
+}
 
-    fn filled(
-        &self,
-        bought: &Bought,
-        seeds: &[&Node],
-        order: &[usize],
-        waiting: &mut BTreeMap<usize, Vec<usize>>,
-        zero: &Amounts,
-    ) -> Node {
-        let seed = bought.seed.map(|seed| seeds[seed]);
-        let mut node = Node::bought(bought.site, bought.price, seed, zero.clone());
-        for (kind, many) in order.iter().zip(&bought.taken).filter(|(_, many)| **many > 0) {
-            let Some(there) = waiting.get_mut(kind) else { continue };
-            let from = there.len().saturating_sub(*many as usize);
-            node.pods.insert(*kind, there.split_off(from));
-        }
-        node
+/// A node that was bought, with pods of those that wait.
+fn filled(
+    bought: &Bought,
+    seeds: &[&Node],
+    order: &[usize],
+    waiting: &mut BTreeMap<usize, Vec<usize>>,
+    zero: &Amounts,
+) -> Node {
+    let seed = bought.seed.map(|seed| seeds[seed]);
+    let mut node = Node::bought(bought.site, bought.price, seed, zero.clone());
+    for (kind, many) in order.iter().zip(&bought.taken).filter(|(_, many)| **many > 0) {
+        let Some(there) = waiting.get_mut(kind) else { continue };
+        let from = there.len().saturating_sub(*many as usize);
+        node.pods.insert(*kind, there.split_off(from));
     }
+    node
 }
 
 #[cfg(test)]
