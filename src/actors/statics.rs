@@ -87,7 +87,7 @@ impl Statics {
                     }
                     continue;
                 }
-                Need::Fewer(names) => self.delete(pool, names, cx),
+                Need::Fewer(names) => self.delete(pool, &names, cx),
             }
             self.troubles.remove(&pool.name);
         }
@@ -189,7 +189,7 @@ impl Statics {
         }
     }
 
-    fn delete(&mut self, pool: &Pool, names: Vec<ClaimName>, cx: &Cx<StaticsMsg>) {
+    fn delete(&mut self, pool: &Pool, names: &[ClaimName], cx: &Cx<StaticsMsg>) {
         tracing::info!(nodepool = %pool.name, replicas = pool.replicas, delete = names.len(), "deleting nodeclaims of a static nodepool");
         let snapshot = self.wiring.boards.snapshot();
         for claim in names.iter().filter_map(|name| snapshot.claims.get(name)) {

@@ -42,7 +42,7 @@ impl Claim {
             ClaimMsg::NodeTold(op, name, outcome) if self.ends(op) => {
                 match self.written("the API server", outcome, cx) {
                     // The watch lost it: from here on it is known again.
-                    Some(Some(node)) => drop(self.args.wiring.slots.state.cast(StateMsg::Seen(Fact::NodeSeen(node)))),
+                    Some(Some(node)) => self.args.wiring.slots.state.cast(StateMsg::Seen(Fact::NodeSeen(node))),
                     Some(None) => self.memory.gone_node = Some(name),
                     None => {}
                 }
