@@ -173,6 +173,8 @@ enum Moment {
     Start(u64),
     /// From the first NodeClaim.
     Claim(u64),
+    /// From the first Node.
+    Node(u64),
 }
 
 impl Moment {
@@ -181,6 +183,12 @@ impl Moment {
             Self::Start(millis) => millis,
             Self::Claim(millis) => {
                 first_claim(rehearsal).await;
+                millis
+            }
+            Self::Node(millis) => {
+                while truth(rehearsal).nodes.is_empty() {
+                    sleep(Duration::from_millis(10)).await;
+                }
                 millis
             }
         };
@@ -245,14 +253,14 @@ fn joiner_may_be_stopped() {
 }
 
 /// Plays a burst; at a moment all objects of a kind are deleted; they are replaced, or all is gone.
-fn after_deletion(millis: u64, kind: &str, replaced: bool) {
-    let story = &format!("each {kind} deleted {millis} ms after the first NodeClaim");
+fn after_deletion(moment: Moment, kind: &str, replaced: bool) {
+    let story = &format!("each {kind} deleted at {moment:?}");
     let scenario = burst(PODS);
     in_virtual_time(async {
         let rehearsal = rehearsal(&scenario, 5, settings());
         let joiner = rehearsal.joiner();
         let before = play(&rehearsal, &scenario, async {
-            Moment::Claim(millis).come(&rehearsal).await;
+            moment.come(&rehearsal).await;
             let before = truth(&rehearsal);
             let names: Vec<String> = match kind {
                 "NodeClaim" => before.claims.keys().map(ToString::to_string).collect(),
@@ -283,7 +291,8 @@ fn after_deletion(millis: u64, kind: &str, replaced: bool) {
         }
         // While Nodes come up, only those that are there can be deleted.
         let gone = |name| !now.claims.contains_key(name);
-        assert!(before.claims.keys().all(gone) || (kind == "Node" && millis < 60_000), "{story}: old NodeClaims");
+        let all_there = before.claims.len() == before.nodes.len();
+        assert!(before.claims.keys().all(gone) || (kind == "Node" && !all_there), "{story}: old NodeClaims");
         joiner.kill();
     });
 }
@@ -291,21 +300,21 @@ fn after_deletion(millis: u64, kind: &str, replaced: bool) {
 #[test]
 fn deleted_nodeclaims_are_replaced() {
     for millis in [0, 10, 300, 800, 1_600, 31_000, 120_000] {
-        after_deletion(millis, "NodeClaim", true);
+        after_deletion(Moment::Claim(millis), "NodeClaim", true);
     }
 }
 
 #[test]
 fn deleted_nodes_are_replaced() {
-    for millis in [25_000, 31_000, 36_000, 120_000] {
-        after_deletion(millis, "Node", true);
+    for millis in [0, 6_000, 11_000, 95_000] {
+        after_deletion(Moment::Node(millis), "Node", true);
     }
 }
 
 #[test]
 fn a_deleted_nodepool_takes_its_nodes_along() {
     for millis in [0, 10, 300, 800, 1_600, 31_000, 120_000] {
-        after_deletion(millis, "NodePool", false);
+        after_deletion(Moment::Claim(millis), "NodePool", false);
     }
 }
 

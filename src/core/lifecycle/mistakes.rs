@@ -48,15 +48,15 @@ fn kept(situation: &Situation<'_>) -> Option<String> {
     if kept_from(situation).is_none_or(|from| situation.now < from) {
         return None;
     }
-    let remedy = "they go when whoever put them there takes them off; if nobody is left who does, remove them by hand";
+    let remedy = "whoever put that there takes it off; if nobody is left who does, remove it by hand";
     if !situation.claim.has_finalizer() {
         return Some(format!(
-            "metadata.finalizers: {} keep the NodeClaim; {remedy}",
+            "metadata.finalizers: the NodeClaim is kept by {}; {remedy}",
             situation.claim.finalizers.join(", ")
         ));
     }
     let node = situation.nodes.iter().find(|node| !node.has_finalizer() && !node.finalizers.is_empty())?;
-    Some(format!("metadata.finalizers of Node {}: {} keep the Node; {remedy}", node.name, node.finalizers.join(", ")))
+    Some(format!("metadata.finalizers of Node {0}: it is kept by {1}; {remedy}", node.name, node.finalizers.join(", ")))
 }
 
 /// When finalizers of others that keep a NodeClaim or its Node have had their time, if nothing else keeps them.

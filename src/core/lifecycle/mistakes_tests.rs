@@ -167,7 +167,7 @@ fn finalizers_of_others_are_named() {
     assert!(step.mistakes.is_empty() && step.act.is_none(), "they need a moment");
     world.claim.deleting = Some(start() - jiff::SignedDuration::from_mins(1));
     let step = world.look();
-    assert!(step.mistakes[0].starts_with("metadata.finalizers: example.com/backup keep the NodeClaim; "));
+    assert!(step.mistakes[0].starts_with("metadata.finalizers: the NodeClaim is kept by example.com/backup; "));
     assert!(matches!(step.act, Some(Act::PatchStatus(_))));
 }
 
