@@ -17,8 +17,8 @@ use crate::core::ids::{ClaimName, PodUid, PoolName};
 use crate::core::labels;
 
 /// Nodes that are not there are given up after this long in which none has come. Machines of real clouds take tens of seconds and do not come at one
-/// time: of 13 whose boot takes 20 to 40 seconds, no two in a row are further apart in twelve histories.
-const QUIET: SignedDuration = SignedDuration::from_secs(10);
+/// time: of seven whose boot takes 20 to 40 seconds, two in a row are more than 10 seconds apart in one of eight histories, more than 15 in one of hundreds.
+const QUIET: SignedDuration = SignedDuration::from_secs(15);
 /// Longest wait for nodes that are not there. A node that is bought in addition, because pods found their places taken, takes twice as long.
 const FOR_NODES: SignedDuration = SignedDuration::from_secs(30);
 /// A node that does not get ready is kept closed for no longer than this: what makes it ready (its network, say) may not tolerate the taint.

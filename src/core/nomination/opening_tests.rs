@@ -73,10 +73,10 @@ fn a_node_that_has_not_appeared_is_not_waited_for_long() {
     let mut opening = Opening::default();
     appears(&mut fold, "a");
     assert_eq!(opening.look(fold.snapshot(), at(0)), names(&[]));
-    assert_eq!(opening.look(fold.snapshot(), at(9)), names(&[]));
-    assert_eq!(opening.look(fold.snapshot(), at(10)), names(&["a"]));
+    assert_eq!(opening.look(fold.snapshot(), at(14)), names(&[]));
+    assert_eq!(opening.look(fold.snapshot(), at(15)), names(&["a"]));
     appears(&mut fold, "b");
-    assert_eq!(opening.look(fold.snapshot(), at(11)), names(&["b"]), "nobody is left to wait for");
+    assert_eq!(opening.look(fold.snapshot(), at(16)), names(&["b"]), "nobody is left to wait for");
 }
 
 #[test]
