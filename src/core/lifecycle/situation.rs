@@ -152,10 +152,7 @@ impl<'a> Situation<'a> {
 /// The Nodes of a NodeClaim: those with its provider ID that no other NodeClaim owns, and the one that its status names and that names it as
 /// its owner. A provider ID that was edited by hand must not lead to somebody else's Node.
 pub(super) fn nodes<'a>(claim: &Claim, snapshot: &'a Snapshot, memory: &Memory) -> Vec<&'a Arc<Node>> {
-    // The machine that carries its mark speaks louder than an ID that anybody can write.
-    let marked = memory.machine().filter(|machine| machine.token.as_ref() == Some(&claim.uid));
-    let id = marked.map(|machine| &machine.id).or(claim.provider_id.as_ref());
-    let id = id.or_else(|| memory.machine().map(|machine| &machine.id));
+    let id = claim.provider_id.as_ref().or_else(|| memory.machine().map(|machine| &machine.id));
     let names = id.and_then(|id| snapshot.nodes_of.get(id)).into_iter().flatten();
     let owned = |node: &Node| node.is_owned_by(&claim.name);
     let free = |node: &Node| {
