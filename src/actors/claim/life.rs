@@ -105,11 +105,11 @@ impl Claim {
         if protections.clock {
             self.memory.mend(cx.now());
         }
-        let mut situation = Situation::of(&claim, &snapshot, &self.memory, cx.now())
+        let gather = if protections.ownership { Situation::of } else { Situation::without_tokens };
+        let mut situation = gather(&claim, &snapshot, &self.memory, cx.now())
             .with_types(catalog.classes.get(&claim.class).map(|types| types.as_slice()))
             .with_repair(self.args.wiring.repair.as_ref())
             .with_drift_every(self.args.wiring.cloud.drift_every());
-        situation.by_token = protections.ownership;
         if !protections.detachment {
             situation.attachments = None;
         }

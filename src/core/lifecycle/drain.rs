@@ -6,7 +6,7 @@ use crate::core::facts::{Claim, Effect, Owner, Pod, Snapshot, Taint};
 use crate::core::ids::PodUid;
 use crate::core::labels;
 
-use super::{Memory, PodRef, reboot, situation, termination};
+use super::{PodRef, reboot, situation, termination};
 
 /// A pod whose grace period ended this long ago and that is still there is stuck: nobody waits for it (Karpenter's value).
 const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
@@ -73,7 +73,7 @@ pub fn way_out(claim: &Claim, snapshot: &Snapshot, pod: &PodUid, now: Timestamp)
     } else {
         return None;
     };
-    let nodes = situation::nodes(claim, snapshot, &Memory::default());
+    let nodes = situation::nodes(claim, snapshot, claim.provider_id.as_ref());
     let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
     let drain = drain(&pods, deadline, now);
     let forced = drain.force.iter().find(|(forced, _)| forced.uid == *pod).map(|(_, grace)| Way::Delete(*grace));

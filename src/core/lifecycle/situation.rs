@@ -55,7 +55,20 @@ pub struct Situation<'a> {
 impl<'a> Situation<'a> {
     /// Gathers from a snapshot what concerns a NodeClaim.
     pub fn of(claim: &'a Claim, snapshot: &'a Snapshot, memory: &'a Memory, now: Timestamp) -> Self {
-        let nodes = nodes(claim, snapshot, memory);
+        Self::gather(claim, snapshot, memory, now, true)
+    }
+
+    /// The same, but what the NodeClaim says of its machine counts more than the machine's mark: only to prove that the simulator sees what that
+    /// costs.
+    pub fn without_tokens(claim: &'a Claim, snapshot: &'a Snapshot, memory: &'a Memory, now: Timestamp) -> Self {
+        Self::gather(claim, snapshot, memory, now, false)
+    }
+
+    fn gather(claim: &'a Claim, snapshot: &'a Snapshot, memory: &'a Memory, now: Timestamp, by_token: bool) -> Self {
+        let marked = memory.machine().filter(|machine| by_token && machine.token.as_ref() == Some(&claim.uid));
+        let known = memory.machine().map(|machine| &machine.id);
+        let id = marked.map(|machine| &machine.id).or(claim.provider_id.as_ref()).or(known);
+        let nodes = nodes(claim, snapshot, id);
         let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
         let attachments = claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &pods, now));
         let drain = claim.deleting.map(|_| drain(&pods, termination::deadline(claim), now));
@@ -68,7 +81,7 @@ impl<'a> Situation<'a> {
             claim,
             nodes,
             pods,
-            by_token: true,
+            by_token,
             attachments,
             drain,
             expected,
@@ -151,8 +164,7 @@ impl<'a> Situation<'a> {
 
 /// The Nodes of a NodeClaim: those with its provider ID that no other NodeClaim owns, and the one that its status names and that names it as
 /// its owner. A provider ID that was edited by hand must not lead to somebody else's Node.
-pub(super) fn nodes<'a>(claim: &Claim, snapshot: &'a Snapshot, memory: &Memory) -> Vec<&'a Arc<Node>> {
-    let id = claim.provider_id.as_ref().or_else(|| memory.machine().map(|machine| &machine.id));
+pub(super) fn nodes<'a>(claim: &Claim, snapshot: &'a Snapshot, id: Option<&ProviderId>) -> Vec<&'a Arc<Node>> {
     let names = id.and_then(|id| snapshot.nodes_of.get(id)).into_iter().flatten();
     let owned = |node: &Node| node.is_owned_by(&claim.name);
     let free = |node: &Node| {

@@ -198,3 +198,13 @@ fn a_condition_from_the_future_is_as_old_as_its_nodeclaim() {
     let situation = Situation::of(&ahead, fold.snapshot(), &memory, later(300));
     assert_eq!(situation.since("Launched"), start());
 }
+
+#[test]
+fn a_nodeclaim_that_knows_its_machine_takes_no_node_by_an_id_that_somebody_wrote() {
+    let edited = Claim { provider_id: Some("sim://a/2".into()), node: None, ..serving() };
+    let mut fold = Fold::default();
+    fold.fold(Fact::ClaimSeen(Arc::new(edited.clone())));
+    fold.fold(Fact::NodeSeen(Arc::new(Node { owner_claims: vec![], ..node_of("web-2", 2) })));
+    let nodes = |memory: &Memory| Situation::of(&edited, fold.snapshot(), memory, start()).nodes.len();
+    assert_eq!((nodes(&knows_its_machine()), nodes(&Memory::default())), (0, 1));
+}

@@ -85,7 +85,14 @@ impl Invariants {
             if machine.machine.created.is_some_and(late)
                 && claim.is_none_or(|claim| claim.provider_id.as_ref() != Some(id))
             {
-                let what = format!("machine {id} runs and no NodeClaim claims it");
+                let what = match claim {
+                    None => format!("machine {id} runs and no NodeClaim claims it"),
+                    Some(claim) => {
+                        let waits = said.get(claim.name.as_str()).map_or("nobody looks after it", String::as_str);
+                        let other = claim.provider_id.as_ref().map_or("none", |other| other.as_str());
+                        format!("machine {id} runs and its NodeClaim {} names {other} as its machine ({waits})", claim.name)
+                    }
+                };
                 broken.push((Invariant::NoOrphan, self.objects_of(id), what));
             }
         }
