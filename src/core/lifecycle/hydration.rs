@@ -1,9 +1,9 @@
-//! Hydration: labels and the finalizer that a NodeClaim and its Node must carry, written back when they are missing. Whoever takes a cluster
-//! over from an older release, or from somebody who edited by hand, finds objects without them.
+//! Hydration: labels, the finalizer and the owner that a NodeClaim and its Node must carry, written back when they are missing. Whoever takes a
+//! cluster over from an older release, or from somebody who edited by hand, finds objects without them.
 
 use std::sync::Arc;
 
-use crate::core::facts::{Node, Status, finalizers};
+use crate::core::facts::{Claim, Node, Status, finalizers};
 use crate::core::labels::{self, Labels};
 use crate::core::writes::{ClaimPatch, NodePatch};
 
@@ -31,8 +31,15 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Act> {
     wanted.extend(claim.labels.get_key_value(labels::NODEPOOL).map(|(key, pool)| (Arc::clone(key), Arc::clone(pool))));
     let missing = less(wanted, &node.labels);
     let finalizers = with_finalizer(node);
-    (!missing.is_empty() || finalizers.is_some())
-        .then(|| Act::PatchNode(node.name.clone(), NodePatch { labels: missing, finalizers, ..NodePatch::of(node) }))
+    let owner = without_owner(claim, node).then(|| (claim.name.clone(), claim.uid.clone()));
+    (!missing.is_empty() || finalizers.is_some() || owner.is_some()).then(|| {
+        Act::PatchNode(node.name.clone(), NodePatch { labels: missing, finalizers, owner, ..NodePatch::of(node) })
+    })
+}
+
+/// Whether somebody took the NodeClaim off its Node: both still name each other otherwise.
+fn without_owner(claim: &Claim, node: &Node) -> bool {
+    !node.is_owned_by(&claim.name) && claim.node.as_ref() == Some(&node.name) && claim.provider_id == node.provider_id
 }
 
 /// The hash by the current recipe, for a NodeClaim that was hashed by another and whose NodePool still is. One that has drifted keeps its

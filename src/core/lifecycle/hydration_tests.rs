@@ -27,8 +27,19 @@ fn labels_and_the_finalizer_come_back() {
     let Some(Act::PatchNode(_, patch)) = missing(&serving(), node.clone()) else { panic!("not written back") };
     assert_eq!(patch.labels.keys().map(|key| &**key).collect::<Vec<_>>(), [CLASS, labels::REGISTERED]);
     assert_eq!(patch.finalizers.unwrap(), ["example.com/theirs".into(), labels::TERMINATION_FINALIZER.into()]);
+    assert_eq!(patch.owner, None);
     node.deleting = Some(start());
     assert_eq!(missing(&serving(), node), None, "nothing can be added to what is being deleted");
+}
+
+#[test]
+fn the_owner_comes_back_to_a_node_that_the_nodeclaim_names() {
+    let node = Node { owner_claims: vec![], ..serving_node() };
+    let Some(Act::PatchNode(_, patch)) = missing(&serving(), node.clone()) else { panic!("not written back") };
+    assert_eq!(patch.owner, Some((serving().name, serving().uid)));
+    assert_eq!(patch.version, Some(node.version.clone()));
+    let unnamed = Claim { node: None, ..serving() };
+    assert_eq!(missing(&unnamed, node), None, "an ID alone may be wrong");
 }
 
 #[test]

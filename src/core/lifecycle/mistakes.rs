@@ -35,7 +35,7 @@ pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
             ));
         } else if let Some((node, theirs)) = estranged(situation) {
             found.push(format!(
-                "status.providerID: {id} is not the ID of Node {node}, which this NodeClaim owns ({theirs}); joiner asks the cloud and writes back what is true"
+                "status.providerID: {id} is not the ID of its Node {node} ({theirs}); joiner asks the cloud and writes back what is true"
             ));
         }
     }
@@ -88,12 +88,15 @@ pub(super) fn look_up(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
     (doubtful && !known).then(|| Step::act(phase, Act::Find(situation.claim.uid.clone())))
 }
 
-/// The Node that this NodeClaim owns, and its provider ID, when that is another than the NodeClaim's.
+/// The Node that this NodeClaim owns or names, and its provider ID, when that is another than the NodeClaim's. The name counts too: whoever edits
+/// a Node may have taken the owner off it.
 fn estranged<'a>(situation: &Situation<'a>) -> Option<(&'a str, &'a str)> {
     let claim = situation.claim;
     let id = claim.provider_id.as_ref()?;
-    situation.nodes.iter().find_map(|node| {
-        let theirs = node.provider_id.as_ref().filter(|theirs| node.is_owned_by(&claim.name) && *theirs != id)?;
+    let named = claim.node.as_ref().and_then(|name| situation.snapshot.nodes.get(name));
+    let own = situation.nodes.iter().copied().filter(|node| node.is_owned_by(&claim.name));
+    own.chain(named).find_map(|node| {
+        let theirs = node.provider_id.as_ref().filter(|theirs| *theirs != id)?;
         Some((node.name.as_str(), theirs.as_str()))
     })
 }

@@ -80,7 +80,7 @@ fn a_deadline_that_is_no_time_is_said_and_the_grace_period_counts() {
 fn a_provider_id_that_was_edited_is_looked_up_and_written_back() {
     let mut world = World::new();
     world.claim.provider_id = Some("sim://nonsense".into());
-    assert!(world.look().mistakes[0].starts_with("status.providerID: sim://nonsense is not the ID of Node node-1"));
+    assert!(world.look().mistakes[0].starts_with("status.providerID: sim://nonsense is not the ID of its Node node-1"));
     assert_eq!(world.act(), Act::Find("uid-1".into()));
     world.memory.sight = Sight::Present(Arc::new(machine()));
     let Act::PatchStatus(patch) = world.act() else { panic!("not written back") };
@@ -179,4 +179,15 @@ fn a_node_that_nobody_owns_yet_is_matched_by_its_id() {
     let mut fold = Fold::default();
     fold.fold(Fact::NodeSeen(Arc::new(node())));
     assert!(Situation::of(&world.claim, fold.snapshot(), &Memory::default(), start()).node().is_some());
+}
+
+#[test]
+fn a_provider_id_that_was_edited_is_doubted_though_the_node_has_lost_its_owner() {
+    let mut world = World::new();
+    let (other, _, others) = another();
+    world.nodes[0].owner_claims.clear();
+    world.claim.provider_id = other.provider_id.clone();
+    world.others.push(other);
+    world.nodes.push(others);
+    assert_eq!(world.act(), Act::Find(world.claim.uid.clone()));
 }

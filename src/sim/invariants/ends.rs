@@ -90,7 +90,10 @@ impl Invariants {
                     Some(claim) => {
                         let waits = said.get(claim.name.as_str()).map_or("nobody looks after it", String::as_str);
                         let other = claim.provider_id.as_ref().map_or("none", |other| other.as_str());
-                        format!("machine {id} runs and its NodeClaim {} names {other} as its machine ({waits})", claim.name)
+                        format!(
+                            "machine {id} runs and its NodeClaim {} names {other} as its machine ({waits})",
+                            claim.name
+                        )
                     }
                 };
                 broken.push((Invariant::NoOrphan, self.objects_of(id), what));
