@@ -10,11 +10,12 @@ mod common;
 #[allow(dead_code, reason = "the load needs a part of what scenarios stand on")]
 mod stage;
 
+#[path = "common/outside.rs"]
+mod outside;
 #[path = "load/seen.rs"]
 mod seen;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use joiner::command::mixed;
@@ -22,8 +23,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use common::controlplane::cpu_seconds;
 use common::joiner::Joiner;
+use outside::series;
 use seen::Seen;
 use stage::{Stage, pool};
 
@@ -141,10 +142,6 @@ fn figures(
     before: &BTreeMap<String, f64>,
 ) -> Figures {
     let since = |moment: Option<Instant>| moment.map_or(0.0, |moment| (moment - began).as_secs_f64());
-    let proc = PathBuf::from(format!("/proc/{}", joiner.process()));
-    let status = std::fs::read_to_string(proc.join("status")).unwrap_or_default();
-    let peak =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
     let landed = |place: &str| -> f64 {
         let label = format!("place=\"{place}\"");
         let pods_there: f64 = series(metrics, "joiner_pods_bound_total")
@@ -173,23 +170,9 @@ fn figures(
         bound_exchanged: landed("exchanged"),
         bound_as_nominated: 100.0 * seen.as_nominated() as f64 / pods as f64,
         bound_without_nomination: 100.0 * seen.without_nomination() as f64 / pods as f64,
-        cpu_seconds: cpu_seconds(&proc.join("stat")),
+        cpu_seconds: outside::cpu_seconds(joiner),
         control_plane_cpu_seconds,
-        peak_memory: peak.unwrap_or_default() * 1024.0 / 1e6,
-        requests: series(metrics, "joiner_api_requests_total").map(|(labels, value)| (spoken(labels), value)).collect(),
+        peak_memory: outside::peak_memory(joiner),
+        requests: outside::requests(metrics),
     }
-}
-
-/// The series of a family: what stands between the braces, and the value.
-fn series<'a>(metrics: &'a str, family: &'a str) -> impl Iterator<Item = (&'a str, f64)> {
-    metrics.lines().filter_map(move |line| {
-        let (labels, value) = line.strip_prefix(family)?.strip_prefix('{')?.split_once("} ")?;
-        Some((labels, value.parse().ok()?))
-    })
-}
-
-/// `verb="patch",resource="pods"` as `patch pods`.
-fn spoken(labels: &str) -> String {
-    let values: Vec<&str> = labels.split(',').filter_map(|label| label.split('"').nth(1)).collect();
-    values.join(" ")
 }
