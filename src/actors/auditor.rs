@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clouds::{Deletion, Listing, Notice};
-use crate::core::audit::{Evidence, Finding, History, Look, Rules, Verdict, audit};
+use crate::core::audit::{Alarm, Evidence, Finding, History, Look, Rules, Verdict, audit};
 use crate::core::consent::{ANNOTATION, Consent};
 use crate::core::facts::{Claim, Snapshot, finalizers};
 use crate::core::ids::{ClaimName, ClaimUid, NodeName, ProviderId};
@@ -17,7 +17,7 @@ use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events;
 use crate::telemetry::metrics::{self, DisruptedFor, OrphanKind, TerminationMode};
 
-use super::protocol::{AuditorMsg, Called, Left, Written};
+use super::protocol::{AuditorMsg, Called, Left, PoolsMsg, Written};
 use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeline, Timer, View};
 use super::tree::Wiring;
 
@@ -57,7 +57,8 @@ impl Auditor {
     fn begin(&mut self, cx: &Cx<AuditorMsg>) {
         self.tick = Some(cx.after(self.wiring.settings.audit_every, AuditorMsg::Tick));
         if !cx.house.operations.may_write() {
-            return;
+            // Whoever acts meanwhile looks for himself, and may have written something else.
+            return self.raise(Alarm::Unknown);
         }
         self.last_op += 1;
         let (op, cloud) = (self.last_op, Arc::clone(&self.wiring.cloud));
@@ -183,6 +184,21 @@ impl Auditor {
         };
         if let Some(event) = event {
             self.wiring.announce(&cx.house, &mut self.said, event);
+        }
+        self.raise(match &self.verdict.breaker {
+            Some(breaker) => Alarm::Open {
+                cause: breaker.cause(),
+                message: format!("Nothing is removed: {breaker}. {}", self.remedy()),
+            },
+            None => Alarm::Closed,
+        });
+    }
+
+    /// NodePools say whether the breaker is open.
+    fn raise(&self, alarm: Alarm) {
+        if *self.wiring.boards.alarm.borrow() != alarm {
+            self.wiring.boards.alarm.send_replace(alarm);
+            self.wiring.slots.pools.cast(PoolsMsg::Look);
         }
     }
 

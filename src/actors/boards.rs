@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::core::audit::Alarm;
 use crate::core::buffers::Rooms;
 use crate::core::facts::{Catalog, Snapshot, Waits};
 use crate::core::writes::Regarding;
@@ -27,6 +28,8 @@ pub struct Boards {
     pub refusals: watch::Sender<Arc<Refusals>>,
     /// The lease as last seen: what it is, and what a person has written into it for the auditor; by `leader`.
     pub lease: watch::Sender<Option<(Regarding, Option<Arc<str>>)>>,
+    /// Whether the circuit breaker is open, by `auditor`.
+    pub alarm: watch::Sender<Alarm>,
     /// What was planned and from what, by `provisioner`.
     pub decisions: watch::Sender<Arc<Decisions>>,
     /// How the placeholders of CapacityBuffers fared in the last plan, by `provisioner`.
@@ -43,6 +46,7 @@ impl Boards {
             leader_until: watch::Sender::new(None),
             refusals: watch::Sender::new(Arc::default()),
             lease: watch::Sender::new(None),
+            alarm: watch::Sender::new(Alarm::default()),
             decisions: watch::Sender::new(Arc::default()),
             rooms: watch::Sender::new(Arc::default()),
         }

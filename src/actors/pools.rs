@@ -73,6 +73,7 @@ impl Pools {
         self.health.retain(|uid, _| snapshot.pools.values().any(|pool| pool.uid == *uid));
         let usage = self.counted.usage(&snapshot);
         let kinds = self.wiring.cloud.class_kinds();
+        let alarm = self.wiring.boards.alarm.borrow().clone();
         for pool in snapshot.pools.values() {
             // A pool of another cloud's NodeClass is somebody else's.
             let class = &pool.template.class;
@@ -89,7 +90,7 @@ impl Pools {
             let rehashed = || pools::is_rehashed(pool, &snapshot);
             let misfit = class.and_then(|class| self.wiring.cloud.misfit(class, pool));
             let backing = class.map(|class| Backing { class, misfit: misfit.as_deref() });
-            if let Some(wanted) = pools::wanted(pool, &used, backing, health, rehashed, cx.now()) {
+            if let Some(wanted) = pools::wanted(pool, &used, backing, health, &alarm, rehashed, cx.now()) {
                 self.write_pool(pool, wanted, cx);
             }
         }

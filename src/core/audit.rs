@@ -147,6 +147,30 @@ impl fmt::Display for Breaker {
     }
 }
 
+impl Breaker {
+    /// The kind of cause in one word, for a condition.
+    pub fn cause(&self) -> &'static str {
+        if self.id.is_some() { "TooManyFindings" } else { "ListingIncomplete" }
+    }
+}
+
+/// The circuit breaker, as NodePools are told of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Alarm {
+    /// No look has ended since this joiner acts: what was said before stands.
+    #[default]
+    Unknown,
+    /// Nothing keeps findings from being acted upon.
+    Closed,
+    /// Nothing is removed.
+    Open {
+        /// [`Breaker::cause`].
+        cause: &'static str,
+        /// What was found, and what a person can do.
+        message: String,
+    },
+}
+
 /// Takes one look, and says what follows from it and from those before.
 pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> Verdict {
     consent.hear(look.said);

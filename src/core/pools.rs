@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::core::audit::Alarm;
 use crate::core::conditions::Conditions;
 use crate::core::facts::{Catalog, Claim, InstanceType, NodeClass, Pool, Snapshot, Status, find_condition};
 use crate::core::health::{self, HEALTHY, Health};
@@ -18,6 +19,10 @@ const DEPENDENTS: [&str; 2] = ["ValidationSucceeded", "NodeClassReady"];
 
 /// Reason of a NodePool's condition `NodeClassReady` where its NodeClass is ready, and of no use to this NodePool.
 const MISFIT: &str = "NodeClassDoesNotFit";
+
+/// A condition of all NodePools while the auditor removes nothing, for want of trust in what it sees; otherwise it is not there. Karpenter has no
+/// such thing. The machines in question may belong to no NodePool any more, but every NodePool has a stake in what happens to them.
+const BREAKER: &str = "AuditBreakerOpen";
 
 /// A NodePool that is not judged after this long is somebody else's, or cannot be written to.
 const JUDGED_WITHIN: SignedDuration = SignedDuration::from_secs(10);
@@ -104,6 +109,7 @@ pub fn wanted(
     used: &Resources,
     backing: Option<Backing<'_>>,
     health: &Health,
+    alarm: &Alarm,
     rehashed: impl FnOnce() -> bool,
     now: Timestamp,
 ) -> Option<Wanted> {
@@ -129,6 +135,11 @@ pub fn wanted(
     let class = backing.map(|backing| backing.class);
     if let Some(class) = class {
         judge_health(pool, class, health, &mut conditions);
+    }
+    match alarm {
+        Alarm::Unknown => {}
+        Alarm::Closed => conditions.clear(BREAKER),
+        Alarm::Open { cause, message } => conditions.set(BREAKER, Status::True, cause, message),
     }
     let conditions = conditions.finish();
     if conditions != pool.conditions {

@@ -36,7 +36,7 @@ fn usage_is_what_the_nodes_report_and_before_that_what_the_cloud_said() {
 
 fn next(pool: &Pool, class: Option<&NodeClass>, health: &Health, rehashed: bool) -> Option<Wanted> {
     let backing = class.map(|class| Backing { class, misfit: None });
-    wanted(pool, &Resources::new(), backing, health, || rehashed, start())
+    wanted(pool, &Resources::new(), backing, health, &Alarm::Closed, || rehashed, start())
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_nodepool_for_which_its_nodeclass_is_of_no_use_is_not_ready_and_says_why() {
     let judged = |misfit: Option<&str>| {
         let class = class();
         let backing = Some(Backing { class: &class, misfit });
-        match wanted(&pool(), &Resources::new(), backing, &Health::default(), || true, start()) {
+        match wanted(&pool(), &Resources::new(), backing, &Health::default(), &Alarm::Closed, || true, start()) {
             Some(Wanted::Status(PoolStatusPatch { conditions: Some(conditions), .. })) => Pool { conditions, ..pool() },
             other => panic!("{other:?}"),
         }
@@ -100,4 +100,25 @@ fn a_nodepool_for_which_its_nodeclass_is_of_no_use_is_not_ready_and_says_why() {
         assert!(!refused.is_ready());
         assert_eq!(why_not_ready(&refused), "NodeClassReady is False: metadata.name: too long");
     }
+}
+
+#[test]
+fn the_auditors_breaker_is_a_condition_that_makes_no_nodepool_unready() {
+    let judged = |pool: &Pool, alarm: &Alarm| {
+        let class = class();
+        let backing = Some(Backing { class: &class, misfit: None });
+        match wanted(pool, &Resources::new(), backing, &Health::default(), alarm, || true, start()) {
+            Some(Wanted::Status(patch)) => patch.conditions.unwrap_or_else(|| pool.conditions.clone()),
+            _ => pool.conditions.clone(),
+        }
+    };
+    let open = Alarm::Open { cause: "TooManyFindings", message: "Nothing is removed: 2 of 3".to_owned() };
+    let told = Pool { conditions: judged(&pool(), &open), ..pool() };
+    let breaker = find_condition(&told.conditions, BREAKER).unwrap();
+    assert_eq!((breaker.status, &*breaker.reason), (Status::True, "TooManyFindings"));
+    assert!(breaker.message.contains("2 of 3"));
+    assert_eq!(find_condition(&told.conditions, "Ready").unwrap().status, Status::True);
+    let kept = judged(&told, &Alarm::Unknown);
+    assert!(find_condition(&kept, BREAKER).is_some(), "who has not looked yet takes nothing back");
+    assert!(find_condition(&judged(&told, &Alarm::Closed), BREAKER).is_none());
 }
