@@ -521,6 +521,52 @@ fn a_nodeclaim_that_cannot_be_understood_is_quarantined_until_it_is_mended() {
     });
 }
 
+/// An actor that fails at every look: its NodeClaim says so, until when and what to do; the rest goes on. When it gets on, nothing of that is left.
+#[test]
+fn a_nodeclaim_at_which_joiner_fails_is_quarantined_and_says_so() {
+    let scenario = burst(1);
+    in_virtual_time(async {
+        let rehearsal = rehearsal(&scenario, 7, settings());
+        let joiner = rehearsal.joiner();
+        play(&rehearsal, &scenario, async {
+            settled(&rehearsal).await;
+            let only = || truth(&rehearsal).claims.values().next().cloned().expect("there is a NodeClaim");
+            // Ten failures take 51 s, and the last backoff is as long again.
+            joiner.house().saboteur.strike(Kind::Claim, 0, 10);
+            let labels = [("team".into(), "a".into())].into_iter().collect();
+            let edit = ClaimPatch { labels, ..ClaimPatch::default() };
+            rehearsal.world.cluster.store().patch_claim(&only().name, &edit).expect("it is there");
+            sleep(Duration::from_secs(80)).await;
+            let claim = only();
+            let said = find_condition(&claim.conditions, "Quarantined").expect("it says so");
+            assert_eq!((said.status, &*said.reason), (Status::True, "ActorFails"));
+            let text = &said.message;
+            assert!(
+                text.contains("10 times in a row at this NodeClaim: sabotage of claim. Its machine is left"),
+                "{text}"
+            );
+            assert!(text.contains("until ") && text.contains("report it with joiner's log"), "{text}");
+            assert!(claim.is("Ready"), "it serves all the same");
+            let about = Regarding::Claim(claim.name.clone(), claim.uid.clone());
+            let events = rehearsal.world.cluster.events();
+            let warned = events.iter().filter(|(_, event)| event.regarding == about && event.reason == "Quarantined");
+            assert_eq!(warned.count(), 1);
+            let observations = &joiner.house().observations;
+            let parents = observations.read(Duration::from_secs(1), |actor| actor.kind == Kind::Claims).await;
+            let view = parents[0].view.as_ref().expect("the parent lives");
+            assert!(view.details.iter().any(|(what, _)| what.ends_with("is quarantined")), "{view:?}");
+            sleep(Duration::from_secs(30)).await;
+            assert!(find_condition(&only().conditions, "Quarantined").is_some(), "nobody knows yet whether it gets on");
+            sleep(Duration::from_mins(2)).await;
+            assert!(find_condition(&only().conditions, "Quarantined").is_none());
+        })
+        .await;
+        assert_intact(&rehearsal, 1, "quarantined");
+        assert_whole(&joiner, &rehearsal, "quarantined");
+        joiner.kill();
+    });
+}
+
 fn clone_pair((key, value): (&Arc<str>, &Arc<str>)) -> (Arc<str>, Arc<str>) {
     (Arc::clone(key), Arc::clone(value))
 }

@@ -114,6 +114,10 @@ pub enum ClaimsMsg {
     Look(Vec<ClaimName>),
     /// *Nudge.* The backoff of a failed claim actor is over.
     Revive(ClaimName),
+    /// *Nudge.* Time to say again that a NodeClaim is quarantined.
+    Tell(ClaimName),
+    /// *Outcome.* A NodeClaim was told that it is quarantined.
+    Told(ClaimName, Written<()>),
     /// *Fact.* The nodes of these NodeClaims may open: their pods are nominated.
     Open(Vec<ClaimName>),
 }

@@ -196,6 +196,11 @@ pub fn not_understood(claim: About, problem: &str) -> Event {
     event
 }
 
+/// joiner fails at a NodeClaim again and again, and leaves it alone for a while. Karpenter has no such event.
+pub fn quarantined(claim: About, why: &str) -> Event {
+    Event::warning(claim, "Quarantined", why).every(Duration::from_mins(15))
+}
+
 /// Somebody has written into a NodeClaim what cannot be right: field and remedy.
 pub fn mistaken(claim: About, mistake: &str) -> Event {
     let mut event = Event::warning(claim, "FailedValidation", mistake);

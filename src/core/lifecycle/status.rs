@@ -1,14 +1,16 @@
 //! The status that a NodeClaim ought to have, worked out from what is observed.
 
+use jiff::Timestamp;
+
 use crate::core::conditions::Conditions;
-use crate::core::facts::{Broken, Condition, Machine, Status};
+use crate::core::facts::{Broken, Claim, Condition, Machine, Status};
 use crate::core::resources::Resources;
 use crate::core::writes::ClaimStatusPatch;
 
 use super::drift::{self, Judgement};
 use super::{
-    Sight, Situation, consistency, consolidation, detach, initialization, mistakes, reboot, registration, step,
-    termination,
+    Sight, Situation, consistency, consolidation, detach, initialization, mistakes, quarantine, reboot, registration,
+    step, termination,
 };
 
 /// Dependents of a NodeClaim's `Ready`.
@@ -57,8 +59,8 @@ fn quarantined(situation: &Situation<'_>, broken: &Broken) -> Option<ClaimStatus
     if broken.conditions {
         return None;
     }
-    let (current, created) = (&claim.conditions, claim.created);
-    let mut conditions = Conditions::of(current, &DEPENDENTS_OF_BROKEN, claim.generation, created, situation.now);
+    let mut conditions = begin(claim, situation.now);
+    quarantine::judge(situation, &mut conditions);
     conditions.set(VALID, Status::False, NOT_VALID, &cut(&broken.problem));
     let conditions = conditions.finish();
     (conditions != claim.conditions).then(|| ClaimStatusPatch {
@@ -84,11 +86,17 @@ fn hydrate(patch: &mut ClaimStatusPatch, situation: &Situation<'_>, machine: &Ma
     }
 }
 
-fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
-    let claim = situation.claim;
+/// The conditions of a NodeClaim, to be rewritten.
+pub(super) fn begin(claim: &Claim, now: Timestamp) -> Conditions<'static> {
     // One that cannot be understood and is being deleted does not become Ready for it.
     let dependents: &[&str] = if claim.broken.is_some() { &DEPENDENTS_OF_BROKEN } else { &DEPENDENTS };
-    let mut conditions = Conditions::of(&claim.conditions, dependents, claim.generation, claim.created, situation.now);
+    Conditions::of(&claim.conditions, dependents, claim.generation, claim.created, now)
+}
+
+fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
+    let claim = situation.claim;
+    let mut conditions = begin(claim, situation.now);
+    quarantine::judge(situation, &mut conditions);
     let mistakes = mistakes::found(situation);
     if !mistakes.is_empty() {
         conditions.set(VALID, Status::False, NOT_VALID, &cut(&mistakes.join("; ")));
@@ -210,7 +218,7 @@ fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
 }
 
 /// At most [`LONGEST_MESSAGE`] characters.
-fn cut(message: &str) -> String {
+pub(super) fn cut(message: &str) -> String {
     if message.chars().count() <= LONGEST_MESSAGE {
         return message.to_owned();
     }

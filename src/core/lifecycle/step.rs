@@ -7,8 +7,8 @@ use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::{Act, DeleteReason, Situation};
 use super::{
-    consolidation, drift, hydration, initialization, launch, liveness, mistakes, reboot, registration, repair, status,
-    termination,
+    consolidation, drift, hydration, initialization, launch, liveness, mistakes, quarantine, reboot, registration,
+    repair, status, termination,
 };
 
 /// Where in its life a NodeClaim's machine is.
@@ -128,6 +128,9 @@ pub fn step(situation: &Situation<'_>) -> Step {
     let earliest = step.deadlines.iter().map(|(_, at)| *at).filter(|at| *at > situation.now).min();
     if let Some(earliest) = earliest {
         step = step.look_at(earliest);
+    }
+    if let Some(ends) = quarantine::ends(situation).filter(|ends| *ends > situation.now) {
+        step = step.look_at(ends);
     }
     if let Some(deletion) = &situation.memory.deletion {
         deletion.hold(&mut step, situation.now);
