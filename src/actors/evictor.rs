@@ -9,10 +9,10 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use crate::cluster;
-use crate::core::eviction::{Moment, Queue, Refusal, Trouble};
+use crate::core::eviction::{Emptied, Moment, Queue, Refusal, Trouble};
 use crate::core::facts::{Node, Snapshot, Status, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
-use crate::core::lifecycle::{PodRef, Way, way_out};
+use crate::core::lifecycle::{PodRef, Way, way_off, way_out};
 use crate::core::time::rfc3339;
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
@@ -47,7 +47,10 @@ impl Evictor {
     fn ask(&mut self, cx: &Cx<EvictorMsg>) {
         let snapshot = self.wiring.boards.snapshot();
         let (moment, now) = (self.moment(), cx.now());
-        let way = |claim: &ClaimName, pod: &PodUid| way_out(snapshot.claims.get(claim)?, &snapshot, pod, now);
+        let way = |from: &Emptied, pod: &PodUid| match from {
+            Emptied::Claim(claim) => way_out(snapshot.claims.get(claim)?, &snapshot, pod, now),
+            Emptied::Node(node, deadline) => way_off(snapshot.nodes.get(node)?, &snapshot, *deadline, pod, now),
+        };
         while let Some((pod, way)) = self.queue.next(moment, way) {
             self.start(pod, way, cx);
         }
@@ -235,11 +238,11 @@ impl Behaviour for Evictor {
 
     fn handle(&mut self, message: EvictorMsg, cx: &Cx<EvictorMsg>) {
         match message {
-            EvictorMsg::Drain { claim, evict, force } => {
+            EvictorMsg::Drain { from, evict, force } => {
                 let moment = self.moment();
                 let pods = evict.into_iter().map(|pod| (pod, false)).chain(force.into_iter().map(|pod| (pod, true)));
                 for (pod, forced) in pods {
-                    self.queue.name(&claim, pod, forced, moment);
+                    self.queue.name(&from, pod, forced, moment);
                 }
             }
             EvictorMsg::Evicted(pod, way, outcome) => self.evicted(&pod, way, outcome, cx),

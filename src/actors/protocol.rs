@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use crate::clouds::{self, Deletion, Listing, Resolution, SoldOut};
 use crate::cluster::{self, Lease};
+use crate::core::eviction::Emptied;
 use crate::core::facts::{Claim, Fact, InstanceType, Machine, Node};
 use crate::core::health::Failure;
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUid, PoolName, PoolUid, ProviderId};
@@ -163,10 +164,10 @@ pub enum NominatorMsg {
 /// To `evictor`.
 #[derive(Debug)]
 pub enum EvictorMsg {
-    /// *Nudge.* Pods of this NodeClaim's node are to leave.
+    /// *Nudge.* Pods of a node are to leave.
     Drain {
-        /// The NodeClaim.
-        claim: ClaimName,
+        /// Which node.
+        from: Emptied,
         /// To be asked.
         evict: Vec<PodRef>,
         /// To be deleted: their node's deadline has come.
@@ -181,7 +182,7 @@ pub enum EvictorMsg {
 /// To `pools`.
 #[derive(Debug)]
 pub enum PoolsMsg {
-    /// *Nudge.* NodePools, NodeClasses, NodeClaims or Nodes have changed, or what is known of NodeOverlays and CapacityBuffers.
+    /// *Nudge.* NodePools, NodeClasses, NodeClaims or Nodes have changed, what is known of NodeOverlays and CapacityBuffers, or the auditor's alarm.
     Look,
     /// *Nudge.* Time to write what has changed.
     Write,
@@ -265,6 +266,8 @@ pub enum AuditorMsg {
     ClaimsListed(OpId, Written<Vec<Arc<Claim>>>),
     /// *Outcome.* The machines as the cloud has them.
     MachinesListed(OpId, Called<Listing>),
+    /// *Nudge.* Time to look how far the pods of orphaned machines have left.
+    Drain,
     /// *Outcome.* An orphaned machine was taken down.
     Reaped(ProviderId, Called<Deletion>),
     /// *Outcome.* Whether the cloud knows the machine of a NodeClaim that no listing shows.

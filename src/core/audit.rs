@@ -15,6 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::consent::{self, Consent, Decision};
 use crate::core::facts::{Claim, Machine, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, ProviderId};
+use crate::core::lifecycle::drain_of;
 
 /// Looks in a row that must agree before anything is removed.
 const LOOKS: u32 = 3;
@@ -24,6 +25,10 @@ const GRACE: SignedDuration = SignedDuration::from_mins(5);
 const SHARE: usize = 10;
 /// When more than this share (in percent, rounded up) looks wrong at once, the looking is wrong: nothing is removed.
 const BREAKER: usize = 20;
+
+/// How long pods may take to leave a machine that is to be taken down and has a Node. It has no NodeClaim whose `terminationGracePeriod` could say
+/// so. Karpenter's clouds take such machines down at once, with all that runs there; ten minutes let most budgets move their pods, and cost little.
+const DRAIN: SignedDuration = SignedDuration::from_mins(10);
 
 /// How much evidence is enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +62,8 @@ pub struct Look<'a> {
     pub snapshot: &'a Snapshot,
     /// Machines that were ordered down after earlier looks, and that nobody has confirmed to be gone.
     pub ordered: &'a BTreeSet<ProviderId>,
+    /// Machines whose pods are leaving since earlier looks, and since when.
+    pub draining: &'a BTreeMap<ProviderId, Timestamp>,
     /// What a person has written about findings that were too many; see [`Consent`].
     pub said: Option<&'a str>,
     /// The time.
@@ -120,6 +127,8 @@ pub type History = BTreeMap<Finding, Evidence>;
 pub struct Verdict {
     /// Machines to take down now.
     pub reap: Vec<ProviderId>,
+    /// Machines to take down once their pods have left.
+    pub drain: Vec<ProviderId>,
     /// Machines that were ordered down before, and about which the cloud is to be told again until it says that they are gone.
     pub again: Vec<ProviderId>,
     /// NodeClaims to delete now.
@@ -200,6 +209,8 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
     }
     verdict.again = unconfirmed(look);
     let launched = launched(look);
+    // Machines whose pods have begun to leave have had their turn.
+    let mut chosen = 0;
     for (finding, evidence) in &*history {
         if consent.about(finding) == Some(Decision::Dismiss) {
             continue;
@@ -208,22 +219,38 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
             continue;
         }
         match finding {
-            Finding::OrphanMachine(id) | Finding::SurplusMachine(id)
-                if verdict.reap.len() < share(look.machines.len(), SHARE) =>
-            {
-                verdict.reap.push(id.clone());
+            Finding::OrphanMachine(id) | Finding::SurplusMachine(id) => {
+                let begun = look.draining.get(id).copied();
+                if begun.is_none() && chosen >= share(look.machines.len(), SHARE) {
+                    continue;
+                }
+                chosen += usize::from(begun.is_none());
+                if is_inhabited(look, id, drained_by(begun.unwrap_or(look.now))) {
+                    verdict.drain.push(id.clone());
+                } else {
+                    verdict.reap.push(id.clone());
+                }
             }
             Finding::LostMachine(claim) if verdict.finish.len() < share(launched, SHARE) => {
                 verdict.finish.push(claim.clone());
             }
             Finding::LeftNode(node) => verdict.release.push(node.clone()),
-            Finding::OrphanMachine(_)
-            | Finding::SurplusMachine(_)
-            | Finding::LostMachine(_)
-            | Finding::UnmarkedMachine(_) => {}
+            Finding::LostMachine(_) | Finding::UnmarkedMachine(_) => {}
         }
     }
     verdict
+}
+
+/// When a machine whose pods have begun to leave goes, whatever is left of them.
+pub fn drained_by(begun: Timestamp) -> Timestamp {
+    begun.saturating_add(DRAIN).unwrap_or(Timestamp::MAX)
+}
+
+/// Whether there are pods on a machine that should leave first, and there is time for that.
+fn is_inhabited(look: &Look<'_>, id: &ProviderId, deadline: Timestamp) -> bool {
+    let nodes = look.snapshot.nodes_of.get(id).into_iter().flatten();
+    let mut nodes = nodes.filter_map(|name| look.snapshot.nodes.get(name));
+    look.now < deadline && nodes.any(|node| drain_of(node, look.snapshot, deadline, look.now).waiting > 0)
 }
 
 /// Machines that are on their way out, and may be stuck there. One that stands again needs evidence again, and one that a NodeClaim names is its.

@@ -1,6 +1,7 @@
 //! Nothing is removed on absence alone, and nothing in bulk.
 
 use super::*;
+use crate::core::facts::samples::{pod, serving_node};
 use crate::core::facts::{Condition, Fact, Fold, Node, Status};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
@@ -67,6 +68,7 @@ struct World {
     claims: Vec<Arc<Claim>>,
     complete: bool,
     ordered: BTreeSet<ProviderId>,
+    draining: BTreeMap<ProviderId, Timestamp>,
     history: History,
     consent: Consent,
     said: Option<String>,
@@ -80,6 +82,7 @@ impl World {
             claims: claims.into_iter().map(claim).collect(),
             complete: true,
             ordered: BTreeSet::new(),
+            draining: BTreeMap::new(),
             history: History::new(),
             consent: Consent::default(),
             said: None,
@@ -95,6 +98,7 @@ impl World {
             claims: &self.claims,
             snapshot: &self.snapshot,
             ordered: &self.ordered,
+            draining: &self.draining,
             said: self.said.as_deref(),
             now: at(minute),
             rules: Rules::default(),
@@ -410,4 +414,45 @@ fn an_order_is_not_repeated_for_a_machine_that_somebody_claims_by_now_or_that_st
     world.ordered = [ProviderId::from("sim://20")].into();
     let verdict = world.look(12);
     assert_eq!((verdict.again, verdict.reap), (vec![], vec![]), "it stands, and there is no evidence yet");
+}
+
+/// A Node for a machine, with one pod.
+fn inhabited(n: usize) -> Snapshot {
+    let mut fold = Fold::default();
+    let mut node = serving_node();
+    (node.provider_id, node.owner_claims) = (Some(machine(n).id), vec![format!("claim-{n}").into()]);
+    fold.fold(Fact::NodeSeen(Arc::new(node)));
+    fold.fold(Fact::PodSeen(Arc::new(pod("a", Some("node-1")))));
+    fold.snapshot().clone()
+}
+
+#[test]
+fn what_runs_on_an_orphan_leaves_it_first_or_has_had_its_time() {
+    let mut world = World::new(0..20, 1..20);
+    world.snapshot = inhabited(0);
+    let id = ProviderId::from("sim://0");
+    let first = world.wait();
+    assert_eq!((first.drain, first.reap), (vec![id.clone()], vec![]));
+    world.draining.insert(id.clone(), at(16));
+    let second = world.look(25);
+    assert_eq!((second.drain, second.reap), (vec![id.clone()], vec![]), "it has ten minutes");
+    let late = world.look(26);
+    assert_eq!((late.drain, late.reap), (vec![], vec![id.clone()]), "it does not live for ever");
+    world.snapshot = Snapshot::default();
+    assert_eq!(world.look(25).reap, [id.clone()], "nothing runs there any more");
+    world.claims.push(claim(0));
+    assert_eq!(world.look(26), Verdict::default(), "it is claimed again");
+}
+
+#[test]
+fn machines_whose_pods_are_leaving_hold_up_no_others() {
+    let mut world = World::new(0..20, 3..20);
+    world.snapshot = inhabited(0);
+    let ids: Vec<ProviderId> = (0..3).map(|n| machine(n).id).collect();
+    let first = world.wait();
+    assert_eq!((first.drain, first.reap), (vec![ids[0].clone()], vec![ids[1].clone()]), "a tenth at a time");
+    world.draining.insert(ids[0].clone(), at(16));
+    world.machines.remove(1);
+    let second = world.look(18);
+    assert_eq!((second.drain, second.reap), (vec![ids[0].clone()], vec![ids[2].clone()]));
 }

@@ -14,7 +14,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ids::{ClaimName, PodUid};
+use jiff::Timestamp;
+
+use super::ids::{ClaimName, NodeName, PodUid};
 use super::lifecycle::{PodRef, Way};
 
 /// A point of time: how long after the queue began.
@@ -32,24 +34,33 @@ const GRANTED: Duration = Duration::from_mins(2);
 /// A pod that nobody has named for so long is not to leave any more: drains are looked at every ten seconds.
 const FORGOTTEN: Duration = Duration::from_secs(30);
 
+/// What pods are to leave.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Emptied {
+    /// The node of a NodeClaim.
+    Claim(ClaimName),
+    /// A Node that has no NodeClaim, by this time.
+    Node(NodeName, Timestamp),
+}
+
 /// Pods that are to leave.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
     pods: BTreeMap<PodUid, Leaving>,
     /// Those that may be asked now, by node.
-    ready: BTreeMap<ClaimName, VecDeque<PodUid>>,
+    ready: BTreeMap<Emptied, VecDeque<PodUid>>,
     /// Those that may be asked again, and when.
     later: BTreeSet<(Moment, PodUid)>,
     asking: usize,
     /// Whose turn was last.
-    last: Option<ClaimName>,
+    last: Option<Emptied>,
 }
 
 /// A pod that is to leave.
 #[derive(Clone, Debug)]
 struct Leaving {
     pod: PodRef,
-    claim: ClaimName,
+    from: Emptied,
     named: Moment,
     state: State,
     /// Its deadline has come: it is deleted.
@@ -100,12 +111,12 @@ pub struct Blocked {
 }
 
 impl Queue {
-    /// A pod of a NodeClaim's node is to leave; `forced` when its deadline has come, which may tighten what was asked, and is never taken back.
-    pub fn name(&mut self, claim: &ClaimName, pod: PodRef, forced: bool, now: Moment) {
+    /// A pod is to leave a node; `forced` when its deadline has come, which may tighten what was asked, and is never taken back.
+    pub fn name(&mut self, from: &Emptied, pod: PodRef, forced: bool, now: Moment) {
         let uid = pod.uid.clone();
         let leaving = self.pods.entry(uid.clone()).or_insert_with(|| Leaving {
             pod,
-            claim: claim.clone(),
+            from: from.clone(),
             named: now,
             state: State::Idle,
             forced: false,
@@ -115,7 +126,7 @@ impl Queue {
         });
         leaving.named = now;
         if leaving.state == State::Idle {
-            leaving.claim = claim.clone();
+            leaving.from = from.clone();
         }
         let sooner = forced && !leaving.forced;
         leaving.forced |= forced;
@@ -125,23 +136,23 @@ impl Queue {
     }
 
     /// Who is to be asked now, and how; nothing when nobody is, or enough are. `way` says how a pod has to leave at this moment, if it has to.
-    pub fn next(&mut self, now: Moment, way: impl Fn(&ClaimName, &PodUid) -> Option<Way>) -> Option<(PodRef, Way)> {
+    pub fn next(&mut self, now: Moment, way: impl Fn(&Emptied, &PodUid) -> Option<Way>) -> Option<(PodRef, Way)> {
         while self.later.first().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, uid)) = self.later.pop_first() {
                 self.ready(&uid);
             }
         }
         while self.asking < AT_ONCE {
-            let (claim, uid) = self.take_turn()?;
+            let (from, uid) = self.take_turn()?;
             let Some(leaving) = self.pods.get_mut(&uid) else { continue };
-            let Some(way) = way(&leaving.claim, &uid) else {
+            let Some(way) = way(&leaving.from, &uid) else {
                 (leaving.state, leaving.trouble) = (State::Idle, None);
                 continue;
             };
             leaving.state = State::Asking;
             leaving.forced |= matches!(way, Way::Delete(_));
             self.asking += 1;
-            self.last = Some(claim);
+            self.last = Some(from);
             return Some((leaving.pod.clone(), way));
         }
         None
@@ -233,23 +244,23 @@ impl Queue {
     }
 
     /// The node behind the one whose turn was last, and its first pod.
-    fn take_turn(&mut self) -> Option<(ClaimName, PodUid)> {
+    fn take_turn(&mut self) -> Option<(Emptied, PodUid)> {
         let behind = self.last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
         let next =
-            self.ready.range::<ClaimName, _>((behind, Bound::Unbounded)).next().or_else(|| self.ready.iter().next());
-        let claim = next.map(|(claim, _)| claim.clone())?;
-        let pods = self.ready.get_mut(&claim)?;
+            self.ready.range::<Emptied, _>((behind, Bound::Unbounded)).next().or_else(|| self.ready.iter().next());
+        let from = next.map(|(from, _)| from.clone())?;
+        let pods = self.ready.get_mut(&from)?;
         let uid = pods.pop_front();
         if pods.is_empty() {
-            self.ready.remove(&claim);
+            self.ready.remove(&from);
         }
-        Some((claim, uid?))
+        Some((from, uid?))
     }
 
     /// A pod may be asked now. Those whose deadline has come stand first on their node.
     fn ready(&mut self, uid: &PodUid) {
         let Some(leaving) = self.pods.get_mut(uid) else { return };
-        let queue = self.ready.entry(leaving.claim.clone()).or_default();
+        let queue = self.ready.entry(leaving.from.clone()).or_default();
         match leaving.state {
             State::Later(at) => drop(self.later.remove(&(at, uid.clone()))),
             State::Ready => queue.retain(|other| other != uid),

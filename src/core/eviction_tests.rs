@@ -10,8 +10,8 @@ fn pod(node: usize, pod: usize) -> PodRef {
     PodRef { key: ObjectKey::new("default", name.as_str()), uid: name.as_str().into() }
 }
 
-fn claim(node: usize) -> ClaimName {
-    format!("node-{node:03}").into()
+fn claim(node: usize) -> Emptied {
+    Emptied::Claim(format!("node-{node:03}").into())
 }
 
 fn seconds(seconds: u64) -> Moment {
@@ -155,7 +155,7 @@ fn who_may_not_be_asked_now_is_asked_when_it_is_named_again() {
     assert_eq!(queue.blocked().values().map(|blocked| blocked.pods).sum::<usize>(), 2);
     // Somebody protects the first of them.
     let protected = pod(0, 0).uid;
-    let way = |_: &ClaimName, uid: &PodUid| (*uid != protected).then_some(Way::Evict);
+    let way = |_: &Emptied, uid: &PodUid| (*uid != protected).then_some(Way::Evict);
     assert_eq!(queue.next(seconds(1), way), Some((pod(0, 1), Way::Evict)));
     assert_eq!(queue.next(seconds(60), way), None);
     assert_eq!(queue.blocked().values().map(|blocked| blocked.pods).sum::<usize>(), 1, "no budget keeps it any more");
@@ -191,7 +191,7 @@ fn a_deadline_comes_before_whatever_was_asked_politely() {
     (0..3).for_each(|number| queue.name(&claim(0), pod(0, number), true, seconds(0)));
     assert!(queue.blocked().is_empty(), "no budget keeps it any more");
     // Whose answer is awaited is deleted when it has come, whatever it is.
-    let delete = |_: &ClaimName, _: &PodUid| Some(Way::Delete(7));
+    let delete = |_: &Emptied, _: &PodUid| Some(Way::Delete(7));
     let order = |queue: &mut Queue| std::iter::from_fn(|| queue.next(seconds(0), delete)).collect::<Vec<_>>();
     let all = order(&mut queue);
     assert_eq!(all[..2], [(pod(0, 1), Way::Delete(7)), (pod(0, 0), Way::Delete(7))]);

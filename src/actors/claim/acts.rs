@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::actors::protocol::{ClaimMsg, EvictorMsg};
 use crate::actors::runtime::{Cx, Permits};
 use crate::clouds::LaunchSpec;
+use crate::core::eviction::Emptied;
 use crate::core::facts::{self, Snapshot, Status, find_condition};
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::{
@@ -68,7 +69,7 @@ impl Claim {
             Act::Drain { evict, force } => {
                 // With which grace is seen anew when it is done.
                 let force = force.into_iter().map(|(pod, _)| pod).collect();
-                self.args.wiring.slots.evictor.cast(EvictorMsg::Drain { claim: name, evict, force });
+                self.args.wiring.slots.evictor.cast(EvictorMsg::Drain { from: Emptied::Claim(name), evict, force });
             }
             Act::AskDrift => self.ask_drift(claim, snapshot, cx),
             Act::Find(token) => {

@@ -1,9 +1,11 @@
 //! Drain: which pods must leave a node before it may go, in which order, and which may no longer be asked politely.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{Claim, Effect, Owner, Pod, Snapshot, Taint};
-use crate::core::ids::PodUid;
+use crate::core::facts::{Claim, Effect, Node, Owner, Pod, Snapshot, Taint};
+use crate::core::ids::{ClaimName, PodUid};
 use crate::core::labels;
 
 use super::{PodRef, reboot, situation, termination};
@@ -13,7 +15,7 @@ const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
 
 /// What a drain still has to do.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Drain {
+pub struct Drain {
     /// Pods that must still go.
     pub waiting: usize,
     /// To be evicted now: the first tier that is not empty.
@@ -27,7 +29,7 @@ pub(super) struct Drain {
 }
 
 /// Looks at the pods of a node that is to be emptied by `deadline`, if there is one.
-pub(super) fn drain(pods: &[&std::sync::Arc<Pod>], deadline: Option<Timestamp>, now: Timestamp) -> Drain {
+pub(super) fn drain(pods: &[&Arc<Pod>], deadline: Option<Timestamp>, now: Timestamp) -> Drain {
     let mut drain = Drain::default();
     let mut tiers: [Vec<&Pod>; 4] = Default::default();
     for pod in pods.iter().filter(|pod| is_waited_for(pod, now)) {
@@ -75,7 +77,25 @@ pub fn way_out(claim: &Claim, snapshot: &Snapshot, pod: &PodUid, now: Timestamp)
     };
     let nodes = situation::nodes(claim, snapshot, claim.provider_id.as_ref());
     let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
-    let drain = drain(&pods, deadline, now);
+    way(&drain(&pods, deadline, now), pod)
+}
+
+/// What is still to be done to empty a node that has no NodeClaim by `deadline`.
+pub fn drain_of(node: &Node, snapshot: &Snapshot, deadline: Timestamp, now: Timestamp) -> Drain {
+    let pods: Vec<_> = snapshot.pods_on(&node.name).collect();
+    drain(&pods, Some(deadline), now)
+}
+
+/// How a pod on a node that has no NodeClaim has to leave at this moment; see [`way_out`]. Nothing when the node turns out to have one.
+pub fn way_off(node: &Node, snapshot: &Snapshot, deadline: Timestamp, pod: &PodUid, now: Timestamp) -> Option<Way> {
+    let mut owners = node.owner_claims.iter().map(|owner| ClaimName::from(Arc::clone(owner)));
+    if owners.any(|owner| snapshot.claims.contains_key(&owner)) {
+        return None;
+    }
+    way(&drain_of(node, snapshot, deadline, now), pod)
+}
+
+fn way(drain: &Drain, pod: &PodUid) -> Option<Way> {
     let forced = drain.force.iter().find(|(forced, _)| forced.uid == *pod).map(|(_, grace)| Way::Delete(*grace));
     forced.or_else(|| drain.evict.iter().any(|asked| asked.uid == *pod).then_some(Way::Evict))
 }

@@ -34,7 +34,7 @@ pub(in crate::core) use drain::{is_drainable, is_protected};
 pub use act::{Act, DeleteReason, PodRef};
 pub use consistency::listed as inconsistencies;
 pub use deletion::Deletion;
-pub use drain::{Way, way_out};
+pub use drain::{Drain, Way, drain_of, way_off, way_out};
 pub use drift::{CloudDrift, EVERY as DRIFT_EVERY, class_version};
 pub use launch::{Candidates, candidates};
 pub use quarantine::{HEALTHY_AFTER, quarantine};
@@ -42,7 +42,7 @@ pub use reboot::{Reboot, is_rebooting};
 pub use repair::Repair;
 pub use situation::{LaunchFailure, Memory, Sight, Situation};
 pub use step::{Phase, Step, step};
-pub use termination::deadline as drain_deadline;
+pub use termination::{close, deadline as drain_deadline, open};
 
 #[cfg(test)]
 mod tests;

@@ -141,9 +141,9 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
             return Some(Step::act(Phase::Draining, Act::Get(id.clone())));
         }
     }
-    if let Some(node) = nodes.iter().find(|node| !is_closed(node)) {
+    if let Some((node, patch)) = nodes.iter().find_map(|node| Some((node, close(node)?))) {
         let waits_for = "the Node to show its taint";
-        return Some(Step::patch_node(situation, Phase::Draining, node, close(node), waits_for));
+        return Some(Step::patch_node(situation, Phase::Draining, node, patch, waits_for));
     }
     let drain = situation.drain.as_ref()?;
     // First say that the drain has begun; when nobody is left for a while, that it is over.
@@ -186,15 +186,26 @@ fn is_closed(node: &Node) -> bool {
     node.taints.iter().any(|present| present.matches(&taint)) && node.labels.contains_key(labels::EXCLUDE_BALANCERS)
 }
 
-fn close(node: &Node) -> NodePatch {
+/// Keeps new pods and load balancers away from a Node that is to be emptied; nothing when that is done.
+pub fn close(node: &Node) -> Option<NodePatch> {
+    if is_closed(node) {
+        return None;
+    }
     let taint = Taint::new(labels::DISRUPTED_TAINT, Effect::NoSchedule);
     let mut taints: Vec<Taint> = node.taints.iter().filter(|present| present.key != taint.key).cloned().collect();
     taints.push(taint);
-    NodePatch {
+    Some(NodePatch {
         taints: Some(taints),
         labels: Labels::from([(labels::EXCLUDE_BALANCERS.into(), "karpenter".into())]),
         ..NodePatch::of(node)
-    }
+    })
+}
+
+/// Takes back what [`close`] did to a Node that is to stay after all.
+pub fn open(node: &Node) -> NodePatch {
+    let taints = node.taints.iter().filter(|present| &*present.key != labels::DISRUPTED_TAINT).cloned().collect();
+    let without_labels = vec![labels::EXCLUDE_BALANCERS.into()];
+    NodePatch { taints: Some(taints), without_labels, ..NodePatch::of(node) }
 }
 
 fn without_finalizer(node: &Node) -> NodePatch {

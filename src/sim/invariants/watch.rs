@@ -22,6 +22,8 @@ use crate::sim::{Clock, SimCluster};
 const ORPHANED_AT_MOST: Duration = Duration::from_hours(2);
 /// A volume that was attached no longer ago may not be known yet: the watch can be late.
 const JUST_NOW: Duration = Duration::from_mins(5);
+/// Earlier than this after its NodeClaim has gone no machine has an end in sight: so long the auditor's evidence takes.
+const EVIDENCE: Duration = Duration::from_mins(5);
 /// How often it is looked whether a bound has passed.
 const LOOK: Duration = Duration::from_mins(10);
 /// Most violations that are kept of one history: the first tell the story.
@@ -313,12 +315,20 @@ impl Invariants {
             let Some(record) = store.pods.get(uid) else { return };
             let pod = &record.pod;
             let now = store.now().max((self.clock)());
-            (store.forbids(pod) && !is_deadline_near(&store, pod, now)).then(|| pod.key.to_string())
+            let allowed = is_deadline_near(&store, pod, now) || self.is_on_orphan(&store, pod);
+            (store.forbids(pod) && !allowed).then(|| pod.key.to_string())
         };
         if let Some(pod) = forbidden {
             let what = format!("pod {pod} is deleted, which its budget forbids and no deadline allows");
             self.broken(Invariant::BudgetsHold, vec![pod], what);
         }
+    }
+
+    /// Whether a pod's machine has had no NodeClaim for so long that the auditor may take it down: then the pod must leave it in time.
+    fn is_on_orphan(&self, store: &Store, pod: &Pod) -> bool {
+        let node = pod.node.as_ref().and_then(|name| store.nodes.get(name));
+        let Some(id) = node.and_then(|node| node.provider_id.as_ref()) else { return false };
+        self.book().unclaimed.get(id).is_some_and(|since| since.elapsed() >= EVIDENCE)
     }
 
     fn runs(&self, id: &ProviderId) -> bool {

@@ -1,6 +1,6 @@
-//! `auditor`: compares machines, NodeClaims and Nodes, reports what does not add up, and removes what is certainly orphaned.
+//! The actor itself: it looks, says what it found, and acts upon what is certain.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -17,9 +17,9 @@ use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events;
 use crate::telemetry::metrics::{self, DisruptedFor, OrphanKind, TerminationMode};
 
-use super::protocol::{AuditorMsg, Called, Left, PoolsMsg, Written};
-use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeline, Timer, View};
-use super::tree::Wiring;
+use crate::actors::protocol::{AuditorMsg, Called, Left, PoolsMsg, Written};
+use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeline, Timer, View};
+use crate::actors::tree::Wiring;
 
 /// Findings that are shown at most; a page that cannot be read helps nobody.
 const SHOWN: usize = 1000;
@@ -30,27 +30,30 @@ const TIMELINE: usize = 50;
 
 /// Compares.
 #[derive(Debug)]
-pub(super) struct Auditor {
-    wiring: Arc<Wiring>,
+pub(in crate::actors) struct Auditor {
+    pub(super) wiring: Arc<Wiring>,
     history: History,
     consent: Consent,
     /// Findings that are no more: when, what spoke for them.
     closed: VecDeque<(Timestamp, Finding, Evidence)>,
     /// Machines that were ordered down and that the cloud has not confirmed to be gone.
     ordered: BTreeSet<ProviderId>,
+    /// Machines that are to go when their pods have left, and since when these leave.
+    pub(super) draining: BTreeMap<ProviderId, Timestamp>,
+    pub(super) drain: Option<Timer>,
     /// What the cloud plans to do to machines.
     notices: Vec<Notice>,
-    said: Dedupe,
+    pub(super) said: Dedupe,
     last_op: OpId,
     /// The machines of the look under way: the NodeClaims are read after them, so that a machine's NodeClaim cannot be missing for
     /// being newer than the list.
     machines: Option<Listing>,
-    verdict: Verdict,
+    pub(super) verdict: Verdict,
     looks: u64,
     last_look: Option<Timestamp>,
     trouble: Option<String>,
     tick: Option<Timer>,
-    timeline: Timeline,
+    pub(super) timeline: Timeline,
 }
 
 impl Auditor {
@@ -103,6 +106,8 @@ impl Auditor {
         if !protections.breaker {
             rules.breaker = 100;
         }
+        // A clock that was ahead may have dated them.
+        self.draining.values_mut().for_each(|since| *since = (*since).min(cx.now()));
         let lease = self.wiring.boards.lease.borrow().clone();
         let said = lease.as_ref().and_then(|(_, audit)| audit.clone());
         let look = Look {
@@ -112,6 +117,7 @@ impl Auditor {
             claims: &claims,
             snapshot: &snapshot,
             ordered: &self.ordered,
+            draining: &self.draining,
             said: said.as_deref(),
             now: cx.now(),
             rules,
@@ -123,6 +129,7 @@ impl Auditor {
         self.trouble = None;
         self.tell_of_findings(known, cx.now());
         self.tell_of_breaker(lease.map(|(object, _)| object), cx);
+        self.choose_drains(&claims, cx);
         self.act(cx);
     }
 
@@ -342,6 +349,8 @@ impl Behaviour for Auditor {
             consent: Consent::default(),
             closed: VecDeque::new(),
             ordered: BTreeSet::new(),
+            draining: BTreeMap::new(),
+            drain: None,
             notices: Vec::new(),
             said: Dedupe::new(),
             last_op: 0,
@@ -361,6 +370,7 @@ impl Behaviour for Auditor {
             AuditorMsg::MachinesListed(op, outcome) if op == self.last_op => self.machines_listed(outcome, cx),
             AuditorMsg::ClaimsListed(op, outcome) if op == self.last_op => self.claims_listed(outcome, cx),
             AuditorMsg::MachinesListed(..) | AuditorMsg::ClaimsListed(..) => {}
+            AuditorMsg::Drain => self.drain(cx),
             AuditorMsg::Reaped(id, outcome) => match outcome {
                 Outcome::Done(Deletion::InProgress) => {
                     if self.ordered.insert(id.clone()) {
@@ -397,6 +407,8 @@ impl Behaviour for Auditor {
             details.push(("what to do".to_owned(), self.remedy()));
         }
         details.extend(self.consent.describe().map(|decision| ("decided by a person".to_owned(), decision)));
+        details
+            .extend(self.draining.iter().map(|(id, since)| (format!("pods leave {id}"), format!("since {since:.0}"))));
         let planned = self.notices.iter().take(SHOWN);
         details.extend(planned.map(|notice| (format!("the cloud plans for {}", notice.machine), notice.to_string())));
         details.extend(findings.take(SHOWN));

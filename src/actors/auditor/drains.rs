@@ -1,0 +1,82 @@
+//! What runs on an orphaned machine leaves it before it is taken down: nobody else would see to that, as it has no NodeClaim.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::actors::protocol::{AuditorMsg, EvictorMsg};
+use crate::actors::runtime::{Cx, Permits};
+use crate::core::audit::drained_by;
+use crate::core::eviction::Emptied;
+use crate::core::facts::{Claim, Node, Snapshot};
+use crate::core::ids::ProviderId;
+use crate::core::lifecycle::{close, drain_of, open};
+use crate::core::writes::{NodePatch, Regarding};
+use crate::telemetry::events;
+
+use super::Auditor;
+
+/// How often it is looked how far the pods have left, as of any drain.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+impl Auditor {
+    /// After a look: whose pods are to leave from now on. A machine that a NodeClaim names by now gets its pods back.
+    pub(super) fn choose_drains(&mut self, claims: &[Arc<Claim>], cx: &Cx<AuditorMsg>) {
+        let snapshot = self.wiring.boards.snapshot();
+        let wanted = &self.verdict.drain;
+        let mut before = std::mem::take(&mut self.draining);
+        self.draining = wanted.iter().map(|id| (id.clone(), before.remove(id).unwrap_or(cx.now()))).collect();
+        for (id, _) in before {
+            if claims.iter().any(|claim| claim.provider_id.as_ref() == Some(&id) && claim.deleting.is_none()) {
+                self.timeline.note(cx.now(), format!("pods may stay on {id}: a NodeClaim names it"));
+                nodes(&snapshot, &id).for_each(|node| self.patch(node, open(node), cx));
+            }
+        }
+        self.drain(cx);
+    }
+
+    /// Closes the Nodes of machines that are to go, and has their pods asked to leave.
+    pub(super) fn drain(&mut self, cx: &Cx<AuditorMsg>) {
+        let snapshot = self.wiring.boards.snapshot();
+        for (id, begun) in self.draining.clone() {
+            let deadline = drained_by(begun);
+            for node in nodes(&snapshot, &id) {
+                if let Some(patch) = close(node) {
+                    self.tell_of_drain(&id, node, deadline, cx);
+                    self.patch(node, patch, cx);
+                    continue;
+                }
+                let drain = drain_of(node, &snapshot, deadline, cx.now());
+                let from = Emptied::Node(node.name.clone(), deadline);
+                let force = drain.force.into_iter().map(|(pod, _)| pod).collect();
+                self.wiring.slots.evictor.cast(EvictorMsg::Drain { from, evict: drain.evict, force });
+            }
+        }
+        self.drain = (!self.draining.is_empty()).then(|| cx.after(LOOK_AGAIN, AuditorMsg::Drain));
+    }
+
+    fn tell_of_drain(&mut self, id: &ProviderId, node: &Node, deadline: Timestamp, cx: &Cx<AuditorMsg>) {
+        let what = format!(
+            "Moving the pods of Node {} away: its machine {id} belongs to no NodeClaim, and is taken down when they have left, at {deadline:.0} at the latest",
+            node.name
+        );
+        tracing::warn!(machine = %id, node = %node.name, "{what}");
+        self.timeline.note(cx.now(), format!("moves the pods of {id} away"));
+        let about = Regarding::Node(node.name.clone(), node.uid.clone());
+        self.wiring.announce(&cx.house, &mut self.said, events::terminating(about, &what));
+    }
+
+    /// What is not written is tried again at the next look.
+    fn patch(&self, node: &Node, patch: NodePatch, cx: &Cx<AuditorMsg>) {
+        let (cluster, name) = (Arc::clone(&self.wiring.cluster), node.name.clone());
+        let call = async move { cluster.patch_node(&name, &patch).await };
+        cx.house.operations.start(Permits::WriteCluster, call, drop);
+    }
+}
+
+/// The Nodes of a machine: one, unless something is wrong.
+fn nodes<'a>(snapshot: &'a Snapshot, id: &ProviderId) -> impl Iterator<Item = &'a Node> {
+    let names = snapshot.nodes_of.get(id).into_iter().flatten();
+    names.filter_map(|name| snapshot.nodes.get(name)).map(|node| &**node)
+}

@@ -1,0 +1,6 @@
+//! `auditor`: compares machines, NodeClaims and Nodes, reports what does not add up, and removes what is certainly orphaned.
+
+mod drains;
+mod life;
+
+pub(super) use life::Auditor;
