@@ -2,6 +2,7 @@
 
 mod embedded;
 mod fake;
+mod health;
 mod live;
 mod load;
 mod outscale;

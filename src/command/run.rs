@@ -7,16 +7,14 @@ use anyhow::{Context, Result};
 
 use crate::actors::Joiner;
 use crate::actors::runtime::Clock;
-use crate::admin::{self, Check, Ports, Sources};
+use crate::admin::{self, Ports, Sources};
 use crate::config::{Cluster, Run, Settings};
 use crate::telemetry::metrics;
 
-use super::{embedded, live, speech};
+use super::{embedded, health, live, speech};
 
 /// How long writes under way may take to end after SIGTERM: well below the 30 s after which a kubelet kills.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long an actor may take for one message. With 100,000 pods the longest takes some tenths of a second.
-const STALLED: Duration = Duration::from_mins(1);
 
 /// Runs until SIGTERM or Ctrl-C. `live_bytes` says how much memory the allocator has handed out.
 pub fn run(run: Run, live_bytes: fn() -> u64) -> Result<()> {
@@ -93,23 +91,7 @@ pub(super) fn sources(
             metrics::sample_conditions(samples, &snapshot, clock.now());
         }));
     }
-    // A restart mends a lost watch, and nothing else that readiness could ask for: standing by is being ready, too.
-    let listed = Check::new("state", move || {
-        if boards.snapshot().is_complete() { Ok(()) } else { Err("the cluster has not been listed yet".to_owned()) }
-    });
-    // An actor that does not come back from a message cannot be ended from within: only a new process helps.
-    let observations = joiner.house().observations.clone();
-    let stirring = Check::new("actors", move || {
-        let stalled = observations.stalled(STALLED);
-        let named: Vec<String> =
-            stalled.iter().map(|(kind, name, time)| format!("{kind} {name} for {} s", time.as_secs())).collect();
-        if named.is_empty() {
-            return Ok(());
-        }
-        let named = named.join(", ");
-        tracing::error!(actors = named, "actors stand still; the liveness probe fails, so that joiner is started anew");
-        Err(format!("no progress: {named}"))
-    });
     let explainer = super::why::explainer(joiner);
-    Sources { house: joiner.house().clone(), exporter, samplers, alive: vec![stirring], ready: vec![listed], explainer }
+    let (alive, ready) = (vec![health::stirring(joiner)], vec![health::listed(joiner)]);
+    Sources { house: joiner.house().clone(), exporter, samplers, alive, ready, explainer }
 }
