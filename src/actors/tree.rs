@@ -90,8 +90,8 @@ impl std::fmt::Debug for Wiring {
     }
 }
 
-/// The cloud's policies, where nodes are to be repaired. Those of a cloud are a part of joiner: wrong ones are found by its tests, and here repair
-/// nothing.
+/// The cloud's policies, where nodes are to be repaired. Those of a cloud are a part of joiner, and no setting: each cloud's tests hold them to
+/// [`Policies::new`]. Wrong ones repair nothing here, and that is said.
 fn repair(cloud: &dyn Cloud, how: NodeRepair) -> Option<Repair> {
     if how == NodeRepair::Off {
         return None;

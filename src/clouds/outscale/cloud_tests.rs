@@ -5,6 +5,7 @@ use super::super::tests::{SMALL, Scene, calls, claim, class_of, launch, ready, r
 use super::*;
 use crate::api::classes::outscale::{BlockDeviceMapping, Bsu, ImageTerm, OutscaleNodeClassSpec, Placement, VmTypes};
 use crate::core::ids::ClassRef;
+use crate::core::repair::Policies;
 use crate::sim::oapi::{Account, Scarce};
 
 /// What a look at a class says of one thing.
@@ -355,4 +356,9 @@ async fn a_machine_that_does_not_go_down_is_stopped_by_force() {
         assert_eq!(cloud.delete(&slow.id).await.unwrap(), Deletion::InProgress);
         assert_eq!(calls(&fake, "StopVms"), stops, "after {minutes} minutes more");
     }
+}
+
+#[tokio::test]
+async fn its_repair_policies_are_valid() {
+    Policies::new(scene().cloud.repair_policies()).unwrap();
 }

@@ -14,6 +14,7 @@ use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec};
 use crate::core::facts::{Claim, NodeClass, samples};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, ProviderId};
 use crate::core::labels::{self, Labels};
+use crate::core::repair::Policies;
 use crate::core::resources::Resources;
 
 fn cloud(conduct: Conduct) -> Simulated {
@@ -160,4 +161,9 @@ async fn a_reboot_happens_once_per_operation() {
     let told: Vec<_> = std::iter::from_fn(|| news.next().now_or_never().flatten()).collect();
     assert_eq!(told.iter().filter(|change| matches!(change, Change::Rebooting(..))).count(), 1);
     assert!(matches!(cloud.reboot(&ProviderId::from("x"), "y").await, Err(Error::Invalid { .. })));
+}
+
+#[test]
+fn its_repair_policies_are_valid() {
+    Policies::new(cloud(Conduct::default()).repair_policies()).unwrap();
 }
