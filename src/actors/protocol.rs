@@ -1,7 +1,7 @@
 //! Every message, on one page.
 //!
 //! Four kinds: a *fact* is something observed, idempotent; an *outcome* is the end of an operation that this actor started; a *nudge*
-//! says go and look, carries no news, and two equal ones are one; an *ask* carries a reply port and comes only from `admin`, `main` and
+//! says go and look, carries no news, and two equal ones are one (`messages!` below: the second is not even put into the mailbox); an *ask* carries a reply port and comes only from `admin`, `main` and
 //! tests. Actors never ask actors: `state` and `catalog` publish their latest value (see [`super::Boards`]), and others read it. The one
 //! ask that all actors answer, what they show of themselves, is in [`super::runtime::Envelope`].
 //!
@@ -21,7 +21,36 @@ use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUi
 use crate::core::lifecycle::{PodRef, Way};
 use crate::core::scheduling::Plan;
 
-use super::runtime::{OpId, Outcome};
+use super::runtime::{Message, OpId, Outcome};
+
+/// Says which messages of each actor are nudges of which one is enough: see [`Message::nudge`].
+macro_rules! messages {
+    ($($message:ty: [$($nudge:ident),*];)*) => {$(
+        impl Message for $message {
+            fn nudge(&self) -> Option<usize> {
+                let is: &[bool] = &[$(matches!(self, Self::$nudge)),*];
+                is.iter().position(|is| *is)
+            }
+        }
+    )*};
+}
+
+// Not those that name what they are about, and not a `Reconnect`: the second one is another than the first.
+messages! {
+    LeaderMsg: [Renew];
+    StateMsg: [Publish];
+    CatalogMsg: [Look, Refresh, Learnt];
+    BatcherMsg: [PodsPending, PodsCame];
+    ProvisionerMsg: [BatchReady, SupplyChanged, Look, Foresee, Watch];
+    ClaimsMsg: [];
+    ClaimMsg: [Look];
+    NominatorMsg: [Look, Due];
+    EvictorMsg: [Retry];
+    PoolsMsg: [Look, Write];
+    StaticsMsg: [Look];
+    ClassesMsg: [Look];
+    AuditorMsg: [Tick, Drain];
+}
 
 /// The outcome of a request to the API server.
 pub type Written<T> = Outcome<T, cluster::Error>;

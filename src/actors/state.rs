@@ -25,8 +25,6 @@ pub(super) struct State {
     wiring: Arc<Wiring>,
     fold: Fold,
     witness: Witness,
-    /// A nudge to publish is in the mailbox.
-    publishing: bool,
     /// Carries facts from the cluster to this instance; ends with it.
     pump: tokio::task::JoinHandle<()>,
     reconnect: Option<Timer>,
@@ -55,7 +53,6 @@ fn pump(wiring: &Wiring, mailbox: Mailbox<StateMsg>) -> tokio::task::JoinHandle<
 
 impl State {
     fn publish(&mut self) {
-        self.publishing = false;
         // Until everything was listed once, absence means nothing: what a predecessor published is better than a part.
         if !self.fold.snapshot().is_complete() {
             return;
@@ -116,16 +113,7 @@ impl Behaviour for State {
         let witness = Witness::after(&wiring.boards.waits());
         let pump = pump(wiring, cx.mailbox());
         metrics::cluster_synced(false);
-        Self {
-            wiring: Arc::clone(wiring),
-            fold,
-            witness,
-            publishing: false,
-            pump,
-            reconnect: None,
-            facts: 0,
-            synced: false,
-        }
+        Self { wiring: Arc::clone(wiring), fold, witness, pump, reconnect: None, facts: 0, synced: false }
     }
 
     fn handle(&mut self, message: StateMsg, cx: &Cx<StateMsg>) {
@@ -158,11 +146,8 @@ impl Behaviour for State {
                 return;
             }
         }
-        if !self.publishing {
-            self.publishing = true;
-            // Behind what is in the mailbox already: a burst of facts makes one snapshot.
-            cx.cast(StateMsg::Publish);
-        }
+        // Behind what is in the mailbox already, and once: a burst of facts makes one snapshot.
+        cx.cast(StateMsg::Publish);
     }
 
     fn observe(&self, _: Timestamp) -> View {

@@ -13,11 +13,15 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::actors::runtime::{
-    Behaviour, Clock, Cx, House, Kind, Observations, Operations, Post, Saboteur, Slot, Supervisor, View,
+    Behaviour, Clock, Cx, House, Kind, Message, Observations, Operations, Post, Saboteur, Slot, Supervisor, View,
 };
 use crate::telemetry::metrics::{Exporter, sample_process};
 
 use super::{Check, Config, Error, Explainer, Handle, Sources, Why, open};
+
+impl Message for usize {}
+impl Message for u32 {}
+impl Message for () {}
 
 /// The parent of so many claims.
 struct Parent {

@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use ractor::ActorRef;
 
-use super::shell::{self, Envelope};
-use super::{House, Kind, Outcome, Slot, View};
+use super::instance::Instance;
+use super::{House, Kind, Message, Outcome, Slot, View, shell};
 
 /// An actor. Handlers are plain functions that never await: what takes time is started through [`Cx`] and comes back as a message.
 pub trait Behaviour: Sized + Send + 'static {
     /// What may be in its mailbox.
-    type Msg: Send + 'static;
+    type Msg: Message;
     /// All that is needed for it to be born, and born again.
     type Args: Clone + Send + Sync + 'static;
     /// Which kind it is.
@@ -40,8 +39,8 @@ pub struct Ended {
 }
 
 /// What an actor may do to the world while it handles a message.
-pub struct Cx<M: Send + 'static> {
-    pub(super) myself: ActorRef<Envelope<M>>,
+pub struct Cx<M: Message> {
+    pub(super) myself: Instance<M>,
     pub(super) slot: Slot<M>,
     /// Clock, operations, observations.
     pub house: House,
@@ -59,16 +58,15 @@ impl Drop for Timer {
 
 /// The mailbox of one instance: unlike a slot it does not lead to its successor.
 #[derive(Debug)]
-pub struct Mailbox<M: Send + 'static> {
-    actor: ActorRef<Envelope<M>>,
+pub struct Mailbox<M: Message> {
+    instance: Instance<M>,
     slot: Slot<M>,
 }
 
-impl<M: Send + 'static> Mailbox<M> {
+impl<M: Message> Mailbox<M> {
     /// Sends a message, and says whether the instance is still there.
     pub fn cast(&self, message: M) -> bool {
-        self.slot.meter().sent();
-        let alive = self.actor.cast(Envelope::Message(message)).is_ok();
+        let alive = self.instance.cast(self.slot.meter(), message);
         if !alive {
             self.slot.meter().dropped();
         }
@@ -76,10 +74,10 @@ impl<M: Send + 'static> Mailbox<M> {
     }
 }
 
-impl<M: Send + 'static> Cx<M> {
+impl<M: Message> Cx<M> {
     /// This instance's mailbox, for a task that runs beside it.
     pub fn mailbox(&self) -> Mailbox<M> {
-        Mailbox { actor: self.myself.clone(), slot: self.slot.clone() }
+        Mailbox { instance: self.myself.clone(), slot: self.slot.clone() }
     }
 
     /// The time now.
@@ -89,7 +87,7 @@ impl<M: Send + 'static> Cx<M> {
 
     /// This actor's own identity.
     pub fn id(&self) -> u64 {
-        self.myself.get_id().pid()
+        self.myself.actor().get_id().pid()
     }
 
     /// This actor's own address.
@@ -114,7 +112,7 @@ impl<M: Send + 'static> Cx<M> {
 
     /// Ends this instance for good, after the current message.
     pub fn stop(&self) {
-        self.myself.stop(None);
+        self.myself.actor().stop(None);
     }
 
     /// Runs a call beside this actor and sends it the outcome. See [`super::Operations::start`].
@@ -153,6 +151,6 @@ impl<M: Send + 'static> Cx<M> {
 
     /// Starts a child and puts it into a slot. The identity it returns comes back in [`Behaviour::child_ended`].
     pub fn spawn<B: Behaviour>(&self, name: &str, args: B::Args, slot: &Slot<B::Msg>) -> Option<u64> {
-        shell::spawn::<B>(name, args, slot, &self.house, Some(self.myself.get_cell()))
+        shell::spawn::<B>(name, args, slot, &self.house, Some(self.myself.actor().get_cell()))
     }
 }

@@ -14,6 +14,7 @@ pub struct Meter {
     sent: AtomicU64,
     handled: AtomicU64,
     dropped: AtomicU64,
+    folded: AtomicU64,
     busy_nanos: AtomicU64,
     restarts: AtomicU64,
     waiting: AtomicU64,
@@ -29,6 +30,7 @@ impl Default for Meter {
             sent: AtomicU64::default(),
             handled: AtomicU64::default(),
             dropped: AtomicU64::default(),
+            folded: AtomicU64::default(),
             busy_nanos: AtomicU64::default(),
             restarts: AtomicU64::default(),
             waiting: AtomicU64::default(),
@@ -55,6 +57,11 @@ impl Meter {
     /// A message had nobody to go to.
     pub fn dropped(&self) {
         self.dropped.fetch_add(1, Relaxed);
+    }
+
+    /// A nudge said what another says that waits already.
+    pub fn folded(&self) {
+        self.folded.fetch_add(1, Relaxed);
     }
 
     /// A message was handled, or the attempt ended the actor.
@@ -100,6 +107,11 @@ impl Meter {
     /// Messages that had nobody to go to.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.load(Relaxed)
+    }
+
+    /// Nudges that said what another said that waited already.
+    pub fn folded_total(&self) -> u64 {
+        self.folded.load(Relaxed)
     }
 
     /// Time spent in handlers.

@@ -242,6 +242,7 @@ impl Census {
 fn add_totals(sum: &mut ActorFigures, meter: &Meter) {
     sum.handled += meter.handled_total();
     sum.dropped += meter.dropped_total();
+    sum.folded += meter.folded_total();
     sum.busy += meter.busy();
     sum.restarts += meter.restarts();
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, ActorRuntime, RpcReplyPort, SupervisionEvent};
 use tokio::time::Instant;
 
+use super::instance::{Instance, Nudges};
 use super::{Behaviour, Cx, Ended, House, Slot, View};
 
 /// What is really in a mailbox: a message of the protocol, or the question that every actor answers.
@@ -24,6 +25,7 @@ struct Shell<B>(PhantomData<fn() -> B>);
 struct Start<B: Behaviour> {
     args: B::Args,
     slot: Slot<B::Msg>,
+    nudges: Nudges,
     house: House,
 }
 
@@ -31,6 +33,7 @@ struct Start<B: Behaviour> {
 struct Alive<B: Behaviour> {
     args: B::Args,
     cx: Cx<B::Msg>,
+    nudges: Nudges,
     behaviour: Option<B>,
 }
 
@@ -45,8 +48,9 @@ impl<B: Behaviour> Actor for Shell<B> {
         myself: ActorRef<Self::Msg>,
         start: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let cx = Cx { myself, slot: start.slot, house: start.house };
-        Ok(Alive { args: start.args, cx, behaviour: None })
+        let Start { args, slot, nudges, house } = start;
+        let cx = Cx { myself: Instance::new(myself, nudges.clone()), slot, house };
+        Ok(Alive { args, cx, nudges, behaviour: None })
     }
 
     async fn post_start(&self, _: ActorRef<Self::Msg>, alive: &mut Self::State) -> Result<(), ActorProcessingErr> {
@@ -63,6 +67,7 @@ impl<B: Behaviour> Actor for Shell<B> {
         let Some(behaviour) = &mut alive.behaviour else { return Ok(()) };
         match envelope {
             Envelope::Message(message) => {
+                alive.nudges.take(&message);
                 alive.cx.house.saboteur.visit(B::KIND);
                 let began = Instant::now();
                 behaviour.handle(message, &alive.cx);
@@ -104,7 +109,8 @@ pub(super) fn spawn<B: Behaviour>(
     house: &House,
     parent: Option<ActorCell>,
 ) -> Option<u64> {
-    let start = Start { args, slot: slot.clone(), house: house.clone() };
+    let nudges = Nudges::default();
+    let start = Start { args, slot: slot.clone(), nudges: nudges.clone(), house: house.clone() };
     let parent_id = parent.as_ref().map(|cell| cell.get_id().pid());
     let spawned = match parent {
         Some(parent) => ActorRuntime::spawn_linked_instant(None, Shell::<B>(PhantomData), start, parent),
@@ -123,6 +129,6 @@ pub(super) fn spawn<B: Behaviour>(
     });
     let meter = Arc::clone(slot.meter());
     house.observations.enter(id, parent_id, (B::KIND, name.to_owned()), house.clock.now(), meter, probe);
-    slot.fill(actor);
+    slot.fill(Instance::new(actor, nudges));
     Some(id)
 }

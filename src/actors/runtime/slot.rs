@@ -2,20 +2,19 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use ractor::ActorRef;
-
-use super::{Envelope, Meter};
+use super::instance::Instance;
+use super::{Message, Meter};
 
 /// The address of an actor. It outlives restarts; while nobody is there, messages are dropped and counted: a newborn finds what it
 /// missed in the snapshot.
-pub struct Slot<M: Send + 'static>(Arc<Inner<M>>);
+pub struct Slot<M: Message>(Arc<Inner<M>>);
 
-struct Inner<M: Send + 'static> {
-    current: RwLock<Option<ActorRef<Envelope<M>>>>,
+struct Inner<M: Message> {
+    current: RwLock<Option<Instance<M>>>,
     meter: Arc<Meter>,
 }
 
-impl<M: Send + 'static> Slot<M> {
+impl<M: Message> Slot<M> {
     /// A place that nobody fills yet.
     pub fn empty() -> Self {
         Self(Arc::new(Inner { current: RwLock::new(None), meter: Arc::default() }))
@@ -24,10 +23,7 @@ impl<M: Send + 'static> Slot<M> {
     /// Sends a message to whoever is there.
     pub fn cast(&self, message: M) {
         let current = self.0.current.read().unwrap_or_else(PoisonError::into_inner);
-        let delivered = current.as_ref().is_some_and(|actor| {
-            self.0.meter.sent();
-            actor.cast(Envelope::Message(message)).is_ok()
-        });
+        let delivered = current.as_ref().is_some_and(|instance| instance.cast(&self.0.meter, message));
         if !delivered {
             self.0.meter.dropped();
         }
@@ -44,9 +40,9 @@ impl<M: Send + 'static> Slot<M> {
     }
 
     /// Puts a new instance there.
-    pub(super) fn fill(&self, actor: ActorRef<Envelope<M>>) {
+    pub(super) fn fill(&self, instance: Instance<M>) {
         self.0.meter.emptied();
-        *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = Some(actor);
+        *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = Some(instance);
     }
 
     /// The instance is gone.
@@ -56,19 +52,19 @@ impl<M: Send + 'static> Slot<M> {
 
     /// Lets the instance finish what it is doing, and ends it.
     pub fn stop(&self) {
-        if let Some(actor) = &*self.0.current.read().unwrap_or_else(PoisonError::into_inner) {
-            actor.stop(None);
+        if let Some(instance) = &*self.0.current.read().unwrap_or_else(PoisonError::into_inner) {
+            instance.actor().stop(None);
         }
     }
 }
 
-impl<M: Send + 'static> Clone for Slot<M> {
+impl<M: Message> Clone for Slot<M> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<M: Send + 'static> std::fmt::Debug for Slot<M> {
+impl<M: Message> std::fmt::Debug for Slot<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Slot").field("filled", &self.is_filled()).field("meter", &self.0.meter).finish()
     }

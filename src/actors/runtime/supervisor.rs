@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::{Behaviour, Cx, Ended, House, Kind, Slot, Timer, View, backoff};
+use super::{Behaviour, Cx, Ended, House, Kind, Message, Slot, Timer, View, backoff};
 
 /// First wait before a failed actor is started again.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
@@ -59,6 +59,8 @@ pub enum RootMsg {
     /// *Nudge.* The backoff of a post is over: fill it.
     Refill(usize),
 }
+
+impl Message for RootMsg {}
 
 /// The root actor.
 #[derive(Debug)]

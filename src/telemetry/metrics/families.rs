@@ -293,6 +293,8 @@ families! {
     ACTOR_MESSAGES: Counter, "joiner_actor_messages_total", ["actor"], "Messages handled by live actors, by kind.";
     ACTOR_DROPPED: Counter, "joiner_actor_messages_dropped_total", ["actor"],
         "Messages that had nobody to go to, by kind.";
+    ACTOR_FOLDED: Counter, "joiner_actor_messages_folded_total", ["actor"],
+        "Nudges that said what another said that waited already, by kind.";
     ACTOR_BUSY: Counter, "joiner_actor_busy_seconds_total", ["actor"], "Time spent in handlers, by kind.";
     ACTOR_MAILBOX: Gauge, "joiner_actor_mailbox_depth", ["actor"], "Messages waiting in mailboxes, by kind.";
     ACTOR_MAILBOX_MAX: Gauge, "joiner_actor_mailbox_depth_max", ["actor"],

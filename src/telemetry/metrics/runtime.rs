@@ -16,6 +16,8 @@ pub struct ActorFigures {
     pub handled: u64,
     /// Messages that had nobody to go to.
     pub dropped: u64,
+    /// Nudges that said what another said that waited already.
+    pub folded: u64,
     /// Time spent in handlers.
     pub busy: Duration,
     /// Messages waiting, in all mailboxes together.
@@ -33,6 +35,7 @@ impl Samples {
         add(&f::ACTORS, figures.alive as f64);
         add(&f::ACTOR_MESSAGES, figures.handled as f64);
         add(&f::ACTOR_DROPPED, figures.dropped as f64);
+        add(&f::ACTOR_FOLDED, figures.folded as f64);
         add(&f::ACTOR_BUSY, figures.busy.as_secs_f64());
         add(&f::ACTOR_MAILBOX, figures.waiting as f64);
         add(&f::ACTOR_MAILBOX_MAX, figures.fullest as f64);

@@ -1,0 +1,120 @@
+//! Mailboxes that do not grow, and nudges that do not get lost.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::*;
+use crate::actors::runtime::{
+    Behaviour, Clock, Cx, House, Kind, Observations, Operations, Saboteur, Slot, View, shell,
+};
+
+/// News is counted, a nudge has it looked at how much there was.
+#[derive(Debug)]
+enum Say {
+    Look,
+    News(u64),
+}
+
+impl Message for Say {
+    fn nudge(&self) -> Option<usize> {
+        matches!(self, Self::Look).then_some(3)
+    }
+}
+
+#[derive(Clone, Default)]
+struct World {
+    truth: Arc<AtomicU64>,
+    seen: Arc<AtomicU64>,
+    looks: Arc<AtomicU64>,
+    news: Arc<AtomicU64>,
+}
+
+struct Watcher(World);
+
+impl Behaviour for Watcher {
+    type Msg = Say;
+    type Args = World;
+    const KIND: Kind = Kind::Batcher;
+
+    fn born(world: &World, _: &Cx<Say>) -> Self {
+        Self(world.clone())
+    }
+
+    fn handle(&mut self, message: Say, _: &Cx<Say>) {
+        match message {
+            Say::Look => {
+                self.0.looks.fetch_add(1, SeqCst);
+                self.0.seen.store(self.0.truth.load(SeqCst), SeqCst);
+            }
+            Say::News(number) => drop(self.0.news.fetch_add(number, SeqCst)),
+        }
+    }
+
+    fn observe(&self, _: Timestamp) -> View {
+        View::default()
+    }
+}
+
+fn watcher(world: &World) -> Slot<Say> {
+    let leader_until = watch::Sender::new(None);
+    let house = House {
+        clock: Clock::machine(),
+        operations: Operations::new(leader_until.subscribe()),
+        observations: Observations::default(),
+        saboteur: Saboteur::default(),
+    };
+    let slot = Slot::empty();
+    shell::spawn::<Watcher>("watcher", world.clone(), &slot, &house, None);
+    slot
+}
+
+async fn until(done: impl Fn() -> bool) {
+    while !done() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn ten_thousand_equal_nudges_are_one_and_news_is_never_folded() {
+    let world = World::default();
+    let slot = watcher(&world);
+    // On one thread nobody handles anything before this waits.
+    for _ in 0..10_000 {
+        slot.cast(Say::Look);
+        slot.cast(Say::News(1));
+    }
+    assert_eq!(slot.meter().depth(), 10_001);
+    until(|| world.news.load(Relaxed) == 10_000).await;
+    assert_eq!((world.looks.load(Relaxed), slot.meter().folded_total()), (1, 9_999));
+    slot.cast(Say::Look);
+    until(|| world.looks.load(Relaxed) == 2).await;
+    until(|| slot.meter().depth() == 0).await;
+}
+
+/// Whoever changes the truth and then nudges is sure that it is looked at, also while others nudge and looks are under way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_wake_up_gets_lost() {
+    for _ in 0..200 {
+        let world = World::default();
+        let slot = watcher(&world);
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                let (world, slot) = (world.clone(), slot.clone());
+                tokio::spawn(async move {
+                    for _ in 0..50 {
+                        world.truth.fetch_add(1, SeqCst);
+                        slot.cast(Say::Look);
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.await.unwrap();
+        }
+        until(|| slot.meter().depth() == 0).await;
+        assert_eq!(world.seen.load(SeqCst), 150, "the last look saw all");
+    }
+}
