@@ -37,6 +37,7 @@ pub(super) fn refusal(request: &Request, code: StatusCode, retry_after: Option<&
         .unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
     let reason = status.as_ref().and_then(|status| status.reason.as_deref()).unwrap_or_default();
     let object = || request.object.clone();
+    let said_when = retry_after.is_some_and(|text| text.trim().parse::<u64>().is_ok());
     let hinted = status.as_ref().and_then(|status| status.details.as_ref()).and_then(|d| d.retry_after_seconds);
     let retry_after = retry_after
         .and_then(|text| text.trim().parse().ok())
@@ -67,6 +68,8 @@ pub(super) fn refusal(request: &Request, code: StatusCode, retry_after: Option<&
         422 if request.guarded && message.contains("metadata.uid") => Error::NotFound(object()),
         429 if request.resource == EVICTION => forbidden(status.as_ref(), retry_after, message),
         429 => Error::TooManyRequests { retry_after, message },
+        // Whoever says when to come back has not begun (RFC 9110, section 15.6.4; client-go repeats even creations then).
+        503 if said_when => Error::TooManyRequests { retry_after, message: format!("{code}: {message}") },
         // More than one PodDisruptionBudget on a pod is answered as an internal error; to callers it is a budget that forbids.
         500 if request.resource == EVICTION && message.contains("PodDisruptionBudget") => {
             Error::Budget { budget: None, retry_after, message }

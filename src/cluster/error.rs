@@ -14,7 +14,7 @@ pub enum Error {
     /// Somebody else changed the object in between.
     #[error("{0} was changed by somebody else")]
     Conflict(String),
-    /// The API server has too much to do, and asks to come back later.
+    /// The API server has too much to do or is not there for anybody (429, or 503 with a time), and asks to come back later.
     #[error("too many requests: {message}")]
     TooManyRequests {
         /// When to come back, if it says so.

@@ -205,6 +205,11 @@ async fn an_api_server_that_has_too_much_to_do_is_no_budget() {
     let error = evict_against(Reply::Plain(429, Some(3), "Too many requests, please try again later.")).await;
     let Error::TooManyRequests { retry_after, message } = error else { panic!("{error:?}") };
     assert_eq!((retry_after, &*message), (Some(Duration::from_secs(3)), "Too many requests, please try again later."));
+    // Who is going down, or not up yet.
+    let error = evict_against(Reply::Plain(503, Some(5), "apiserver is shutting down")).await;
+    let Error::TooManyRequests { retry_after, message } = error else { panic!("{error:?}") };
+    assert_eq!(retry_after, Some(Duration::from_secs(5)));
+    assert_eq!(message, "503 Service Unavailable: apiserver is shutting down");
     let busy = "the server has received too many requests and has asked us to try again later";
     let error = evict_against(status(429, "TooManyRequests", busy)).await;
     assert!(matches!(&error, Error::TooManyRequests { message, .. } if message == busy), "{error:?}");

@@ -123,7 +123,7 @@ impl<M: Message> Cx<M> {
         then: impl FnOnce(Outcome<T, E>) -> M + Send + 'static,
     ) where
         T: Send + 'static,
-        E: Send + 'static,
+        E: super::Refusal + Send + 'static,
     {
         let mailbox = self.mailbox();
         self.house.operations.start(permits, call, move |outcome| {

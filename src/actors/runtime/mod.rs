@@ -25,7 +25,7 @@ pub use instance::Message;
 pub use kind::Kind;
 pub use meter::Meter;
 pub use observation::{Observation, Observations, Timeline, View};
-pub use operations::{OpId, Operations, Outcome, Permits};
+pub use operations::{OpId, Operations, Outcome, Permits, Refusal};
 pub use saboteur::Saboteur;
 pub use shell::Envelope;
 pub use slot::Slot;

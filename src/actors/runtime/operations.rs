@@ -1,14 +1,17 @@
 //! Calls that take time: they run beside the actors, under a deadline and a permit, and end in a message.
 //!
 //! An actor that dies does not take its calls with it: they run on, and their answer finds nobody. The successor finds what they did by
-//! looking. This is also the one place where a joiner that does not hold the lease is kept from writing.
+//! looking. This is also the one place where a joiner that does not hold the lease is kept from writing, and where an API server that asks to be
+//! left alone for a while is.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
+
+use crate::{clouds, cluster};
 
 /// Numbers the operations of one actor, so that an outdated outcome can be told from the current one.
 pub type OpId = u64;
@@ -23,6 +26,28 @@ const CLUSTER_DEADLINE: Duration = Duration::from_secs(40);
 /// Longest wait for a cloud.
 const CLOUD_DEADLINE: Duration = Duration::from_mins(2);
 
+/// Longest time for which the API server is left alone when it asks for that: nobody who acts waits longer before he tries again.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// A failure that may say when to come back.
+pub trait Refusal {
+    /// How long to leave everybody behind the callee alone; nothing where it does not say, or means one object.
+    fn pause(&self) -> Option<Duration>;
+}
+
+impl Refusal for cluster::Error {
+    fn pause(&self) -> Option<Duration> {
+        if let Self::TooManyRequests { retry_after, .. } = self { *retry_after } else { None }
+    }
+}
+
+impl Refusal for clouds::Error {
+    /// Each cloud holds its own calls back: what a cloud refuses is one kind of call, or one account's.
+    fn pause(&self) -> Option<Duration> {
+        None
+    }
+}
+
 /// Whom a call goes to, and whether it changes anything there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Permits {
@@ -36,7 +61,7 @@ pub enum Permits {
     Launch,
     /// Changes something else in the cloud: only with the lease.
     WriteCloud,
-    /// The lease itself: needs no lease, and never waits behind other calls.
+    /// The lease itself: needs no lease, and never waits, neither behind other calls nor because the API server has too much to do.
     Lease,
 }
 
@@ -63,6 +88,8 @@ pub struct Operations {
     cloud_reads: Arc<Semaphore>,
     launches: Arc<Semaphore>,
     cloud_writes: Arc<Semaphore>,
+    /// Until when the API server has asked to be left alone.
+    paused: Arc<Mutex<Option<Instant>>>,
     under_way: Arc<AtomicU64>,
     idle: watch::Sender<u64>,
 }
@@ -78,6 +105,7 @@ impl Operations {
             cloud_reads: Arc::new(Semaphore::new(CLOUD_PERMITS)),
             launches: Arc::new(Semaphore::new(CLOUD_PERMITS)),
             cloud_writes: Arc::new(Semaphore::new(CLOUD_PERMITS)),
+            paused: Arc::default(),
             under_way: Arc::default(),
             idle: watch::Sender::new(0),
         }
@@ -99,6 +127,23 @@ impl Operations {
         self.under_way.load(Relaxed)
     }
 
+    /// Waits for as long as the API server has asked for.
+    async fn pause(&self) {
+        let paused = || *self.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(until) = paused().filter(|until| Instant::now() < *until) {
+            tokio::time::sleep_until(until).await;
+        }
+    }
+
+    fn pause_for(&self, wait: Duration) {
+        let until = Instant::now() + wait.min(LONGEST_PAUSE);
+        let mut paused = self.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        if paused.is_none_or(|paused| paused < Instant::now()) {
+            tracing::warn!(seconds = wait.as_secs(), "the API server has too much to do; it is left alone for a while");
+        }
+        *paused = (*paused).max(Some(until));
+    }
+
     /// Runs a call and hands its outcome to `then`.
     pub fn start<T, E>(
         &self,
@@ -107,7 +152,7 @@ impl Operations {
         then: impl FnOnce(Outcome<T, E>) + Send + 'static,
     ) where
         T: Send + 'static,
-        E: Send + 'static,
+        E: Refusal + Send + 'static,
     {
         let (gate, deadline) = match permits {
             Permits::ReadCluster | Permits::WriteCluster => (Some(Arc::clone(&self.cluster)), CLUSTER_DEADLINE),
@@ -117,6 +162,7 @@ impl Operations {
             Permits::Lease => (None, CLUSTER_DEADLINE),
         };
         let writes = matches!(permits, Permits::WriteCluster | Permits::Launch | Permits::WriteCloud);
+        let to_cluster = matches!(permits, Permits::ReadCluster | Permits::WriteCluster);
         let operations = self.clone();
         self.under_way.fetch_add(1, Relaxed);
         let mut abandoned = self.abandoned.subscribe();
@@ -126,12 +172,20 @@ impl Operations {
                     Some(gate) => gate.acquire().await.ok(),
                     None => None,
                 };
+                if to_cluster {
+                    operations.pause().await;
+                }
                 if writes && !operations.may_write() {
                     return Outcome::NotLeader;
                 }
                 match tokio::time::timeout(deadline, call).await {
                     Ok(Ok(answer)) => Outcome::Done(answer),
-                    Ok(Err(error)) => Outcome::Failed(error),
+                    Ok(Err(error)) => {
+                        if let Some(wait) = error.pause().filter(|_| to_cluster) {
+                            operations.pause_for(wait);
+                        }
+                        Outcome::Failed(error)
+                    }
                     Err(_) => Outcome::Lost,
                 }
             };

@@ -11,7 +11,7 @@ async fn a_thousand_launches_that_wait_for_their_turn_hold_up_neither_reads_nor_
         let (told, began) = (told.clone(), Instant::now());
         let call = async move {
             tokio::time::sleep(takes).await;
-            Ok::<(), ()>(())
+            Ok::<(), clouds::Error>(())
         };
         operations.start(permits, call, move |_| told.send((permits, began.elapsed())).unwrap());
     };
@@ -33,4 +33,40 @@ async fn a_thousand_launches_that_wait_for_their_turn_hold_up_neither_reads_nor_
         slowest = slowest.max(ends.recv().await.unwrap().1);
     }
     assert_eq!(slowest, Duration::from_mins(8));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_says_when_to_come_back_is_left_alone_until_then() {
+    let (_lease, leader_until) = watch::channel(Some(Instant::now() + Duration::from_hours(1)));
+    let operations = Operations::new(leader_until);
+    let (told, mut ends) = tokio::sync::mpsc::unbounded_channel();
+    let start = |permits, answer: Result<(), cluster::Error>| {
+        let (told, began) = (told.clone(), Instant::now());
+        operations.start(permits, async { answer }, move |_| told.send((permits, began.elapsed())).unwrap());
+    };
+    let busy = |seconds| {
+        let retry_after = Some(Duration::from_secs(seconds));
+        Err(cluster::Error::TooManyRequests { retry_after, message: "busy".to_owned() })
+    };
+    start(Permits::WriteCluster, busy(7));
+    assert_eq!(ends.recv().await, Some((Permits::WriteCluster, Duration::ZERO)), "its caller knows at once");
+    for permits in [Permits::WriteCluster, Permits::ReadCluster, Permits::Lease, Permits::ReadCloud, Permits::Launch] {
+        start(permits, Ok(()));
+    }
+    let mut waited = std::collections::BTreeMap::new();
+    for _ in 0..5 {
+        let (permits, time) = ends.recv().await.unwrap();
+        waited.insert(format!("{permits:?}"), time.as_secs());
+    }
+    let expected = [("Launch", 0), ("Lease", 0), ("ReadCloud", 0), ("ReadCluster", 7), ("WriteCluster", 7)];
+    assert_eq!(waited, expected.map(|(permits, seconds)| (permits.to_owned(), seconds)).into());
+    // A budget's word is about one pod, and nobody waits for ever.
+    let message = "Cannot evict pod".to_owned();
+    let budget = cluster::Error::Budget { budget: None, retry_after: Some(Duration::from_secs(10)), message };
+    start(Permits::WriteCluster, Err(budget));
+    assert_eq!(ends.recv().await.unwrap().1, Duration::ZERO);
+    start(Permits::WriteCluster, busy(86_400));
+    assert_eq!(ends.recv().await.unwrap().1, Duration::ZERO);
+    start(Permits::WriteCluster, Ok(()));
+    assert_eq!(ends.recv().await.unwrap().1, Duration::from_mins(1));
 }
