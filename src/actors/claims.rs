@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
+use crate::core::backoff::backoff;
 use crate::core::ids::ClaimName;
 use crate::core::lifecycle::{HEALTHY_AFTER, quarantine};
 use crate::core::writes::Regarding;
@@ -15,7 +16,7 @@ use crate::telemetry::events;
 
 use super::claim::{Claim, ClaimArgs};
 use super::protocol::{ClaimMsg, ClaimsMsg, Written};
-use super::runtime::{Behaviour, Cx, Ended, Kind, Outcome, Permits, Slot, Timer, View, backoff};
+use super::runtime::{Behaviour, Cx, Ended, Kind, Outcome, Permits, Slot, Timer, View};
 use super::tree::Wiring;
 
 /// First wait before a failed claim actor is started again; doubles.

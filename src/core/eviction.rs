@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::backoff::backoff;
 use super::ids::{ClaimName, NodeName, PodUid};
 use super::lifecycle::{PodRef, Way};
 
@@ -189,8 +190,8 @@ impl Queue {
         let trouble = Trouble { since, budget, answer: refusal.answer };
         leaving.trouble = Some(trouble.clone());
         leaving.refused += 1;
-        let doubled = FIRST_BACKOFF.saturating_mul(1 << leaving.refused.saturating_sub(1).min(16));
-        let wait = refusal.wait.unwrap_or(doubled).clamp(FIRST_BACKOFF, LONGEST_BACKOFF);
+        let doubled = backoff(FIRST_BACKOFF, LONGEST_BACKOFF, leaving.refused);
+        let wait = refusal.wait.map_or(doubled, |wait| wait.clamp(FIRST_BACKOFF, LONGEST_BACKOFF));
         let too_polite = leaving.forced && way == Way::Evict;
         self.wait(uid, if too_polite { now } else { now.saturating_add(wait) });
         Some((trouble, news))

@@ -5,6 +5,7 @@
 //! every refusal.
 
 pub mod audit;
+pub mod backoff;
 pub mod buffers;
 pub mod conditions;
 pub mod consent;

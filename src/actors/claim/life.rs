@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clouds::Shown;
+use crate::core::backoff::backoff;
 use crate::core::facts;
 use crate::core::ids::{ClaimName, NodeUid};
 use crate::core::labels;
@@ -13,7 +14,7 @@ use crate::core::lifecycle::{DeleteReason, Memory, Situation, Step, step};
 use crate::core::resources::ResourceName;
 
 use crate::actors::protocol::{CatalogMsg, ClaimMsg};
-use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timeline, Timer, View, backoff};
+use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timeline, Timer, View};
 use crate::actors::tree::Wiring;
 use crate::telemetry::dedupe::Dedupe;
 

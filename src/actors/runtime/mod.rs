@@ -3,7 +3,6 @@
 //! An actor here is a plain value with a plain function ([`Behaviour::handle`]): it awaits nothing, so it can be read, tested and killed at
 //! any line. What takes time is an operation that runs beside it and answers with a message.
 
-mod backoff;
 mod behaviour;
 mod clock;
 mod house;
@@ -17,7 +16,6 @@ mod shell;
 mod slot;
 mod supervisor;
 
-pub use backoff::backoff;
 pub use behaviour::{Behaviour, Cx, Ended, Mailbox, Timer};
 pub use clock::Clock;
 pub use house::House;

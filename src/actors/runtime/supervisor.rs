@@ -7,7 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::{Behaviour, Cx, Ended, House, Kind, Message, Slot, Timer, View, backoff};
+use super::{Behaviour, Cx, Ended, House, Kind, Message, Slot, Timer, View};
+use crate::core::backoff::backoff;
 
 /// First wait before a failed actor is started again.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
