@@ -156,11 +156,7 @@ impl Classes {
             cx.cast(ClassesMsg::Look);
             return;
         }
-        let resolution = match outcome {
-            Outcome::Done(resolution) => resolution,
-            Outcome::Failed(error) => unanswered(self.wiring.cloud.class_conditions(), &error.to_string()),
-            Outcome::Lost | Outcome::NotLeader => unanswered(self.wiring.cloud.class_conditions(), "no answer"),
-        };
+        let resolution = outcome.answer().unwrap_or_else(|why| unanswered(self.wiring.cloud.class_conditions(), &why));
         let conditions = judged(class, self.wiring.cloud.class_conditions(), &resolution, cx.now());
         let ready = find_condition(&conditions, "Ready").is_some_and(|ready| ready.status == Status::True);
         let settings = &self.wiring.settings;
@@ -183,7 +179,7 @@ impl Classes {
     fn written(&mut self, reference: &ClassRef, outcome: Written<()>, cx: &Cx<ClassesMsg>) {
         let Some(known) = self.known.get_mut(reference) else { return };
         known.writing = false;
-        if let Some(failure) = trouble(outcome) {
+        if let Err(failure) = outcome.answer() {
             if known.failure.as_ref() != Some(&failure) {
                 tracing::warn!(class = %reference, error = %failure, "status of NodeClass not written, trying again");
             }
@@ -201,25 +197,15 @@ impl Classes {
         let Some(known) = self.known.get_mut(reference) else { return };
         known.writing = false;
         let overtaken = matches!(outcome, Outcome::Failed(Error::Conflict(_) | Error::NotFound(_)));
-        let wait = match trouble(outcome).filter(|_| !overtaken) {
-            None => OVERTAKEN,
-            Some(failure) => {
+        let wait = match outcome.answer() {
+            Err(failure) if !overtaken => {
                 tracing::warn!(class = %reference, error = %failure, "finalizer of NodeClass not written, trying again");
                 self.wiring.settings.class_retry
             }
+            _ => OVERTAKEN,
         };
         known.keep_at = Some(later(cx.now(), wait));
         self.arm(cx);
-    }
-}
-
-/// Why a write did not work.
-fn trouble(outcome: Written<()>) -> Option<String> {
-    match outcome {
-        Outcome::Done(()) => None,
-        Outcome::Failed(error) => Some(error.to_string()),
-        Outcome::Lost => Some("no answer".to_owned()),
-        Outcome::NotLeader => Some("this joiner does not hold the lease".to_owned()),
     }
 }
 

@@ -82,12 +82,6 @@ impl Evictor {
             metrics::eviction_requested(code(&outcome));
         }
         let refusal = match outcome {
-            Outcome::Done(()) => {
-                if self.queue.granted(&pod.uid, way, moment) {
-                    self.tell_of_leaving(pod, way, cx);
-                }
-                return;
-            }
             Outcome::Failed(cluster::Error::NotFound(_) | cluster::Error::Conflict(_)) => {
                 return self.queue.gone(&pod.uid, moment);
             }
@@ -98,11 +92,15 @@ impl Evictor {
             Outcome::Failed(cluster::Error::TooManyRequests { retry_after: wait, message }) => {
                 Refusal { answer: message, budget: None, wait }
             }
-            Outcome::Failed(error) => Refusal { answer: error.to_string(), budget: None, wait: None },
-            Outcome::Lost => Refusal { answer: "no answer".to_owned(), budget: None, wait: None },
-            Outcome::NotLeader => {
-                Refusal { answer: "this joiner does not hold the lease".to_owned(), budget: None, wait: None }
-            }
+            outcome => match outcome.answer() {
+                Ok(()) => {
+                    if self.queue.granted(&pod.uid, way, moment) {
+                        self.tell_of_leaving(pod, way, cx);
+                    }
+                    return;
+                }
+                Err(answer) => Refusal { answer, budget: None, wait: None },
+            },
         };
         let is_of_budget = refusal.budget.is_some();
         let Some((trouble, news)) = self.queue.refused(&pod.uid, way, refusal, moment) else { return };

@@ -312,9 +312,7 @@ impl Provisioner {
                 self.create(&planned, cx);
                 return;
             }
-            Outcome::Lost => Some("no answer".to_owned()),
-            Outcome::NotLeader => Some("this joiner does not hold the lease".to_owned()),
-            Outcome::Failed(error) => Some(error.to_string()),
+            outcome => outcome.answer().err(),
         };
         if failure.is_none() {
             self.troubles.clear();

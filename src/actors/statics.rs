@@ -176,9 +176,8 @@ impl Statics {
                 self.creating.insert(name, (draft, attempts + 1));
                 return;
             }
-            Outcome::Lost => Some("no answer".to_owned()),
             Outcome::NotLeader => return,
-            Outcome::Failed(error) => Some(error.to_string()),
+            outcome => outcome.answer().err(),
         };
         match failure {
             None => {
@@ -204,11 +203,10 @@ impl Statics {
 
     fn deleted(&mut self, name: &ClaimName, outcome: Written<()>, cx: &Cx<StaticsMsg>) {
         let failure = match outcome {
-            Outcome::Done(()) | Outcome::Failed(cluster::Error::NotFound(_)) => return,
-            Outcome::Failed(error) => error.to_string(),
-            Outcome::Lost => "no answer".to_owned(),
-            Outcome::NotLeader => "this joiner does not hold the lease".to_owned(),
+            Outcome::Failed(cluster::Error::NotFound(_)) => None,
+            outcome => outcome.answer().err(),
         };
+        let Some(failure) = failure else { return };
         // It counts as there again, and may be chosen anew.
         self.deleted.remove(name);
         let pool = self.wiring.boards.snapshot().claims.get(name).and_then(|claim| claim.pool());

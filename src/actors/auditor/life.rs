@@ -70,12 +70,9 @@ impl Auditor {
     }
 
     fn machines_listed(&mut self, outcome: Called<Listing>, cx: &Cx<AuditorMsg>) {
-        match outcome {
-            Outcome::Done(listing) => self.machines = Some(listing),
-            Outcome::Failed(error) => return self.interrupted(format!("machines not listed: {error}"), cx),
-            Outcome::Lost | Outcome::NotLeader => {
-                return self.interrupted("machines not listed: no answer".to_owned(), cx);
-            }
+        match outcome.answer() {
+            Ok(listing) => self.machines = Some(listing),
+            Err(why) => return self.interrupted(format!("machines not listed: {why}"), cx),
         }
         self.last_op += 1;
         let (op, cluster) = (self.last_op, Arc::clone(&self.wiring.cluster));
@@ -88,12 +85,9 @@ impl Auditor {
     }
 
     fn claims_listed(&mut self, outcome: Written<Vec<Arc<Claim>>>, cx: &Cx<AuditorMsg>) {
-        let claims = match outcome {
-            Outcome::Done(claims) => claims,
-            Outcome::Failed(error) => return self.interrupted(format!("NodeClaims not listed: {error}"), cx),
-            Outcome::Lost | Outcome::NotLeader => {
-                return self.interrupted("NodeClaims not listed: no answer".to_owned(), cx);
-            }
+        let claims = match outcome.answer() {
+            Ok(claims) => claims,
+            Err(why) => return self.interrupted(format!("NodeClaims not listed: {why}"), cx),
         };
         let Some(listing) = self.machines.take() else { return };
         let snapshot = self.wiring.boards.snapshot();

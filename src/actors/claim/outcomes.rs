@@ -138,28 +138,28 @@ impl Claim {
                 self.memory.unanswered = true;
                 self.postpone("the cloud gave no answer".to_owned(), cx);
             }
-            Outcome::Failed(error) => self.postpone(error.to_string(), cx),
-            Outcome::NotLeader => self.postpone("this joiner does not hold the lease".to_owned(), cx),
+            refused => {
+                if let Err(why) = refused.answer() {
+                    self.postpone(why, cx);
+                }
+            }
         }
     }
 
     fn drift_told(&mut self, outcome: Outcome<Option<String>, clouds::Error>, cx: &Cx<ClaimMsg>) {
         self.aside = None;
-        let trouble = match outcome {
-            Outcome::Done(drifted) => {
-                self.memory.drift.answer = Some(drifted.map(Into::into));
-                return;
-            }
-            Outcome::Failed(clouds::Error::Unsupported(_)) => {
-                self.memory.drift.answer = Some(None);
-                return;
-            }
-            Outcome::Failed(error) => error.to_string(),
-            Outcome::Lost | Outcome::NotLeader => "no answer".to_owned(),
+        let answer = match outcome {
+            Outcome::Failed(clouds::Error::Unsupported(_)) => Ok(None),
+            outcome => outcome.answer(),
         };
-        // What was known of drift stays, and the cloud is asked again in a while.
-        self.memory.drift.failed = true;
-        cx.slot().meter().failed(cx.now(), &format!("whether the machine has drifted: {trouble}"));
+        match answer {
+            Ok(drifted) => self.memory.drift.answer = Some(drifted.map(Into::into)),
+            Err(trouble) => {
+                // What was known of drift stays, and the cloud is asked again in a while.
+                self.memory.drift.failed = true;
+                cx.slot().meter().failed(cx.now(), &format!("whether the machine has drifted: {trouble}"));
+            }
+        }
     }
 
     /// What no repetition changes ends the reboot; everything else is tried again, as the same operation.
@@ -214,30 +214,23 @@ impl Claim {
 
     /// What a request to the API server returned, if it worked. A conflict is no failure: the next look sees what was changed.
     fn written<T>(&mut self, what: &str, outcome: Written<T>, cx: &Cx<ClaimMsg>) -> Option<T> {
-        match outcome {
-            Outcome::Done(answer) => {
-                self.succeeded();
-                return Some(answer);
-            }
-            Outcome::Failed(cluster::Error::Conflict(_) | cluster::Error::NotFound(_)) => self.overtaken(cx),
-            Outcome::Failed(error) => self.failed(what, &error.to_string(), false, cx),
-            Outcome::Lost => self.failed(what, "no answer", false, cx),
-            Outcome::NotLeader => self.failed(what, "this joiner does not hold the lease", false, cx),
+        if matches!(outcome, Outcome::Failed(cluster::Error::Conflict(_) | cluster::Error::NotFound(_))) {
+            self.overtaken(cx);
+            return None;
         }
-        None
+        self.answered(what, outcome.answer(), false, cx)
     }
 
     /// What a cloud call returned, if it worked.
-    fn called<T>(&mut self, what: &str, outcome: Outcome<T, clouds::Error>, cx: &Cx<ClaimMsg>) -> Option<T> {
-        match outcome {
-            Outcome::Done(answer) => {
-                self.succeeded();
-                return Some(answer);
-            }
-            Outcome::Failed(error) => self.failed(what, &error.to_string(), true, cx),
-            Outcome::Lost => self.failed(what, "no answer", true, cx),
-            Outcome::NotLeader => self.failed(what, "this joiner does not hold the lease", true, cx),
+    fn called<T>(&mut self, what: &str, outcome: Called<T>, cx: &Cx<ClaimMsg>) -> Option<T> {
+        self.answered(what, outcome.answer(), true, cx)
+    }
+
+    fn answered<T>(&mut self, what: &str, answer: Result<T, String>, by_cloud: bool, cx: &Cx<ClaimMsg>) -> Option<T> {
+        match &answer {
+            Ok(_) => self.succeeded(),
+            Err(why) => self.failed(what, why, by_cloud, cx),
         }
-        None
+        answer.ok()
     }
 }

@@ -78,6 +78,18 @@ pub enum Outcome<T, E> {
     NotLeader,
 }
 
+impl<T, E: std::fmt::Display> Outcome<T, E> {
+    /// The answer, or what went wrong, in words.
+    pub fn answer(self) -> Result<T, String> {
+        match self {
+            Self::Done(answer) => Ok(answer),
+            Self::Failed(error) => Err(error.to_string()),
+            Self::Lost => Err("no answer".to_owned()),
+            Self::NotLeader => Err("this joiner does not hold the lease".to_owned()),
+        }
+    }
+}
+
 /// Runs calls.
 #[derive(Clone, Debug)]
 pub struct Operations {
