@@ -250,6 +250,11 @@ impl Memory {
         }
     }
 
+    /// Until when whoever failed the last act is left alone: the cloud, or the API server.
+    pub fn held_until(&self, for_cloud: bool, now: Timestamp) -> Option<Timestamp> {
+        self.hold_until.filter(|until| now < *until && self.held_by_cloud == for_cloud)
+    }
+
     /// The machine, as far as it is known to exist.
     pub fn machine(&self) -> Option<&Arc<Machine>> {
         match &self.sight {

@@ -136,10 +136,8 @@ pub fn step(situation: &Situation<'_>) -> Step {
         deletion.hold(&mut step, situation.now);
     }
     // Who just failed is left alone for a while, whatever is to be asked: the phase goes on saying what it is about.
-    if let (Some(hold), Some(act)) = (situation.memory.hold_until, &step.act)
-        && situation.now < hold
-        && act.is_for_cloud() == situation.memory.held_by_cloud
-        && !matches!(act, Act::DeleteClaim(_))
+    if let Some(act) = step.act.as_ref().filter(|act| !matches!(act, Act::DeleteClaim(_)))
+        && let Some(hold) = situation.memory.held_until(act.is_for_cloud(), situation.now)
     {
         step.act = None;
         step.waits_for = Some(situation.memory.trouble.clone().unwrap_or_else(|| "backoff".to_owned()));

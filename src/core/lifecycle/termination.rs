@@ -132,10 +132,8 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
         if situation.memory.sight == Sight::Missing {
             return Some(Step::act(Phase::Draining, Act::Find(situation.claim.uid.clone())));
         }
-        let cloud_rests =
-            situation.memory.held_by_cloud && situation.memory.hold_until.is_some_and(|until| situation.now < until);
         if situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN))
-            && !cloud_rests
+            && situation.memory.held_until(true, situation.now).is_none()
             && let Some(id) = situation.provider_id()
         {
             return Some(Step::act(Phase::Draining, Act::Get(id.clone())));
