@@ -533,9 +533,9 @@ fn a_nodeclaim_at_which_joiner_fails_is_quarantined_and_says_so() {
             let only = || truth(&rehearsal).claims.values().next().cloned().expect("there is a NodeClaim");
             // Ten failures take 51 s, and the last backoff is as long again.
             joiner.house().saboteur.strike(Kind::Claim, 0, 10);
-            let labels = [("team".into(), "a".into())].into_iter().collect();
+            let (name, labels) = (only().name.clone(), [("team".into(), "a".into())].into_iter().collect());
             let edit = ClaimPatch { labels, ..ClaimPatch::default() };
-            rehearsal.world.cluster.store().patch_claim(&only().name, &edit).expect("it is there");
+            rehearsal.world.cluster.store().patch_claim(&name, &edit).expect("it is there");
             sleep(Duration::from_secs(80)).await;
             let claim = only();
             let said = find_condition(&claim.conditions, "Quarantined").expect("it says so");

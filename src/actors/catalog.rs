@@ -13,7 +13,7 @@ use crate::core::ids::{ClassRef, PoolName};
 use crate::core::overlays;
 
 use super::protocol::{BatcherMsg, Called, CatalogMsg, ClaimsMsg, PoolsMsg};
-use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
+use super::runtime::{Behaviour, Cx, Kind, Permits, Timer, View};
 use super::tree::Wiring;
 
 /// Pause before a failed fetch is repeated.
@@ -117,8 +117,8 @@ impl Catalog {
         if std::mem::take(&mut class.outdated) {
             cx.cast(CatalogMsg::Learnt);
         }
-        let failure = match outcome {
-            Outcome::Done(types) => {
+        let failure = match outcome.answer() {
+            Ok(types) => {
                 class.failure = None;
                 let before = class.types.replace(Arc::clone(&types));
                 self.publish();
@@ -134,8 +134,7 @@ impl Catalog {
                 }
                 return;
             }
-            Outcome::Failed(error) => error.to_string(),
-            Outcome::Lost | Outcome::NotLeader => "no answer".to_owned(),
+            Err(failure) => failure,
         };
         tracing::error!(class = %reference, error = %failure, "instance types not fetched; what was known stays in use");
         class.failure = Some(failure);

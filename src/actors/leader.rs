@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::telemetry::metrics;
 
 use super::protocol::{AuditorMsg, ClaimsMsg, LeaderMsg, NominatorMsg, PoolsMsg, ProvisionerMsg, StaticsMsg};
-use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
+use super::runtime::{Behaviour, Cx, Kind, Permits, Timer, View};
 use super::tree::Wiring;
 
 /// Pause between two attempts (client-go's retry period).
@@ -115,8 +115,8 @@ impl Behaviour for Leader {
             LeaderMsg::Renew if !self.wiring.settings.leader_election => self.turn(true, cx),
             LeaderMsg::Renew => self.renew(cx),
             LeaderMsg::Renewed(outcome) => {
-                let trouble = match outcome {
-                    Outcome::Done(lease) => {
+                let trouble = match outcome.answer() {
+                    Ok(lease) => {
                         self.heard(&lease.holder);
                         let said = lease.audit.clone();
                         let before = self.wiring.boards.lease.send_replace(Some((lease.object, lease.audit)));
@@ -125,8 +125,7 @@ impl Behaviour for Leader {
                         }
                         None
                     }
-                    Outcome::Failed(error) => Some(error.to_string()),
-                    Outcome::Lost | Outcome::NotLeader => Some("no answer".to_owned()),
+                    Err(trouble) => Some(trouble),
                 };
                 self.troubled(trouble);
                 let trusted = self.wiring.boards.leader_until.borrow().is_some_and(|until| Instant::now() < until);

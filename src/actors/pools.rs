@@ -150,15 +150,13 @@ impl Pools {
     fn written(&mut self, subject: Judged, outcome: Written<()>, cx: &Cx<PoolsMsg>) {
         self.under_way.remove(&subject);
         let failure = match outcome {
-            Outcome::Done(()) => None,
             // What somebody else wrote comes as a fact, and is looked at then.
             Outcome::Failed(cluster::Error::Conflict(_)) => {
                 self.write = Some(cx.after(GATHER, PoolsMsg::Write));
                 return;
             }
-            Outcome::Failed(error) => Some(error.to_string()),
-            Outcome::Lost => Some("no answer".to_owned()),
             Outcome::NotLeader => return,
+            outcome => outcome.answer().err(),
         };
         match failure {
             // What was written comes back as a fact, and with it the next look.
