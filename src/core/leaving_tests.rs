@@ -5,8 +5,8 @@ use jiff::SignedDuration;
 use super::*;
 use crate::core::facts::samples::{self, serving, serving_node, start};
 use crate::core::facts::{
-    Claim, ClaimDraft, Count, Effect, Fact, Fold, Node, PodBudget, PodPhase, PodShape, Selector, Status, Toleration,
-    TolerationOperator,
+    Claim, ClaimDraft, Count, DoNotDisrupt, Effect, Fact, Fold, Node, PodBudget, PodPhase, PodShape, Selector, Status,
+    Toleration, TolerationOperator,
 };
 use crate::core::ids::ObjectKey;
 use crate::core::labels;
@@ -124,10 +124,10 @@ fn the_successor_of_a_pod_that_ends_waits_by_itself_but_for_a_stateful_set() {
 
 #[test]
 fn a_pod_that_must_not_be_disrupted_does_not_leave_until_its_time_is_over() {
-    let protected = |time| shaped(pod("a"), |shape| shape.do_not_disrupt = Some(time));
-    assert!(Scene::leaving().with(protected(None)).leavers().is_empty());
+    let protected = |said| shaped(pod("a"), |shape| shape.do_not_disrupt = said);
+    assert!(Scene::leaving().with(protected(DoNotDisrupt::Always)).leavers().is_empty());
     let hour = std::time::Duration::from_hours(1);
-    let scene = Scene::leaving().with(protected(Some(hour)));
+    let scene = Scene::leaving().with(protected(DoNotDisrupt::For(hour)));
     assert!(scene.leavers().is_empty() && is_anybody_going(scene.fold.snapshot()));
     let later = start() + SignedDuration::from_hours(1);
     assert_eq!(leavers(scene.fold.snapshot(), later).len(), 1);

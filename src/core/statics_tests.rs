@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::core::facts::samples::{self, start};
-use crate::core::facts::{Condition, Fact, Fold, PodShape, Status};
+use crate::core::facts::{Condition, DoNotDisrupt, Fact, Fold, PodShape, Status};
 use crate::core::requirements::{Operator, Requirement};
 
 /// A ready static NodePool `web`.
@@ -214,7 +214,7 @@ fn then_what_runs_nothing_but_daemons() {
 fn a_daemon_that_must_not_be_disrupted_keeps_its_node_longest() {
     let daemon = pod_on("b", |shape| {
         shape.owner = Owner::DaemonSet;
-        shape.do_not_disrupt = Some(None);
+        shape.do_not_disrupt = DoNotDisrupt::Always;
     });
     let there = snapshot(&[serving("a"), serving("b")], &[pod_on("a", |_| ()), daemon]);
     assert_eq!(gone(need(&there, &pool(1), &Ordered::default(), start())), ["a"]);
@@ -223,7 +223,7 @@ fn a_daemon_that_must_not_be_disrupted_keeps_its_node_longest() {
 #[test]
 fn daemons_then_low_cost_then_high_cost_then_do_not_disrupt() {
     let pods = [
-        pod_on("a", |shape| shape.do_not_disrupt = Some(None)),
+        pod_on("a", |shape| shape.do_not_disrupt = DoNotDisrupt::Always),
         pod_on("b", |shape| shape.priority = 1_000_000),
         pod_on("c", |_| ()),
         pod_on("d", |shape| shape.owner = Owner::DaemonSet),

@@ -228,7 +228,7 @@ impl Edit {
                 }
                 // Of a pod's annotations no other means anything here.
                 if let Some(said) = self.annotations.get(labels::DO_NOT_DISRUPT) {
-                    store.protect_pod(&uid, said.as_deref().and_then(do_not_disrupt));
+                    store.protect_pod(&uid, said.as_deref().map(do_not_disrupt).unwrap_or_default());
                 }
                 if let Some(seconds) = self.stuck_seconds {
                     store.stuck.insert(uid, tokio::time::Instant::now() + Duration::from_secs(seconds));

@@ -153,6 +153,31 @@ pub fn eviction_blocked(node: About, pod: &ObjectKey, why: &str, since: &str) ->
     event
 }
 
+/// A pod's `karpenter.sh/do-not-disrupt` means nothing, and its node goes.
+pub fn invalid_do_not_disrupt(pod: About, value: &str) -> Event {
+    let message = format!(
+        "Annotation karpenter.sh/do-not-disrupt: {value:?} is neither \"true\" nor a duration such as \"1h30m\", and protects nothing; write one of \
+         these, or take it off"
+    );
+    let mut event = Event::warning(pod, "InvalidDoNotDisruptAnnotation", message).every(Duration::from_mins(15));
+    event.sameness = Some(value.to_owned());
+    event
+}
+
+/// A pod's `karpenter.sh/do-not-disrupt` keeps it on a node that goes, for a time.
+pub fn do_not_disrupt_until(pod: About, until: &str) -> Event {
+    let message = format!("Do-not-disrupt grace period of the pod ends at {until}");
+    let mut event = Event::normal(pod, "DoNotDisruptUntil", message).every(Duration::from_mins(15));
+    event.sameness = Some(until.to_owned());
+    event
+}
+
+/// A pod's `karpenter.sh/do-not-disrupt` no longer keeps it on a node that goes.
+pub fn do_not_disrupt_elapsed(pod: About) -> Event {
+    let message = "Do-not-disrupt grace period of the pod is over, and it may be disrupted";
+    Event::normal(pod, "DoNotDisruptGracePeriodElapsed", message).every(Duration::from_mins(15))
+}
+
 /// A pod was evicted, and why its node goes.
 pub fn evicted(pod: About, reason: &str) -> Event {
     Event::normal(pod, "Evicted", format!("Evicted pod: {reason}"))

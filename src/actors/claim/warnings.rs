@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::actors::protocol::ClaimMsg;
 use crate::actors::runtime::Cx;
-use crate::core::facts::{self, Effect, Node, Taint};
+use crate::core::facts::{self, DoNotDisrupt, Effect, Node, Pod, Taint};
 use crate::core::labels;
-use crate::core::lifecycle::drain_deadline;
+use crate::core::lifecycle::{drain_deadline, protected_until};
 use crate::core::time::rfc3339;
 use crate::core::writes::Regarding;
 use crate::telemetry::events;
@@ -38,6 +38,26 @@ impl Claim {
             if waiting > 0 {
                 self.say(events::failed_draining(about(), &format!("{waiting} pods are waiting to be evicted")), cx);
             }
+            let snapshot = self.args.wiring.boards.snapshot();
+            for pod in snapshot.pods_on(&node.name).filter(|pod| pod.deleting.is_none() && !pod.is_terminal()) {
+                self.tell_of_protection(pod, cx);
+            }
+        }
+    }
+
+    /// What a pod on a node that is being emptied asks for with do-not-disrupt, when that is not plain to see.
+    fn tell_of_protection(&mut self, pod: &Pod, cx: &Cx<ClaimMsg>) {
+        let about = || Regarding::Pod(pod.key.clone(), pod.uid.clone());
+        if let DoNotDisrupt::Meaningless(value) = &pod.shape.do_not_disrupt {
+            self.say(events::invalid_do_not_disrupt(about(), value), cx);
+        }
+        if let Some(until) = protected_until(pod) {
+            let event = if cx.now() < until {
+                events::do_not_disrupt_until(about(), &rfc3339(until))
+            } else {
+                events::do_not_disrupt_elapsed(about())
+            };
+            self.say(event, cx);
         }
     }
 

@@ -9,7 +9,8 @@ use super::*;
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::api::validation::CloudLabels;
 use crate::core::facts::{
-    ConsolidationPolicy, Effect, Owner, Pod, PodPhase, PolicyHonor, Status, TolerationOperator, find_condition,
+    ConsolidationPolicy, DoNotDisrupt, Effect, Owner, Pod, PodPhase, PolicyHonor, Status, TolerationOperator,
+    find_condition,
 };
 use crate::core::ids::PodUid;
 use crate::core::labels;
@@ -111,7 +112,7 @@ fn a_pod_of_a_deployment_is_read_whole() {
     let shape = &pod.shape;
     assert_eq!(shape.broken, None);
     assert_eq!((shape.owner, shape.priority, &shape.scheduler), (Owner::Controller, 100, &None));
-    assert_eq!(shape.do_not_disrupt, Some(Some(Duration::from_mins(90))));
+    assert_eq!(shape.do_not_disrupt, DoNotDisrupt::For(Duration::from_mins(90)));
     assert_eq!(
         shape.requests,
         Resources::new().with("cpu", 250).with("memory", 64 * MI).with("example.com/card", 1000).with("pods", 1000)
@@ -373,12 +374,13 @@ fn owners_and_annotations_decide_about_eviction() {
     let blocks = |text: &str| {
         let mut value = minimal(&json!({}));
         value["metadata"]["annotations"] = json!({ labels::DO_NOT_DISRUPT: text });
-        read_pod(&value, &ShapeStore::new()).unwrap().shape.do_not_disrupt
+        read_pod(&value, &ShapeStore::new()).unwrap().shape.do_not_disrupt.clone()
     };
-    assert_eq!(blocks("true"), Some(None));
-    assert_eq!(blocks("90s"), Some(Some(Duration::from_secs(90))));
-    for ignored in ["false", "True", "-1h", "0s", "soon", ""] {
-        assert_eq!(blocks(ignored), None, "{ignored}");
+    assert_eq!(blocks("true"), DoNotDisrupt::Always);
+    assert_eq!(blocks("false"), DoNotDisrupt::Unsaid);
+    assert_eq!(blocks("90s"), DoNotDisrupt::For(Duration::from_secs(90)));
+    for ignored in ["True", "-1h", "0s", "soon", ""] {
+        assert_eq!(blocks(ignored), DoNotDisrupt::Meaningless(ignored.into()), "{ignored}");
     }
 }
 

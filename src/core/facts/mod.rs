@@ -41,8 +41,8 @@ pub use machine::Machine;
 pub use node::Node;
 pub use overlay::{Judgement, Overlaid, Overlay, PriceChange, Verdict};
 pub use pod::{
-    AffinityTerm, HostPort, NodeAffinity, Owner, Pod, PodPhase, PodShape, PolicyHonor, Preference, Selector,
-    TopologySpread, Weighted,
+    AffinityTerm, DoNotDisrupt, HostPort, NodeAffinity, Owner, Pod, PodPhase, PodShape, PolicyHonor, Preference,
+    Selector, TopologySpread, Weighted,
 };
 pub use pod_budget::{Count, PodBudget};
 pub use pool::{Budget, ConsolidationPolicy, Disruption, Pool, Template};

@@ -155,10 +155,24 @@ pub struct PodShape {
     pub owner: Owner,
     /// `spec.schedulerName`, when it is not `default-scheduler`.
     pub scheduler: Option<Arc<str>>,
-    /// Annotation `karpenter.sh/do-not-disrupt`: blocks for ever (no duration), or for a time after the pod's start.
-    pub do_not_disrupt: Option<Option<Duration>>,
+    /// Annotation `karpenter.sh/do-not-disrupt`.
+    pub do_not_disrupt: DoNotDisrupt,
     /// What of the pod could not be understood, field and remedy, in one sentence; such a pod is refused with it.
     pub broken: Option<Arc<str>>,
+}
+
+/// Whether a pod asks to be left where it is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum DoNotDisrupt {
+    /// It does not.
+    #[default]
+    Unsaid,
+    /// For ever.
+    Always,
+    /// For this long after its start.
+    For(Duration),
+    /// It says something that means nothing, and protects nothing.
+    Meaningless(Arc<str>),
 }
 
 impl PodShape {
@@ -197,7 +211,7 @@ impl PodShape {
             grace_seconds: 30,
             owner: Owner::Controller,
             scheduler: None,
-            do_not_disrupt: None,
+            do_not_disrupt: DoNotDisrupt::Unsaid,
             broken: None,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{Claim, Effect, Node, Owner, Pod, Snapshot, Taint};
+use crate::core::facts::{Claim, DoNotDisrupt, Effect, Node, Owner, Pod, Snapshot, Taint};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::labels;
 
@@ -121,14 +121,18 @@ fn tier(pod: &Pod) -> usize {
 
 /// Whether do-not-disrupt protects the pod at this moment.
 pub(in crate::core) fn is_protected(pod: &Pod, now: Timestamp) -> bool {
-    match (pod.shape.do_not_disrupt, pod.started) {
-        (None, _) => false,
-        (Some(None), _) | (Some(Some(_)), None) => true,
-        (Some(Some(time)), Some(started)) => {
-            let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
-            now < started.saturating_add(time).unwrap_or(Timestamp::MAX)
-        }
+    match pod.shape.do_not_disrupt {
+        DoNotDisrupt::Unsaid | DoNotDisrupt::Meaningless(_) => false,
+        DoNotDisrupt::Always => true,
+        DoNotDisrupt::For(_) => protected_until(pod).is_none_or(|end| now < end),
     }
+}
+
+/// When the time is over for which a pod asks not to be disrupted; nothing before its start, and when it asks for no time.
+pub fn protected_until(pod: &Pod) -> Option<Timestamp> {
+    let DoNotDisrupt::For(time) = pod.shape.do_not_disrupt else { return None };
+    let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
+    Some(pod.started?.saturating_add(time).unwrap_or(Timestamp::MAX))
 }
 
 /// The grace with which a pod must be deleted now to be gone by the deadline, if it must. A pod with a long grace period is deleted

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::core::facts::samples::{condition, pod, serving, serving_node, start};
-use crate::core::facts::{Condition, Fact, Fold, Status};
+use crate::core::facts::{Condition, DoNotDisrupt, Fact, Fold, Status};
 use crate::core::time::rfc3339;
 
 fn later(seconds: i64) -> Timestamp {
@@ -24,7 +24,7 @@ fn victim(do_not_disrupt: bool) -> Pod {
     let mut pod = pod("a", Some("node-1"));
     let shape = Arc::make_mut(&mut pod.shape);
     shape.grace_seconds = 30;
-    shape.do_not_disrupt = do_not_disrupt.then_some(None);
+    shape.do_not_disrupt = if do_not_disrupt { DoNotDisrupt::Always } else { DoNotDisrupt::Unsaid };
     pod
 }
 

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::*;
 use crate::core::facts::samples::{claim, machine, node, pod, start};
 use crate::core::facts::{
-    Broken, Claim, Condition, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape, Status, VolumeAttachment,
-    VolumeClaim, find_condition,
+    Broken, Claim, Condition, DoNotDisrupt, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape, Status,
+    VolumeAttachment, VolumeClaim, find_condition,
 };
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
@@ -487,7 +487,7 @@ fn a_deadline_is_written_once_and_then_enforced() {
     toy.node("node-1").taints.clear();
     toy.run();
     let mut guarded = PodShape::plain(Resources::new());
-    guarded.do_not_disrupt = Some(None);
+    guarded.do_not_disrupt = DoNotDisrupt::Always;
     toy.pods = vec![Pod { shape: Arc::new(guarded), ..pod("guarded", Some("node-1")) }];
     toy.trace.clear();
     toy.node("node-1").taints.clear();

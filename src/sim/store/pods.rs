@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::budgets::is_healthy;
 use super::objects::Store;
 use crate::cluster::{Error, refused_eviction};
-use crate::core::facts::{Fact, Pod, PodPhase, PodShape};
+use crate::core::facts::{DoNotDisrupt, Fact, Pod, PodPhase, PodShape};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::manifests::VolumeSource;
 
@@ -163,7 +163,7 @@ impl Store {
     }
 
     /// Sets for how long a pod asks not to be disrupted, as its annotation says.
-    pub fn protect_pod(&mut self, uid: &PodUid, do_not_disrupt: Option<Option<Duration>>) {
+    pub fn protect_pod(&mut self, uid: &PodUid, do_not_disrupt: DoNotDisrupt) {
         let Some(record) = self.pods.get(uid) else { return };
         let shape = Arc::new(PodShape { do_not_disrupt, ..(*record.pod.shape).clone() });
         let shape = self.shapes.get_key_value(&shape).map_or(shape, |(shared, _)| Arc::clone(shared));

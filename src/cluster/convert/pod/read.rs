@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::PodAffinityTerm;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::Value;
 
-use crate::core::facts::{AffinityTerm, HostPort, Owner, Pod, PodPhase, PodShape, Weighted};
+use crate::core::facts::{AffinityTerm, DoNotDisrupt, HostPort, Owner, Pod, PodPhase, PodShape, Weighted};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::labels;
 
@@ -174,7 +174,7 @@ pub(in crate::cluster::convert) fn shape(
             .annotations
             .as_ref()
             .and_then(|a| a.get(labels::DO_NOT_DISRUPT))
-            .and_then(|v| do_not_disrupt(v)),
+            .map_or(DoNotDisrupt::Unsaid, |value| do_not_disrupt(value)),
         broken: problems.sentence(),
         namespace,
         labels: own_labels,
@@ -189,11 +189,15 @@ fn node_selector(spec: &PodSpec) -> labels::Labels {
         .collect()
 }
 
-/// Annotation `karpenter.sh/do-not-disrupt`: `true`, or a positive duration. Anything else is ignored, as Karpenter does.
-pub fn do_not_disrupt(value: &str) -> Option<Option<std::time::Duration>> {
+/// Annotation `karpenter.sh/do-not-disrupt`: `true`, or a positive duration. Anything else protects nothing, as Karpenter has it.
+pub fn do_not_disrupt(value: &str) -> DoNotDisrupt {
     match value {
-        "true" => Some(None),
-        text => go_duration(text).filter(|duration| !duration.is_zero()).map(Some),
+        "true" => DoNotDisrupt::Always,
+        "false" => DoNotDisrupt::Unsaid,
+        text => match go_duration(text).filter(|duration| !duration.is_zero()) {
+            Some(duration) => DoNotDisrupt::For(duration),
+            None => DoNotDisrupt::Meaningless(text.into()),
+        },
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::core::facts::{Owner, Pod, PodShape, TopologySpread};
+use crate::core::facts::{DoNotDisrupt, Owner, Pod, PodShape, TopologySpread};
 use crate::core::ids::PoolName;
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
@@ -71,7 +71,7 @@ fn kind(shape: &PodShape) -> Option<Arc<PodShape>> {
         critical: false,
         grace_seconds: 0,
         owner: Owner::Nobody,
-        do_not_disrupt: None,
+        do_not_disrupt: DoNotDisrupt::Unsaid,
         ..shape.clone()
     };
     for spread in &mut kind.spreads {
