@@ -665,6 +665,16 @@ async fn a_watch_lists_by_pages_then_follows_and_heals_after_a_gap() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_read_is_named_and_the_others_are_seen() {
+    let server = about("pods", [list("1", "", &[json!({ "metadata": {}, "spec": {} }), pod_json("a")])]);
+    let cluster = server.cluster();
+    assert_eq!(first_facts(&cluster, Kind::Pod, 3).await, ["relisting Pod", "pod a", "relisted Pod"]);
+    assert!(cluster.health().troubles().is_empty(), "the watch works");
+    let unreadable = cluster.health().unreadable_objects();
+    assert_eq!(unreadable["Pod without a name"], "metadata.name: is missing; give the object a name");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watch_that_is_not_allowed_says_so_and_goes_on_trying() {
     let forbidden = status(403, "Forbidden", "pods is forbidden: User \"x\" cannot list resource \"pods\"");
     let server = about("pods", [forbidden.clone(), forbidden, list("1", "", &[pod_json("a")])]);

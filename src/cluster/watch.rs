@@ -334,7 +334,7 @@ where
                 Event::Init => Some(Fact::Relisting(kind)),
                 Event::InitDone => Some(Fact::Relisted(kind)),
                 Event::InitApply(object) | Event::Apply(object) => {
-                    fold(Change::Seen(object)).map_err(|error| shared.health.failed(kind, error.to_string())).ok()
+                    fold(Change::Seen(object)).map_err(|error| shared.health.unreadable(error)).ok()
                 }
                 Event::Delete(object) => fold(Change::Gone(object)).ok(),
             });
@@ -368,7 +368,7 @@ fn classes(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
     merged
         .flat_map(move |(at, event)| {
             let facts = fold_class(&mut shelves, at, &kinds[at], event).unwrap_or_else(|error| {
-                health.failed(Kind::NodeClass, error.to_string());
+                health.unreadable(error);
                 Vec::new()
             });
             stream::iter(facts)

@@ -210,11 +210,6 @@ impl Reader<'_> {
         for problem in &pool.errors {
             self.note(Some(problem));
         }
-        if let Some(weight) = self.value["spec"]["weight"].as_i64().filter(|weight| !(1..=100).contains(weight)) {
-            self.note(Some(&format!(
-                "spec.weight: {weight} is not from 1 to 100; write such a number, or leave it out"
-            )));
-        }
         Ok(Object::Pool(Box::new(pool)))
     }
 

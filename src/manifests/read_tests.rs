@@ -232,6 +232,28 @@ fn what_the_api_server_would_refuse_is_said() {
         ),
         (
             problem(
+                "{kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}}",
+            ),
+            "Pod p: spec.containers[0].resources.requests.cpu: is above its limit",
+        ),
+        (
+            pod(
+                "initContainers: [{name: i, resources: {requests: {example.com/gpu: 1}, limits: {example.com/gpu: 2}}}]",
+            ),
+            "spec.initContainers[0].resources.requests.example.com/gpu: is not its limit",
+        ),
+        (
+            pod("resources: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}"),
+            "spec.resources.requests.memory: is above",
+        ),
+        (
+            problem(
+                "{kind: Pod, metadata: {name: p}, spec: {resources: {requests: {cpu: 1}}, containers: [{name: c, resources: {requests: {cpu: 2}}}]}}",
+            ),
+            "spec.resources.requests.cpu: is less than what its containers request together",
+        ),
+        (
+            problem(
                 "{kind: NodePool, metadata: {name: p}, spec: {weight: 1000, template: {spec: {nodeClassRef: {group: g, kind: k, name: some}, requirements: []}}}}",
             ),
             "spec.weight: 1000",

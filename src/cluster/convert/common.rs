@@ -132,6 +132,19 @@ pub(super) fn requirements(
     all
 }
 
+/// Notes a number that the schema does not allow.
+pub(super) fn within(
+    field: &str,
+    number: Option<impl Into<i64>>,
+    range: std::ops::RangeInclusive<i64>,
+    problems: &mut Problems,
+) {
+    let Some(number) = number.map(Into::into).filter(|number| !range.contains(number)) else { return };
+    let (least, most) = range.into_inner();
+    let allowed = if most == i64::MAX { format!("at least {least}") } else { format!("from {least} to {most}") };
+    problems.note(field, format!("{number} is not {allowed}; write such a number, or leave it out"));
+}
+
 /// A reference to a NodeClass.
 pub(super) fn class_ref(reference: &api::NodeClassRef) -> ClassRef {
     ClassRef {

@@ -46,6 +46,7 @@ pub fn overlay(wire: &Custom, cloud: &CloudLabels<'_>) -> Result<Overlay, Unread
             problems.note(&fault.field, fault.remedy);
         }
         let spec = object.spec;
+        common::within("spec.weight", spec.weight, 1..=10_000, &mut problems);
         read.weight = spec.weight.unwrap_or(0);
         read.requirements = common::requirements("spec.requirements", &spec.requirements, &mut problems);
         read.price = price(&spec, &mut problems);

@@ -33,6 +33,7 @@ pub fn pool(wire: &Custom, cloud: &CloudLabels<'_>) -> Result<Pool, Unreadable> 
         for fault in validation::nodepool(&object, cloud) {
             problems.note(&fault.field, fault.remedy);
         }
+        schema_rules(&object.spec, &mut problems);
     }
     // Without a hash (a duration cannot be read, which is an error of its own) nothing is compared with it.
     let hash = object.hash().map(|hash| hash.to_string()).unwrap_or_default();
@@ -64,6 +65,25 @@ pub fn pool(wire: &Custom, cloud: &CloudLabels<'_>) -> Result<Pool, Unreadable> 
         class_generation: status.node_class_observed_generation,
         conditions: common::conditions(Some(&conditions), meta),
     })
+}
+
+/// What the schema refuses, for objects that never met an API server which has it.
+fn schema_rules(spec: &NodePoolSpec, problems: &mut Problems) {
+    common::within("spec.weight", spec.weight, 1..=100, problems);
+    common::within("spec.replicas", spec.replicas, 0..=i64::MAX, problems);
+    for (at, requirement) in spec.template.spec.requirements.iter().enumerate() {
+        let field = format!("spec.template.spec.requirements[{at}].minValues");
+        common::within(&field, requirement.min_values, 1..=50, problems);
+    }
+    if spec.replicas.is_some() {
+        if spec.weight.is_some() {
+            problems.note("spec.weight", "has no meaning beside spec.replicas; leave one of them out");
+        }
+        if let Some(name) = spec.limits.iter().flatten().map(|(name, _)| name).find(|name| *name != "nodes") {
+            let remedy = "has no meaning beside spec.replicas; leave it out, and limit nodes only";
+            problems.note(&format!("spec.limits.{name}"), remedy);
+        }
+    }
 }
 
 /// The spec of a NodePool that cannot be read: nothing but its NodeClass, if that much is there, so that it is still told whose it is.

@@ -564,6 +564,16 @@ fn a_nodepool_that_cannot_be_read_says_why() {
         ("/spec/disruption/budgets/1/duration", json!("1d"), "spec.disruption.budgets[1].duration"),
         ("/spec/template/metadata/labels", json!({ "karpenter.kwok.sh/x": "y" }), "karpenter.kwok.sh/x"),
         ("/spec/weight", json!("heavy"), "spec.weight: invalid type"),
+        ("/spec/weight", json!(0), "spec.weight: 0 is not from 1 to 100; write such a number, or leave it out"),
+        ("/spec/weight", json!(101), "spec.weight: 101 is not from 1 to 100"),
+        ("/spec/replicas", json!(-1), "spec.replicas: -1 is not at least 0"),
+        ("/spec/replicas", json!(2), "spec.weight: has no meaning beside spec.replicas"),
+        ("/spec/replicas", json!(2), "spec.limits.cpu: has no meaning beside spec.replicas"),
+        (
+            "/spec/template/spec/requirements/1/minValues",
+            json!(51),
+            "requirements[1].minValues: 51 is not from 1 to 50",
+        ),
         ("/spec", Value::Null, "spec: is missing"),
     ] {
         let mut value = yaml(POOL);

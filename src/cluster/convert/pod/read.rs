@@ -144,6 +144,7 @@ pub(in crate::cluster::convert) fn shape(
     let tolerations = affinity::tolerations(spec.tolerations.as_ref(), &mut problems);
     let requests = requests::of_pod(spec, status, &mut problems);
     let limits = requests::limits_of_pod(spec, &mut problems);
+    requests::check_limits(spec, &mut problems);
     PodShape {
         requests,
         limits,

@@ -26,6 +26,45 @@ pub(super) fn of_pod(spec: &PodSpec, status: Option<&PodStatus>, problems: &mut 
     all
 }
 
+/// Notes requests above their limits, as the API server refuses them: of a container, of the pod as a whole, and of its containers together above
+/// those of the pod. What cannot be overcommitted must be limited to what is requested.
+pub(super) fn check_limits(spec: &PodSpec, problems: &mut Problems) {
+    let lists = [("containers", &spec.containers), ("initContainers", &spec.init_containers)];
+    for (list, containers) in lists {
+        for (at, container) in containers.iter().flatten().enumerate() {
+            check_within(&format!("spec.{list}[{at}].resources"), container.resources.as_ref(), problems);
+        }
+    }
+    let Some(whole) = &spec.resources else { return };
+    check_within("spec.resources", Some(whole), problems);
+    let mut unheard = Problems::default();
+    let together = together(spec, |field, container, _| with_limits(field, container.resources.as_ref(), &mut unheard));
+    for (name, asked) in requests("", whole.requests.as_ref(), &mut unheard).iter() {
+        if is_of_whole_pods(name) && together.get(name) > asked {
+            let name = name.as_str();
+            let problem =
+                format!("is less than what its containers request together; write that much, or leave {name} out");
+            problems.note(&format!("spec.resources.requests.{name}"), problem);
+        }
+    }
+}
+
+fn check_within(field: &str, resources: Option<&ResourceRequirements>, problems: &mut Problems) {
+    let Some(resources) = resources else { return };
+    let mut unheard = Problems::default();
+    let limits = requests("", resources.limits.as_ref(), &mut unheard);
+    for (name, asked) in requests("", resources.requests.as_ref(), &mut unheard).iter() {
+        let may_be_overcommitted = !matches!(name, ResourceName::Other(_));
+        let Some(limit) = limits.mentioned(name) else { continue };
+        let name = name.as_str();
+        if asked > limit {
+            problems.note(&format!("{field}.requests.{name}"), "is above its limit; raise the limit or request less");
+        } else if asked < limit && !may_be_overcommitted {
+            problems.note(&format!("{field}.requests.{name}"), "is not its limit; write the same for both");
+        }
+    }
+}
+
 /// What a pod may use at most, put together like its requests; the overhead counts where there is a limit to add it to.
 pub(super) fn limits_of_pod(spec: &PodSpec, problems: &mut Problems) -> Resources {
     let mut limits = |field: &str, resources: Option<&ResourceRequirements>| {
