@@ -13,7 +13,7 @@ use crate::core::requirements::{Requirements, ValueSet};
 use super::super::plan::Plan;
 use super::super::problem::Problem;
 use super::violation::Violation;
-use super::{claims, hosts, reserved, topology, variety};
+use super::{claims, hosts, reserved, topology, variety, volumes};
 
 /// All that is wrong with a plan; nothing when it is right.
 pub fn check(problem: &Problem<'_>, plan: &Plan) -> Vec<Violation> {
@@ -22,6 +22,7 @@ pub fn check(problem: &Problem<'_>, plan: &Plan) -> Vec<Violation> {
     let places = places(problem, plan, &mut found);
     topology::check(problem, &places, &mut found);
     reserved::check(problem, plan, &mut found);
+    volumes::check_shared(problem.snapshot, plan, &mut found);
     variety::check(problem, plan, &mut found);
     found.sort_unstable();
     found.dedup();

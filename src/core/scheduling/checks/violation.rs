@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::core::ids::{InstanceTypeName, PodUid, PoolName};
+use crate::core::ids::{InstanceTypeName, ObjectKey, PodUid, PoolName};
 
 /// One thing that is wrong with a plan. `place` names the NodeClaim or node.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -60,6 +60,11 @@ pub enum Violation {
         place: Arc<str>,
         /// Their CSI driver.
         driver: Arc<str>,
+    },
+    /// A claim for one pod at a time is used by several.
+    VolumeShared {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
     },
     /// Two pods want the same port of a node.
     PortTaken {
@@ -128,6 +133,9 @@ impl fmt::Display for Violation {
                 write!(f, "a volume of pod {pod} may not be reachable from {place}")
             }
             Self::TooManyVolumes { place, driver } => write!(f, "{place} cannot attach so many volumes of {driver}"),
+            Self::VolumeShared { claim } => {
+                write!(f, "PersistentVolumeClaim {claim} is for one pod, and several use it")
+            }
             Self::PortTaken { place, port } => write!(f, "port {port} of {place} is taken twice"),
             Self::NotUsable { place } => write!(f, "{place} must not be used"),
             Self::Skewed { key, domain } => write!(f, "too many pods in {key}={domain} for a spread constraint"),

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::core::facts::{InstanceType, Pod, Snapshot, StorageClass, Topologies, VolumeClaim};
-use crate::core::ids::{NodeName, ObjectKey};
+use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::requirements::{Requirements, ValueSet};
 
+use super::super::plan::Plan;
 use super::verify::Place;
 use super::violation::Violation;
 
@@ -61,6 +62,36 @@ fn attached<'a>(snapshot: &Snapshot, pods: impl IntoIterator<Item = &'a Arc<Pod>
         }
     }
     all
+}
+
+/// Claims for one pod at a time that a pod of the plan shares with another of it, or with one that runs.
+pub(super) fn check_shared(snapshot: &Snapshot, plan: &Plan, found: &mut Vec<Violation>) {
+    let claims = |pod: &Arc<Pod>| {
+        let namespace = Arc::clone(&pod.key.namespace);
+        let key = move |name: &Arc<str>| ObjectKey { namespace: Arc::clone(&namespace), name: Arc::clone(name) };
+        let for_one = |key: &ObjectKey| snapshot.volume_claims.get(key).is_some_and(|claim| claim.one_pod);
+        pod.volume_claims.iter().map(key).filter(for_one).collect::<Vec<_>>()
+    };
+    let new = plan.claims.iter().flat_map(|claim| &claim.pods);
+    let planned: Vec<&Arc<Pod>> = new.chain(plan.existing.iter().flat_map(|placed| &placed.pods)).collect();
+    let mut users: BTreeMap<ObjectKey, BTreeSet<&PodUid>> = BTreeMap::new();
+    for pod in planned {
+        for claim in claims(pod) {
+            users.entry(claim).or_default().insert(&pod.uid);
+        }
+    }
+    if users.is_empty() {
+        return;
+    }
+    for pod in snapshot.pods.values().filter(|pod| pod.is_active_on_node()) {
+        for claim in claims(pod) {
+            if let Some(users) = users.get_mut(&claim) {
+                users.insert(&pod.uid);
+            }
+        }
+    }
+    let shared = users.into_iter().filter(|(_, users)| users.len() > 1);
+    found.extend(shared.map(|(claim, _)| Violation::VolumeShared { claim }));
 }
 
 /// Whether a node that exists gets more volumes of a driver than it can hold.

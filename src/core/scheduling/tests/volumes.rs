@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
-use super::super::{Plan, Reason, VolumeFault, check, improved, lower_bound, solve};
+use super::super::{Plan, Reason, Violation, VolumeFault, check, improved, lower_bound, solve};
 use super::build::*;
 use crate::core::facts::{
     CsiNode, Kind, Pod, PodShape, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim,
@@ -446,9 +446,16 @@ fn a_claim_for_one_pod_at_a_time_is_not_given_to_two() {
     let plan = scene.solve();
     assert_eq!((plan.existing.len(), plan.claims.len(), plan.refused.len()), (0, 0, 2));
     assert_eq!(plan.refused[0].reasons, used("runs"));
-    assert_eq!(
-        Scene::new().bound_in("data", &["zone-b"]).with_pods(both()).solve().refused.len(),
-        0,
-        "ReadWriteOnce is for a node"
-    );
+    let for_a_node = Scene::new().bound_in("data", &["zone-b"]).with_pods(both());
+    let plan = for_a_node.solve();
+    assert_eq!(plan.refused.len(), 0, "ReadWriteOnce is for a node");
+    let shared = || vec![Violation::VolumeShared { claim: claim.clone() }];
+    assert_eq!(check(&one_pod(for_a_node).problem(), &plan), shared());
+    // One that runs and one that is planned are two as well.
+    let one = || vec![mounting("one", &shape(100, 100), &["data"])];
+    let alone = one_pod(Scene::new().bound_in("data", &["zone-b"])).with_pods(one());
+    let plan = alone.solve();
+    let old = node("old", 1, 1, &[(ZONE, "zone-b")]);
+    let beside = alone.with_node(old).running_with("runs", "old", &shape(100, 100), &["data"]);
+    assert_eq!(check(&beside.problem(), &plan), shared());
 }
