@@ -146,14 +146,13 @@ impl Run<'_> {
         if roomy.is_empty() {
             let shelf = &self.world.algebra.shelves[site.shelf];
             for (at, resource) in self.world.dimensions.0.iter().enumerate().filter(|(at, _)| class.requests[*at] > 0) {
-                let room = |kind: usize| {
-                    let overhead = site.groups.iter().find(|g| g.types.has(kind)).map_or(0, |g| g.overhead[at]);
-                    (shelf.types[kind].allocatable[at], overhead)
-                };
-                let best = kinds.bits().map(room).max_by_key(|(has, daemons)| has - daemons).unwrap_or((0, 0));
-                let wanted = class.requests[at].saturating_add(best.1);
-                if wanted > best.0 {
-                    all.push(Reason::TooLarge { pool: name(), resource: resource.clone(), wanted, most: best.0 });
+                let whole = |kind: usize| shelf.types[kind].allocatable[at];
+                let room = |kind: usize| (site.room_of(kind, shelf).map_or_else(|| whole(kind), |room| room[at]), kind);
+                let (room, best) = kinds.bits().map(room).max_by_key(|(room, _)| *room).unwrap_or((0, 0));
+                if class.requests[at] > room {
+                    let most = whole(best);
+                    let wanted = class.requests[at].saturating_add(most - room);
+                    all.push(Reason::TooLarge { pool: name(), resource: resource.clone(), wanted, most });
                     requests[at] = 0;
                 }
             }
