@@ -28,8 +28,9 @@ struct Watch<'p> {
 #[derive(Clone, Copy)]
 struct Role {
     watch: usize,
-    /// It is the first that binds them.
     bound: bool,
+    /// It is the first that binds them: by this one they are dealt.
+    leads: bool,
     counted: bool,
 }
 
@@ -59,7 +60,7 @@ impl<'p> Turns<'p> {
         let shapes: FxHashMap<*const PodShape, &PodShape> =
             problem.pods.iter().map(|pod| (Arc::as_ptr(&pod.shape), &*pod.shape)).collect();
         let binding: BTreeSet<(&TopologySpread, &Arc<str>)> =
-            shapes.values().filter_map(|shape| Some((over_domains(shape)?, &shape.namespace))).collect();
+            shapes.values().flat_map(|shape| over_domains(shape).map(|one| (one, &shape.namespace))).collect();
         let mut all = Self { problem, turn: FxHashMap::default(), watches: Vec::new(), roles: FxHashMap::default() };
         if binding.is_empty() {
             return all;
@@ -70,8 +71,10 @@ impl<'p> Turns<'p> {
         for (pointer, shape) in shapes {
             let role = |watch: usize| {
                 let (constraint, from) = binding[watch];
-                let bound = shape.namespace == *from && over_domains(shape) == Some(constraint);
-                Role { watch, bound, counted: targets[watch].selects(shape) }
+                let own = shape.namespace == *from;
+                let bound = own && over_domains(shape).any(|one| one == constraint);
+                let leads = own && over_domains(shape).next() == Some(constraint);
+                Role { watch, bound, leads, counted: targets[watch].selects(shape) }
             };
             let roles = (0..binding.len()).map(role).filter(|role| role.bound || role.counted);
             all.roles.insert(pointer, roles.collect());
@@ -122,7 +125,7 @@ impl<'p> Turns<'p> {
         let mut moves: Vec<(Seat, Arc<Pod>)> = Vec::new();
         let claims = plan.claims.len();
         for seen in seen {
-            let free: Vec<Seen<'_>> = seen.into_iter().filter(|one| one.role.bound && self.is_free(one.pod)).collect();
+            let free: Vec<Seen<'_>> = seen.into_iter().filter(|one| one.role.leads && self.is_free(one.pod)).collect();
             deal(&free, claims, &mut moves);
         }
         let mut other = plan.clone();
@@ -174,9 +177,9 @@ impl<'p> Turns<'p> {
     }
 }
 
-/// The first required constraint on a key that several nodes share.
-fn over_domains(shape: &PodShape) -> Option<&TopologySpread> {
-    shape.spreads.iter().find(|spread| spread.required && &*spread.key != labels::HOSTNAME)
+/// The required constraints on keys that several nodes share.
+fn over_domains(shape: &PodShape) -> impl Iterator<Item = &TopologySpread> {
+    shape.spreads.iter().filter(|spread| spread.required && &*spread.key != labels::HOSTNAME)
 }
 
 fn late(seen: &[Seen<'_>], watch: &Watch<'_>) -> usize {
@@ -229,3 +232,7 @@ fn deal(seen: &[Seen<'_>], claims: usize, moves: &mut Vec<(Seat, Arc<Pod>)>) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "turns_tests.rs"]
+mod tests;
