@@ -11,6 +11,8 @@ mod buffers;
 mod leaving;
 #[path = "features/overlays.rs"]
 mod overlays;
+#[path = "features/schedulers.rs"]
+mod schedulers;
 #[path = "features/statics.rs"]
 mod statics;
 

@@ -95,3 +95,13 @@ fn pods_that_have_ended_take_no_room() {
     scene.snapshot.pods.insert(uid, ended.into());
     assert_eq!(scene.place(&web()).existing.len(), 1);
 }
+
+#[test]
+fn who_schedules_a_pod_that_runs_does_not_matter_to_the_room_that_it_takes() {
+    let mut foreign = shape(60_000, 1024);
+    foreign.scheduler = Some("other".into());
+    let scene = || Scene::new().with_node(large("old", &[]));
+    assert_eq!(scene().place(&web().of(8000, 512)).existing.len(), 1);
+    let plan = scene().running("theirs", "old", &foreign).place(&web().of(8000, 512));
+    assert_eq!((plan.existing.len(), plan.claims.len()), (0, 1));
+}
