@@ -89,6 +89,12 @@ impl Class {
         variant.apart.iter().copied().filter(|(_, id)| self.touches.contains(id))
     }
 
+    /// The spread constraints per node that its pods are bound by: whom each counts, and how many a node may have.
+    pub(super) fn caps(&self) -> impl Iterator<Item = (CounterId, u32)> + '_ {
+        let bare = self.variants.last().into_iter().flat_map(|bare| &bare.spreads);
+        bare.filter(|spread| spread.topo == Topo::Host).map(|spread| (spread.counter, spread.max_skew))
+    }
+
     /// Whether a later pod can change what is possible for this class.
     pub(super) fn is_topological(&self) -> bool {
         !self.repelled.is_empty()

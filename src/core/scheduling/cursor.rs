@@ -248,6 +248,9 @@ impl Run<'_> {
             }
             return Err(Refused::ForNow);
         }
+        if !beyond && self.crowds(class, at) {
+            return Err(Refused::Forever);
+        }
         let (profile, types) = self.try_draft(at, class, variant, wants, beyond)?;
         self.put_on_draft(pod, at, class, profile, types);
         Ok(())

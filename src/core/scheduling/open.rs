@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::algebra::{ProfileId, Source};
 use super::choose::{Aim, Promises};
 use super::classes::{Class, Variant};
-use super::draft::Draft;
+use super::draft::{Caps, Draft};
 use super::interner::number;
 use super::least::Least;
 use super::masks::Mask;
@@ -145,6 +145,7 @@ impl Run<'_> {
             types: types.clone(),
             least,
             ports: Vec::new(),
+            caps: Caps::new(),
             charged,
             pods: Vec::new(),
         });

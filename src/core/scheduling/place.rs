@@ -86,6 +86,14 @@ impl Run<'_> {
         Some(wants)
     }
 
+    /// Whether one more such pod on a planned node would be one too many for a spread constraint per node of a pod that is there. kube-scheduler
+    /// does not ask this either, but could then not put that one again where it is.
+    pub(super) fn crowds(&self, class: &Class, draft: usize) -> bool {
+        let host = self.host_of_draft(draft);
+        let on = |id: &CounterId| self.world.counters.get(*id).on_host(host);
+        self.drafts[draft].caps.iter().any(|(id, most)| class.touches.contains(id) && on(id) >= *most)
+    }
+
     /// The domains in which one more pod keeps within the skew; nothing for a constraint per node.
     fn within_skew(&self, spread: &Spread) -> Option<Allowed> {
         let Topo::Key(key) = spread.topo else { return None };

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::classes::Class;
 use super::cursor::Cursors;
-use super::draft::Draft;
+use super::draft::{Caps, Draft};
 use super::interner::number;
 use super::partners::Waiting;
 use super::plan::{PlacedOn, Plan, Refusal};
@@ -210,6 +210,9 @@ impl<'p> Run<'p> {
         let pool = draft.pool;
         add(&mut draft.requests, &class.requests);
         draft.ports.extend(class.shape.host_ports.iter().cloned());
+        for cap in class.caps().filter(|cap| !draft.caps.contains(cap)).collect::<Caps>() {
+            draft.caps.push(cap);
+        }
         draft.pods.push(pod);
         draft.profile = profile;
         if draft.types != types {

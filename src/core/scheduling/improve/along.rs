@@ -50,7 +50,7 @@ impl Run<'_> {
         for pod in rest {
             let joined = self.moving(pod, |run, class| {
                 class.with_all_wishes().any(|variant| {
-                    if run.host_allows(class, variant, run.host_of_draft(at)).is_err() {
+                    if run.crowds(class, at) || run.host_allows(class, variant, run.host_of_draft(at)).is_err() {
                         return false;
                     }
                     let Some(wants) = run.wants(class, variant) else { return false };

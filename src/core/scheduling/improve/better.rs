@@ -8,7 +8,7 @@ use super::pack::packed;
 use super::script::{Scope, script};
 use crate::core::ids::PodUid;
 use crate::core::scheduling::bound::Effort;
-use crate::core::scheduling::checks::check;
+use crate::core::scheduling::checks::{check, crowded};
 use crate::core::scheduling::ground::Ground;
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::problem::Problem;
@@ -82,7 +82,10 @@ impl Contest<'_> {
         }
         let turns = self.turns.get_or_insert_with(|| Turns::new(self.problem));
         let other = turns.kept(other);
-        if turns.late(&other) <= turns.late(&self.best) && check(self.problem, &other).is_empty() {
+        if turns.late(&other) <= turns.late(&self.best)
+            && check(self.problem, &other).is_empty()
+            && crowded(self.problem, &other) <= crowded(self.problem, &self.best)
+        {
             self.best = other;
         }
     }

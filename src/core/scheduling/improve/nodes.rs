@@ -10,7 +10,7 @@ use super::sites::{Site, site_of};
 use crate::core::scheduling::algebra::ProfileId;
 use crate::core::scheduling::choose::Promises;
 use crate::core::scheduling::classes::Class;
-use crate::core::scheduling::draft::Draft;
+use crate::core::scheduling::draft::{Caps, Draft};
 use crate::core::scheduling::finish::{Moulds, finished};
 use crate::core::scheduling::interner::{Domain, KeyId};
 use crate::core::scheduling::name::Names;
@@ -130,7 +130,8 @@ fn draft(world: &World<'_>, site: &Site, node: &Node) -> Option<Draft> {
         return None;
     }
     let (aim, promises, reserved, charged) = (requests.clone(), Promises::new(), world.zero(), world.zero());
-    Some(Draft { pool, profile, requests, aim, promises, reserved, types, least, ports, charged, pods })
+    let caps = Caps::new();
+    Some(Draft { pool, profile, requests, aim, promises, reserved, types, least, ports, caps, charged, pods })
 }
 
 impl Reader<'_, '_> {

@@ -1,6 +1,6 @@
 //! The steps of mingling, each kept only when the plan stays legal.
 
-use super::super::checks::check;
+use super::super::checks::{check, crowded};
 use super::super::plan::Plan;
 use super::super::problem::Problem;
 use super::super::turns::Turns;
@@ -14,7 +14,9 @@ pub fn mingled(problem: &Problem<'_>, plan: Plan) -> Plan {
     }
     let mixed = [even::evened, deal::dealt].into_iter().fold(plan, |plan, step| {
         let other = step(&plan, problem);
-        other.filter(|other| check(problem, other).is_empty()).unwrap_or(plan)
+        let is_right =
+            |other: &Plan| check(problem, other).is_empty() && crowded(problem, other) <= crowded(problem, &plan);
+        other.filter(is_right).unwrap_or(plan)
     });
     Turns::new(problem).kept(mixed)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Plan, Reason};
+use super::super::{Plan, Reason, crowded};
 use super::build::*;
 use crate::core::facts::{HostPort, Weighted};
 use crate::core::labels::{HOSTNAME, ZONE};
@@ -222,4 +222,26 @@ fn host_ports_of_daemons_to_come_are_kept_free() {
     let mut two = app();
     two.host_ports.push(port(80));
     assert_eq!(Scene::new().with_pods(pods("web", 2, &two)).solve().claims.len(), 2);
+}
+
+#[test]
+fn a_node_takes_no_more_pods_that_those_on_it_would_have_to_flee() {
+    let mut lone = app();
+    lone.spreads.push(spread(HOSTNAME, 1, APP));
+    // The constraint counts these and does not bind them: kube-scheduler would put them anywhere.
+    let mut counted = app();
+    counted.requests = amounts(100, 100);
+    let mut all = pods("lone", 3, &lone);
+    all.extend(pods("counted", 6, &counted));
+    let scene = Scene::new().with_pods(all);
+    let plan = scene.solve();
+    assert_eq!(crowded(&scene.problem(), &plan), 0);
+    assert!(plan.refused.is_empty());
+    // They are no reason to wait: where no further node can be bought, they share one.
+    let mut few = pool("default");
+    few.limits = few.limits.with("nodes", 1000);
+    let scene = Scene::default().with_pool(few, types());
+    let both = [pods("lone", 1, &lone), pods("counted", 2, &counted)].concat();
+    let plan = scene.with_pods(both).solve();
+    assert!(plan.refused.is_empty() && plan.claims.len() == 1, "{:?}", plan.refused);
 }
