@@ -65,16 +65,18 @@ pub fn usage(snapshot: &Snapshot) -> BTreeMap<PoolName, Resources> {
 pub fn costs(snapshot: &Snapshot, catalog: &Catalog) -> BTreeMap<PoolName, f64> {
     let mut costs: BTreeMap<_, f64> = snapshot.pools.keys().map(|pool| (pool.clone(), 0.0)).collect();
     // Pools share their lists: each is indexed once.
-    let mut indexes: BTreeMap<*const Vec<Arc<InstanceType>>, BTreeMap<&str, &InstanceType>> = BTreeMap::new();
+    let mut indexes: BTreeMap<*const Vec<Arc<InstanceType>>, BTreeMap<&str, Vec<&InstanceType>>> = BTreeMap::new();
     for claim in snapshot.claims.values().filter(|claim| claim.provider_id.is_some()) {
         let Some(pool) = claim.pool() else { continue };
         let Some(list) = catalog.pools.get(&pool) else { continue };
-        let index = indexes
-            .entry(Arc::as_ptr(list))
-            .or_insert_with(|| list.iter().map(|entry| (entry.name.as_str(), &**entry)).collect());
+        let index = indexes.entry(Arc::as_ptr(list)).or_insert_with(|| {
+            let mut index: BTreeMap<&str, Vec<&InstanceType>> = BTreeMap::new();
+            list.iter().for_each(|entry| index.entry(entry.name.as_str()).or_default().push(entry));
+            index
+        });
         let label = |key: &str| claim.labels.get(key);
-        let price = label(labels::INSTANCE_TYPE).and_then(|name| index.get(&**name)).and_then(|instance_type| {
-            let matching = instance_type.offerings.iter().filter(|offering| {
+        let price = label(labels::INSTANCE_TYPE).and_then(|name| index.get(&**name)).and_then(|sizes| {
+            let matching = sizes.iter().flat_map(|size| &size.offerings).filter(|offering| {
                 offering.zone() == label(labels::ZONE) && offering.capacity_type() == label(labels::CAPACITY_TYPE)
             });
             matching.map(|offering| offering.price).reduce(f64::min)

@@ -139,7 +139,14 @@ pub(super) fn types_of<'a>(
     claim: &'a PlannedClaim,
 ) -> impl Iterator<Item = &'a Arc<InstanceType>> {
     let list = catalog.pools.get(&claim.draft.pool);
-    let by_name: BTreeMap<_, _> =
-        list.into_iter().flat_map(|list| list.iter()).map(|kind| (&kind.name, kind)).collect();
+    let holds = |kind: &&Arc<InstanceType>| claim.draft.requests.fits(&kind.allocatable());
+    // Of a type in several sizes, the first that holds the pods.
+    let mut by_name: BTreeMap<_, &Arc<InstanceType>> = BTreeMap::new();
+    for kind in list.into_iter().flat_map(|list| list.iter()) {
+        let known = by_name.entry(&kind.name).or_insert(kind);
+        if !holds(known) && holds(&kind) {
+            *known = kind;
+        }
+    }
     claim.instance_types.iter().filter_map(move |name| by_name.get(name).copied())
 }

@@ -91,6 +91,10 @@ caseless! {
         price: "price" f64,
         /// Machines left of a reservation.
         reservation: "reservationCapacity" u32,
+        /// What the machine has instead of what its type has, resource by resource.
+        capacity: "capacityOverride" BTreeMap<String, Amount>,
+        /// The same of what the system keeps.
+        overhead: "overheadOverride" BTreeMap<String, Amount>,
         /// Zone and capacity type, and what else there is.
         requirements: "requirements" Vec<EntryRequirement>,
     }

@@ -1,8 +1,10 @@
 //! Reads instance types from a file in the format of Karpenter's KWOK provider: a JSON array of name, architecture, operating systems,
 //! resources and offerings.
 //!
-//! Files in the wild name one type once per operating system, and 32-bit variants beside 64-bit ones: entries of one name are merged.
+//! Files in the wild name one type once per operating system, and 32-bit variants beside 64-bit ones: entries of one name are merged. Offerings whose
+//! machines have more or less than their type says (`CapacityOverride`, `OverheadOverride`) make further types of the same name.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use indexmap::IndexMap;
@@ -15,7 +17,7 @@ use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 
 use super::build::{Words, instance_type};
-use super::entry::{Entry, EntryOffering};
+use super::entry::{Amount, Entry, EntryOffering};
 
 /// Why a file of instance types cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -97,8 +99,16 @@ struct Draft {
     architecture: &'static str,
     systems: Vec<String>,
     capacity: Resources,
-    offerings: Vec<Offering>,
+    offerings: Vec<Sold>,
     first: usize,
+}
+
+/// An offering, and what machines of it have and keep instead of what their type says.
+#[derive(PartialEq)]
+struct Sold {
+    offering: Offering,
+    capacity: Resources,
+    overhead: Resources,
 }
 
 struct Reader {
@@ -118,7 +128,15 @@ impl Reader {
         let capacity = resources(&entry.resources.ok_or_else(|| missing("resources"))?)?;
         let mut offerings = Vec::new();
         for (at, offering) in entry.offerings.unwrap_or_default().into_iter().enumerate() {
-            offerings.push(self.offering(&format!("offerings[{at}]"), offering)?);
+            let field = format!("offerings[{at}]");
+            let override_of = |name: &str, amounts: &Option<_>| {
+                amounts.as_ref().map_or_else(|| Ok(Resources::new()), |all| quantities(&format!("{field}.{name}"), all))
+            };
+            let (capacity, overhead) = (
+                override_of("CapacityOverride", &offering.capacity)?,
+                override_of("OverheadOverride", &offering.overhead)?,
+            );
+            offerings.push(Sold { offering: self.offering(&field, offering)?, capacity, overhead });
         }
         if offerings.is_empty() {
             return Err((
@@ -183,14 +201,31 @@ impl Reader {
 
     fn finish(self) -> Vec<InstanceType> {
         let mut words = self.words;
-        self.merged
-            .into_iter()
-            .map(|(name, draft)| {
-                let systems: Vec<&str> = draft.systems.iter().map(String::as_str).collect();
-                instance_type(&name, draft.architecture, &systems, draft.capacity, draft.offerings, &mut words)
-            })
-            .collect()
+        let mut all = Vec::new();
+        for (name, draft) in self.merged {
+            let systems: Vec<&str> = draft.systems.iter().map(String::as_str).collect();
+            for (capacity, overhead, offerings) in groups(draft.offerings) {
+                let mut kind =
+                    instance_type(&name, draft.architecture, &systems, draft.capacity.clone(), offerings, &mut words);
+                capacity.iter().for_each(|(resource, milli)| kind.capacity.set(resource.clone(), milli));
+                overhead.iter().for_each(|(resource, milli)| kind.overhead.set(resource.clone(), milli));
+                all.push(kind);
+            }
+        }
+        all
     }
+}
+
+/// Offerings of machines that are alike: what they override, and which they are.
+fn groups(offerings: Vec<Sold>) -> Vec<(Resources, Resources, Vec<Offering>)> {
+    let mut groups: Vec<(Resources, Resources, Vec<Offering>)> = Vec::new();
+    for Sold { offering, capacity, overhead } in offerings {
+        match groups.iter_mut().find(|group| group.0 == capacity && group.1 == overhead) {
+            Some(group) => group.2.push(offering),
+            None => groups.push((capacity, overhead, vec![offering])),
+        }
+    }
+    groups
 }
 
 /// The architecture in Kubernetes' words.
@@ -207,20 +242,25 @@ fn kubernetes_architecture(word: &str) -> Option<&'static str> {
     }
 }
 
-fn resources(amounts: &std::collections::BTreeMap<String, super::entry::Amount>) -> Result<Resources, Fault> {
+fn resources(amounts: &BTreeMap<String, Amount>) -> Result<Resources, Fault> {
+    let all = quantities("resources", amounts)?;
+    for needed in ["cpu", "memory"] {
+        if all.mentioned(&needed.into()).is_none() {
+            return Err((format!("resources.{needed}"), "is missing; add it".to_owned()));
+        }
+    }
+    Ok(all)
+}
+
+fn quantities(field: &str, amounts: &BTreeMap<String, Amount>) -> Result<Resources, Fault> {
     let mut all = Resources::new();
     for (name, amount) in amounts {
-        let field = format!("resources.{name}");
+        let field = format!("{field}.{name}");
         let quantity = Quantity::parse(&amount.0).map_err(|error| (field.clone(), error.to_string()))?;
         if quantity.is_negative() {
             return Err((field, format!("{} is negative; write zero or more", amount.0)));
         }
         all.set(name.as_str().into(), quantity.milli_down());
-    }
-    for needed in ["cpu", "memory"] {
-        if all.mentioned(&needed.into()).is_none() {
-            return Err((format!("resources.{needed}"), "is missing; add it".to_owned()));
-        }
     }
     Ok(all)
 }
@@ -258,8 +298,8 @@ fn merge(known: &mut Draft, more: Draft, words: &mut Words) -> Result<(), Fault>
 }
 
 /// Says of each offering for which operating systems it is, unless it says so already.
-fn for_systems(offerings: &mut [Offering], systems: &[String], words: &mut Words) {
-    for offering in offerings {
+fn for_systems(offerings: &mut [Sold], systems: &[String], words: &mut Words) {
+    for Sold { offering, .. } in offerings {
         if offering.requirements.iter().all(|requirement| &*requirement.key != labels::OS) {
             offering.requirements.push(words.is_in(labels::OS, systems.iter().map(String::as_str)));
         }

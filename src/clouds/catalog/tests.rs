@@ -120,6 +120,28 @@ fn offerings_that_depend_on_the_system_say_for_which_they_are() {
 }
 
 #[test]
+fn offerings_with_resources_of_their_own_are_the_type_in_another_size() {
+    let mut two = entry();
+    let mut large = two["offerings"][0].clone();
+    large["CapacityOverride"] = json!({ "example.com/gpu": 2, "memory": "64Gi" });
+    large["overheadoverride"] = json!({ "cpu": "1" });
+    two["offerings"].as_array_mut().unwrap().push(large.clone());
+    let all = read_value(&json!([two])).unwrap();
+    let [base, other] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((&base.name, base.offerings.len(), other.offerings.len()), (&other.name, 1, 1));
+    assert_eq!(base.capacity, read_value(&json!([entry()])).unwrap()[0].capacity);
+    let has = |name: &str| other.capacity.get(&name.into());
+    assert_eq!(
+        (has("example.com/gpu"), has("memory"), has("cpu")),
+        (2000, (64 << 30) * 1000, base.capacity.get(&"cpu".into()))
+    );
+    assert_eq!((base.overhead.get(&"cpu".into()), other.overhead.get(&"cpu".into())), (100, 1000));
+    two["offerings"][1]["CapacityOverride"]["memory"] = json!("much");
+    let error = read_value(&json!([two])).unwrap_err().to_string();
+    assert!(error.contains("offerings[1].CapacityOverride.memory: \"much\" is not a quantity"), "{error}");
+}
+
+#[test]
 fn errors_name_file_entry_field_and_remedy() {
     for (pointer, wrong, message) in [
         (

@@ -55,7 +55,8 @@ impl Offering {
     }
 }
 
-/// A kind of machine that a cloud sells.
+/// A kind of machine that a cloud sells. Where offerings of a type differ in what their machines have, a list has it once for each such difference,
+/// under one name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InstanceType {
     /// The cloud's name of it.

@@ -142,11 +142,9 @@ fn by_catalog(situation: &Situation<'_>) -> Option<&'static str> {
     if situation.now.duration_since(claim.created) < SETTLED {
         return None;
     }
-    let sold = claim
-        .labels
-        .get(labels::INSTANCE_TYPE)
-        .and_then(|name| types.iter().find(|kind| *kind.name.as_str() == **name))
-        .is_some_and(|kind| is_sold(kind, &claim.labels));
+    let sold = claim.labels.get(labels::INSTANCE_TYPE).is_some_and(|name| {
+        types.iter().filter(|kind| *kind.name.as_str() == **name).any(|kind| is_sold(kind, &claim.labels))
+    });
     (!sold).then_some(TYPE)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::facts::ClaimDraft;
 use crate::core::ids::InstanceTypeName;
@@ -98,8 +98,14 @@ fn mould(world: &World<'_>, draft: &Draft) -> Result<Mould, Reason> {
         annotations: Arc::new(annotations),
         requirements: requirements(world, draft, &listed, &least).into(),
         price: listed.iter().map(|at| profile.prices[*at]).fold(f64::INFINITY, f64::min),
-        listed: listed.iter().map(|at| shelf.types[*at].fact.name.clone()).collect(),
+        listed: once(listed.iter().map(|at| shelf.types[*at].fact.name.clone())).into(),
     })
+}
+
+/// Names in their order, each once: a type may be there in several sizes.
+fn once<T: Clone + Eq + std::hash::Hash>(names: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = FxHashSet::default();
+    names.filter(|name| seen.insert(name.clone())).collect()
 }
 
 /// The instance types to list: cheapest first, at most so many, and with the variety that is asked for, or what is left of it.
@@ -114,7 +120,7 @@ fn listed(world: &World<'_>, draft: &Draft) -> Result<(Vec<usize>, Least), Reaso
     let short = {
         let mut first = chosen.clone();
         all.iter().take(most).for_each(|at| first.set(*at));
-        world.variety(draft.pool, draft.profile, &first, &draft.least).is_err()
+        world.variety(site.shelf, draft.profile, &first, &draft.least).is_err()
     };
     if short {
         for (key, least) in draft.least.iter() {
@@ -140,7 +146,7 @@ fn listed(world: &World<'_>, draft: &Draft) -> Result<(Vec<usize>, Least), Reaso
     let mut least = Arc::clone(&draft.least);
     if world.problem.settings.lower_min_values {
         least = world.lowered(draft.pool, draft.profile, &chosen, &least);
-    } else if let Err((key, wanted, found)) = world.variety(draft.pool, draft.profile, &chosen, &least) {
+    } else if let Err((key, wanted, found)) = world.variety(site.shelf, draft.profile, &chosen, &least) {
         let key = Arc::clone(&world.algebra.universe.key(key).name);
         return Err(Reason::MinValues { pool: site.fact.name.clone(), key, wanted, found });
     }
@@ -190,7 +196,7 @@ fn requirements(world: &World<'_>, draft: &Draft, listed: &[usize], least: &[(Ke
             all.insert(name, universe.written(*key, domain, min_values.get(key).copied()));
         }
     }
-    let names = listed.iter().map(|at| Arc::clone(&shelf.types[*at].name));
+    let names = once(listed.iter().map(|at| Arc::clone(&shelf.types[*at].name)));
     let types = Requirement::new(labels::INSTANCE_TYPE, Operator::In, names);
     all.insert(labels::INSTANCE_TYPE.into(), vec![Requirement { min_values: least(labels::INSTANCE_TYPE), ..types }]);
 

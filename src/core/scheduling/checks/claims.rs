@@ -29,12 +29,12 @@ struct Verdict {
     says: BTreeMap<Arc<str>, Vec<ValueSet>>,
 }
 
-/// Verdicts by instance type.
-type Verdicts = FxHashMap<InstanceTypeName, Rc<Verdict>>;
+/// Verdicts by instance type: several where a type is there in several sizes.
+type Verdicts = FxHashMap<InstanceTypeName, Rc<[Verdict]>>;
 
 /// A list of instance types that NodeClaims share, judged once.
 struct Listed {
-    all: Vec<(InstanceTypeName, Option<Rc<Verdict>>)>,
+    all: Vec<(InstanceTypeName, Option<Rc<[Verdict]>>)>,
     /// The room that each of them has; nothing unless all of them are known and fit the requirements.
     least: Option<Resources>,
 }
@@ -44,7 +44,8 @@ impl Listed {
         let all: Vec<_> = names.iter().map(|name| (name.clone(), verdicts.get(name).map(Rc::clone))).collect();
         let mut least: Option<Resources> = None;
         for (_, verdict) in &all {
-            let Some(verdict) = verdict.as_ref().filter(|verdict| verdict.fits_requirements) else {
+            let Some([verdict]) = verdict.as_deref().filter(|sizes| sizes.iter().all(|one| one.fits_requirements))
+            else {
                 return Self { all, least: None };
             };
             least = Some(match least {
@@ -56,7 +57,7 @@ impl Listed {
     }
 
     fn verdicts(&self) -> impl Iterator<Item = &Verdict> {
-        self.all.iter().filter_map(|(_, verdict)| verdict.as_deref())
+        self.all.iter().filter_map(|(_, verdict)| verdict.as_deref()).flatten()
     }
 }
 
@@ -145,7 +146,8 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
     let expected = problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
     let daemons: Vec<_> = expected.filter(|daemon| tolerates(&daemon.shape, &draft.taints)).collect();
     let list = problem.catalog.pools.get(&draft.pool).into_iter().flat_map(|list| list.iter());
-    list.map(|fact| {
+    let mut verdicts: BTreeMap<InstanceTypeName, Vec<Verdict>> = BTreeMap::new();
+    for fact in list {
         let own = Requirements::from_written(&fact.requirements);
         let mut both = template.clone();
         both.add_all(&own);
@@ -173,9 +175,9 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
             }
         }
         let fits_requirements = offered && requirements.intersects(&own).is_ok();
-        (fact.name.clone(), Rc::new(Verdict { fits_requirements, room, ports: taken, says }))
-    })
-    .collect()
+        verdicts.entry(fact.name.clone()).or_default().push(Verdict { fits_requirements, room, ports: taken, says });
+    }
+    verdicts.into_iter().map(|(name, sizes)| (name, sizes.into())).collect()
 }
 
 fn outcome(requirements: &Requirements, verdict: &Verdict, key: &Arc<str>, open: bool) -> Outcome {
@@ -216,11 +218,16 @@ fn check_types(claim: &PlannedClaim, place: &Arc<str>, listed: &Listed, found: &
     }
     for (name, verdict) in &listed.all {
         let (place, instance_type) = (Arc::clone(place), name.clone());
-        match verdict {
-            None => found.push(Violation::UnknownType { place, instance_type }),
-            Some(verdict) if !verdict.fits_requirements => found.push(Violation::UnfitType { place, instance_type }),
-            Some(verdict) if !holds(&need, &verdict.room) => found.push(Violation::Overfull { place, instance_type }),
-            Some(_) => {}
+        let Some(sizes) = verdict else {
+            found.push(Violation::UnknownType { place, instance_type });
+            continue;
+        };
+        // Whoever launches it leaves out what does not hold the requests: of several sizes, one must.
+        let mut fitting = sizes.iter().filter(|size| size.fits_requirements).peekable();
+        if fitting.peek().is_none() {
+            found.push(Violation::UnfitType { place, instance_type });
+        } else if !fitting.any(|size| holds(&need, &size.room)) {
+            found.push(Violation::Overfull { place, instance_type });
         }
     }
 }
@@ -263,8 +270,12 @@ fn check_limits(problem: &Problem<'_>, plan: &Plan, found: &mut Vec<Violation>) 
                 used.add(&Resources::new().with("nodes", 1000));
             }
         }
-        let capacity: BTreeMap<&InstanceTypeName, &Resources> =
-            list.into_iter().flat_map(|list| list.iter()).map(|kind| (&kind.name, &kind.capacity)).collect();
+        // Of a type in several sizes the smallest: which of them are meant is for the launch to find out.
+        let mut capacity: BTreeMap<&InstanceTypeName, Resources> = BTreeMap::new();
+        for kind in list.into_iter().flat_map(|list| list.iter()) {
+            let known = capacity.entry(&kind.name).or_insert_with(|| kind.capacity.clone());
+            *known = known.lowered(&kind.capacity);
+        }
         let mut largest: FxHashMap<*const InstanceTypeName, Resources> = FxHashMap::default();
         for claim in planned {
             let most = largest.entry(claim.instance_types.as_ptr()).or_insert_with(|| {

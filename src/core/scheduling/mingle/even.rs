@@ -59,15 +59,17 @@ pub(super) fn evened(plan: &Plan, problem: &Problem<'_>) -> Option<Plan> {
 
 /// What instance types can hold. NodeClaims share their lists of types: each list is looked up once.
 struct Rooms<'a> {
-    types: BTreeMap<(&'a PoolName, &'a InstanceTypeName), &'a InstanceType>,
+    types: BTreeMap<(&'a PoolName, &'a InstanceTypeName), Vec<&'a InstanceType>>,
     least: FxHashMap<(PoolName, *const InstanceTypeName), Option<Resources>>,
 }
 
 impl<'a> Rooms<'a> {
     fn new(catalog: &'a Catalog) -> Self {
-        let types =
-            catalog.pools.iter().flat_map(|(pool, types)| types.iter().map(move |kind| ((pool, &kind.name), &**kind)));
-        Self { types: types.collect(), least: FxHashMap::default() }
+        let mut types: BTreeMap<_, Vec<&'a InstanceType>> = BTreeMap::new();
+        for (pool, kind) in catalog.pools.iter().flat_map(|(pool, types)| types.iter().map(move |kind| (pool, kind))) {
+            types.entry((pool, &kind.name)).or_default().push(kind);
+        }
+        Self { types, least: FxHashMap::default() }
     }
 
     /// What each of the instance types of a planned node can hold at least.
@@ -75,7 +77,8 @@ impl<'a> Rooms<'a> {
         let (pool, names) = (&planned.draft.pool, &planned.instance_types);
         let Self { types, least } = self;
         let find = || {
-            let listed = names.iter().filter_map(|name| types.get(&(pool, name))).map(|kind| kind.allocatable());
+            let listed = names.iter().filter_map(|name| types.get(&(pool, name))).flatten();
+            let listed = listed.map(|kind| kind.allocatable());
             listed.reduce(|one, other| one.lowered(&other))
         };
         least.entry((pool.clone(), names.as_ptr())).or_insert_with(find).as_ref()
