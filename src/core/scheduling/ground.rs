@@ -159,6 +159,8 @@ struct Stand {
 struct Stock {
     snapshot: Snapshot,
     label_keys: Vec<&'static str>,
+    /// Whether pools that cannot keep their `minValues` are used all the same.
+    lower_min_values: bool,
     /// The whole catalog.
     lists: Vec<(PoolName, List)>,
     /// Shapes whose labels and resources are known, by address. Holding them keeps their addresses their own.
@@ -228,6 +230,7 @@ impl Kept {
         let stock = Stock {
             snapshot: problem.snapshot.clone(),
             label_keys: problem.label_keys.to_vec(),
+            lower_min_values: problem.settings.lower_min_values,
             lists: problem.catalog.pools.iter().map(|(name, list)| (name.clone(), Arc::clone(list))).collect(),
             shapes,
             ready: ready.to_vec(),
@@ -252,6 +255,7 @@ impl Kept {
             problem.catalog.pools.get(name).is_some_and(|other| Arc::ptr_eq(list, other))
         };
         if stock.label_keys != problem.label_keys
+            || stock.lower_min_values != problem.settings.lower_min_values
             || stock.lists.len() != problem.catalog.pools.len()
             || !stock.lists.iter().all(same_list)
             || stock.ready.len() != ready.len()

@@ -14,13 +14,13 @@ impl World<'_> {
     /// Whether the types of `mask` offer as many different values as asked for; else the key, what is asked, and what there is.
     pub(super) fn variety(
         &self,
-        pool: usize,
+        shelf: usize,
         profile: ProfileId,
         mask: &Mask,
         least: &[(KeyId, u32)],
     ) -> Result<(), (KeyId, u32, u32)> {
         for (key, least) in least {
-            let found = self.values_of(self.pools[pool].shelf, profile, mask, *key).count();
+            let found = self.values_of(shelf, profile, mask, *key).count();
             if found < *least as usize {
                 return Err((*key, *least, number(found)));
             }
@@ -44,10 +44,10 @@ impl World<'_> {
     /// What is asked for, no more than the types of `mask` offer. A key of which they offer nothing is not asked for: the API knows no
     /// `minValues` of zero.
     pub(super) fn lowered(&self, pool: usize, profile: ProfileId, mask: &Mask, least: &Least) -> Least {
-        if self.variety(pool, profile, mask, least).is_ok() {
+        let shelf = self.pools[pool].shelf;
+        if self.variety(shelf, profile, mask, least).is_ok() {
             return Arc::clone(least);
         }
-        let shelf = self.pools[pool].shelf;
         let found = |key: KeyId| number(self.values_of(shelf, profile, mask, key).count());
         let lowered = least.iter().map(|(key, least)| (*key, found(*key).min(*least)));
         lowered.filter(|(_, least)| *least > 0).collect()

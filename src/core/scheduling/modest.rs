@@ -40,6 +40,6 @@ impl World<'_> {
             }
         }
         // A pool that asks for variety gets it, and is charged for it.
-        if self.variety(pool, profile, &modest, least).is_ok() { modest } else { mask }
+        if self.variety(self.pools[pool].shelf, profile, &modest, least).is_ok() { modest } else { mask }
     }
 }

@@ -30,7 +30,7 @@ impl Run<'_> {
         }
         let least = Arc::clone(&self.world.pools[pool].least);
         let lowers = self.world.problem.settings.lower_min_values;
-        if let Err((key, wanted, found)) = self.world.variety(pool, profile, &allowed, &least)
+        if let Err((key, wanted, found)) = self.world.variety(self.world.pools[pool].shelf, profile, &allowed, &least)
             && !lowers
         {
             all.push(Reason::MinValues { pool: name, key: self.key_name(key), wanted, found });

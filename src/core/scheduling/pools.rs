@@ -92,7 +92,8 @@ impl World<'_> {
                 return;
             }
         };
-        if self.algebra.profile(base).possible().is_empty() {
+        let possible = self.algebra.profile(base).possible();
+        if possible.is_empty() {
             let without = self.without_types(pool, &lines, shelf);
             self.unusable.push(Reason::NoTypes { pool: pool.name.clone(), without });
             return;
@@ -104,6 +105,14 @@ impl World<'_> {
                 *known = least.max(*known);
             }
         }
+        let least: Least = min_values.into_iter().collect();
+        if let Err((key, wanted, found)) = self.variety(shelf, base, &possible, &least)
+            && !self.problem.settings.lower_min_values
+        {
+            let key = Arc::clone(&self.algebra.universe.key(key).name);
+            self.unusable.push(Reason::MinValues { pool: pool.name.clone(), key, wanted, found });
+            return;
+        }
         let taints = self.tolerance.taints(pool.template.taints.clone());
         let groups = self.daemon_groups(base, taints, shelf);
         let limit = |name: &ResourceName| pool.limits.mentioned(name);
@@ -111,7 +120,6 @@ impl World<'_> {
             resources: self.dimensions.0.iter().map(limit).collect(),
             nodes: limit(&ResourceName::nodes()).map(|milli| milli.div_euclid(1000)),
         };
-        let least = min_values.into_iter().collect();
         self.pools.push(PoolSite { fact: Arc::clone(pool), shelf, base, taints, groups, room, least });
     }
 

@@ -266,6 +266,6 @@ impl Reason {
 
     /// Whether a NodePool's own requirements leave it nothing that could be bought: somebody has to correct it.
     pub fn filters_out_all(&self) -> bool {
-        matches!(self, Self::NoTypes { .. } | Self::PoolContradiction { .. })
+        matches!(self, Self::NoTypes { .. } | Self::PoolContradiction { .. } | Self::MinValues { .. })
     }
 }

@@ -132,7 +132,7 @@ impl Reason {
             }
             Self::NoMatchingType { lacks, blame, .. } => write!(f, "{}", no_matching_type(lacks, *blame)),
             Self::MinValues { key, wanted, found, .. } => {
-                write!(f, "asks for {wanted} values of {key} (minValues), but only {found} are left for this pod")
+                write!(f, "asks for {wanted} values of {key} (minValues), but only {found} can be had")
             }
             Self::ReservedInUse { .. } => {
                 write!(f, "has only reserved capacity that suits the pod, and NodeClaims use all of it")

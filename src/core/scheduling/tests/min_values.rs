@@ -72,8 +72,11 @@ fn what_cannot_be_met_is_refused_or_lowered() {
     };
     assert_eq!(least(&scene(2).solve().claims[0], "example.com/family"), Some(2));
     let refused = scene(3).solve();
+    // No pod could be placed there: whoever wrote the NodePool is told, as of requirements that leave no type at all.
+    assert!(matches!(&refused.unusable[..], [one] if one.filters_out_all() && one.to_string().contains("minValues")));
     assert!(matches!(&refused.refused[0].reasons[..], [Reason::MinValues { wanted: 3, found: 2, .. }]));
     let lowered = best_effort(scene(3));
+    assert_eq!(lowered.unusable, []);
     assert_eq!(least(&lowered.claims[0], "example.com/family"), Some(2));
     assert!(is_relaxed(&lowered.claims[0]));
 }
