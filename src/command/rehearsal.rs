@@ -17,9 +17,7 @@ use crate::cluster::convert::ShapeStore;
 use crate::config::{Settings, Trace, TraceFormat};
 use crate::core::facts::InstanceType;
 use crate::manifests::{Object, Priorities, read_object};
-use crate::sim::{
-    Act, Feature, Latency, Pace, Rhythm, Scenario, Seed, Step, World, WorldConfig, read_openb, read_scenario,
-};
+use crate::sim::{Act, Feature, Scenario, Step, World, WorldConfig, read_openb, read_scenario};
 
 use super::live;
 
@@ -46,13 +44,9 @@ impl Rehearsal {
         settings: actors::Settings,
     ) -> Self {
         let config = WorldConfig {
-            seed: Seed(seed),
-            clock: Arc::new(move || clock.now()),
-            latency: Latency::default(),
-            pace: Pace::default(),
-            rhythm: Rhythm::default(),
             conduct: scenario.cloud.conduct(&Conduct::default()),
             catalogue: types,
+            ..WorldConfig::usual(seed, Arc::new(move || clock.now()))
         };
         Self {
             world: World::new(config),

@@ -12,11 +12,7 @@ use crate::actors::{Joiner, Parts, Settings};
 use crate::clouds::catalog::generated;
 use crate::clouds::simulated::Conduct;
 use crate::cluster::convert::ShapeStore;
-use crate::sim::cluster::Latency;
-use crate::sim::kubelet::Pace;
 use crate::sim::scenario::{End, Scenario, read_scenario};
-use crate::sim::scheduler::Rhythm;
-use crate::sim::seed::Seed;
 
 /// What scripts begin with: a NodePool that suits everybody.
 const GENERAL: &str = r"
@@ -34,21 +30,6 @@ spec:
       nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
 ---
 ";
-
-impl WorldConfig {
-    /// A world at its usual pace whose cloud behaves, and sells nothing.
-    pub(in crate::sim) fn usual(seed: u64, clock: crate::sim::Clock) -> Self {
-        Self {
-            seed: Seed(seed),
-            clock,
-            latency: Latency::default(),
-            pace: Pace::default(),
-            rhythm: Rhythm::default(),
-            conduct: Conduct::default(),
-            catalogue: Vec::new(),
-        }
-    }
-}
 
 /// The stage, set.
 pub(super) struct Staged {

@@ -50,6 +50,21 @@ pub struct WorldConfig {
     pub catalogue: Vec<InstanceType>,
 }
 
+impl WorldConfig {
+    /// A world at its usual pace, whose cloud behaves and sells nothing; what is to be otherwise stands before `..WorldConfig::usual(..)`.
+    pub fn usual(seed: u64, clock: Clock) -> Self {
+        Self {
+            seed: Seed(seed),
+            clock,
+            latency: Latency::default(),
+            pace: Pace::default(),
+            rhythm: Rhythm::default(),
+            conduct: Conduct::default(),
+            catalogue: Vec::new(),
+        }
+    }
+}
+
 /// A world. Nothing in it moves until [`World::run`] (or each of [`World::stand_ins`]) is polled; nothing in it spawns tasks.
 pub struct World {
     /// The API server.

@@ -13,12 +13,11 @@ use joiner::actors::{Joiner, Parts, Settings};
 use joiner::clouds::outscale::oapi::wire::State;
 use joiner::clouds::outscale::oapi::{Client, Options};
 use joiner::clouds::outscale::{self, Outscale, SecretError, Secrets};
-use joiner::clouds::simulated::Conduct;
 use joiner::clouds::{Cloud, Deletion};
 use joiner::cluster::convert::ShapeStore;
 use joiner::core::ids::ProviderId;
 use joiner::sim::oapi::{Account, Fake};
-use joiner::sim::{Latency, Pace, Rhythm, Seed, World, WorldConfig, read_scenario};
+use joiner::sim::{Seed, World, WorldConfig, read_scenario};
 
 use super::judge::Judge;
 use super::spec::Spec;
@@ -101,15 +100,7 @@ fn all_actions() -> BTreeSet<String> {
 async fn what_joiner_sends_is_as_the_specification_says() {
     let Some(spec) = Spec::load() else { return };
     let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
-    let world = World::new(WorldConfig {
-        seed: Seed(1),
-        clock: Arc::new(move || clock.now()),
-        latency: Latency::default(),
-        pace: Pace::default(),
-        rhythm: Rhythm::default(),
-        conduct: Conduct::default(),
-        catalogue: Vec::new(),
-    });
+    let world = World::new(WorldConfig::usual(1, Arc::new(move || clock.now())));
     let fake = Fake::new(Account::sample(), Arc::new(move || clock.now()), Seed(1));
     fake.conduct(|conduct| conduct.reads_section = false);
     let judge = Judge::of(fake.clone(), spec);

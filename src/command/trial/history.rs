@@ -12,10 +12,9 @@ use tokio::time::{Instant, sleep_until};
 use crate::actors;
 use crate::actors::runtime::Clock;
 use crate::clouds::catalog;
-use crate::clouds::simulated::Conduct;
 use crate::sim::faults::{CALM, Day, EMPTYING, END, HostileCloud, HostileCluster, Mishaps, Plan, Player, Profile};
 use crate::sim::invariants::{Invariants, Journal, Violation};
-use crate::sim::{End, Latency, Pace, Rhythm, Seed, World, WorldConfig};
+use crate::sim::{End, Seed, World, WorldConfig};
 
 use super::crew::Crew;
 use super::oncall::OnCall;
@@ -78,13 +77,8 @@ impl History {
         let journal = if journal { Journal::kept() } else { Journal::default() };
         let catalogue = Day::catalogue(catalog::generated());
         let world = World::new(WorldConfig {
-            seed: Seed(self.seed),
-            clock: Arc::new(move || clock.now()),
-            latency: Latency::default(),
-            pace: Pace::default(),
-            rhythm: Rhythm::default(),
-            conduct: Conduct::default(),
             catalogue: catalogue.clone(),
+            ..WorldConfig::usual(self.seed, Arc::new(move || clock.now()))
         });
         // Eight bytes that stay: a clock is copied to wherever time is told.
         let wrong_by: &'static AtomicI64 = Box::leak(Box::default());
