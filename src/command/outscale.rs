@@ -98,7 +98,7 @@ pub(super) async fn sell(
             input.catalog.pools.insert(pool.name.clone(), Arc::default());
         }
     }
-    notices.push(format!("prices are those of {}", cloud.price_source().await));
+    notices.push(format!("prices are those of the {}", cloud.price_source().await));
     input.overlay();
     Ok(notices)
 }

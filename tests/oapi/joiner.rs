@@ -96,6 +96,20 @@ fn all_actions() -> BTreeSet<String> {
     allowed.chain(["ReadVmTypes", "ReadPublicCatalog"].map(str::to_owned)).collect()
 }
 
+/// The cloud, whose calls the judge hears.
+fn cloud_over(judge: &Arc<Judge<Fake>>, clock: Clock) -> Outscale {
+    let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
+    let client = Client::new(access, Arc::clone(judge) as _, Options::new(Arc::new(move || clock.now())));
+    let settings = outscale::Settings {
+        cluster: "demo".to_owned(),
+        cluster_id: "demo-id".to_owned(),
+        prices: None,
+        memory_overhead: 75,
+        dry_run: false,
+    };
+    Outscale::new(Arc::new(client), Arc::new(OneSecret), settings).unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_joiner_sends_is_as_the_specification_says() {
     let Some(spec) = Spec::load() else { return };
@@ -104,16 +118,7 @@ async fn what_joiner_sends_is_as_the_specification_says() {
     let fake = Fake::new(Account::sample(), Arc::new(move || clock.now()), Seed(1));
     fake.conduct(|conduct| conduct.reads_section = false);
     let judge = Judge::of(fake.clone(), spec);
-    let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
-    let client = Client::new(access, Arc::clone(&judge) as _, Options::new(Arc::new(move || clock.now())));
-    let settings = outscale::Settings {
-        cluster: "demo".to_owned(),
-        cluster_id: "demo-id".to_owned(),
-        prices: None,
-        memory_overhead: 75,
-        dry_run: false,
-    };
-    let cloud = Arc::new(Outscale::new(Arc::new(client), Arc::new(OneSecret), settings).unwrap());
+    let cloud = Arc::new(cloud_over(&judge, clock));
     let cluster = Arc::new(world.cluster.clone());
     let joiner = Joiner::start(Parts { cluster, cloud: Arc::clone(&cloud) as _, settings: Settings::default(), clock });
     play(&world, SCRIPT).await;
@@ -131,6 +136,10 @@ async fn what_joiner_sends_is_as_the_specification_says() {
     play(&world, "until: 20m").await;
     assert!(fake.vms().iter().all(|vm| !ids.contains(&vm.vm_id.as_str()) || vm.state.is_leaving()));
     joiner.stop(Duration::from_secs(5)).await;
+    // Whose keys may not read the account's own prices gets those that are for everybody.
+    fake.account(|account| account.denied.extend(["ReadCatalog".to_owned()]));
+    let source = cloud_over(&judge, clock).price_source().await;
+    assert!(source.starts_with("public price list of "), "{source}");
     judge.acquit();
     let answered: BTreeSet<String> =
         judge.seen().iter().filter_map(|seen| seen.strip_suffix(" 200").map(str::to_owned)).collect();

@@ -133,9 +133,13 @@ impl Outscale {
         })
     }
 
-    /// Where the prices in use come from, for people.
+    /// Where the prices in use come from and when they were read, for people.
     pub async fn price_source(&self) -> String {
-        self.market.offer().await.prices.source.clone()
+        let Offer { prices, read, .. } = self.market.offer().await;
+        match read {
+            Some(read) => format!("{}, read on {}", prices.source, read.strftime("%Y-%m-%d")),
+            None => prices.source.clone(),
+        }
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {

@@ -338,6 +338,25 @@ async fn types_that_have_no_price_are_named() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_may_not_read_the_accounts_prices_buys_at_public_ones() {
+    let Scene { fake, cloud, .. } = scene();
+    fake.account(|account| account.denied.extend(["ReadCatalog".to_owned()]));
+    let (class, resolution) = resolved(&cloud, &class_of(spec())).await;
+    assert!(resolution.judgements.iter().all(|judgement| judgement.status == Status::True), "{resolution:?}");
+    assert_eq!(
+        cloud.price_source().await,
+        "public price list of http://127.0.0.1:1/api/v1, read on 2026-01-02",
+        "the account's own list is not what these prices are of"
+    );
+    assert!(cloud.catalog(&class).await.unwrap().iter().any(|kind| kind.name.as_str() == SMALL));
+    for _ in 0..10 {
+        tokio::time::sleep(std::time::Duration::from_mins(5)).await;
+        resolved(&cloud, &class_of(spec())).await;
+    }
+    assert_eq!(fake.load()["ReadCatalog"].calls, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_machine_that_does_not_go_down_is_stopped_by_force() {
     let Scene { fake, cloud, .. } = scene();
     let class = ready(&cloud, spec()).await;

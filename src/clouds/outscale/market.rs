@@ -1,14 +1,18 @@
 //! What is on the market: the API's list of fixed types and the price list, asked for now and then, and kept when they cannot be had.
+//!
+//! There are two price lists. The account's own (`ReadCatalog`) may have prices that somebody has negotiated, and takes a permission; the public one
+//! is for anybody. The account's counts where it can be had.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::oapi::{Client, wire};
+use super::oapi::{Class, Client, Error, wire};
 use super::prices::{PriceError, Prices};
 
 /// How often the lists are asked for.
@@ -17,6 +21,9 @@ const FRESH_FOR: Duration = Duration::from_hours(12);
 const RETRY: Duration = Duration::from_mins(30);
 /// Pause after a failure, as long as a list has never been had.
 const FIRST_RETRY: Duration = Duration::from_mins(1);
+/// Pause after the account's own price list was refused for good (a permission is missing, or this API has no such list) or was none: the public one
+/// counts meanwhile.
+const REFUSED_FOR: Duration = Duration::from_hours(24);
 
 /// The market.
 pub(super) struct Market {
@@ -31,8 +38,12 @@ struct State {
     offer: Offer,
     types_due: Option<Instant>,
     prices_due: Option<Instant>,
+    /// When the account's own price list may be asked for again, after it was refused.
+    own_due: Option<Instant>,
     has_types: bool,
     has_prices: bool,
+    /// Whether the prices in use are those of the account's own list.
+    has_own: bool,
 }
 
 /// What is known of the market.
@@ -42,6 +53,8 @@ pub(super) struct Offer {
     pub(super) listed: Arc<Vec<wire::VmType>>,
     /// Prices.
     pub(super) prices: Arc<Prices>,
+    /// When they were read of the API; nothing as long as only the built-in ones and those of the file are known.
+    pub(super) read: Option<Timestamp>,
     /// Rises with every change.
     pub(super) epoch: u64,
 }
@@ -50,15 +63,22 @@ impl Market {
     /// A market of which only the built-in prices are known, and those of the file.
     pub(super) fn new(client: Arc<Client>, file: Option<PathBuf>) -> Result<Self, PriceError> {
         let prices = over(Prices::built_in(), file.as_ref())?;
-        let offer = Offer { listed: Arc::default(), prices: Arc::new(prices), epoch: 0 };
-        let state = State { offer, types_due: None, prices_due: None, has_types: false, has_prices: false };
+        let offer = Offer { listed: Arc::default(), prices: Arc::new(prices), read: None, epoch: 0 };
+        let state = State {
+            offer,
+            types_due: None,
+            prices_due: None,
+            own_due: None,
+            has_types: false,
+            has_prices: false,
+            has_own: false,
+        };
         Ok(Self { client, file, state: Mutex::new(state), is_whole: AtomicBool::new(false) })
     }
 
     /// What is known, after having asked if it is time to. Never fails: what was known stays in use.
     pub(super) async fn offer(&self) -> Offer {
         let mut state = self.state.lock().await;
-        let is_due = |due: Option<Instant>| due.is_none_or(|due| due <= Instant::now());
         if is_due(state.types_due) {
             self.read_types(&mut state).await;
         }
@@ -99,38 +119,91 @@ impl Market {
     }
 
     async fn read_prices(&self, state: &mut State) {
-        let source = self.client.access().endpoint.to_string();
-        let read = match self.client.call(&wire::ReadPublicCatalog {}).await {
-            Ok(answer) => Prices::read(&source, &answer.catalog.entries).map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
-        let read = read.and_then(|(prices, left_out)| {
-            for row in left_out {
-                tracing::warn!(row, "price left out");
-            }
-            over(prices, self.file.as_ref()).map_err(|error| error.to_string())
-        });
-        let pause = match read {
-            Ok(prices) => {
-                if *state.offer.prices != prices {
-                    tracing::info!(source = prices.source, "read the price list");
-                    state.offer.prices = Arc::new(prices);
-                    state.offer.epoch += 1;
+        let (read, pause) = match self.own_prices(state).await {
+            Own::Read(prices) => (Some((prices, true)), FRESH_FOR),
+            // Prices that somebody has negotiated are not given up for those of everybody because of one bad hour.
+            Own::Failed if state.has_own => (None, RETRY),
+            missed => {
+                let read = match self.client.call(&wire::ReadPublicCatalog {}).await {
+                    Ok(answer) => self.judged("public price list", &answer),
+                    Err(error) => Err(error.to_string()),
+                };
+                match read {
+                    Ok(prices) if matches!(missed, Own::Failed) => (Some((prices, false)), RETRY),
+                    Ok(prices) => (Some((prices, false)), FRESH_FOR),
+                    Err(error) => {
+                        let in_use = &state.offer.prices.source;
+                        tracing::warn!(error, in_use, "prices not read; what was known stays in use");
+                        (None, again(state.has_prices))
+                    }
                 }
-                state.has_prices = true;
-                FRESH_FOR
-            }
-            Err(error) => {
-                tracing::warn!(
-                    error,
-                    in_use = state.offer.prices.source,
-                    "prices not read; what was known stays in use"
-                );
-                again(state.has_prices)
             }
         };
+        if let Some((prices, is_own)) = read {
+            if *state.offer.prices != prices {
+                tracing::info!(source = prices.source, "read the price list");
+                state.offer.prices = Arc::new(prices);
+                state.offer.epoch += 1;
+            }
+            state.offer.read = Some(self.client.now());
+            (state.has_prices, state.has_own) = (true, is_own);
+        }
         state.prices_due = Some(Instant::now() + pause);
     }
+
+    /// The account's own prices. Who is refused them for good does not ask again for a while.
+    async fn own_prices(&self, state: &mut State) -> Own {
+        if !is_due(state.own_due) {
+            return Own::Refused;
+        }
+        let why = match self.client.call(&wire::ReadCatalog {}).await {
+            Ok(answer) => match self.judged("account's price list", &answer) {
+                Ok(prices) => return Own::Read(prices),
+                Err(why) => why,
+            },
+            Err(error) if is_for_good(&error) => error.stable(),
+            Err(error) => {
+                tracing::warn!(%error, "the account's own price list not read, trying again");
+                return Own::Failed;
+            }
+        };
+        tracing::info!(
+            why,
+            "the account's own price list cannot be had, the public one counts; not asked again for a day"
+        );
+        state.own_due = Some(Instant::now() + REFUSED_FOR);
+        Own::Refused
+    }
+
+    /// The prices of a list, with those of the file over them.
+    fn judged(&self, list: &str, answer: &wire::TheCatalog) -> Result<Prices, String> {
+        let source = format!("{list} of {}", self.client.access().endpoint);
+        let (prices, left_out) = Prices::read(&source, &answer.catalog.entries).map_err(|error| error.to_string())?;
+        for row in left_out {
+            tracing::warn!(source, row, "price left out");
+        }
+        over(prices, self.file.as_ref()).map_err(|error| error.to_string())
+    }
+}
+
+/// What came of asking for the account's own prices.
+enum Own {
+    /// These are they.
+    Read(Prices),
+    /// They cannot be had.
+    Refused,
+    /// They could not be had this time.
+    Failed,
+}
+
+/// Whether asking again is in vain, as long as nobody changes a policy or the API. What cannot be read although the API calls it an answer is none.
+fn is_for_good(error: &Error) -> bool {
+    let is_answered = error.status.is_some_and(|status| (200..300).contains(&status));
+    is_answered || matches!(error.class, Class::Denied | Class::Invalid | Class::NotFound)
+}
+
+fn is_due(due: Option<Instant>) -> bool {
+    due.is_none_or(|due| due <= Instant::now())
 }
 
 fn again(had_before: bool) -> Duration {
@@ -143,3 +216,7 @@ fn over(prices: Prices, file: Option<&PathBuf>) -> Result<Prices, PriceError> {
         None => Ok(prices),
     }
 }
+
+#[cfg(test)]
+#[path = "market_tests.rs"]
+mod tests;

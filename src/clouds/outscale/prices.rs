@@ -1,4 +1,4 @@
-//! What machines cost: read from Outscale's public catalogue, with a dated list for when that cannot be had, and a file that wins over both.
+//! What machines cost: read from a price list of Outscale's API, with a dated list for when none can be had, and a file that wins over both.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const GPU_MODELS: [(&str, &str); 3] = [("p100", "nvidia-p100"), ("p3", "nvidia-v
 /// Prices per hour, in the catalogue's currency, without tax.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Prices {
-    /// Where they come from, for people: the catalogue's endpoint, a file, or the built-in list with its date.
+    /// Where they come from, for people: which list of which endpoint, a file, or the built-in list with its date.
     pub source: String,
     /// A vCore by generation and performance.
     cores: BTreeMap<(u32, Performance), f64>,

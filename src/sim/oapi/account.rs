@@ -35,8 +35,10 @@ pub struct Account {
     pub vm_types: Vec<VmType>,
     /// Models of flexible GPUs.
     pub gpus: Vec<FlexibleGpuModel>,
-    /// Prices.
+    /// Prices for everybody.
     pub catalog: Catalog,
+    /// Prices of this account, where somebody has negotiated some.
+    pub own_catalog: Option<Catalog>,
     /// How much it may have.
     pub quotas: Quotas,
 }
@@ -114,6 +116,7 @@ impl Account {
                 v_ram: Some(16_384),
             }],
             catalog: Catalog { entries: prices(Self::REGION) },
+            own_catalog: None,
             quotas: Quotas { vms: 2_000, cores: 16_000, memory: 128_000 },
         }
     }

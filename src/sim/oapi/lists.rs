@@ -104,11 +104,14 @@ pub(super) fn gpus(world: &mut World, _: &ReadFlexibleGpuCatalog) -> Result<TheF
 
 #[expect(clippy::unnecessary_wraps, reason = "all actions have one shape")]
 pub(super) fn catalog(world: &mut World, _: &ReadCatalog) -> Result<TheCatalog, Refusal> {
-    Ok(TheCatalog { catalog: world.account.catalog.clone(), ..TheCatalog::default() })
+    let account = &world.account;
+    let catalog = account.own_catalog.as_ref().unwrap_or(&account.catalog).clone();
+    Ok(TheCatalog { catalog, ..TheCatalog::default() })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "all actions have one shape")]
 pub(super) fn public_catalog(world: &mut World, _: &ReadPublicCatalog) -> Result<TheCatalog, Refusal> {
-    catalog(world, &ReadCatalog {})
+    Ok(TheCatalog { catalog: world.account.catalog.clone(), ..TheCatalog::default() })
 }
 
 /// The price of one type of VM, as the documentation's example asks for it: `BoxUsage:` and its name.

@@ -123,6 +123,11 @@ impl Client {
         &self.access
     }
 
+    /// The time, as far as is known by the API's clock.
+    pub fn now(&self) -> Timestamp {
+        self.standing.corrected((self.options.now)())
+    }
+
     /// How many requests of each action were sent.
     pub fn sent(&self) -> BTreeMap<&'static str, u64> {
         self.turns.sent()
@@ -251,7 +256,7 @@ impl Client {
         }
         let keys = self.keys.keys();
         let keys = call.signed.then_some((&*keys, self.access.dialect));
-        let now = self.standing.corrected((self.options.now)());
+        let now = self.now();
         let place = (self.access.region.as_str(), &self.access.endpoint, action);
         let headers = sign::headers(keys, place, &call.body, now)
             .map_err(|why| Error::silent(action, Class::Invalid, format!("cannot be signed: {why}")))?;

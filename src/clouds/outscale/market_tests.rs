@@ -1,0 +1,144 @@
+//! Which of the two price lists counts.
+
+use std::sync::Mutex as Lock;
+
+use futures::future::{BoxFuture, FutureExt};
+
+use super::*;
+use crate::clouds::outscale::VmType;
+use crate::clouds::outscale::oapi::wire::{Catalog, CatalogEntry};
+use crate::clouds::outscale::oapi::{Answer, Options, Post, Transport, Undelivered};
+use crate::sim::Seed;
+use crate::sim::oapi::{Account, Fake};
+
+const PUBLIC: f64 = 0.18;
+const OWN: f64 = 0.12;
+
+/// The fake, with other answers to `ReadCatalog` when there are some.
+struct Line {
+    fake: Fake,
+    says: Lock<Option<(u16, &'static str)>>,
+    /// How often the account's own list was asked for.
+    asked: Lock<u32>,
+}
+
+impl Transport for Line {
+    fn post(&self, post: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
+        if post.url.path().ends_with("/ReadCatalog") {
+            *self.asked.lock().unwrap() += 1;
+            if let Some((status, body)) = *self.says.lock().unwrap() {
+                return async move { Ok(Answer::of(status, &http::HeaderMap::new(), body.into())) }.boxed();
+            }
+        }
+        self.fake.post(post)
+    }
+}
+
+impl Line {
+    fn says(&self, says: Option<(u16, &'static str)>) {
+        *self.says.lock().unwrap() = says;
+    }
+
+    fn asked(&self) -> u32 {
+        *self.asked.lock().unwrap()
+    }
+
+    fn public(&self) -> u64 {
+        self.fake.load().get("ReadPublicCatalog").map_or(0, |load| load.calls)
+    }
+}
+
+/// A market of an account that has negotiated its own prices.
+fn market() -> (Arc<Line>, Market) {
+    let (began, start) = (Instant::now(), "2026-01-02T03:04:05Z".parse::<Timestamp>().unwrap());
+    let now = Arc::new(move || start + began.elapsed());
+    let mut account = Account::sample();
+    let negotiated = |row: &CatalogEntry| match row.kind.as_deref() {
+        Some("CustomCore:v6-p2") => CatalogEntry { unit_price: Some(0.02), ..row.clone() },
+        _ => row.clone(),
+    };
+    account.own_catalog = Some(Catalog { entries: account.catalog.entries.iter().map(negotiated).collect() });
+    let access = account.access("http://127.0.0.1:1/api/v1").unwrap();
+    let fake = Fake::new(account, Arc::clone(&now) as _, Seed(1));
+    let line = Arc::new(Line { fake, says: Lock::default(), asked: Lock::default() });
+    let client = Client::new(access, Arc::clone(&line) as _, Options::new(now));
+    (line, Market::new(Arc::new(client), None).unwrap())
+}
+
+async fn price(market: &Market) -> f64 {
+    let price = market.offer().await.prices.of(&VmType::parse("tinav6.c4r8p2").unwrap(), false).unwrap();
+    (price * 1e6).round() / 1e6
+}
+
+async fn sleep_hours(hours: u64) {
+    tokio::time::sleep(Duration::from_hours(hours)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_accounts_own_prices_count_where_they_can_be_had() {
+    let (line, market) = market();
+    assert!(market.lacks().is_some());
+    assert_eq!(price(&market).await, OWN);
+    let offer = market.offer().await;
+    assert_eq!(offer.prices.source, "account's price list of http://127.0.0.1:1/api/v1");
+    assert_eq!(offer.read.map(|read| read.strftime("%F").to_string()).as_deref(), Some("2026-01-02"));
+    assert_eq!((market.lacks(), line.asked(), line.public()), (None, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_refused_them_gets_the_public_ones_and_does_not_ask_again_before_a_day_is_over() {
+    let denied = r#"{"Errors":[{"Code":"4","Type":"AccessDenied","Details":"policy"}]}"#;
+    let no_such_action = r#"{"Errors":[{"Code":"12000","Type":"InvalidAction","Details":""}]}"#;
+    let nonsense = r#"{"Catalogs":[{"Entries":[{"UnitPrice":-1}]}]}"#;
+    let negative = r#"{"Catalog":{"Entries":[
+        {"Service":"TinaOS-FCU","Operation":"RunInstances-OD","Type":"CustomCore:v6-p2","UnitPrice":-1},
+        {"Service":"TinaOS-FCU","Operation":"RunInstances-OD","Type":"CustomRam","UnitPrice":-1}]}}"#;
+    let no_vms = r#"{"Catalog":{"Entries":[
+        {"Service":"TinaOS-LBU","Operation":"CreateLoadBalancer","Type":"LBU","UnitPrice":0.03}]}}"#;
+    for (status, body) in [
+        (401, denied),
+        (404, ""),
+        (404, no_such_action),
+        (200, nonsense),
+        (200, negative),
+        (200, no_vms),
+        (200, "<html>"),
+    ] {
+        let (line, market) = market();
+        line.says(Some((status, body)));
+        assert_eq!(price(&market).await, PUBLIC, "{status} {body}");
+        let source = market.offer().await.prices.source.clone();
+        assert_eq!(source, "public price list of http://127.0.0.1:1/api/v1");
+        // Nothing is missing: a refusal is an answer.
+        assert_eq!((market.lacks(), line.public()), (None, 1), "{status} {body}");
+        let asked = line.asked();
+        line.says(None);
+        sleep_hours(13).await;
+        assert_eq!((price(&market).await, line.asked(), line.public()), (PUBLIC, asked, 2), "{status} {body}");
+        sleep_hours(13).await;
+        assert_eq!((price(&market).await, line.asked()), (OWN, asked + 1), "somebody has allowed it: {status} {body}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bad_hour_does_not_turn_negotiated_prices_into_public_ones() {
+    let (line, market) = market();
+    assert_eq!(price(&market).await, OWN);
+    line.says(Some((500, "")));
+    sleep_hours(13).await;
+    assert_eq!((price(&market).await, line.public(), market.lacks()), (OWN, 0, None));
+    // Somebody takes the permission away.
+    line.says(Some((401, r#"{"Errors":[{"Code":"4","Type":"AccessDenied","Details":""}]}"#)));
+    sleep_hours(1).await;
+    assert_eq!(price(&market).await, PUBLIC);
+}
+
+#[tokio::test(start_paused = true)]
+async fn own_prices_that_were_missed_at_the_start_are_asked_for_soon() {
+    let (line, market) = market();
+    line.says(Some((500, "")));
+    assert_eq!((price(&market).await, market.lacks()), (PUBLIC, None));
+    line.says(None);
+    sleep_hours(1).await;
+    assert_eq!(price(&market).await, OWN);
+}
