@@ -6,10 +6,10 @@ use anyhow::{Context, Result};
 use futures::FutureExt;
 
 use crate::actors::runtime::Clock;
-use crate::clouds::outscale::oapi::{Access, Client, Network, Options, Proxy, Rate};
+use crate::clouds::outscale::oapi::{Access, Client, Dialect, Network, Options, Proxy, Rate};
 use crate::clouds::outscale::{self, NoSecrets, Outscale, Secrets};
 use crate::clouds::{Cloud as _, Judgement};
-use crate::config::Settings;
+use crate::config::{Settings, Signature};
 use crate::core::facts::Status;
 use crate::plan::Input;
 
@@ -21,7 +21,11 @@ pub(super) async fn cloud(
     dry_run: bool,
 ) -> Result<Outscale> {
     let told = &settings.outscale;
-    let access = told_access(told.secret.as_deref(), &*keys).await?;
+    let dialect = match told.signature {
+        Signature::Aws4 => Dialect::Aws4,
+        Signature::Osc4 => Dialect::Osc4,
+    };
+    let access = Access { dialect, ..told_access(told.secret.as_deref(), &*keys).await? };
     let proxy = Proxy::read(|name| std::env::var(name).ok(), &access.endpoint).context("no access to Outscale")?;
     let network = Network::through(&access, proxy.as_ref()).context("no access to Outscale")?;
     let mut options = Options::new(Arc::new(move || clock.now()));
@@ -33,7 +37,7 @@ pub(super) async fn cloud(
         read.map(|read| read.map(|access| access.keys).map_err(|error| format!("{error:#}"))).boxed()
     }));
     options.limits.each = Rate::new(f64::from(told.api_rps), told.api_rps.saturating_mul(2));
-    tracing::info!(endpoint = %access.endpoint, region = access.region, ?proxy, dry_run, "using Outscale's API");
+    tracing::info!(endpoint = %access.endpoint, region = access.region, signature = ?dialect, ?proxy, dry_run, "using Outscale's API");
     let client = Arc::new(Client::new(access, Arc::new(network), options));
     let cluster = told.cluster_name.clone().unwrap_or_else(|| "plan".to_owned());
     let settings = outscale::Settings {

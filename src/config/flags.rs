@@ -12,7 +12,7 @@ use crate::core::facts::TopologySpread;
 use super::fake::Fake;
 use super::gates::FeatureGates;
 use super::settings::{
-    Cloud, LogLevel, LogOutput, MinValuesPolicy, Nominate, Output, PreferencePolicy, Progress, Subject,
+    Cloud, LogLevel, LogOutput, MinValuesPolicy, Nominate, Output, PreferencePolicy, Progress, Signature, Subject,
 };
 use super::{spreads, values};
 
@@ -294,7 +294,11 @@ pub(super) struct OutscaleFlags {
     #[arg(long, env, value_name = "NAME")]
     pub(super) osc_secret: Option<String>,
 
-    /// JSON file with prices that win over those of Outscale's catalogue: `cores` (`v6-p2`), `gib`, `gpus`, `gpuModels`, `types`, per hour
+    /// How calls are signed: `aws4` (as oapi-cli and the SDK for Rust do) or `osc4` (as osc-cli and the SDK for Python do). Outscale's API takes both
+    #[arg(long, env, value_name = "DIALECT", default_value = "aws4")]
+    pub(super) osc_signature: Signature,
+
+    /// JSON file with prices that win over those of Outscale's price lists: `cores` (`v6-p2`), `gib`, `gpus`, `gpuModels`, `types`, per hour
     #[arg(long, env, value_name = "FILE")]
     pub(super) outscale_prices: Option<PathBuf>,
 

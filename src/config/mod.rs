@@ -21,7 +21,8 @@ pub use gates::FeatureGates;
 pub use parse::parse;
 pub use settings::{
     Cloud, Cluster, Command, Explain, Faults, LeaderElection, LogLevel, LogOutput, MinValuesPolicy, Nominate, Output,
-    OutscaleSettings, Plan, PreferencePolicy, Progress, Run, Settings, Simulate, Subject, Trace, TraceFormat, World,
+    OutscaleSettings, Plan, PreferencePolicy, Progress, Run, Settings, Signature, Simulate, Subject, Trace,
+    TraceFormat, World,
 };
 pub use table::table;
 

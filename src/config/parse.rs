@@ -314,6 +314,7 @@ fn validated(flags: Flags, mut warnings: Vec<String>) -> Settings {
             cluster_name: outscale.cluster_name,
             cluster_id: outscale.osc_cluster_id,
             secret: outscale.osc_secret,
+            signature: outscale.osc_signature,
             prices: outscale.outscale_prices,
             memory_overhead: outscale.vm_memory_overhead_percent,
             api_rps: outscale.osc_api_rps,

@@ -281,6 +281,17 @@ pub struct LeaderElection {
     pub namespace: Option<String>,
 }
 
+/// How calls to Outscale's API are signed. No tool of Outscale's lets its user choose, and its SDK for Python refuses profiles with fields that it does
+/// not know: so this is a setting of joiner's, and stands in no profile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Signature {
+    /// AWS' dialect.
+    #[default]
+    Aws4,
+    /// Outscale's own.
+    Osc4,
+}
+
 /// What the cloud `outscale` is told. Keys, region and endpoint are read as Outscale's own tools read them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OutscaleSettings {
@@ -290,6 +301,8 @@ pub struct OutscaleSettings {
     pub cluster_id: Option<String>,
     /// A Secret with the keys; nothing means variables or a profile.
     pub secret: Option<String>,
+    /// How calls are signed.
+    pub signature: Signature,
     /// Prices that win over the API's.
     pub prices: Option<PathBuf>,
     /// What a hypervisor keeps of a machine's memory, in thousandths.

@@ -394,7 +394,14 @@ fn outscale_is_told_whose_machines_are_whose() {
     let outscale = told.settings.outscale;
     assert_eq!((outscale.cluster_name.as_deref(), outscale.cluster_id.as_deref()), (Some("prod"), Some("id-1")));
     assert_eq!((outscale.secret.as_deref(), outscale.memory_overhead), (Some("keys"), 50));
-    assert_eq!(outscale.api_rps, 20);
+    assert_eq!((outscale.api_rps, outscale.signature), (20, Signature::Aws4));
+    let signature = |args: &[&str], env: &[(&str, &str)]| {
+        let args: Vec<&str> = ["--cloud=outscale", "--cluster-name=x"].iter().chain(args).copied().collect();
+        run(&args, env).settings.outscale.signature
+    };
+    assert_eq!(signature(&["--osc-signature", "osc4"], &[]), Signature::Osc4);
+    assert_eq!(signature(&[], &[("OSC_SIGNATURE", "osc4")]), Signature::Osc4);
+    assert!(refused(&["--osc-signature", "osc5"], &[]).contains("aws4, osc4"));
     assert!(refused(&["--osc-api-rps", "0"], &[]).contains("a whole number from 1"));
     assert!(refused(&["--cloud=outscale"], &[]).contains("set --cluster-name or CLUSTER_NAME"));
     assert!(

@@ -84,6 +84,25 @@ fn the_examples_go_together() {
 }
 
 #[test]
+fn calls_may_be_signed_in_outscales_own_dialect() {
+    let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
+    let files = [example("outscale/nodepool.yaml"), example("plan/workloads.yaml")];
+    let signed = |dialect: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_joiner"));
+        command.args(["plan", "--cloud", "outscale", "--output", "json", "--osc-signature", dialect]).env_clear();
+        command.envs(&account.variables).arg("-f").arg(&files[0]).arg("-f").arg(&files[1]).stdin(Stdio::null());
+        let output = command.output().expect("joiner can be started");
+        (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (plan, said) = signed("osc4");
+    let plan: Value = serde_json::from_slice(&plan).unwrap_or_default();
+    assert!(plan["nodeClaims"].as_array().is_some_and(|claims| !claims.is_empty()), "{said}");
+    assert!(said.contains("prices are those of the account's price list of http://127.0.0.1:"), "{said}");
+    let (plan, said) = signed("osc3");
+    assert!(plan.is_empty() && said.contains("aws4, osc4"), "{said}");
+}
+
+#[test]
 fn the_keys_of_a_plan_may_stand_in_a_secret_among_the_files() {
     let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
     let word = |name: &str| account.variables[name].as_str();

@@ -64,7 +64,7 @@ pub struct Access {
     pub region: String,
     /// Where the API is.
     pub endpoint: Endpoint,
-    /// How calls are signed.
+    /// How calls are signed. What Outscale's tools read does not say: the default, unless somebody sets another.
     pub dialect: Dialect,
     /// PEM files of a certificate and its key, where the account's access rules ask for one.
     pub client_certificate: Option<(PathBuf, PathBuf)>,
