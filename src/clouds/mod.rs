@@ -69,7 +69,7 @@ pub trait Cloud: Send + Sync + 'static {
     }
 
     /// Learns from a registered Node what machines of its type and image really have: of memory, a hypervisor and a kernel keep a part that nobody
-    /// announces. Says whether [`Cloud::catalog`] now answers otherwise. Costs no call.
+    /// announces; and how its machine's Node is called. Says whether [`Cloud::catalog`] now answers otherwise. Costs no call.
     fn learn(&self, _shown: &Shown<'_>) -> bool {
         false
     }

@@ -75,6 +75,10 @@ impl fmt::Display for Notice {
 /// What a Node shows of the machine that it runs on.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
+    /// Whose Node it is.
+    pub machine: &'a ProviderId,
+    /// The Node's name.
+    pub node: &'a str,
     /// What the machine was launched as.
     pub instance_type: &'a str,
     /// What it was booted from.

@@ -147,13 +147,17 @@ impl Claim {
         if !claim.is("Registered") || self.shown.as_ref() == Some(&node.uid) {
             return;
         }
-        let (Some(kind), Some(image)) = (claim.labels.get(labels::INSTANCE_TYPE), &claim.image) else { return };
+        let (Some(kind), Some(image), Some(machine)) =
+            (claim.labels.get(labels::INSTANCE_TYPE), &claim.image, &claim.provider_id)
+        else {
+            return;
+        };
         // A kubelet registers before it says what there is.
         if node.capacity.get(&ResourceName::Memory) <= 0 {
             return;
         }
         self.shown = Some(node.uid.clone());
-        let shown = Shown { instance_type: kind, image, capacity: &node.capacity };
+        let shown = Shown { machine, node: node.name.as_str(), instance_type: kind, image, capacity: &node.capacity };
         if self.args.wiring.cloud.learn(&shown) {
             self.args.wiring.slots.catalog.cast(CatalogMsg::Learnt);
         }

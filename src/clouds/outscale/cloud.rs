@@ -30,7 +30,7 @@ use super::machine::{Yardstick, machine, vm_id};
 use super::maintenance::Maintenance;
 use super::market::{Market, Offer};
 use super::marks;
-use super::mend::{self, Owner, Sound};
+use super::mend::{self, Names, Owner, Sound};
 use super::oapi::wire::{self, State, Vm};
 use super::oapi::{Client, Error as Failure};
 use super::prices::PriceError;
@@ -104,6 +104,8 @@ struct Memory {
     subnets: BTreeMap<Arc<str>, Vec<String>>,
     /// Machines whose marks are complete.
     sound: Sound,
+    /// Names of the Nodes that machines were seen to have.
+    nodes: BTreeMap<String, String>,
     /// When machines without marks were last looked for.
     swept: Option<Instant>,
     /// Since when machines are being deleted.
@@ -292,8 +294,13 @@ impl Outscale {
             }
         }
         vms.extend(self.swept(&vms).await);
-        let mut sound = std::mem::take(&mut self.memory().sound);
-        mend::mend((&self.client, self.settings.dry_run), &self.launches, self.owner(), &mut vms, &mut sound).await;
+        let (mut sound, names) = {
+            let mut memory = self.memory();
+            memory.nodes.retain(|id, _| vms.iter().any(|vm| vm.vm_id == *id));
+            (std::mem::take(&mut memory.sound), Names::of(memory.nodes.clone(), &vms))
+        };
+        let owner = (self.owner(), &names);
+        mend::mend((&self.client, self.settings.dry_run), &self.launches, owner, &mut vms, &mut sound).await;
         self.memory().sound = sound;
         let offer = self.market.offer().await;
         let notices = self.maintenance.planned(&self.client, &vms).await;
@@ -365,7 +372,7 @@ impl Outscale {
         let (cluster, vm_id) = (&self.settings.cluster, &vm.vm_id);
         let message = if let Some(other) = marks::tag(vm, marks::MANAGED_BY).filter(|_| self.is_given_away(vm)) {
             format!("VM {vm_id} belongs to cluster {other} by its tag {}; it is left alone", marks::MANAGED_BY)
-        } else if self.is_marked(vm) || mend::wanted(vm, self.owner()).is_some() {
+        } else if self.is_marked(vm) || mend::wanted(vm, self.owner(), &Names::default()).is_some() {
             return Ok(());
         } else {
             let mark = marks::cluster_id_tag(&self.settings.cluster_id);
@@ -592,6 +599,9 @@ impl Cloud for Outscale {
         self.launched(spec).boxed()
     }
 
+        if let Some(vm_id) = vm_id(shown.machine) {
+            self.memory().nodes.insert(vm_id.to_owned(), shown.node.to_owned());
+        }
     fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
         async move {
             if let Some(imagined) = self.memory().imagined.get(id) {

@@ -60,7 +60,13 @@ async fn what_a_node_shows_takes_the_place_of_the_estimate() {
     };
     let before = cloud.catalog(&class).await.unwrap();
     let seen = Resources::new().with("memory", room(&before, SMALL) + 20_000_000_000);
-    let shown = Shown { instance_type: SMALL, image: Account::IMAGE, capacity: &seen };
+    let shown = Shown {
+        machine: &"aws:///eu-west-2a/i-00000001".into(),
+        node: "ip-10-0-0-4",
+        instance_type: SMALL,
+        image: Account::IMAGE,
+        capacity: &seen,
+    };
     assert!(cloud.learn(&shown));
     assert!(!cloud.learn(&shown), "no news");
     let after = cloud.catalog(&class).await.unwrap();

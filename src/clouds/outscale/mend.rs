@@ -23,8 +23,34 @@ pub(super) struct Owner<'a> {
     pub(super) cluster_id: &'a str,
 }
 
+/// How Nodes are called, as far as that is known from elsewhere than the machine itself.
+#[derive(Default)]
+pub(super) struct Names {
+    /// Nodes that have registered, by VM ID.
+    nodes: BTreeMap<String, String>,
+    /// The machine whose address gives this name.
+    addresses: BTreeMap<String, String>,
+}
+
+impl Names {
+    /// Nodes that have registered, and all machines.
+    pub(super) fn of(nodes: BTreeMap<String, String>, vms: &[Vm]) -> Self {
+        let names =
+            |vm: &Vm| [false, true].into_iter().filter_map(|fqdn| marks::node_name(vm, fqdn)).collect::<Vec<_>>();
+        let named = |vm| names(vm).into_iter().map(|name| (name, vm.vm_id.clone()));
+        Self { nodes, addresses: vms.iter().filter(|vm| !vm.state.is_leaving()).flat_map(named).collect() }
+    }
+
+    /// Whether it is certain that a machine's Node is called `name`, after its address, and not as its tag says: it has registered so, or the tag
+    /// names the Node of another machine. Everything else somebody may have written who knows better.
+    fn refute(&self, vm_id: &str, name: &str, tag: &str) -> bool {
+        let has_registered = self.nodes.get(vm_id).is_some_and(|node| node == name);
+        has_registered || self.addresses.get(tag).is_some_and(|other| other != vm_id)
+    }
+}
+
 /// The marks that a machine is to have, if it was made for this cluster by somebody who gave it its token.
-pub(super) fn wanted(vm: &Vm, owner: Owner<'_>) -> Option<BTreeMap<String, String>> {
+pub(super) fn wanted(vm: &Vm, owner: Owner<'_>, names: &Names) -> Option<BTreeMap<String, String>> {
     let token = marks::token(vm)?;
     let told = String::from_utf8(vm.user_data.as_ref()?.bytes()?).ok()?;
     let (tags, configuration) = birth::read(&told)?;
@@ -39,13 +65,14 @@ pub(super) fn wanted(vm: &Vm, owner: Owner<'_>) -> Option<BTreeMap<String, Strin
     if !ours || given_away(marks::MANAGED_BY) || given_away(&cluster_id) {
         return None;
     }
-    // A name that comes from the address was not known at birth. One that somebody wrote is left alone.
-    if !all.contains_key(marks::NODE_NAME) && marks::tag(vm, marks::NODE_NAME).is_none() {
-        let fqdn = configuration.lines().any(|line| line.trim() == "registerWithFQDN: true");
-        if let Some(name) = marks::node_name(vm, fqdn) {
-            all.insert(marks::NAME.to_owned(), format!("{}-{name}", owner.cluster));
-            all.insert(marks::NODE_NAME.to_owned(), name);
-        }
+    // A name that comes from the address was not known at birth. One that somebody wrote is left alone, unless it cannot be.
+    let fqdn = configuration.lines().any(|line| line.trim() == "registerWithFQDN: true");
+    if !all.contains_key(marks::NODE_NAME)
+        && let Some(name) = marks::node_name(vm, fqdn)
+        && marks::tag(vm, marks::NODE_NAME).is_none_or(|tag| tag == name || names.refute(&vm.vm_id, &name, tag))
+    {
+        all.insert(marks::NAME.to_owned(), format!("{}-{name}", owner.cluster));
+        all.insert(marks::NODE_NAME.to_owned(), name);
     }
     // What people see is theirs to change.
     if marks::tag(vm, marks::NAME).is_some() {
@@ -61,7 +88,7 @@ pub(super) type Sound = BTreeMap<String, Vec<ResourceTag>>;
 pub(super) async fn mend(
     (client, dry_run): (&Client, bool),
     launches: &Launches,
-    owner: Owner<'_>,
+    (owner, names): (Owner<'_>, &Names),
     vms: &mut [Vm],
     sound: &mut Sound,
 ) {
@@ -72,11 +99,14 @@ pub(super) async fn mend(
         if sound.get(&vm.vm_id) == Some(&vm.tags) {
             continue;
         }
-        let Some(wanted) = wanted(vm, owner) else { continue };
+        let Some(wanted) = wanted(vm, owner, names) else { continue };
         let lacking = marks::missing(vm, &wanted);
         let token = wanted.get(marks::NODECLAIM_UID).map_or("", String::as_str);
         if lacking.is_empty() {
-            sound.insert(vm.vm_id.clone(), vm.tags.clone());
+            // Whether a name that somebody wrote can be shows later, when the Node has registered.
+            if wanted.contains_key(marks::NODE_NAME) {
+                sound.insert(vm.vm_id.clone(), vm.tags.clone());
+            }
             continue;
         }
         if calls == AT_ONCE || launches.is_under_way(token) {
@@ -114,7 +144,7 @@ pub(super) async fn sweep(
     };
     let request = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
     let mut vms = client.all(&request).await?;
-    vms.retain(|vm| !known.contains(vm.vm_id.as_str()) && wanted(vm, owner).is_some());
+    vms.retain(|vm| !known.contains(vm.vm_id.as_str()) && wanted(vm, owner, &Names::default()).is_some());
     Ok(vms)
 }
 
