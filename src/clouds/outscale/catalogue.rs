@@ -85,11 +85,20 @@ pub(super) fn admitted(spec: &OutscaleNodeClassSpec, listed: &[wire::VmType], pr
         }
     }
     let fixed = listed.iter().filter_map(VmType::fixed);
-    all.extend(fixed.filter(|kind| families.contains(&kind.family) || names.contains(&kind.name)));
+    all.extend(fixed.filter(|kind| names.contains(&kind.name) || (families.contains(&kind.family) && kind.gpus == 0)));
     all.extend(names.iter().filter_map(|name| VmType::parse(name)));
     let mut seen = BTreeSet::new();
     all.retain(|kind| seen.insert(kind.name.clone()));
     all
+}
+
+/// The types of a class' families that have GPUs and that it does not name. They are not offered: of such a machine a flexible GPU stays behind that is
+/// paid for until somebody deletes it (Outscale's "Flexible GPUs FAQ"), so somebody has to mean the very type.
+pub(super) fn unnamed_gpus(spec: &OutscaleNodeClassSpec, listed: &[wire::VmType]) -> Vec<VmType> {
+    let wanted = spec.vm_types.clone().unwrap_or_default();
+    let (families, names) = (wanted.families.unwrap_or_default(), wanted.names.unwrap_or_default());
+    let is_unnamed = |kind: &VmType| kind.gpus > 0 && families.contains(&kind.family) && !names.contains(&kind.name);
+    listed.iter().filter_map(VmType::fixed).filter(is_unnamed).collect()
 }
 
 /// Names that a class wants and nobody sells.

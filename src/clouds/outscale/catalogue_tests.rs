@@ -60,11 +60,26 @@ fn a_class_offers_the_families_and_names_that_it_says() {
     let highest = names(&types(Some(&["tinav5", "tinav7"]), None, Some(&["highest"])));
     assert!(highest.len() == 56 && highest.iter().all(|name| name.ends_with("p1")), "{highest:?}");
     // No price, no offer: of its GPU, of its family, of its generation.
-    assert_eq!(names(&types(Some(&["p6", "strange", "tinav8"]), Some(&["tinav9.c1r1p1"]), None)), Vec::<String>::new());
+    let unpriced = types(Some(&["strange", "tinav8"]), Some(&["tinav9.c1r1p1", "p6.large"]), None);
+    assert_eq!(names(&unpriced), Vec::<String>::new());
     assert_eq!(
         unknown_names(&types(None, Some(&["tinav9.c1r1p1", "c5.large", "c5.huge"]), None), &listed()),
         ["c5.huge"]
     );
+}
+
+#[test]
+fn a_type_with_gpus_is_offered_to_whom_names_it() {
+    let admitted = |spec: &OutscaleNodeClassSpec| {
+        let all = admitted(spec, &listed(), &Prices::built_in());
+        all.into_iter().map(|kind| kind.name).collect::<Vec<_>>()
+    };
+    let unnamed = |spec: &OutscaleNodeClassSpec| unnamed_gpus(spec, &listed()).len();
+    let family = types(Some(&["c5", "p6"]), None, None);
+    assert_eq!((admitted(&family), unnamed(&family)), (vec!["c5.large".to_owned()], 1));
+    let name = types(Some(&["p6"]), Some(&["p6.large"]), None);
+    assert_eq!((admitted(&name), unnamed(&name)), (vec!["p6.large".to_owned()], 0));
+    assert_eq!(unnamed(&OutscaleNodeClassSpec::default()), 0);
 }
 
 #[test]

@@ -261,26 +261,41 @@ fn types(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Result<String, Fault> {
     }
     let admitted = catalogue::admitted(spec, &offer.listed, &offer.prices);
     let is_unpriced = |kind: &&VmType| offer.prices.of(kind, false).is_none();
-    let mut unpriced: Vec<&str> = admitted.iter().filter(is_unpriced).map(|kind| kind.name.as_str()).collect();
+    let unpriced: Vec<&str> = admitted.iter().filter(is_unpriced).map(|kind| kind.name.as_str()).collect();
+    let unnamed = catalogue::unnamed_gpus(spec, &offer.listed);
+    let unnamed = (!unnamed.is_empty()).then(|| {
+        format!(
+            "not offered unless spec.vmTypes.names names them, as their machines leave a flexible GPU behind that is paid for until somebody deletes it: {}",
+            listed(unnamed.iter().map(|kind| kind.name.as_str()).collect())
+        )
+    });
     if unpriced.len() == admitted.len() {
-        let message = format!(
-            "spec.vmTypes: none of the types has a price in the {}; name other families or performances, or give prices with --outscale-prices",
-            offer.prices.source
-        );
-        return Err(Fault::new("NoTypes", message));
+        let message = unnamed.filter(|_| admitted.is_empty()).unwrap_or_else(|| {
+            format!(
+                "none of the types has a price in the {}; name other families or performances, or give prices with --outscale-prices",
+                offer.prices.source
+            )
+        });
+        return Err(Fault::new("NoTypes", format!("spec.vmTypes: {message}")));
     }
-    if unpriced.is_empty() {
-        return Ok(String::new());
-    }
-    unpriced.sort_unstable();
-    let more = unpriced.len().saturating_sub(NAMED);
-    unpriced.truncate(NAMED);
+    let unpriced = (!unpriced.is_empty()).then(|| {
+        format!(
+            "not offered, as they or their GPUs have no price in the {}: {}; give it with --outscale-prices (gpuModels says which GPU a family has)",
+            offer.prices.source,
+            listed(unpriced)
+        )
+    });
+    let told: Vec<String> = unnamed.into_iter().chain(unpriced).collect();
+    Ok(told.join("; "))
+}
+
+/// Names of types for a message, not too many of them.
+fn listed(mut names: Vec<&str>) -> String {
+    names.sort_unstable();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Ok(format!(
-        "not offered, as they or their GPUs have no price in the {}: {}{more}; give it with --outscale-prices (gpuModels says which GPU a family has)",
-        offer.prices.source,
-        unpriced.join(", ")
-    ))
+    format!("{}{more}", names.join(", "))
 }
 
 /// The most types that a message names.

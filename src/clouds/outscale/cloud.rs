@@ -401,6 +401,12 @@ impl Outscale {
                     vm = %vm.vm_id, volumes, "volumes stay behind, as deleteOnVmDeletion is false: those that no PersistentVolume names are paid for until somebody deletes them"
                 );
             }
+            if self.has_gpus(vm).await {
+                tracing::warn!(
+                    vm = %vm.vm_id, vm_type = vm.vm_type,
+                    "a flexible GPU may stay behind that is paid for until somebody deletes it; ReadFlexibleGpus shows it, DeleteFlexibleGpu deletes it"
+                );
+            }
         }
         let since = *self.memory().leaving.entry(vm.vm_id.clone()).or_insert_with(Instant::now);
         let stuck =
@@ -443,6 +449,13 @@ impl Outscale {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether a machine is of a fixed type with GPUs.
+    async fn has_gpus(&self, vm: &Vm) -> bool {
+        let listed = self.market.offer().await.listed;
+        let is_its = |kind: &&wire::VmType| vm.vm_type.as_deref() == Some(kind.vm_type_name.as_str());
+        listed.iter().find(is_its).is_some_and(|kind| kind.gpu.unwrap_or(0) > 0)
     }
 
     fn forget(&self, vm_id: &str) {
@@ -586,6 +599,9 @@ impl Cloud for Outscale {
     }
 
     fn learn(&self, shown: &Shown<'_>) -> bool {
+        if let Some(vm_id) = vm_id(shown.machine) {
+            self.memory().nodes.insert(vm_id.to_owned(), shown.node.to_owned());
+        }
         let memory = shown.capacity.get(&ResourceName::Memory);
         let news = self.learnt.learn(shown.instance_type, shown.image, memory);
         if news {
@@ -599,9 +615,6 @@ impl Cloud for Outscale {
         self.launched(spec).boxed()
     }
 
-        if let Some(vm_id) = vm_id(shown.machine) {
-            self.memory().nodes.insert(vm_id.to_owned(), shown.node.to_owned());
-        }
     fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
         async move {
             if let Some(imagined) = self.memory().imagined.get(id) {

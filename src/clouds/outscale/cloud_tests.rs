@@ -332,9 +332,19 @@ async fn types_that_have_no_price_are_named() {
         }
     });
     tokio::time::sleep(std::time::Duration::from_hours(13)).await;
-    let judgement = judged(&cloud, types(&["tinav6", "g3"]), "TypesReady").await;
+    let mut named = types(&["tinav6", "g3"]);
+    named.vm_types.as_mut().unwrap().names = Some(vec!["g3.xlarge".to_owned()]);
+    let judgement = judged(&cloud, named, "TypesReady").await;
     assert_eq!(judgement.status, Status::True);
-    assert!(judgement.message.contains(": g3.large, g3.xlarge; give it with --outscale-prices"), "{judgement:?}");
+    assert!(judgement.message.contains(": g3.xlarge; give it with --outscale-prices"), "{judgement:?}");
+    // Of a machine with a GPU, one stays behind that is paid for: nobody gets one by naming a family.
+    assert!(judgement.message.contains("until somebody deletes it: g3.large; not offered, as they"), "{judgement:?}");
+    let judgement = judged(&cloud, types(&["g3"]), "TypesReady").await;
+    assert_eq!((judgement.status, judgement.reason), (Status::False, "NoTypes"));
+    assert!(
+        judgement.message.starts_with("spec.vmTypes: not offered unless spec.vmTypes.names names"),
+        "{judgement:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
