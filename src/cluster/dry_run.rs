@@ -19,8 +19,8 @@ use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectK
 use crate::core::labels::Labels;
 
 use super::{
-    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error,
-    KubeCluster, Lease, NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
+    Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
+    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
 
 /// Sentences that are remembered, so that none is said twice.
@@ -28,7 +28,7 @@ const REMEMBERED: usize = 10_000;
 
 /// The cluster of a dry run.
 pub struct DryRun {
-    inner: KubeCluster,
+    inner: Arc<dyn Cluster>,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     state: Arc<Mutex<State>>,
 }
@@ -103,7 +103,7 @@ impl State {
 
 impl DryRun {
     /// The same cluster, only to look at.
-    pub fn new(inner: KubeCluster, now: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
+    pub fn new(inner: Arc<dyn Cluster>, now: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
         Self { inner, now, state: Arc::default() }
     }
 

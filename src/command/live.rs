@@ -89,8 +89,9 @@ pub(super) async fn connect(run: &Run, clock: Clock) -> Result<(Parts, Arc<Reque
     let version = cluster.check().await?;
     tracing::info!(version, cloud = cloud.name(), "connected to the cluster");
     let counts = cluster.counts();
+    let cluster: Arc<dyn cluster::Cluster> = Arc::new(cluster);
     let cluster: Arc<dyn cluster::Cluster> =
-        if run.dry_run { Arc::new(DryRun::new(cluster, Arc::new(move || clock.now()))) } else { Arc::new(cluster) };
+        if run.dry_run { Arc::new(DryRun::new(cluster, Arc::new(move || clock.now()))) } else { cluster };
     let actors = actors_settings(settings);
     let settings = actors::Settings {
         lease_name,

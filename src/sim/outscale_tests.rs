@@ -14,9 +14,10 @@ use super::oapi::{Account, Fake, Scarce};
 use super::{World, WorldConfig};
 use crate::actors::runtime::Clock;
 use crate::actors::{Joiner, Parts, Settings};
-use crate::clouds::outscale::oapi::wire::{MaintenanceEvent, State, Vm};
+use crate::clouds::outscale::oapi::wire::{MaintenanceEvent, ResourceTag, State, Vm};
 use crate::clouds::outscale::oapi::{Answer, Client, Options, Post, Transport, Undelivered};
 use crate::clouds::outscale::{self, Outscale, SecretError, Secrets, VmType};
+use crate::cluster::DryRun;
 use crate::cluster::convert::ShapeStore;
 use crate::core::facts::{Condition, Effect, Node, Status, Taint, find_condition};
 use crate::core::ids::{NodeName, NodeUid, ProviderId};
@@ -64,6 +65,21 @@ impl Scene {
 
     /// A joiner whose calls go this way. No two lives may give two NodeClaims one name.
     pub(super) fn joiner_over(&self, transport: Arc<dyn Transport>, life: u64) -> Joiner {
+        let settings = Settings { name_salt: life << 32, identity: format!("joiner_{life}"), ..Settings::default() };
+        let cluster = Arc::new(self.world.cluster.clone());
+        Joiner::start(Parts { cluster, cloud: self.cloud(transport, false), settings, clock: self.clock })
+    }
+
+    /// A joiner that only looks, as `joiner run --dry-run` wires it.
+    fn looking(&self) -> Joiner {
+        let clock = self.clock;
+        let cluster = DryRun::new(Arc::new(self.world.cluster.clone()), Arc::new(move || clock.now()));
+        let settings = Settings { leader_election: false, ..Settings::default() };
+        let cloud = self.cloud(Arc::new(self.fake.clone()), true);
+        Joiner::start(Parts { cluster: Arc::new(cluster), cloud, settings, clock })
+    }
+
+    fn cloud(&self, transport: Arc<dyn Transport>, dry_run: bool) -> Arc<Outscale> {
         let clock = self.clock;
         let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
         let client = Client::new(access, transport, Options::new(Arc::new(move || clock.now())));
@@ -72,12 +88,9 @@ impl Scene {
             cluster_id: "demo-id".to_owned(),
             prices: None,
             memory_overhead: 75,
-            dry_run: false,
+            dry_run,
         };
-        let cloud = Outscale::new(Arc::new(client), Arc::new(OneSecret), settings).unwrap();
-        let cluster = Arc::new(self.world.cluster.clone());
-        let settings = Settings { name_salt: life << 32, identity: format!("joiner_{life}"), ..Settings::default() };
-        Joiner::start(Parts { cluster, cloud: Arc::new(cloud), settings, clock })
+        Arc::new(Outscale::new(Arc::new(client), Arc::new(OneSecret), settings).unwrap())
     }
 
     /// Plays a script with everybody in it.
@@ -642,5 +655,70 @@ async fn under_a_quota_what_fits_is_bought_in_place_of_what_does_not() {
         store.pods.values().filter(|record| record.pod.node.is_some()).count()
     };
     assert_eq!((scene.check_pairs(), bound), (2, 5));
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_changes_nothing_in_the_cluster_and_nothing_in_the_account() {
+    let scene = scene(12);
+    let joiner = scene.joiner();
+    scene.play(&script("{families: [tinav6]}", 5, "'1'", "until: 10m")).await;
+    assert!(scene.check_pairs() > 0);
+    joiner.stop(Duration::from_secs(5)).await;
+    // A machine to take down, one to buy, and marks to mend.
+    let first = scene.fake.vms().remove(0).vm_id;
+    scene.fake.tamper(&first, |vm| vm.tags.retain(|tag| tag.key != "karpenter.sh/nodepool"));
+    let (vms, calls) = (scene.fake.vms(), scene.fake.load());
+    let (requests, events) = (scene.world.cluster.requests(), scene.world.cluster.events().len());
+    let claim = scene.world.cluster.store().claims.keys().next().unwrap().to_string();
+    let joiner = scene.looking();
+    let large = deployment("large", "40Gi");
+    let rest = format!(
+        "timeline:\n  - {{at: 1s, apply: {large}}}\n  - {{at: 2s, delete: {{kind: NodeClaim, name: {claim}}}}}\nuntil: 30m"
+    );
+    scene.play(&rest).await;
+    assert_eq!(scene.fake.vms(), vms);
+    assert_eq!(scene.world.cluster.events().len(), events);
+    let is_there = scene.world.cluster.store().claims.values().any(|there| there.name.as_str() == claim);
+    assert!(is_there, "its machine is not taken down, and so it does not go");
+    let asked: BTreeMap<_, _> =
+        scene.world.cluster.requests().into_iter().filter(|(what, count)| requests.get(what) != Some(count)).collect();
+    let reads = ["get", "list", "watch"];
+    assert!(asked.keys().all(|(verb, _)| reads.contains(verb)), "{asked:?}");
+    // What would be done was asked of the API: whether it is allowed.
+    let asked = |action: &str| {
+        scene.fake.load().get(action).map_or(0, |load| load.calls) > calls.get(action).map_or(0, |load| load.calls)
+    };
+    assert!(asked("CreateVms") && asked("DeleteVms"), "{:?}", scene.fake.load());
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_called_like_the_node_of_another_is_called_right_again() {
+    let scene = scene(13);
+    let joiner = scene.joiner();
+    let names = |vms: &[Vm]| -> BTreeMap<String, String> {
+        let tag = |vm: &Vm| vm.tags.iter().find(|tag| tag.key == "OscK8sNodeName").map(|tag| tag.value.clone());
+        vms.iter().map(|vm| (vm.vm_id.clone(), tag(vm).unwrap_or_default())).collect()
+    };
+    let mistake = async {
+        while names(&scene.fake.vms()).values().filter(|name| !name.is_empty()).count() < 2 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let vms = scene.fake.vms();
+        let right = names(&vms);
+        let other = ResourceTag::new("OscK8sNodeName", right[&vms[1].vm_id].as_str());
+        scene.fake.tamper(&vms[0].vm_id, |vm| {
+            vm.tags.retain(|tag| tag.key != "OscK8sNodeName");
+            vm.tags.push(other);
+        });
+        right
+    };
+    let script = script("{names: [tinav6.c1r2p2]}", 2, "600m", "until: 10m");
+    let (right, ()) = tokio::join!(mistake, scene.play(&script));
+    assert_eq!((right.len(), names(&scene.fake.vms())), (2, right), "the same two machines, called as before");
+    let store = scene.world.cluster.store();
+    assert!(store.claims.values().all(|claim| claim.is("Initialized")), "{:?}", store.claims);
+    drop(store);
     joiner.stop(Duration::from_secs(5)).await;
 }

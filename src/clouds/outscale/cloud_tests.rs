@@ -1,12 +1,16 @@
 //! What the cloud does when things are not as they should be, against the stand-in for the API.
 
 use super::super::oapi::wire::{CreateTags, DeleteTags, Image, ResourceTag};
-use super::super::tests::{SMALL, Scene, calls, claim, class_of, launch, ready, resolved, scene, spec, strip};
+use super::super::oapi::{Access, Answer, Dialect, Post, Transport, Undelivered};
+use super::super::tests::{
+    SMALL, Scene, calls, claim, class_of, cloud_over, launch, ready, resolved, scene, spec, strip, tags,
+};
 use super::*;
 use crate::api::classes::outscale::{BlockDeviceMapping, Bsu, ImageTerm, OutscaleNodeClassSpec, Placement, VmTypes};
 use crate::core::ids::ClassRef;
 use crate::core::repair::Policies;
-use crate::sim::oapi::{Account, Scarce};
+use crate::core::resources::Resources;
+use crate::sim::oapi::{Account, Fake, Scarce};
 
 /// What a look at a class says of one thing.
 async fn judged(cloud: &Outscale, spec: OutscaleNodeClassSpec, condition: &str) -> Judgement {
@@ -390,4 +394,130 @@ async fn a_machine_that_does_not_go_down_is_stopped_by_force() {
 #[tokio::test]
 async fn its_repair_policies_are_valid() {
     Policies::new(scene().cloud.repair_policies()).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_name_that_somebody_wrote_stays_until_the_node_itself_proves_it_wrong() {
+    let Scene { fake, cloud, .. } = scene();
+    let class = ready(&cloud, spec()).await;
+    let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+    tokio::time::sleep(Duration::from_mins(3)).await;
+    let id = fake.vms()[0].vm_id.clone();
+    let right = tags(&fake.vms()[0])["OscK8sNodeName"].to_owned();
+    let name = async |value: &str| {
+        let tags = vec![ResourceTag::new("OscK8sNodeName", value)];
+        let request = wire::CreateTags { resource_ids: vec![id.clone()], tags };
+        cloud.client.call(&request).await.unwrap();
+    };
+    name("pet").await;
+    for _ in 0..2 {
+        cloud.list().await.unwrap();
+        assert_eq!(tags(&fake.vms()[0])["OscK8sNodeName"], "pet", "nobody knows yet how the Node is called");
+    }
+    let capacity = Resources::new().with("memory", 1);
+    cloud.learn(&Shown {
+        machine: &machine.id,
+        node: &right,
+        instance_type: SMALL,
+        image: Account::IMAGE,
+        capacity: &capacity,
+    });
+    cloud.list().await.unwrap();
+    assert_eq!(tags(&fake.vms()[0])["OscK8sNodeName"], right);
+    let writes = calls(&fake, "CreateTags");
+    cloud.list().await.unwrap();
+    assert_eq!(calls(&fake, "CreateTags"), writes, "nothing is wrong, nothing is written");
+    // A machine that was given away is not ours to mend.
+    name("pet").await;
+    fake.tamper(&id, |vm| vm.client_token = Some("ffff".to_owned()));
+    cloud.list().await.unwrap();
+    assert_eq!(tags(&fake.vms()[0])["OscK8sNodeName"], "pet");
+}
+
+/// The fake, and how the calls to it were signed.
+struct Heard {
+    fake: Fake,
+    algorithms: Mutex<BTreeSet<String>>,
+}
+
+impl Transport for Heard {
+    fn post(&self, post: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
+        if let Some(signed) = post.headers.get(http::header::AUTHORIZATION) {
+            let algorithm = signed.to_str().unwrap().split(' ').next().unwrap_or_default().to_owned();
+            self.algorithms.lock().unwrap().insert(algorithm);
+        }
+        self.fake.post(post)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_lives_and_ends_in_either_dialect() {
+    for (dialect, algorithm) in [(Dialect::Aws4, "AWS4-HMAC-SHA256"), (Dialect::Osc4, "OSC4-HMAC-SHA256")] {
+        let Scene { fake, secrets, .. } = scene();
+        let heard = Arc::new(Heard { fake: fake.clone(), algorithms: Mutex::default() });
+        let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
+        let access = Access { dialect, ..access };
+        let cloud = cloud_over(access, Arc::clone(&heard) as Arc<dyn Transport>, &secrets, false);
+        let class = ready(&cloud, spec()).await;
+        let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+        assert_eq!(cloud.list().await.unwrap().machines, std::slice::from_ref(&machine));
+        assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress);
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::Gone);
+        let algorithms: Vec<String> = heard.algorithms.lock().unwrap().iter().cloned().collect();
+        assert_eq!(algorithms, [algorithm]);
+    }
+}
+
+/// The fake, which refuses launches with a code.
+struct Refuses {
+    fake: Fake,
+    code: Mutex<&'static str>,
+    launches: Mutex<u32>,
+}
+
+impl Transport for Refuses {
+    fn post(&self, post: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
+        if !post.url.path().ends_with("/CreateVms") || String::from_utf8_lossy(&post.body).contains("DryRun") {
+            return self.fake.post(post);
+        }
+        *self.launches.lock().unwrap() += 1;
+        let code = *self.code.lock().unwrap();
+        let body = format!(r#"{{"Errors":[{{"Code":"{code}","Type":"Refused","Details":"no"}}]}}"#);
+        async move { Ok(Answer::of(400, &http::HeaderMap::new(), body.into())) }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_is_refused_for_good_is_not_sent_again() {
+    let Scene { fake, secrets, .. } = scene();
+    let line = Arc::new(Refuses { fake: fake.clone(), code: Mutex::new(""), launches: Mutex::new(0) });
+    let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
+    let cloud = cloud_over(access, Arc::clone(&line) as Arc<dyn Transport>, &secrets, false);
+    let class = ready(&cloud, spec()).await;
+    let refused = async |number: usize, code: &'static str| {
+        *line.code.lock().unwrap() = code;
+        let before = *line.launches.lock().unwrap();
+        let error = cloud.create(&launch(&cloud, &class, number, &[SMALL]).await).await.unwrap_err();
+        assert_eq!(*line.launches.lock().unwrap(), before + 1, "{code}: {error}");
+        assert!(error.to_string().contains(&format!("{code} Refused no")), "{code}: {error}");
+        error
+    };
+    // What the NodeClass means is not there any more: the class is looked at anew.
+    for (number, (code, what)) in (1..).zip([
+        ("5023", "images"),
+        ("5057", "subnets"),
+        ("5020", "security groups"),
+        ("5022", "of another Net"),
+        ("5071", "keypair"),
+    ]) {
+        let error = refused(number, code).await;
+        assert!(matches!(&error, Error::Launch(LaunchRefused::ClassNotReady(why)) if why.contains(what)), "{error}");
+    }
+    // What the request says is wrong.
+    for (number, code) in (11..).zip(["3001", "3002", "4047", "4104", "7000"]) {
+        let error = refused(number, code).await;
+        assert!(matches!(&error, Error::Invalid { field, .. } if field == "CreateVms"), "{error}");
+    }
+    assert_eq!(fake.vms(), []);
 }

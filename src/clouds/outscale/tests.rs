@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::oapi::wire::{self, ResourceTag, Vm};
-use super::oapi::{Client, Options};
+use super::oapi::{Access, Client, Options, Transport};
 use super::*;
 use crate::api::classes::outscale::{
     HASH, OutscaleNodeClass, OutscaleNodeClassSpec, OutscaleNodeClassStatus, SecretRef, Talos, USER_DATA_HASH,
@@ -59,11 +59,16 @@ pub(super) struct Scene {
 }
 
 pub(super) fn cloud(fake: &Fake, secrets: &Kept, dry_run: bool) -> Outscale {
+    let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
+    cloud_over(access, Arc::new(fake.clone()), secrets, dry_run)
+}
+
+/// The cloud of somebody whose calls go this way.
+pub(super) fn cloud_over(access: Access, transport: Arc<dyn Transport>, secrets: &Kept, dry_run: bool) -> Outscale {
     let began = Instant::now();
     let start: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
     let now = Arc::new(move || start + began.elapsed());
-    let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
-    let client = Client::new(access, Arc::new(fake.clone()), Options::new(now));
+    let client = Client::new(access, transport, Options::new(now));
     let settings = Settings {
         cluster: "demo".to_owned(),
         cluster_id: "demo-id".to_owned(),
