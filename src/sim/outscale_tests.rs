@@ -717,8 +717,9 @@ async fn a_machine_that_is_called_like_the_node_of_another_is_called_right_again
     let script = script("{names: [tinav6.c1r2p2]}", 2, "600m", "until: 10m");
     let (right, ()) = tokio::join!(mistake, scene.play(&script));
     assert_eq!((right.len(), names(&scene.fake.vms())), (2, right), "the same two machines, called as before");
-    let store = scene.world.cluster.store();
-    assert!(store.claims.values().all(|claim| claim.is("Initialized")), "{:?}", store.claims);
-    drop(store);
+    {
+        let store = scene.world.cluster.store();
+        assert!(store.claims.values().all(|claim| claim.is("Initialized")), "{:?}", store.claims);
+    }
     joiner.stop(Duration::from_secs(5)).await;
 }

@@ -521,3 +521,76 @@ async fn a_launch_that_is_refused_for_good_is_not_sent_again() {
     }
     assert_eq!(fake.vms(), []);
 }
+
+#[tokio::test(start_paused = true)]
+async fn launches_that_are_under_way_count_against_the_addresses_of_their_subnet() {
+    let Scene { fake, cloud, .. } = scene();
+    // Two subnets of one zone, each with room for eleven.
+    fake.account(|account| {
+        let mut third = account.subnets[0].clone();
+        third.subnet_id = "subnet-00000003".to_owned();
+        third.ip_range = Some("10.0.64.0/28".to_owned());
+        account.subnets[0].ip_range = Some("10.0.0.0/28".to_owned());
+        account.subnets.push(third);
+    });
+    let subnets = ["subnet-00000001", "subnet-00000003"].map(str::to_owned).to_vec();
+    let class = ready(&cloud, OutscaleNodeClassSpec { subnet_ids: Some(subnets), ..spec() }).await;
+    let mut specs = Vec::new();
+    for number in 0..8 {
+        specs.push(launch(&cloud, &class, number, &[SMALL]).await);
+    }
+    for made in futures::future::join_all(specs.iter().map(|spec| cloud.create(spec))).await {
+        made.unwrap();
+    }
+    let vms = fake.vms();
+    let of = |subnet: &str| vms.iter().filter(|vm| vm.subnet_id.as_deref() == Some(subnet)).count();
+    assert_eq!((of("subnet-00000001"), of("subnet-00000003")), (4, 4));
+}
+
+/// What is logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_life_of_a_machine_is_logged_without_a_secret() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber =
+        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone());
+    let _logged = tracing::subscriber::set_default(subscriber.finish());
+    let Scene { fake, cloud, .. } = scene();
+    let class = ready(&cloud, spec()).await;
+    let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+    strip(&fake, &cloud, &["team"]).await;
+    tokio::time::sleep(std::time::Duration::from_mins(3)).await;
+    cloud.list().await.unwrap();
+    fake.conduct(|conduct| conduct.fails = 1.0);
+    cloud.list().await.unwrap_err();
+    fake.conduct(|conduct| conduct.fails = 0.0);
+    let told = serde_json::to_value(&fake.vms()[0].user_data).unwrap().to_string();
+    cloud.delete(&machine.id).await.unwrap();
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    for said in ["created a machine", "written again", "answered", "2000 InternalError", "deleting a machine"] {
+        assert!(log.contains(said), "{said} is not in what was logged: {log}");
+    }
+    let secrets = [
+        Account::SECRET_KEY,
+        "mmmmmm.0123456789abcdef",
+        "cccccc.0123456789abcdef",
+        "Signature=",
+        told.get(9..69).unwrap(),
+    ];
+    for secret in secrets {
+        assert!(!log.contains(secret), "{secret} is logged");
+    }
+}

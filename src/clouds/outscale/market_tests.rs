@@ -11,8 +11,8 @@ use crate::clouds::outscale::oapi::{Answer, Options, Post, Transport, Undelivere
 use crate::sim::Seed;
 use crate::sim::oapi::{Account, Fake};
 
-const PUBLIC: f64 = 0.18;
-const OWN: f64 = 0.12;
+const PUBLIC: &str = "0.180";
+const OWN: &str = "0.120";
 
 /// The fake, with other answers to `ReadCatalog` when there are some.
 struct Line {
@@ -65,9 +65,9 @@ fn market() -> (Arc<Line>, Market) {
     (line, Market::new(Arc::new(client), None).unwrap())
 }
 
-async fn price(market: &Market) -> f64 {
+async fn price(market: &Market) -> String {
     let price = market.offer().await.prices.of(&VmType::parse("tinav6.c4r8p2").unwrap(), false).unwrap();
-    (price * 1e6).round() / 1e6
+    format!("{price:.3}")
 }
 
 async fn sleep_hours(hours: u64) {
@@ -114,9 +114,13 @@ async fn who_is_refused_them_gets_the_public_ones_and_does_not_ask_again_before_
         let asked = line.asked();
         line.says(None);
         sleep_hours(13).await;
-        assert_eq!((price(&market).await, line.asked(), line.public()), (PUBLIC, asked, 2), "{status} {body}");
+        assert_eq!((&*price(&market).await, line.asked(), line.public()), (PUBLIC, asked, 2), "{status} {body}");
         sleep_hours(13).await;
-        assert_eq!((price(&market).await, line.asked()), (OWN, asked + 1), "somebody has allowed it: {status} {body}");
+        assert_eq!(
+            (&*price(&market).await, line.asked()),
+            (OWN, asked + 1),
+            "somebody has allowed it: {status} {body}"
+        );
     }
 }
 
@@ -126,7 +130,7 @@ async fn a_bad_hour_does_not_turn_negotiated_prices_into_public_ones() {
     assert_eq!(price(&market).await, OWN);
     line.says(Some((500, "")));
     sleep_hours(13).await;
-    assert_eq!((price(&market).await, line.public(), market.lacks()), (OWN, 0, None));
+    assert_eq!((&*price(&market).await, line.public(), market.lacks()), (OWN, 0, None));
     // Somebody takes the permission away.
     line.says(Some((401, r#"{"Errors":[{"Code":"4","Type":"AccessDenied","Details":""}]}"#)));
     sleep_hours(1).await;
@@ -137,7 +141,7 @@ async fn a_bad_hour_does_not_turn_negotiated_prices_into_public_ones() {
 async fn own_prices_that_were_missed_at_the_start_are_asked_for_soon() {
     let (line, market) = market();
     line.says(Some((500, "")));
-    assert_eq!((price(&market).await, market.lacks()), (PUBLIC, None));
+    assert_eq!((&*price(&market).await, market.lacks()), (PUBLIC, None));
     line.says(None);
     sleep_hours(1).await;
     assert_eq!(price(&market).await, OWN);
