@@ -46,6 +46,21 @@ pub enum Error {
     Unknown(String),
 }
 
+impl Error {
+    /// The class in one word, as the reason of a condition.
+    pub fn cause(&self) -> &'static str {
+        match self {
+            Self::Launch(LaunchRefused::Quota(_)) => "QuotaExceeded",
+            Self::Throttled { .. } => "Throttled",
+            Self::Unauthorized { .. } => "Unauthorized",
+            Self::Invalid { .. } => "InvalidRequest",
+            Self::Unsupported(_) => "Unsupported",
+            // Karpenter's word for whatever its clouds give no word for.
+            Self::Launch(_) | Self::Temporary(_) | Self::Unknown(_) => "LaunchFailed",
+        }
+    }
+}
+
 /// Why a machine was not launched. Each is certain: there is no machine.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LaunchRefused {

@@ -16,6 +16,9 @@ use super::Claim;
 use super::life::wait_until;
 use super::tell::tell_of_node;
 
+/// Why a launch is put off for which the cloud was not even asked.
+const NOT_ASKED: &str = "LaunchFailed";
+
 impl Claim {
     pub(super) fn perform(&mut self, act: Act, claim: &Arc<facts::Claim>, snapshot: &Arc<Snapshot>, cx: &Cx<ClaimMsg>) {
         let name = claim.name.clone();
@@ -104,7 +107,7 @@ impl Claim {
         // What its NodePool was planned with: NodeOverlays change prices, and what a machine has.
         let of_pool = claim.pool().and_then(|pool| catalog.pools.get(&pool));
         let Some(types) = of_pool.or_else(|| catalog.classes.get(&claim.class)) else {
-            self.postpone("the cloud has not yet told its instance types".to_owned(), cx);
+            self.postpone(NOT_ASKED, "the cloud has not yet told its instance types".to_owned(), cx);
             return;
         };
         let candidates = match candidates(claim, types) {
@@ -116,7 +119,7 @@ impl Claim {
                 return;
             }
             Candidates::Impossible(problem) => {
-                self.postpone(problem, cx);
+                self.postpone(NOT_ASKED, problem, cx);
                 return;
             }
         };
@@ -163,7 +166,7 @@ impl Claim {
 
     /// The launch did not work, and is tried again after a while that grows with every failure. It is kept apart from other failures: it
     /// shows in a condition, whose writing is no success of the launch, and holds up nothing but the next launch.
-    pub(super) fn postpone(&mut self, message: String, cx: &Cx<ClaimMsg>) {
+    pub(super) fn postpone(&mut self, cause: &'static str, message: String, cx: &Cx<ClaimMsg>) {
         let trouble = format!("launch: {message}");
         cx.slot().meter().failed(cx.now(), &trouble);
         let before = self.memory.launch_failure.take();
@@ -172,7 +175,7 @@ impl Claim {
         }
         let attempts = before.map_or(0, |before| before.attempts) + 1;
         let retry_at = wait_until(cx.now(), attempts);
-        self.memory.launch_failure = Some(LaunchFailure { message, attempts, retry_at });
+        self.memory.launch_failure = Some(LaunchFailure { cause, message, attempts, retry_at });
         cx.cast(ClaimMsg::Look);
     }
 }

@@ -105,6 +105,7 @@ impl Claim {
     }
 
     fn launched(&mut self, outcome: Outcome<Machine, clouds::Error>, cx: &Cx<ClaimMsg>) {
+        let cause = if let Outcome::Failed(error) = &outcome { error.cause() } else { "LaunchFailed" };
         match outcome {
             Outcome::Done(machine) => {
                 self.note(cx.now(), &format!("the cloud launched {}", machine.id));
@@ -129,18 +130,18 @@ impl Claim {
                 self.memory.sight = Sight::Uncertain;
                 self.memory.doubt_until = cx.now().saturating_add(DOUBT).ok();
                 self.memory.unanswered = true;
-                self.postpone(message, cx);
+                self.postpone(cause, message, cx);
             }
             Outcome::Lost => {
                 self.tell_of_doubt();
                 self.memory.sight = Sight::Uncertain;
                 self.memory.doubt_until = cx.now().saturating_add(DOUBT).ok();
                 self.memory.unanswered = true;
-                self.postpone("the cloud gave no answer".to_owned(), cx);
+                self.postpone(cause, "the cloud gave no answer".to_owned(), cx);
             }
             refused => {
                 if let Err(why) = refused.answer() {
-                    self.postpone(why, cx);
+                    self.postpone(cause, why, cx);
                 }
             }
         }

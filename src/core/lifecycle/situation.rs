@@ -285,6 +285,8 @@ pub enum Sight {
 /// A launch that failed, and may be tried again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchFailure {
+    /// The kind of failure in one word.
+    pub cause: &'static str,
     /// What the cloud said.
     pub message: String,
     /// Failures in a row.

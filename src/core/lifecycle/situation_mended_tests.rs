@@ -160,7 +160,7 @@ fn nobody_gives_up_what_they_have_not_tried() {
 #[test]
 fn moments_of_a_clock_that_was_ahead_are_not_waited_for() {
     let hours = later(20_000);
-    let failure = LaunchFailure { message: "no network".into(), attempts: 3, retry_at: hours };
+    let failure = LaunchFailure { cause: "LaunchFailed", message: "no network".into(), attempts: 3, retry_at: hours };
     let mut memory = Memory {
         since: Some(hours),
         doubt_until: Some(hours),

@@ -137,7 +137,7 @@ fn launched(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
     if situation.has("Launched", Status::True) || situation.memory.machine().is_some() {
         conditions.set_true("Launched");
     } else if let Some(failure) = &situation.memory.launch_failure {
-        conditions.set("Launched", Status::Unknown, "LaunchFailed", &cut(&failure.message));
+        conditions.set("Launched", Status::Unknown, failure.cause, &cut(&failure.message));
     }
 }
 

@@ -545,6 +545,7 @@ fn a_nodeclaim_is_deleted_once_though_the_watch_is_late() {
 fn what_never_launches_or_registers_is_given_up() {
     let mut toy = Toy::new(claim());
     toy.memory.launch_failure = Some(LaunchFailure {
+        cause: "LaunchFailed",
         message: "no network".into(),
         attempts: 1,
         retry_at: start() + SignedDuration::from_mins(60),
