@@ -82,10 +82,9 @@ pub(super) fn sources(
         metrics::sample_costs(samples, &snapshot, &catalog);
     }));
     if settings.cluster_state_observability {
-        let observed = boards.clone();
         samplers.push(Arc::new(move |samples| {
-            let snapshot = observed.snapshot();
-            metrics::sample_pods(samples, &snapshot, &observed.waits(), clock.now());
+            let snapshot = boards.snapshot();
+            metrics::sample_pods(samples, &snapshot, &boards.waits(), clock.now());
             metrics::sample_nodes(samples, &snapshot, clock.now());
             metrics::sample_pools(samples, &snapshot);
             metrics::sample_conditions(samples, &snapshot, clock.now());

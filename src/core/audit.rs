@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::consent::{self, Consent, Decision};
 use crate::core::facts::{Claim, Machine, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, ProviderId};
-use crate::core::lifecycle::drain_of;
+use crate::core::lifecycle::is_occupied;
 
 /// Looks in a row that must agree before anything is removed.
 const LOOKS: u32 = 3;
@@ -246,11 +246,11 @@ pub fn drained_by(begun: Timestamp) -> Timestamp {
     begun.saturating_add(DRAIN).unwrap_or(Timestamp::MAX)
 }
 
-/// Whether there are pods on a machine that should leave first, and there is time for that.
+/// Whether there are pods or volumes on a machine that should leave first, and there is time for that.
 fn is_inhabited(look: &Look<'_>, id: &ProviderId, deadline: Timestamp) -> bool {
     let nodes = look.snapshot.nodes_of.get(id).into_iter().flatten();
     let mut nodes = nodes.filter_map(|name| look.snapshot.nodes.get(name));
-    look.now < deadline && nodes.any(|node| drain_of(node, look.snapshot, deadline, look.now).waiting > 0)
+    look.now < deadline && nodes.any(|node| is_occupied(node, look.snapshot, deadline, look.now))
 }
 
 /// Machines that are on their way out, and may be stuck there. One that stands again needs evidence again, and one that a NodeClaim names is its.

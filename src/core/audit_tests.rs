@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::facts::samples::{pod, serving_node};
-use crate::core::facts::{Condition, Fact, Fold, Node, Status};
+use crate::core::facts::{Condition, Fact, Fold, Node, Status, VolumeAttachment};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 
@@ -439,7 +439,7 @@ fn what_runs_on_an_orphan_leaves_it_first_or_has_had_its_time() {
     let late = world.look(26);
     assert_eq!((late.drain, late.reap), (vec![], vec![id.clone()]), "it does not live for ever");
     world.snapshot = Snapshot::default();
-    assert_eq!(world.look(25).reap, [id.clone()], "nothing runs there any more");
+    assert_eq!(world.look(25).reap, [id], "nothing runs there any more");
     world.claims.push(claim(0));
     assert_eq!(world.look(26), Verdict::default(), "it is claimed again");
 }
@@ -455,4 +455,16 @@ fn machines_whose_pods_are_leaving_hold_up_no_others() {
     world.machines.remove(1);
     let second = world.look(18);
     assert_eq!((second.drain, second.reap), (vec![ids[0].clone()], vec![ids[2].clone()]));
+}
+
+#[test]
+fn its_volumes_leave_first_too() {
+    let mut world = World::new(0..20, 1..20);
+    let mut fold = Fold::default();
+    fold.fold(Fact::NodeSeen(Arc::new(Node { provider_id: Some(machine(0).id), ..serving_node() })));
+    let one = VolumeAttachment { name: "csi-1".into(), node: "node-1".into(), volume: Some("pv-1".into()) };
+    fold.fold(Fact::AttachmentSeen(Arc::new(one)));
+    world.snapshot = fold.snapshot().clone();
+    let verdict = world.wait();
+    assert_eq!((verdict.drain, verdict.reap), (vec![machine(0).id], vec![]));
 }

@@ -26,7 +26,8 @@ impl Auditor {
         let snapshot = self.wiring.boards.snapshot();
         let wanted = &self.verdict.drain;
         let mut before = std::mem::take(&mut self.draining);
-        self.draining = wanted.iter().map(|id| (id.clone(), before.remove(id).unwrap_or(cx.now()))).collect();
+        let now = cx.now();
+        self.draining = wanted.iter().map(|id| (id.clone(), before.remove(id).unwrap_or(now))).collect();
         for (id, _) in before {
             if claims.iter().any(|claim| claim.provider_id.as_ref() == Some(&id) && claim.deleting.is_none()) {
                 self.timeline.note(cx.now(), format!("pods may stay on {id}: a NodeClaim names it"));

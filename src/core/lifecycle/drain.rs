@@ -8,7 +8,7 @@ use crate::core::facts::{Claim, DoNotDisrupt, Effect, Node, Owner, Pod, Snapshot
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::labels;
 
-use super::{PodRef, reboot, situation, termination};
+use super::{PodRef, detach, reboot, situation, termination};
 
 /// A pod whose grace period ended this long ago and that is still there is stuck: nobody waits for it (Karpenter's value).
 const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
@@ -84,6 +84,13 @@ pub fn way_out(claim: &Claim, snapshot: &Snapshot, pod: &PodUid, now: Timestamp)
 pub fn drain_of(node: &Node, snapshot: &Snapshot, deadline: Timestamp, now: Timestamp) -> Drain {
     let pods: Vec<_> = snapshot.pods_on(&node.name).collect();
     drain(&pods, Some(deadline), now)
+}
+
+/// Whether a node that has no NodeClaim is not empty yet: pods are to leave it, or volumes, which would not be free for their next node otherwise.
+pub fn is_occupied(node: &Arc<Node>, snapshot: &Snapshot, deadline: Timestamp, now: Timestamp) -> bool {
+    let pods: Vec<_> = snapshot.pods_on(&node.name).collect();
+    drain(&pods, Some(deadline), now).waiting > 0
+        || detach::pending(snapshot, &[node], &pods, now).is_some_and(|left| !left.is_empty())
 }
 
 /// How a pod on a node that has no NodeClaim has to leave at this moment; see [`way_out`]. Nothing when the node turns out to have one.
