@@ -20,7 +20,7 @@ use super::interner::{Collector, KeyId, Rest};
 use super::layout::Layout;
 use super::mentions::{collect, collect_claim, collect_labels, collect_shape, dimensions, usable_pools};
 use super::mingle::mingled;
-use super::plan::Plan;
+use super::plan::{Plan, Refusal};
 use super::pools::PoolSite;
 use super::problem::Problem;
 use super::reason::Reason;
@@ -65,18 +65,38 @@ impl std::fmt::Debug for Ground {
     }
 }
 
+/// How often a plan is made anew for the sake of pods that were refused.
+const PASSES: usize = 3;
+
+fn refused(plan: &Plan) -> FxHashSet<PodUid> {
+    plan.refused.iter().map(|refusal| refusal.pod.clone()).collect()
+}
+
 impl Ground {
     /// Finds a place for every pod, or says why there is none, as [`solve()`] does.
     pub fn solve(&mut self, problem: &Problem<'_>) -> Plan {
         let plan = self.pass(problem, &FxHashSet::default());
-        if plan.refused.is_empty() || plan.existing.is_empty() {
+        let minds_others = |refusal: &Refusal| refusal.reasons.iter().any(Reason::minds_others);
+        if plan.refused.is_empty() || plan.existing.is_empty() && !plan.refused.iter().any(minds_others) {
             return plan;
         }
-        // Others may have taken room that exists and could have been bought for them: who was refused comes first then.
-        let refused: FxHashSet<PodUid> = plan.refused.iter().map(|refusal| refusal.pod.clone()).collect();
-        let other = self.pass(problem, &refused);
-        let only_these = other.refused.iter().all(|refusal| refused.contains(&refusal.pod));
-        if only_these && other.refused.len() < plan.refused.len() { other } else { plan }
+        // Others may have taken room that exists and could have been bought for them, or be where nobody else can then be: who was refused comes
+        // first then.
+        let mut first = refused(&plan);
+        let mut best = plan;
+        for _ in 0..PASSES {
+            let other = self.pass(problem, &first);
+            let (now, before) = (refused(&other), refused(&best));
+            let known = first.len();
+            first.extend(now.iter().cloned());
+            if now.len() < before.len() && now.is_subset(&before) {
+                best = other;
+            }
+            if now.is_empty() || first.len() == known {
+                break;
+            }
+        }
+        best
     }
 
     /// The whole way to a plan: solved, improved, and mingled.
@@ -90,11 +110,8 @@ impl Ground {
     fn pass(&mut self, problem: &Problem<'_>, first: &FxHashSet<PodUid>) -> Plan {
         self.with(problem, |world| {
             let mut run = Run::new(world);
-            let mut waiting = run.in_order();
-            if !first.is_empty() {
-                waiting.sort_by_key(|pod| !first.contains(&run.world.pods[*pod].uid));
-            }
-            let left = run.place_all(waiting);
+            let waiting = run.in_order();
+            let left = if first.is_empty() { run.place_all(waiting) } else { run.place_all_after(first, waiting) };
             (run.finish(&left), run.world)
         })
     }

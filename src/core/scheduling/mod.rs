@@ -42,6 +42,7 @@ mod order;
 
 mod cursor;
 mod draft;
+mod draws;
 mod place;
 mod rooms;
 

@@ -257,7 +257,8 @@ impl Run<'_> {
             let filter = self.world.counters.filter_of(filter).clone();
             for term in filter.terms.iter().flatten() {
                 let Some(inside) = self.world.algebra.join(profile, *term) else { continue };
-                if self.still(pool, inside, types, least).is_some() {
+                // Where the pod may not go anyway it will be known that it does not.
+                if self.could(inside, wants) && self.still(pool, inside, types, least).is_some() {
                     profile = inside;
                     break;
                 }
@@ -314,7 +315,8 @@ impl Run<'_> {
     pub(super) fn still(&self, pool: usize, profile: ProfileId, types: &Mask, least: &[(KeyId, u32)]) -> Option<Mask> {
         let mut left = types.clone();
         left.and(&self.world.algebra.profile(profile).types);
-        if left.is_empty() || self.world.variety(pool, profile, &left, least).is_err() { None } else { Some(left) }
+        let shelf = self.world.pools[pool].shelf;
+        if left.is_empty() || self.world.variety(shelf, profile, &left, least).is_err() { None } else { Some(left) }
     }
 }
 
@@ -327,7 +329,7 @@ impl super::draft::Draft {
 }
 
 /// Adds what one constraint allows; nothing when no domain is left.
-fn also(wants: &mut Wants, more: Allowed) -> Option<()> {
+pub(super) fn also(wants: &mut Wants, more: Allowed) -> Option<()> {
     match wants.iter_mut().find(|known| known.key == more.key) {
         Some(known) => {
             known.values.and(&more.values);

@@ -264,6 +264,16 @@ impl Reason {
         matches!(self, Self::Invalid(_) | Self::Volume(_))
     }
 
+    /// Whether the pod could perhaps be placed if other pods of the plan were elsewhere.
+    pub fn minds_others(&self) -> bool {
+        match self {
+            Self::Spread { .. } | Self::AntiAffinity { .. } | Self::Repelled { .. } | Self::Topology { .. } => true,
+            Self::Affinity { partner, .. } => matches!(partner, Partner::Elsewhere(_)),
+            Self::Several { all, .. } => all.iter().any(Self::minds_others),
+            _ => false,
+        }
+    }
+
     /// Whether a NodePool's own requirements leave it nothing that could be bought: somebody has to correct it.
     pub fn filters_out_all(&self) -> bool {
         matches!(self, Self::NoTypes { .. } | Self::PoolContradiction { .. } | Self::MinValues { .. })

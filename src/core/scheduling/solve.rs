@@ -4,16 +4,22 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::classes::Class;
-use super::cursor::Cursors;
+use super::classes::{Class, Variant};
+use super::cursor::{Cursor, Cursors};
 use super::draft::{Caps, Draft};
+use super::draws::Draw;
 use super::interner::number;
 use super::partners::Waiting;
+use super::place::Wants;
 use super::plan::{PlacedOn, Plan, Refusal};
 use super::reason::Reason;
 use super::rooms::{Kind, Rooms};
 use super::shelf::{add, subtract};
 use super::world::World;
+use crate::core::ids::PodUid;
+
+/// So many pods that come before all others are tried again and again.
+const FEW: usize = 64;
 
 /// A solve under way.
 pub(super) struct Run<'p> {
@@ -32,6 +38,8 @@ pub(super) struct Run<'p> {
     pub(super) waiting: Vec<Waiting>,
     /// Whether new nodes take whatever comes as long as some type holds it, rather than aim at a size.
     pub(super) is_aimless: bool,
+    /// To where pods are drawn for the sake of others, whose affinity means them and who can be nowhere else.
+    pub(super) draws: Vec<Draw>,
 }
 
 impl<'p> Run<'p> {
@@ -46,6 +54,7 @@ impl<'p> Run<'p> {
             placements: 0,
             waiting: Vec::new(),
             is_aimless: false,
+            draws: Vec::new(),
         }
     }
 
@@ -60,7 +69,32 @@ impl<'p> Run<'p> {
 
     /// Places pods until a whole round changes nothing; returns those that are left.
     pub(super) fn place_all(&mut self, waiting: Vec<usize>) -> Vec<usize> {
-        let mut waiting = self.return_planned(waiting);
+        let waiting = self.return_planned(waiting);
+        self.rounds(waiting)
+    }
+
+    /// The same with some pods before all others, and those whom their affinity means next: as long as they are few, they are tried again
+    /// whenever another has been placed.
+    pub(super) fn place_all_after(&mut self, first: &FxHashSet<PodUid>, waiting: Vec<usize>) -> Vec<usize> {
+        let meant = self.draw_to(first);
+        let waiting = self.return_planned(waiting);
+        let is_first = |pod: &usize| first.contains(&self.world.pods[*pod].uid);
+        let (mut urgent, mut others): (Vec<usize>, Vec<usize>) = waiting.into_iter().partition(is_first);
+        others.sort_by_key(|pod| !self.world.class_at(*pod).touches.iter().any(|id| meant.contains(id)));
+        urgent.retain(|pod| !self.place(*pod));
+        let mut left = Vec::new();
+        for pod in others {
+            if !self.place(pod) {
+                left.push(pod);
+            } else if urgent.len() <= FEW {
+                urgent.retain(|pod| !self.place(*pod));
+            }
+        }
+        urgent.extend(left);
+        self.rounds(urgent)
+    }
+
+    fn rounds(&mut self, mut waiting: Vec<usize>) -> Vec<usize> {
         loop {
             let before = self.placements;
             waiting.retain(|pod| !self.place(*pod));
@@ -165,17 +199,23 @@ impl<'p> Run<'p> {
         let Some(wants) = self.wants(class, variant) else { return false };
         let mut cursor = self.cursors.take(which, at);
         self.prepare(&mut cursor, class, variant);
-        // Room that is there is used whoever counts the pod: kube-scheduler would do so.
-        let placed = self.on_host(pod, class, variant, &wants, &mut cursor)
-            || self.courteous(class, &wants).is_some_and(|wants| {
-                self.on_draft(pod, class, variant, &wants, &mut cursor)
-                    || self.on_new(pod, class, variant, &wants, None)
-            })
-            || self.on_draft(pod, class, variant, &wants, &mut cursor)
-            || self.on_new(pod, class, variant, &wants, None)
+        let drawn = self.drawn(class, &wants);
+        let placed = drawn.is_some_and(|wants| self.somewhere(pod, class, variant, &wants, &mut cursor))
+            || self.somewhere(pod, class, variant, &wants, &mut cursor)
             || self.beyond(pod, class, variant, &wants, &mut cursor);
         self.cursors.give(which, at, cursor);
         placed
+    }
+
+    /// On a node that is there, on one that is planned, or on a new one.
+    fn somewhere(&mut self, pod: usize, class: &Class, variant: &Variant, wants: &Wants, cursor: &mut Cursor) -> bool {
+        // Room that is there is used whoever counts the pod: kube-scheduler would do so.
+        self.on_host(pod, class, variant, wants, cursor)
+            || self.courteous(class, wants).is_some_and(|wants| {
+                self.on_draft(pod, class, variant, &wants, cursor) || self.on_new(pod, class, variant, &wants, None)
+            })
+            || self.on_draft(pod, class, variant, wants, cursor)
+            || self.on_new(pod, class, variant, wants, None)
     }
 
     pub(super) fn put_on_host(&mut self, pod: usize, at: usize, class: &Class) {

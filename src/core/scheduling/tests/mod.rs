@@ -5,6 +5,7 @@ pub(in crate::core::scheduling) mod build;
 mod basics;
 mod checklist;
 mod defaults;
+mod exhaustive;
 mod kept;
 pub(in crate::core::scheduling) mod laws;
 mod likeness;

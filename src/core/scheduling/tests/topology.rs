@@ -245,3 +245,30 @@ fn a_node_takes_no_more_pods_that_those_on_it_would_have_to_flee() {
     let plan = scene.with_pods(both).solve();
     assert!(plan.refused.is_empty() && plan.claims.len() == 1, "{:?}", plan.refused);
 }
+
+#[test]
+fn a_pod_that_a_spread_of_one_zone_counts_may_go_to_another() {
+    let mut bound = app();
+    bound.node_selector = labels(&[(ZONE, "zone-b")]);
+    bound.spreads.push(spread(ZONE, 1, APP));
+    let mut target = shape(500, 512);
+    target.labels = labels(&[("app", "db")]);
+    target.node_selector = labels(&[(ZONE, "zone-a")]);
+    let mut near = app();
+    near.affinity.push(term(ZONE, &[("app", "db")]));
+    let all = [pod("bound", 0, &bound), pod("target", 1, &target), pod("near", 2, &near)];
+    let plan = Scene::new().with_pods(all.to_vec()).solve();
+    assert!(plan.refused.is_empty(), "{:?}", plan.refused);
+}
+
+#[test]
+fn who_may_be_anywhere_comes_to_where_a_pod_that_may_not_needs_it() {
+    let mut target = shape(500, 512);
+    target.labels = labels(&[("app", "db")]);
+    let mut near = app();
+    near.node_selector = labels(&[(ZONE, "zone-c")]);
+    near.affinity.push(term(ZONE, &[("app", "db")]));
+    let scene = Scene::new().with_pods(pods("db", 3, &target)).with_pods(pods("near", 2, &near));
+    let plan = scene.solve();
+    assert!(plan.refused.is_empty(), "{:?}", plan.refused);
+}

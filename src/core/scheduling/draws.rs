@@ -1,0 +1,62 @@
+//! Pods that are drawn to where others need them.
+//!
+//! A pod with affinity to others can only be where one of them is. Where it can itself be in few domains only, and those others anywhere, they might
+//! come to be elsewhere: a plan that refuses the pod for it is made anew, and one of them is placed where the pod can be.
+
+use rustc_hash::FxHashSet;
+
+use super::classes::Class;
+use super::interner::KeyId;
+use super::masks::Mask;
+use super::place::{Allowed, Wants, also};
+use super::solve::Run;
+use super::topology::{CounterId, Filter, Topo};
+use crate::core::ids::PodUid;
+
+/// Domains in which there is to be one of the pods that a counter counts.
+pub(super) struct Draw {
+    key: KeyId,
+    counter: CounterId,
+    domains: Mask,
+}
+
+impl Run<'_> {
+    /// Those whom the affinity of these pods means are to come where these pods can be. Returns the counters of those who are meant.
+    pub(super) fn draw_to(&mut self, pods: &FxHashSet<PodUid>) -> FxHashSet<CounterId> {
+        let mut known = FxHashSet::default();
+        let (mut draws, mut meant) = (Vec::new(), FxHashSet::default());
+        for pod in 0..self.world.pods.len() {
+            if !pods.contains(&self.world.pods[pod].uid) || !known.insert(self.world.class_of[pod]) {
+                continue;
+            }
+            let class = self.world.class_at(pod);
+            let Some(bare) = class.variants.last() else { continue };
+            let alike = class.variants.iter().filter(|variant| variant.level == bare.level);
+            let terms = Some(alike.map(|variant| variant.term).collect());
+            let filter = Filter { keys: Vec::new(), terms, tolerations: Some(class.tolerations) };
+            let all: Vec<(Topo, CounterId)> = bare.affinities.iter().flat_map(|one| one.counters.to_vec()).collect();
+            for (topo, counter) in all {
+                meant.insert(counter);
+                let Topo::Key(key) = topo else { continue };
+                draws.push(Draw { key, counter, domains: self.world.domains(key, &filter) });
+            }
+        }
+        self.draws = draws;
+        meant
+    }
+
+    /// What the topology allows a pod, as far as others need it there; nothing when nobody does, or the pod cannot be there.
+    pub(super) fn drawn(&self, class: &Class, wants: &Wants) -> Option<Wants> {
+        let is_missing = |draw: &&Draw| {
+            class.touches.contains(&draw.counter)
+                && !self.world.counters.get(draw.counter).domains(true).meets(&draw.domains)
+        };
+        let mut missing = self.draws.iter().filter(is_missing).peekable();
+        missing.peek()?;
+        let mut wants = wants.clone();
+        for Draw { key, domains, .. } in missing {
+            also(&mut wants, Allowed { key: *key, values: domains.clone(), absent: false, rank: None })?;
+        }
+        Some(wants)
+    }
+}
