@@ -61,7 +61,7 @@ fn lost(situation: &Situation<'_>) -> Step {
 }
 
 /// Whether some part of the status says that there was a machine.
-fn was_launched(situation: &Situation<'_>) -> bool {
+pub(super) fn was_launched(situation: &Situation<'_>) -> bool {
     let claim = situation.claim;
     claim.provider_id.is_some() || claim.node.is_some() || situation.has("Launched", Status::True)
 }

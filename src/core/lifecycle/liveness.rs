@@ -6,7 +6,7 @@ use crate::core::facts::Status;
 use crate::core::ids::ProviderId;
 
 use super::{DeleteReason, Situation};
-use super::{status, termination};
+use super::{launch, status, termination};
 
 /// A NodeClaim that has not been launched after this long is given up (Karpenter's `LaunchTimeout`).
 const LAUNCH_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
@@ -38,7 +38,7 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
         .nodes
         .iter()
         .any(|node| node.is_registered() || node.is_owned_by(&claim.name) || situation.has_patched(node));
-    if !situation.has("Launched", Status::True) && !registered {
+    if !launch::was_launched(situation) && !registered {
         deadlines.push(("given up: not launched", add(since("Launched"), LAUNCH_TIMEOUT).max(tried)));
     }
     // A machine of a dry run brings no Node, and would be imagined again in place of the one that is given up.
