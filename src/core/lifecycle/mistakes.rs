@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 
 use crate::core::facts::{Machine, Status};
+use crate::core::ids::ClaimName;
 use crate::core::labels;
 
 use super::step::{self, Phase, Step};
@@ -84,7 +85,8 @@ pub(super) fn look_up(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
         Sight::Unasked | Sight::Uncertain | Sight::Missing => false,
         Sight::Absent | Sight::Gone => true,
     };
-    let doubtful = situation.has("Launched", Status::True) && estranged(situation).is_some();
+    let doubtful = situation.has("Launched", Status::True)
+        && (estranged(situation).is_some() || situation.by_token && is_anothers(situation));
     (doubtful && !known).then(|| Step::act(phase, Act::Find(situation.claim.uid.clone())))
 }
 
@@ -99,6 +101,14 @@ fn estranged<'a>(situation: &Situation<'a>) -> Option<(&'a str, &'a str)> {
         let theirs = node.provider_id.as_ref().filter(|theirs| *theirs != id)?;
         Some((node.name.as_str(), theirs.as_str()))
     })
+}
+
+/// Whether a Node with the NodeClaim's provider ID belongs to another NodeClaim.
+fn is_anothers(situation: &Situation<'_>) -> bool {
+    let (claim, snapshot) = (situation.claim, situation.snapshot);
+    let names = claim.provider_id.as_ref().and_then(|id| snapshot.nodes_of.get(id)).into_iter().flatten();
+    let mut owners = names.filter_map(|name| snapshot.nodes.get(name)).flat_map(|node| &node.owner_claims);
+    owners.any(|owner| **owner != *claim.name.as_str() && snapshot.claims.contains_key(&ClaimName::from(&**owner)))
 }
 
 #[cfg(test)]

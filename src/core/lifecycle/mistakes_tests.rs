@@ -191,3 +191,17 @@ fn a_provider_id_that_was_edited_is_doubted_though_the_node_has_lost_its_owner()
     world.nodes.push(others);
     assert_eq!(world.act(), Act::Find(world.claim.uid.clone()));
 }
+
+#[test]
+fn a_provider_id_whose_node_is_anothers_is_doubted_before_there_is_a_node() {
+    let mut world = World::new();
+    let (other, _, others) = another();
+    (world.claim.provider_id, world.claim.node) = (other.provider_id.clone(), None);
+    world.claim.conditions = world.claim.conditions.iter().filter(|one| &*one.kind == "Launched").cloned().collect();
+    world.others.push(other);
+    world.nodes = vec![others];
+    assert_eq!(world.act(), Act::Find(world.claim.uid.clone()));
+    world.memory = Memory { sight: Sight::Present(Arc::new(machine())), ..Memory::default() };
+    let Act::PatchStatus(patch) = world.act() else { panic!("{:?}", world.look()) };
+    assert_eq!(patch.provider_id, Some(machine().id));
+}
