@@ -149,7 +149,7 @@ fn a_nodeclaim_that_serves_is_not_given_up_because_its_conditions_were_taken_out
 #[test]
 fn a_nodeclaim_without_conditions_was_launched_as_long_as_it_names_its_machine() {
     // The list of Nodes is older than its Node.
-    let emptied = Claim { conditions: vec![].into(), node: None, ..serving() };
+    let emptied = Claim { conditions: vec![], node: None, ..serving() };
     for memory in [Memory::default(), knows_its_machine()] {
         let step = look_among(vec![], &emptied, &memory);
         assert!(!matches!(step.act, Some(Act::DeleteClaim(_))), "{step:?}");
