@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::cluster;
 use crate::core::eviction::{Emptied, Moment, Queue, Refusal, Trouble};
 use crate::core::facts::{Node, Snapshot, Status, find_condition};
-use crate::core::ids::{ClaimName, PodUid};
+use crate::core::ids::PodUid;
 use crate::core::lifecycle::{PodRef, Way, way_off, way_out};
 use crate::core::time::rfc3339;
 use crate::core::writes::Regarding;
@@ -190,9 +190,7 @@ const FORCEFUL: &str = "Forceful Termination";
 
 /// Why pods leave a node: the reason of its NodeClaim's condition `DisruptionReason`; nothing when there is no NodeClaim.
 fn reason(snapshot: &Snapshot, node: Option<&Node>) -> String {
-    let claim = node.and_then(|node| {
-        node.owner_claims.iter().find_map(|name| snapshot.claims.get(&ClaimName::from(Arc::clone(name))))
-    });
+    let claim = node.and_then(|node| snapshot.owners_of(node).next());
     let Some(claim) = claim else { return String::new() };
     let disrupted = find_condition(&claim.conditions, "DisruptionReason");
     let disrupted = disrupted.filter(|condition| condition.status == Status::True);

@@ -248,8 +248,7 @@ pub fn drained_by(begun: Timestamp) -> Timestamp {
 
 /// Whether there are pods or volumes on a machine that should leave first, and there is time for that.
 fn is_inhabited(look: &Look<'_>, id: &ProviderId, deadline: Timestamp) -> bool {
-    let nodes = look.snapshot.nodes_of.get(id).into_iter().flatten();
-    let mut nodes = nodes.filter_map(|name| look.snapshot.nodes.get(name));
+    let mut nodes = look.snapshot.nodes_with(id);
     look.now < deadline && nodes.any(|node| is_occupied(node, look.snapshot, deadline, look.now))
 }
 
@@ -360,9 +359,8 @@ fn is_surplus(look: &Look<'_>, machine: &Machine, claim: &Claim) -> bool {
     let Some(named) = claim.provider_id.as_ref().filter(|named| **named != machine.id) else { return false };
     let mut others = look.machines.iter().filter(|other| other.id == *named);
     let stands = others.any(|other| !other.deleting && other.token.as_ref() == Some(&claim.uid));
-    let nodes = look.snapshot.nodes_of.get(&machine.id).into_iter().flatten();
-    let mut nodes = nodes.filter_map(|name| look.snapshot.nodes.get(name));
-    let serves = nodes.any(|node| node.is_owned_by(&claim.name) || node.was_registered());
+    let serves =
+        look.snapshot.nodes_with(&machine.id).any(|node| node.is_owned_by(&claim.name) || node.was_registered());
     stands && !serves && claim.broken.is_none()
 }
 

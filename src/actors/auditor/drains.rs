@@ -9,7 +9,7 @@ use crate::actors::protocol::{AuditorMsg, EvictorMsg};
 use crate::actors::runtime::{Cx, Permits};
 use crate::core::audit::drained_by;
 use crate::core::eviction::Emptied;
-use crate::core::facts::{Claim, Node, Snapshot};
+use crate::core::facts::{Claim, Node};
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::{close, drain_of, open};
 use crate::core::writes::{NodePatch, Regarding};
@@ -31,7 +31,7 @@ impl Auditor {
         for (id, _) in before {
             if claims.iter().any(|claim| claim.provider_id.as_ref() == Some(&id) && claim.deleting.is_none()) {
                 self.timeline.note(cx.now(), format!("pods may stay on {id}: a NodeClaim names it"));
-                nodes(&snapshot, &id).for_each(|node| self.patch(node, open(node), cx));
+                snapshot.nodes_with(&id).for_each(|node| self.patch(node, open(node), cx));
             }
         }
         self.drain(cx);
@@ -42,7 +42,7 @@ impl Auditor {
         let snapshot = self.wiring.boards.snapshot();
         for (id, begun) in self.draining.clone() {
             let deadline = drained_by(begun);
-            for node in nodes(&snapshot, &id) {
+            for node in snapshot.nodes_with(&id) {
                 if let Some(patch) = close(node) {
                     self.tell_of_drain(&id, node, deadline, cx);
                     self.patch(node, patch, cx);
@@ -74,10 +74,4 @@ impl Auditor {
         let call = async move { cluster.patch_node(&name, &patch).await };
         cx.house.operations.start(Permits::WriteCluster, call, drop);
     }
-}
-
-/// The Nodes of a machine: one, unless something is wrong.
-fn nodes<'a>(snapshot: &'a Snapshot, id: &ProviderId) -> impl Iterator<Item = &'a Node> {
-    let names = snapshot.nodes_of.get(id).into_iter().flatten();
-    names.filter_map(|name| snapshot.nodes.get(name)).map(|node| &**node)
 }

@@ -561,12 +561,9 @@ impl Fold {
     }
 
     /// The NodeClaims that look after a Node: the one with its provider ID, and those that own it, whatever ID somebody has written into them.
-    fn standing_for(&self, node: &Node) -> impl Iterator<Item = &ClaimName> {
+    fn standing_for<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a ClaimName> {
         let by_id = node.provider_id.as_ref().and_then(|id| self.claim_of.get(id));
-        let owners = node.owner_claims.iter().filter_map(|owner| {
-            self.snapshot.claims.get_key_value(&ClaimName::from(Arc::clone(owner))).map(|(name, _)| name)
-        });
-        by_id.into_iter().chain(owners)
+        by_id.into_iter().chain(self.snapshot.owners_of(node).map(|claim| &claim.name))
     }
 
     fn unlink(&mut self, id: &ProviderId, node: &NodeName) {

@@ -116,6 +116,16 @@ impl Snapshot {
         self.bound.get(node).into_iter().flatten().filter_map(|uid| self.pods.get(uid))
     }
 
+    /// The Nodes that carry a provider ID: one, unless something is wrong.
+    pub fn nodes_with<'a>(&'a self, id: &ProviderId) -> impl Iterator<Item = &'a Arc<Node>> {
+        self.nodes_of.get(id).into_iter().flatten().filter_map(|name| self.nodes.get(name))
+    }
+
+    /// The NodeClaims that own a Node and are there.
+    pub fn owners_of<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Arc<Claim>> {
+        node.owner_claims.iter().filter_map(|owner| self.claims.get(&ClaimName::from(Arc::clone(owner))))
+    }
+
     /// The node of a NodeClaim, when exactly one carries its provider ID.
     pub fn node_of(&self, claim: &Claim) -> Option<&Arc<Node>> {
         let names = self.nodes_of.get(claim.provider_id.as_ref()?)?;

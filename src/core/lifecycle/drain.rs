@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Claim, DoNotDisrupt, Effect, Node, Owner, Pod, Snapshot, Taint};
-use crate::core::ids::{ClaimName, PodUid};
+use crate::core::ids::PodUid;
 use crate::core::labels;
 
 use super::{PodRef, detach, reboot, situation, termination};
@@ -95,8 +95,7 @@ pub fn is_occupied(node: &Arc<Node>, snapshot: &Snapshot, deadline: Timestamp, n
 
 /// How a pod on a node that has no NodeClaim has to leave at this moment; see [`way_out`]. Nothing when the node turns out to have one.
 pub fn way_off(node: &Node, snapshot: &Snapshot, deadline: Timestamp, pod: &PodUid, now: Timestamp) -> Option<Way> {
-    let mut owners = node.owner_claims.iter().map(|owner| ClaimName::from(Arc::clone(owner)));
-    if owners.any(|owner| snapshot.claims.contains_key(&owner)) {
+    if snapshot.owners_of(node).next().is_some() {
         return None;
     }
     way(&drain_of(node, snapshot, deadline, now), pod)

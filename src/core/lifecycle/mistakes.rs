@@ -4,7 +4,6 @@
 use jiff::Timestamp;
 
 use crate::core::facts::{Machine, Status};
-use crate::core::ids::ClaimName;
 use crate::core::labels;
 
 use super::step::{self, Phase, Step};
@@ -106,9 +105,8 @@ fn estranged<'a>(situation: &Situation<'a>) -> Option<(&'a str, &'a str)> {
 /// Whether a Node with the NodeClaim's provider ID belongs to another NodeClaim.
 fn is_anothers(situation: &Situation<'_>) -> bool {
     let (claim, snapshot) = (situation.claim, situation.snapshot);
-    let names = claim.provider_id.as_ref().and_then(|id| snapshot.nodes_of.get(id)).into_iter().flatten();
-    let mut owners = names.filter_map(|name| snapshot.nodes.get(name)).flat_map(|node| &node.owner_claims);
-    owners.any(|owner| **owner != *claim.name.as_str() && snapshot.claims.contains_key(&ClaimName::from(&**owner)))
+    let nodes = claim.provider_id.iter().flat_map(|id| snapshot.nodes_with(id));
+    nodes.flat_map(|node| snapshot.owners_of(node)).any(|owner| owner.name != claim.name)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Claim, InstanceType, Machine, Node, NodeClass, Pod, Pool, Snapshot, Status, find_condition};
-use crate::core::ids::{ClaimName, NodeName, ProviderId};
+use crate::core::ids::{NodeName, ProviderId};
 use crate::core::nomination;
 
 use super::drain::{Drain, drain};
@@ -165,13 +165,9 @@ impl<'a> Situation<'a> {
 /// The Nodes of a NodeClaim: those with its provider ID that no other NodeClaim owns, and the one that its status names and that names it as
 /// its owner. A provider ID that was edited by hand must not lead to somebody else's Node.
 pub(super) fn nodes<'a>(claim: &Claim, snapshot: &'a Snapshot, id: Option<&ProviderId>) -> Vec<&'a Arc<Node>> {
-    let names = id.and_then(|id| snapshot.nodes_of.get(id)).into_iter().flatten();
     let owned = |node: &Node| node.is_owned_by(&claim.name);
-    let free = |node: &Node| {
-        let mut owners = node.owner_claims.iter().filter_map(|owner| snapshot.claims.get(&ClaimName::from(&**owner)));
-        !owners.any(|owner| owner.uid != claim.uid)
-    };
-    let by_id = names.filter_map(|name| snapshot.nodes.get(name)).filter(|node| owned(node) || free(node));
+    let free = |node: &Node| snapshot.owners_of(node).all(|owner| owner.uid == claim.uid);
+    let by_id = id.into_iter().flat_map(|id| snapshot.nodes_with(id)).filter(|node| owned(node) || free(node));
     let mut nodes: Vec<_> = by_id.collect();
     let named = claim.node.as_ref().and_then(|name| snapshot.nodes.get(name)).filter(|node| owned(node));
     nodes.extend(named.filter(|named| !nodes.iter().any(|node| node.name == named.name)));
