@@ -451,9 +451,9 @@ impl Outscale {
         }
     }
 
-    /// Whether a machine is of a fixed type with GPUs.
+    /// Whether a machine is of a fixed type with GPUs, as far as is known: no deletion waits for a list.
     async fn has_gpus(&self, vm: &Vm) -> bool {
-        let listed = self.market.offer().await.listed;
+        let listed = self.market.known().await.listed;
         let is_its = |kind: &&wire::VmType| vm.vm_type.as_deref() == Some(kind.vm_type_name.as_str());
         listed.iter().find(is_its).is_some_and(|kind| kind.gpu.unwrap_or(0) > 0)
     }

@@ -89,6 +89,11 @@ impl Market {
         state.offer.clone()
     }
 
+    /// What is known, without asking.
+    pub(super) async fn known(&self) -> Offer {
+        self.state.lock().await.offer.clone()
+    }
+
     /// How soon a list that has never been had is asked for again; nothing when both have been.
     pub(super) fn lacks(&self) -> Option<Duration> {
         (!self.is_whole.load(Relaxed)).then_some(FIRST_RETRY)
