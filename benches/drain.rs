@@ -125,22 +125,15 @@ type Before = (BTreeMap<String, f64>, f64, BTreeMap<String, f64>);
 
 fn figures(stage: &Stage, joiner: &Joiner, (nodes, pods): (usize, usize), seconds: f64, before: &Before) -> Figures {
     let (plane, cpu, requests) = before;
+    let mut requests = outside::since(outside::requests(&joiner.metrics()), requests);
+    requests.retain(|_, count| *count > 0.0);
     Figures {
         nodes,
         pods,
         seconds,
         cpu_seconds: outside::cpu_seconds(joiner) - cpu,
-        control_plane_cpu_seconds: less(stage.plane().cpu_seconds(), plane),
+        control_plane_cpu_seconds: outside::since(stage.plane().cpu_seconds(), plane),
         peak_memory: outside::peak_memory(joiner),
-        requests: less(outside::requests(&joiner.metrics()), requests),
+        requests,
     }
-}
-
-/// What has come since.
-fn less(mut after: BTreeMap<String, f64>, before: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
-    for (name, value) in &mut after {
-        *value -= before.get(name).copied().unwrap_or_default();
-    }
-    after.retain(|_, value| *value > 0.0);
-    after
 }

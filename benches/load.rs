@@ -151,10 +151,6 @@ fn figures(
         100.0 * pods_there / pods as f64
     };
     let plans = joiner.said("computed plan");
-    let mut control_plane_cpu_seconds = stage.plane().cpu_seconds();
-    for (name, seconds) in &mut control_plane_cpu_seconds {
-        *seconds -= before.get(name).copied().unwrap_or_default();
-    }
     Figures {
         pods,
         created: since(seen.last_pod),
@@ -171,7 +167,7 @@ fn figures(
         bound_as_nominated: 100.0 * seen.as_nominated() as f64 / pods as f64,
         bound_without_nomination: 100.0 * seen.without_nomination() as f64 / pods as f64,
         cpu_seconds: outside::cpu_seconds(joiner),
-        control_plane_cpu_seconds,
+        control_plane_cpu_seconds: outside::since(stage.plane().cpu_seconds(), before),
         peak_memory: outside::peak_memory(joiner),
         requests: outside::requests(metrics),
     }

@@ -24,6 +24,14 @@ pub(crate) fn requests(metrics: &str) -> BTreeMap<String, f64> {
     series(metrics, "joiner_api_requests_total").map(|(labels, value)| (spoken(labels), value)).collect()
 }
 
+/// What has come since, part by part.
+pub(crate) fn since(mut after: BTreeMap<String, f64>, before: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    for (name, value) in &mut after {
+        *value -= before.get(name).copied().unwrap_or_default();
+    }
+    after
+}
+
 /// The series of a family: what stands between the braces, and the value.
 pub(crate) fn series<'a>(metrics: &'a str, family: &'a str) -> impl Iterator<Item = (&'a str, f64)> {
     metrics.lines().filter_map(move |line| {
