@@ -16,7 +16,10 @@ use crate::core::health::{self, Health};
 use crate::core::ids::{PoolName, PoolUid};
 use crate::core::pools::{self, Backing, Wanted};
 use crate::core::resources::Resources;
-use crate::core::{buffers, overlays};
+use crate::core::writes::Regarding;
+use crate::core::{budgets, buffers, overlays};
+use crate::telemetry::dedupe::Dedupe;
+use crate::telemetry::events;
 
 use super::protocol::{Judged, PoolsMsg, Written};
 use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
@@ -39,6 +42,8 @@ pub(super) struct Pools {
     /// How the last launches came out.
     health: BTreeMap<PoolUid, Health>,
     counted: Counted,
+    /// Events that were written lately.
+    said: Dedupe,
 }
 
 /// What NodePools used at the last count. What joiner writes into their status comes back as news, and changes nothing about it.
@@ -81,6 +86,7 @@ impl Pools {
             if !ours || self.under_way.contains(&Judged::Pool(pool.name.clone())) {
                 continue;
             }
+            self.tell_of_budgets(pool, cx);
             let used = usage.get(&pool.name).cloned().unwrap_or_default();
             let class = snapshot.classes.get(class).map(|class| &**class);
             let health = self.health.entry(pool.uid.clone()).or_insert_with(|| Health::of(pool));
@@ -96,6 +102,14 @@ impl Pools {
         }
         self.write_overlays(&snapshot, cx);
         self.write_buffers(&snapshot, cx);
+    }
+
+    fn tell_of_budgets(&mut self, pool: &Pool, cx: &Cx<PoolsMsg>) {
+        let problems = budgets::problems(pool);
+        if !problems.is_empty() {
+            let about = Regarding::Pool(pool.name.clone(), pool.uid.clone());
+            self.wiring.announce(&cx.house, &mut self.said, events::invalid_budgets(about, &problems));
+        }
     }
 
     fn write_overlays(&mut self, snapshot: &Snapshot, cx: &Cx<PoolsMsg>) {
@@ -189,6 +203,7 @@ impl Behaviour for Pools {
             failures: BTreeMap::new(),
             health: BTreeMap::new(),
             counted: Counted::default(),
+            said: Dedupe::new(),
         }
     }
 
@@ -214,8 +229,9 @@ impl Behaviour for Pools {
         }
     }
 
-    fn observe(&self, _: Timestamp) -> View {
+    fn observe(&self, now: Timestamp) -> View {
         let snapshot = self.wiring.boards.snapshot();
+        let census = budgets::census(&snapshot);
         let details = snapshot.pools.values().map(|pool| {
             let text = if let Some(failure) = self.failures.get(&Judged::Pool(pool.name.clone())) {
                 failure.clone()
@@ -225,7 +241,9 @@ impl Behaviour for Pools {
                 pools::why_not_ready(pool)
             };
             let health = self.health.get(&pool.uid).map(|health| format!("; {}", health.describe()));
-            (pool.name.to_string(), format!("{text}{}", health.unwrap_or_default()))
+            let census = census.get(&pool.name).copied().unwrap_or_default();
+            let budgets = budgets::describe(pool, census, now);
+            (pool.name.to_string(), format!("{text}{}; {budgets}", health.unwrap_or_default()))
         });
         let others = self.failures.iter().filter(|(subject, _)| !matches!(subject, Judged::Pool(_)));
         let details = details.chain(others.map(|(subject, failure)| (subject.to_string(), failure.clone())));

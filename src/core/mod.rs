@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod backoff;
+pub mod budgets;
 pub mod buffers;
 pub mod conditions;
 pub mod consent;

@@ -87,6 +87,12 @@ pub fn no_compatible_types(pool: About, why: &str) -> Event {
     Event::warning(pool, "NoCompatibleInstanceTypes", message).every(Duration::from_mins(1))
 }
 
+/// Budgets of a NodePool cannot be read.
+pub fn invalid_budgets(pool: About, problems: &[String]) -> Event {
+    let message = format!("{}; until then none of its nodes is disrupted by choice", problems.join("; "));
+    Event::warning(pool, "InvalidDisruptionBudget", message).every(Duration::from_hours(1))
+}
+
 // NodeClaims and nodes
 
 /// A condition has changed its status. Nothing for a condition that was not there before, as upstream has it, and for one that joiner does

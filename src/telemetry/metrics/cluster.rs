@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 
+use crate::core::budgets::{self, Reason};
 use crate::core::facts::{Node, Owner, Pod, PodPhase, Snapshot, Wait, Waits};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::{ResourceName, Resources};
@@ -146,6 +147,9 @@ impl<'a> NodeLabels<'a> {
     }
 }
 
+/// What is allowed where no budget bounds it: Go's largest 32-bit number, as Karpenter shows it.
+const UNBOUNDED: u64 = i32::MAX as u64;
+
 /// Samples limits and use of every NodePool.
 pub fn sample_pools(samples: &mut Samples, snapshot: &Snapshot) {
     for pool in snapshot.pools.values() {
@@ -153,6 +157,19 @@ pub fn sample_pools(samples: &mut Samples, snapshot: &Snapshot) {
             for (name, milli) in resources.iter() {
                 samples.add(&family, &[&identifier(ResourceName::as_str(name)), pool.name.as_str()], whole(milli));
             }
+        }
+    }
+}
+
+/// Samples what the budgets of every NodePool allow.
+pub fn sample_budgets(samples: &mut Samples, snapshot: &Snapshot, now: Timestamp) {
+    for (name, census) in budgets::census(snapshot) {
+        let Some(pool) = snapshot.pools.get(&name) else { continue };
+        for reason in Reason::ALL {
+            let of = [name.as_str(), reason.label()];
+            let allowed = budgets::allowed(pool, reason, census.nodes, now).unwrap_or(UNBOUNDED);
+            samples.add(&f::NODEPOOLS_ALLOWED, &of, allowed as f64);
+            samples.add(&f::NODEPOOLS_CONSUMING, &of, census.consuming(reason) as f64);
         }
     }
 }

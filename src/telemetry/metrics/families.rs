@@ -205,6 +205,10 @@ families! {
         "Resources that a NodePool has provisioned.";
     NODEPOOLS_COST: Gauge, "karpenter_nodepools_cost_total", ["nodepool"],
         "Price of a NodePool's machines, in USD per hour.";
+    NODEPOOLS_ALLOWED: Gauge, "karpenter_nodepools_allowed_disruptions", ["nodepool", "reason"],
+        "Nodes of a NodePool that its budgets let be missing for a reason now, those that are missing already included; 2147483647 when none bounds them.";
+    NODEPOOLS_CONSUMING: Gauge, "karpenter_nodepools_nodes_consuming_budgets", ["nodepool", "reason"],
+        "Nodes of a NodePool that leave, restart or are not ready, and are charged to its budgets for a reason.";
 
     // Cluster state
     STATE_NODES: Gauge, "karpenter_cluster_state_node_count", [], "Nodes known.";

@@ -59,6 +59,8 @@ const KARPENTERS: &str = "
   karpenter_nodepools_limit gauge: resource_type nodepool
   karpenter_nodepools_usage gauge: resource_type nodepool
   karpenter_nodepools_cost_total gauge: nodepool
+  karpenter_nodepools_allowed_disruptions gauge: nodepool reason
+  karpenter_nodepools_nodes_consuming_budgets gauge: nodepool reason
   karpenter_cloudprovider_duration_seconds histogram: controller method provider
   karpenter_cloudprovider_errors_total counter: controller method provider error nodepool
   karpenter_build_info gauge: version goversion goarch commit
@@ -109,7 +111,7 @@ fn names_types_and_labels_are_karpenters() {
         assert_eq!(family.labels.iter().copied().collect::<BTreeSet<_>>(), labels, "labels of {name}");
         checked += 1;
     }
-    assert_eq!(checked, 75);
+    assert_eq!(checked, 77);
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub use claims::{
     claim_created, claim_disrupted, claim_terminated, claim_unhealthy, instance_terminated, node_created, node_drained,
     node_terminated, reboot_ended, reboot_recovered,
 };
-pub use cluster::{sample_nodes, sample_pods, sample_pools};
+pub use cluster::{sample_budgets, sample_nodes, sample_pods, sample_pools};
 pub use conditions::{
     claim_condition_changed, node_condition_changed, pool_condition_changed, pool_terminated, sample_conditions,
 };

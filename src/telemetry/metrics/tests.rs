@@ -319,6 +319,7 @@ fn what_a_snapshot_no_longer_holds_is_not_sampled() {
     let text_of = |snapshot: &Snapshot| {
         let mut samples = Samples::new();
         sample_pools(&mut samples, snapshot);
+        sample_budgets(&mut samples, snapshot, now);
         sample_conditions(&mut samples, snapshot, now);
         exporter.render(samples)
     };
@@ -331,6 +332,8 @@ fn what_a_snapshot_no_longer_holds_is_not_sampled() {
         &text,
         r#"operator_nodepool_status_condition_current_status_seconds{namespace="",name="sampled",type="Ready",status="True",reason="Ready"} 60"#,
     );
+    assert_line(&text, r#"karpenter_nodepools_allowed_disruptions{nodepool="sampled",reason="drifted"} 2147483647"#);
+    assert_line(&text, r#"karpenter_nodepools_nodes_consuming_budgets{nodepool="sampled",reason="unhealthy"} 0"#);
     let old = r#"{namespace="",name="sampled",type="Ready",status="True",reason="Ready",group="karpenter.sh",kind="NodePool"}"#;
     assert_line(&text, &format!("operator_status_condition_count{old} 1"));
     assert_line(&text, &format!("operator_status_condition_current_status_seconds{old} 60"));

@@ -152,6 +152,18 @@ fn a_node_that_has_no_taints_yet_has_those_of_its_nodeclaim() {
 }
 
 #[test]
+fn whatever_comes_in_batches_leaves_room_on_one_node_at_most() {
+    // Four cores, of which a node keeps some: three pods each.
+    let mut scene = buying(vec![ladder(4).remove(3)]);
+    for (batch, count) in [7, 3, 9, 1, 4, 8, 2, 6, 5, 9].into_iter().enumerate() {
+        scene = scene.round(pods(&format!("batch-{batch}"), count, &web().of(1000, 100)));
+        let counts = scene.skew(HOSTNAME, "web");
+        let most = *counts.last().unwrap();
+        assert!(most >= 3 && counts.iter().filter(|count| **count < most).count() <= 1, "after {batch}: {counts:?}");
+    }
+}
+
+#[test]
 fn an_initialized_node_comes_before_those_that_start() {
     let mut scene = Scene::new();
     for at in 0..100 {
