@@ -23,9 +23,12 @@ pub(super) fn event(announcement: &Announcement, kinds: &[ClassKind], instance: 
         let kind = kinds.iter().find(|kind| kind.is(class));
         format!("{}/{}", class.group, kind.map_or("v1", |kind| kind.version))
     };
-    let of_class;
+    let (of_class, of_pod);
     let (api_version, kind, namespace, name, uid) = match &announcement.regarding {
-        Regarding::Pod(key, uid) => ("v1", "Pod", Some(&*key.namespace), &*key.name, uid.as_str()),
+        Regarding::Pod(key, uid) => {
+            of_pod = uid.to_string();
+            ("v1", "Pod", Some(&*key.namespace), &*key.name, of_pod.as_str())
+        }
         Regarding::Node(name, uid) => ("v1", "Node", None, name.as_str(), uid.as_str()),
         Regarding::Claim(name, uid) => ("karpenter.sh/v1", "NodeClaim", None, name.as_str(), uid.as_str()),
         Regarding::Pool(name, uid) => ("karpenter.sh/v1", "NodePool", None, name.as_str(), uid.as_str()),

@@ -16,7 +16,7 @@ pub(super) fn eviction(pod: &ObjectKey, uid: &PodUid) -> Request {
                 "apiVersion": "policy/v1",
                 "kind": "Eviction",
                 "metadata": { "name": &*pod.name, "namespace": &*pod.namespace },
-                "deleteOptions": { "preconditions": { "uid": uid.as_str() } },
+                "deleteOptions": { "preconditions": { "uid": uid.to_string() } },
             }),
         )
         .guarded()
@@ -32,7 +32,7 @@ pub(super) fn deletion(pod: &ObjectKey, uid: &PodUid, grace_seconds: i64) -> Req
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
                 "gracePeriodSeconds": grace_seconds.max(1),
-                "preconditions": { "uid": uid.as_str() },
+                "preconditions": { "uid": uid.to_string() },
             }),
         )
         .guarded()
@@ -45,7 +45,7 @@ pub(super) fn nomination(pod: &ObjectKey, uid: &PodUid, node: Option<&NodeName>)
         .with(
             MERGE,
             json!({
-                "metadata": { "uid": uid.as_str() },
+                "metadata": { "uid": uid.to_string() },
                 "status": { "nominatedNodeName": node.map(NodeName::as_str) },
             }),
         )

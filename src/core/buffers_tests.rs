@@ -248,7 +248,7 @@ fn placeholders_leave_the_plan_and_what_they_stood_on_is_known() {
     assert_eq!(rooms.on, BTreeMap::from([("a".into(), 1), ("b".into(), 1)]));
     assert_eq!(plan.existing.len(), 1, "nothing real was planned for b");
     assert_eq!(plan.existing[0].pods.len(), 1);
-    assert_eq!(plan.refused.iter().map(|one| one.pod.as_str()).collect::<Vec<_>>(), ["real"]);
+    assert_eq!(plan.refused.iter().map(|one| one.pod.to_string()).collect::<Vec<_>>(), ["real"]);
 }
 
 #[test]

@@ -44,8 +44,6 @@ macro_rules! ids {
 }
 
 ids! {
-    /// `metadata.uid` of a Pod.
-    PodUid;
     /// `metadata.uid` of a NodeClaim; also the idempotency token of its machine.
     ClaimUid;
     /// `metadata.uid` of a NodePool.
@@ -62,6 +60,69 @@ ids! {
     InstanceTypeName;
     /// `spec.providerID` of a Node and `status.providerID` of a NodeClaim: the cloud's identity of a machine.
     ProviderId;
+}
+
+/// `metadata.uid` of a Pod. There are many, and they are looked up all the time: the UUIDs that API servers give are kept as numbers, which compare
+/// without a look at other memory, and in the order of their texts.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodUid(Uid);
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Uid {
+    /// The upper and the lower half of a UUID.
+    Uuid(u64, u64),
+    /// Whatever else somebody has named a pod by: manifests have none, placeholders have theirs.
+    Text(Arc<str>),
+}
+
+/// Where the dashes of a UUID are.
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+
+/// A UUID in the only form in which Kubernetes writes it: 32 hexadecimal digits in lower case, with dashes.
+fn uuid(text: &str) -> Option<Uid> {
+    if text.len() != 36 {
+        return None;
+    }
+    let mut halves = [0_u64; 2];
+    let mut digits = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let digit = match byte {
+            b'-' if DASHES.contains(&at) => continue,
+            _ if DASHES.contains(&at) => return None,
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            _ => return None,
+        };
+        let half = &mut halves[digits / 16];
+        *half = *half << 4 | u64::from(digit);
+        digits += 1;
+    }
+    Some(Uid::Uuid(halves[0], halves[1]))
+}
+
+impl<T: Into<Arc<str>>> From<T> for PodUid {
+    fn from(text: T) -> Self {
+        let text = text.into();
+        Self(uuid(&text).unwrap_or(Uid::Text(text)))
+    }
+}
+
+impl fmt::Display for PodUid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Uid::Uuid(upper, lower) => {
+                let (a, b, c) = (upper >> 32, upper >> 16 & 0xffff, upper & 0xffff);
+                write!(f, "{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", lower >> 48, lower & 0xffff_ffff_ffff)
+            }
+            Uid::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Debug for PodUid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PodUid({self})")
+    }
 }
 
 /// What IDs of machines begin with that exist in a dry run only.
@@ -130,3 +191,7 @@ impl fmt::Display for ClassRef {
         write!(f, "{}/{}", self.kind, self.name)
     }
 }
+
+#[cfg(test)]
+#[path = "ids_tests.rs"]
+mod tests;

@@ -271,7 +271,7 @@ fn what_was_planned_for_leavers_is_bought_and_nobody_is_told() {
     assert_eq!(plan.claims.len(), 1);
     assert_eq!(plan.claims[0].pods.iter().map(|pod| &*pod.key.name).collect::<Vec<_>>(), ["x"]);
     assert!(plan.existing.is_empty());
-    assert_eq!(plan.refused.iter().map(|refusal| refusal.pod.as_str()).collect::<Vec<_>>(), ["y"]);
+    assert_eq!(plan.refused.iter().map(|refusal| refusal.pod.to_string()).collect::<Vec<_>>(), ["y"]);
 }
 
 #[test]

@@ -127,7 +127,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
             Object::Attachment(one) => fold.fold(Fact::AttachmentSeen(Arc::new(one))),
             Object::Pod { mut pod, volumes, .. } => {
                 // A pod that no API server has seen has no UID, and copied ones share theirs.
-                if pod.uid.as_str() == &*pod.key.name || !uids.insert(pod.uid.clone()) {
+                if pod.uid == PodUid::from(Arc::clone(&pod.key.name)) || !uids.insert(pod.uid.clone()) {
                     pod.uid = PodUid::from(pod.key.to_string());
                 }
                 let waits = waits(&pod);

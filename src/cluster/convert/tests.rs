@@ -330,7 +330,7 @@ fn a_broken_pod_is_there_with_field_and_remedy() {
         let broken = pod.shape.broken.as_deref().unwrap_or_else(|| panic!("{spec} is not broken"));
         assert!(broken.contains(needle), "{broken}");
         assert_eq!(pod.key.to_string(), "n/a");
-        assert_eq!(pod.uid.as_str(), "u");
+        assert_eq!(pod.uid, "u".into());
     }
 }
 

@@ -85,7 +85,7 @@ fn pods_that_were_never_seen_pending_or_never_ran_are_not_timed() {
     waits.gone(&"web".into());
     assert!(waits.is_empty());
     waits.see(&pending(), at(102));
-    waits.retain(|uid| uid.as_str() != "web");
+    waits.retain(|uid| *uid != "web".into());
     assert_eq!(waits.len(), 0);
     assert_eq!(waits.decided(&["web".into()], &[], at(103)), Vec::<Duration>::new(), "nobody remembers it");
 }

@@ -210,7 +210,7 @@ fn of_a_great_burst_nobody_is_nominated_until_kube_scheduler_has_looked_at_all_o
     let mut fold = two(|_| {});
     let uids = || (0..200).map(|number| PodUid::from(format!("more-{number}")));
     for uid in uids() {
-        fold.fold(Fact::PodSeen(Arc::new(pod(uid.as_str(), None))));
+        fold.fold(Fact::PodSeen(Arc::new(pod(&uid.to_string(), None))));
     }
     fold.planned(&"a".into(), uids().collect());
     let looked_at = |fold: &mut Fold, looked_at: bool| {

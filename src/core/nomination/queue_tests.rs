@@ -132,10 +132,10 @@ fn nobody_is_nominated_to_a_node_that_is_closed_or_goes() {
 
 #[test]
 fn those_that_are_not_wanted_are_passed_over() {
-    let wanted = |pod: &Pod, _: &NodeName| pod.uid.as_str() != "y";
+    let wanted = |pod: &Pod, _: &NodeName| pod.uid != "y".into();
     let fold = three(None);
     let next = Nominations::default().next(fold.snapshot(), &BTreeSet::new(), wanted, 2, start());
-    assert_eq!(next.iter().map(|next| next.pod.uid.as_str()).collect::<Vec<_>>(), ["z", "x"]);
+    assert_eq!(next.iter().map(|next| next.pod.uid.to_string()).collect::<Vec<_>>(), ["z", "x"]);
 }
 
 #[test]

@@ -65,6 +65,10 @@ pub(super) fn seats<'a>(
     let mut kept: Vec<(&Arc<Pod>, &NodeName)> = Vec::new();
     let mut open: Vec<(Turn, Nomination)> = Vec::new();
     for mut group in groups(snapshot, opening) {
+        if let Some(settled) = settled(&group, &tried_to) {
+            kept.extend(settled);
+            continue;
+        }
         let keys = group.first().map(|(pod, _)| spread_keys(&pod.shape)).unwrap_or_default();
         let mut free: Vec<Option<Door<'_>>> = if keys.is_empty() {
             group.sort_by_key(|(_, place)| (place.door.is_none(), place.door));
@@ -109,6 +113,29 @@ pub(super) fn seats<'a>(
     }
     open.sort_by_key(|(turn, _)| *turn);
     Seats { kept, open: open.into_iter().map(|(_, place)| place).collect() }
+}
+
+/// When every pod of a group keeps a place, so that nobody is to be nominated: those that keep theirs without having been tried. Most groups are like this
+/// as soon as their nodes are open, and whose turn is when does not matter then.
+fn settled<'a>(
+    group: &[Planned<'a>],
+    tried_to: impl Fn(&PodUid) -> Option<&'a NodeName>,
+) -> Option<Vec<(&'a Arc<Pod>, &'a NodeName)>> {
+    let mut room: FxHashMap<&NodeName, usize> = FxHashMap::default();
+    for door in group.iter().filter_map(|(_, place)| place.door) {
+        *room.entry(door.node).or_default() += 1;
+    }
+    let mut kept = Vec::new();
+    for (pod, _) in group {
+        let tried = tried_to(&pod.uid);
+        let node = tried.or(pod.nominated.as_ref())?;
+        let left = room.get_mut(node).filter(|left| **left > 0)?;
+        *left -= 1;
+        if tried.is_none() {
+            kept.push((*pod, node));
+        }
+    }
+    Some(kept)
 }
 
 /// The pods that wait for a place of the plan: those in a group can change places. Pods with volumes keep the places that suit these.

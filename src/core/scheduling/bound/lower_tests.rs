@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::lower_bound;
 use crate::core::facts::InstanceType;
+use crate::core::ids::PodUid;
 use crate::core::labels;
 use crate::core::resources::Resources;
 use crate::core::scheduling::tests::build::*;
@@ -121,8 +122,8 @@ proptest! {
         let scene = scene(&pods, &kinds, node, daemon);
         let plan = scene.solve();
         let (placed, left): (Vec<_>, Vec<_>) = pods.iter().enumerate().partition(|(at, _)| {
-            let uid = format!("uid-p{at}");
-            plan.refused.iter().all(|refusal| refusal.pod.as_str() != uid)
+            let uid = PodUid::from(format!("uid-p{at}"));
+            plan.refused.iter().all(|refusal| refusal.pod != uid)
         });
         let [placed, left] = [placed, left].map(|all| all.into_iter().map(|(_, pod)| *pod).collect::<Vec<Small>>());
         // A pod is left out only if there is no way to place it with the others.
