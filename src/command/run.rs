@@ -75,12 +75,12 @@ pub(super) fn sources(
         metrics::sample_process(samples, live_bytes());
         samples.build_info(env!("CARGO_PKG_VERSION"), option_env!("JOINER_COMMIT").unwrap_or_default());
     })];
-    let (observed, now) = (boards.clone(), clock);
+    let observed = boards.clone();
     samplers.push(Arc::new(move |samples| {
         let (snapshot, catalog) = (observed.snapshot(), observed.catalog());
         metrics::sample_catalog(samples, &catalog);
         metrics::sample_costs(samples, &snapshot, &catalog);
-        metrics::sample_budgets(samples, &snapshot, now.now());
+        metrics::sample_budgets(samples, &snapshot, clock.now());
     }));
     if settings.cluster_state_observability {
         samplers.push(Arc::new(move |samples| {

@@ -83,16 +83,17 @@ impl Census {
     }
 }
 
-/// Counts the nodes of each NodePool.
+/// Counts the nodes of each NodePool that has any.
 pub fn census(snapshot: &Snapshot) -> BTreeMap<PoolName, Census> {
-    let mut counts: BTreeMap<_, Census> = snapshot.pools.keys().map(|pool| (pool.clone(), Census::default())).collect();
+    let mut counts: BTreeMap<_, Census> = BTreeMap::new();
     for claim in snapshot.claims.values() {
         let (Some(pool), Some(node)) = (claim.pool(), snapshot.node_of(claim)) else { continue };
         // A node that restarts has lost the label, and comes back.
         let serves = node.is_initialized() || claim.is_rebooting();
-        let Some(count) = counts.get_mut(&pool).filter(|_| serves && !claim.is("InstanceTerminating")) else {
+        if !serves || claim.is("InstanceTerminating") {
             continue;
-        };
+        }
+        let count = counts.entry(pool).or_default();
         count.nodes += 1;
         if claim.is_leaving() || node.deleting.is_some() || claim.is_rebooting() {
             count.leaving += 1;

@@ -163,10 +163,11 @@ pub fn sample_pools(samples: &mut Samples, snapshot: &Snapshot) {
 
 /// Samples what the budgets of every NodePool allow.
 pub fn sample_budgets(samples: &mut Samples, snapshot: &Snapshot, now: Timestamp) {
-    for (name, census) in budgets::census(snapshot) {
-        let Some(pool) = snapshot.pools.get(&name) else { continue };
+    let census = budgets::census(snapshot);
+    for pool in snapshot.pools.values() {
+        let census = census.get(&pool.name).copied().unwrap_or_default();
         for reason in Reason::ALL {
-            let of = [name.as_str(), reason.label()];
+            let of = [pool.name.as_str(), reason.label()];
             let allowed = budgets::allowed(pool, reason, census.nodes, now).unwrap_or(UNBOUNDED);
             samples.add(&f::NODEPOOLS_ALLOWED, &of, allowed as f64);
             samples.add(&f::NODEPOOLS_CONSUMING, &of, census.consuming(reason) as f64);
