@@ -105,6 +105,12 @@ fn without_a_fresh_list_a_stale_watch_costs_machines() {
 }
 
 #[test]
+fn without_a_fresh_list_a_stale_watch_costs_pods_their_machine() {
+    let without = Protections { fresh_list: false, ..Protections::default() };
+    is_needed(without, Invariant::PodsFirst, &[(Fault::WatchStale, 300.0), (Fault::UserDeletesClaim, 300.0)]);
+}
+
+#[test]
 fn without_asking_pods_are_taken_past_their_budgets() {
     let without = Protections { budgets: false, ..Protections::default() };
     is_needed(without, Invariant::BudgetsHold, &[(Fault::UserDeletesNode, 60.0), (Fault::BudgetBlocks, 20.0)]);

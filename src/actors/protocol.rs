@@ -15,9 +15,11 @@ use std::sync::Arc;
 use crate::clouds::{self, Deletion, Listing, Resolution, SoldOut};
 use crate::cluster::{self, Lease};
 use crate::core::eviction::Emptied;
-use crate::core::facts::{Claim, Fact, InstanceType, Machine, Node};
+use crate::core::facts::{Claim, Fact, InstanceType, Machine, Node, Pod};
 use crate::core::health::Failure;
-use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUid, PoolName, PoolUid, ProviderId};
+use crate::core::ids::{
+    ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId,
+};
 use crate::core::lifecycle::{PodRef, Way};
 use crate::core::scheduling::Plan;
 
@@ -82,6 +84,8 @@ pub enum StateMsg {
     },
     /// *Fact.* The API server knows no NodeClaim of that name and UID.
     NoClaim(ClaimName, ClaimUid),
+    /// *Fact.* The API server says that there is no such Node.
+    NoNode(NodeName, NodeUid),
     /// *Fact.* That NodeClaim was not created: its pods are free again.
     Unplanned(ClaimName),
     /// *Nudge.* The mailbox was worked off: publish what has changed.
@@ -163,8 +167,12 @@ pub enum ClaimMsg {
     Written(OpId, Written<Option<Arc<Claim>>>),
     /// *Outcome.* The API server said whether there is a Node of this name.
     NodeTold(OpId, NodeName, Written<Option<Arc<Node>>>),
+    /// *Outcome.* The API server said which Node carries the machine's provider ID.
+    NodeFound(OpId, Written<Option<Arc<Node>>>),
+    /// *Outcome.* The API server said which pods are on the nodes.
+    PodsListed(OpId, Written<Vec<Arc<Pod>>>),
     /// *Outcome.* The Node was written.
-    NodeWritten(OpId, Written<()>),
+    NodeWritten(OpId, NodeName, NodeUid, Written<()>),
     /// *Outcome.* The cloud launched a machine, or did not.
     Launched(OpId, Called<Machine>),
     /// *Outcome.* The machines with this NodeClaim's token.

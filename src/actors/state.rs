@@ -131,6 +131,7 @@ impl Behaviour for State {
             StateMsg::Decided { placed, refused } => self.witness.decided(&placed, &refused, cx.now()),
             StateMsg::Planned(claim, pods) => self.fold.planned(&claim, pods),
             StateMsg::NoClaim(claim, uid) => self.fold.no_claim(&claim, &uid),
+            StateMsg::NoNode(node, uid) => self.fold.no_node(&node, &uid),
             StateMsg::Unplanned(claim) => self.fold.unplanned(&claim),
             StateMsg::Publish => {
                 self.publish();

@@ -14,14 +14,16 @@ use kube::{Client, Config};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 use crate::api::validation::CloudLabels;
-use crate::core::facts::{Claim, ClaimDraft, Fact, Node};
-use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 
-use super::convert::wire::{self, Custom};
+use super::convert::wire::Custom;
 use super::convert::{self, ClassKind, ShapeStore};
 use super::counts::{RequestCounts, WatchHealth};
+use super::fresh::Roll;
 use super::lease::Watched;
 use super::permissions::Permissions;
 use super::request::{JSON, MERGE, Request, VERSION};
@@ -128,6 +130,7 @@ pub struct KubeCluster {
     shared: Arc<Shared>,
     throttle: Throttle,
     lease: Watched,
+    roll: Mutex<Option<Roll>>,
 }
 
 /// Where a client finds its API server and its credentials.
@@ -169,7 +172,7 @@ impl KubeCluster {
             health: Arc::default(),
             permissions: Arc::default(),
         });
-        Self { shared, throttle, lease: Watched::default() }
+        Self { shared, throttle, lease: Watched::default(), roll: Mutex::default() }
     }
 
     /// A client as this room wants it, see [`KubeCluster::client_of`].
@@ -253,6 +256,14 @@ impl KubeCluster {
         &self.shared.options
     }
 
+    pub(super) fn shapes(&self) -> &ShapeStore {
+        &self.shared.shapes
+    }
+
+    pub(super) fn roll(&self) -> &Mutex<Option<Roll>> {
+        &self.roll
+    }
+
     pub(super) fn watched_lease(&self) -> &Watched {
         &self.lease
     }
@@ -262,7 +273,7 @@ impl KubeCluster {
     }
 
     /// Sends a request when its turn has come, and reads the answer.
-    async fn call<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Error> {
+    pub(super) async fn call<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Error> {
         self.throttle.pass().await;
         self.unthrottled(request).await
     }
@@ -311,42 +322,10 @@ impl KubeCluster {
             message: "this kind is not joiner's to write; this is a defect of joiner".to_owned(),
         })
     }
-
-    async fn all_claims(&self) -> Result<Vec<Arc<Claim>>, Error> {
-        #[derive(Deserialize)]
-        struct Page {
-            metadata: PageMetadata,
-            items: Vec<Custom>,
-        }
-        #[derive(Deserialize)]
-        struct PageMetadata {
-            #[serde(rename = "continue", default)]
-            rest: String,
-        }
-        let mut claims = Vec::new();
-        let mut rest = String::new();
-        loop {
-            let mut request = Request::new("list", KARPENTER, "nodeclaims", "NodeClaims").at("");
-            // Tokens of the API server are URL-safe base64.
-            let more = if rest.is_empty() { String::new() } else { format!("&continue={rest}") };
-            request.path = format!("{}?limit={}{more}", request.path, self.options().page_size);
-            let page: Page = self.call(&request).await?;
-            for object in &page.items {
-                let claim = convert::claim(object).map_err(|error| answer::unclear(&request, &error.to_string()))?;
-                if self.options().is_ours(&claim) {
-                    claims.push(Arc::new(claim));
-                }
-            }
-            rest = page.metadata.rest;
-            if rest.is_empty() {
-                return Ok(claims);
-            }
-        }
-    }
 }
 
 /// Group of NodePools, NodeClaims and NodeOverlays.
-const KARPENTER: &str = "karpenter.sh";
+pub(super) const KARPENTER: &str = "karpenter.sh";
 /// Version of NodeOverlays.
 pub(super) const OVERLAY_VERSION: &str = "v1alpha1";
 /// Group of CapacityBuffers.
@@ -403,17 +382,15 @@ impl Cluster for KubeCluster {
     }
 
     fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
-        async move {
-            let request = Request::new("get", "", "nodes", format!("Node {name}")).at(name.as_str());
-            let node: wire::Node = match self.call(&request).await {
-                Ok(node) => node,
-                Err(Error::NotFound(_)) => return Ok(None),
-                Err(error) => return Err(error),
-            };
-            let node = convert::node(&node).map_err(|error| answer::unclear(&request, &error.to_string()))?;
-            Ok(Some(Arc::new(node)))
-        }
-        .boxed()
+        self.node_named(name).boxed()
+    }
+
+    fn find_node<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        self.node_with(id).boxed()
+    }
+
+    fn pods_on<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<Pod>>, Error>> {
+        self.pods_of(node).boxed()
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

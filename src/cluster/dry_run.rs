@@ -14,8 +14,8 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
 
-use crate::core::facts::{Claim, ClaimDraft, Fact, Kind, Node, NodeClass, Pool};
-use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Kind, Node, NodeClass, Pod, Pool};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use crate::core::labels::Labels;
 
 use super::{
@@ -221,6 +221,14 @@ impl Cluster for DryRun {
 
     fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
         self.inner.get_node(name)
+    }
+
+    fn find_node<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        self.inner.find_node(id)
+    }
+
+    fn pods_on<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<Pod>>, Error>> {
+        self.inner.pods_on(node)
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, _: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

@@ -11,6 +11,7 @@ mod counts;
 mod dry_run;
 mod events;
 mod evict;
+mod fresh;
 mod lease;
 mod patch;
 mod permissions;
@@ -25,8 +26,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
-use crate::core::facts::{Claim, ClaimDraft, Fact, Node};
-use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 
 pub use crate::core::writes::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Lease, NodePatch,
@@ -76,6 +77,13 @@ pub trait Cluster: Send + Sync + 'static {
 
     /// A Node as the API server has it now, not from a cache; nothing when there is none.
     fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>>;
+
+    /// The Node with this provider ID as the API server has it now, not from a cache; nothing when there is none. The first by name when there are
+    /// several.
+    fn find_node<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>>;
+
+    /// The pods on a Node as the API server has them now, not from a cache.
+    fn pods_on<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<Pod>>, Error>>;
 
     /// Changes metadata and taints of a Node.
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>>;

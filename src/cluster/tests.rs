@@ -453,6 +453,45 @@ async fn nodeclaims_are_listed_page_by_page() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn those_who_look_for_their_nodes_at_the_same_time_share_a_list() {
+    let node = |name: &str| json!({ "metadata": { "name": name, "uid": name }, "spec": { "providerID": format!("sim://{name}") } });
+    let server = Server::new(move |asked| match asked.path.as_str() {
+        "/api/v1/nodes?limit=2" => Reply::Json(
+            200,
+            json!({ "metadata": { "continue": "tok" }, "items": [node("a"), { "metadata": { "name": "nameless" } }] }),
+        ),
+        "/api/v1/nodes?limit=2&continue=tok" => {
+            Reply::Json(200, json!({ "metadata": {}, "items": [node("b"), node("gone")] }))
+        }
+        "/api/v1/nodes/a" => Reply::Json(200, node("a")),
+        "/api/v1/nodes/b" => Reply::Json(200, node("b")),
+        _ => status(404, "NotFound", ""),
+    });
+    let cluster = server.cluster();
+    let ids: Vec<ProviderId> = ["a", "b", "gone", "never"].map(|name| format!("sim://{name}").into()).into();
+    let found = futures::future::join_all(ids.iter().map(|id| cluster.find_node(id))).await;
+    let names: Vec<_> = found.into_iter().map(|found| found.unwrap().map(|node| node.name.to_string())).collect();
+    assert_eq!(names, [Some("a".to_owned()), Some("b".to_owned()), None, None]);
+    let lists = || server.asked().iter().filter(|asked| asked.path == "/api/v1/nodes?limit=2").count();
+    assert_eq!(lists(), 1);
+    tokio::time::advance(Duration::from_millis(1)).await;
+    cluster.find_node(&ids[0]).await.unwrap();
+    assert_eq!(lists(), 2, "who asks later is not told what was");
+}
+
+#[tokio::test]
+async fn the_pods_of_a_node_are_listed_page_by_page() {
+    let pod = |name: &str| json!({ "metadata": { "name": name, "namespace": "default", "uid": name }, "spec": { "containers": [] } });
+    let server = Server::replies([
+        Reply::Json(200, json!({ "metadata": { "continue": "tok" }, "items": [pod("a"), pod("b")] })),
+        Reply::Json(200, json!({ "metadata": {}, "items": [pod("c")] })),
+    ]);
+    let pods = server.cluster().pods_on(&"node-1".into()).await.unwrap();
+    assert_eq!(pods.iter().map(|pod| &*pod.key.name).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(server.last().path, "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-1&limit=2&continue=tok");
+}
+
+#[tokio::test(start_paused = true)]
 async fn requests_keep_to_the_rate_and_the_lease_does_not_wait() {
     let server = Server::new(|asked| {
         if asked.path.contains("leases") && asked.method == "GET" {

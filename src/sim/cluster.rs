@@ -16,8 +16,8 @@ use crate::cluster::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
     NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
-use crate::core::facts::{Claim, ClaimDraft, Fact, Node};
-use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 
 /// How long a leader lease lasts without a renewal: that of client-go, which Karpenter uses too.
 const LEASE: Duration = Duration::from_secs(15);
@@ -194,6 +194,18 @@ impl Cluster for SimCluster {
 
     fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
         Box::pin(self.request("get", "nodes", |store| Ok(store.nodes.get(name).cloned())))
+    }
+
+    fn find_node<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        let carries = |node: &&Arc<Node>| node.provider_id.as_ref() == Some(id);
+        Box::pin(self.request("list", "nodes", move |store| Ok(store.nodes.values().find(carries).cloned())))
+    }
+
+    fn pods_on<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<Pod>>, Error>> {
+        Box::pin(self.request("list", "pods", |store| {
+            let uids = store.bound.get(node).into_iter().flatten();
+            Ok(uids.filter_map(|uid| store.pods.get(uid)).map(|record| Arc::clone(&record.pod)).collect())
+        }))
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

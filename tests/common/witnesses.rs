@@ -7,7 +7,7 @@ use futures::stream::BoxStream;
 use joiner::clouds::simulated::Simulated;
 use joiner::clouds::{self, Cloud, Deletion, LaunchSpec, Listing, RepairPolicy};
 use joiner::cluster::{Cluster, Error};
-use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, Node, NodeClass};
+use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, Node, NodeClass, Pod};
 use joiner::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use joiner::core::writes::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Lease, NodePatch,
@@ -71,6 +71,14 @@ impl Cluster for SeenCluster {
 
     fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
         self.inner.get_node(name)
+    }
+
+    fn find_node<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        self.inner.find_node(id)
+    }
+
+    fn pods_on<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<Pod>>, Error>> {
+        self.inner.pods_on(node)
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

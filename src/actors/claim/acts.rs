@@ -47,13 +47,10 @@ impl Claim {
                 let call = async move { cluster.delete_claim(&name, &uid).await.map(|()| None) };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
             }
-            Act::GetNode(node) => {
-                let op = self.begin("the API server to say whether the Node is there");
-                let asked = node.clone();
-                let call = async move { cluster.get_node(&asked).await };
-                cx.start(Permits::ReadCluster, call, move |outcome| ClaimMsg::NodeTold(op, node, outcome));
-            }
-            Act::PatchNode(node, patch) => {
+            Act::GetNode(node) => self.get_node(node, cx),
+            Act::FindNode(id) => self.find_node(id, cx),
+            Act::ListPods(nodes) => self.list_pods(nodes, cx),
+            Act::PatchNode(node, uid, patch) => {
                 let op = self.begin("the Node");
                 self.memory.patched_node.clone_from(&patch.version);
                 if let Some(node) = snapshot.nodes.get(&node) {
@@ -61,13 +58,15 @@ impl Claim {
                     self.tell_of_new_boot(claim, node, &patch, cx);
                     self.warn_of_missing_taint(claim, node, cx);
                 }
+                let name = node.clone();
                 let call = async move { cluster.patch_node(&node, &patch).await };
-                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
+                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, name, uid, outcome));
             }
             Act::DeleteNode(node, uid) => {
                 let op = self.begin("the Node's deletion");
+                let (name, doomed) = (node.clone(), uid.clone());
                 let call = async move { cluster.delete_node(&node, &uid).await };
-                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, outcome));
+                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, name, doomed, outcome));
             }
             Act::Drain { evict, force } => {
                 // With which grace is seen anew when it is done.

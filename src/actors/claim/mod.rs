@@ -7,6 +7,7 @@ mod life;
 
 mod acts;
 mod outcomes;
+mod reads;
 mod tell;
 mod warnings;
 

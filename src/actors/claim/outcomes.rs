@@ -6,7 +6,7 @@ use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, StateMsg
 use crate::actors::runtime::{Cx, Outcome};
 use crate::clouds::{self, Deletion, LaunchRefused};
 use crate::cluster;
-use crate::core::facts::{Fact, Machine};
+use crate::core::facts::Machine;
 use crate::core::lifecycle::{DeleteReason, Sight};
 
 use super::Claim;
@@ -39,15 +39,13 @@ impl Claim {
                     None => {}
                 }
             }
-            ClaimMsg::NodeTold(op, name, outcome) if self.ends(op) => {
-                match self.written("the API server", outcome, cx) {
-                    // The watch lost it: from here on it is known again.
-                    Some(Some(node)) => self.args.wiring.slots.state.cast(StateMsg::Seen(Fact::NodeSeen(node))),
-                    Some(None) => self.memory.gone_node = Some(name),
-                    None => {}
+            ClaimMsg::NodeTold(op, name, outcome) if self.ends(op) => self.node_told(name, outcome, cx),
+            ClaimMsg::NodeFound(op, outcome) if self.ends(op) => self.node_found(outcome, cx),
+            ClaimMsg::PodsListed(op, outcome) if self.ends(op) => self.pods_listed(outcome, cx),
+            ClaimMsg::NodeWritten(op, name, uid, outcome) if self.ends(op) => {
+                if matches!(outcome, Outcome::Failed(cluster::Error::NotFound(_))) {
+                    self.args.wiring.slots.state.cast(StateMsg::NoNode(name, uid));
                 }
-            }
-            ClaimMsg::NodeWritten(op, outcome) if self.ends(op) => {
                 let overtaken = matches!(outcome, Outcome::Failed(cluster::Error::Conflict(_)));
                 // After a conflict the version that was patched is known to be outdated: nothing before the next one is seen.
                 if self.written("the Node", outcome, cx).is_none() && !overtaken {
@@ -83,6 +81,8 @@ impl Claim {
             ClaimMsg::Rebooted(op, operation, outcome) if self.ends(op) => self.rebooted(operation, outcome, cx),
             ClaimMsg::Written(..)
             | ClaimMsg::NodeTold(..)
+            | ClaimMsg::NodeFound(..)
+            | ClaimMsg::PodsListed(..)
             | ClaimMsg::NodeWritten(..)
             | ClaimMsg::DriftTold(..)
             | ClaimMsg::Launched(..)
@@ -214,7 +214,7 @@ impl Claim {
     }
 
     /// What a request to the API server returned, if it worked. A conflict is no failure: the next look sees what was changed.
-    fn written<T>(&mut self, what: &str, outcome: Written<T>, cx: &Cx<ClaimMsg>) -> Option<T> {
+    pub(super) fn written<T>(&mut self, what: &str, outcome: Written<T>, cx: &Cx<ClaimMsg>) -> Option<T> {
         if matches!(outcome, Outcome::Failed(cluster::Error::Conflict(_) | cluster::Error::NotFound(_))) {
             self.overtaken(cx);
             return None;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUid, PoolName, ProviderId};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 
 use super::fold_daemons::Daemons;
 use super::{Claim, Fact, Kind, Node, Owner, Pod, PodShape, ScalableKind, Snapshot};
@@ -224,6 +224,14 @@ impl Fold {
         if self.snapshot.claims.get(name).is_some_and(|claim| claim.uid == *uid) {
             self.snapshot.epoch += 1;
             self.gone(&Key::Claim(name.clone()));
+        }
+    }
+
+    /// The API server says that there is no such Node, which an answer that came late may have brought back.
+    pub fn no_node(&mut self, name: &NodeName, uid: &NodeUid) {
+        if self.snapshot.nodes.get(name).is_some_and(|node| node.uid == *uid) {
+            self.snapshot.epoch += 1;
+            self.gone(&Key::Node(name.clone()));
         }
     }
 

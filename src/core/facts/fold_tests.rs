@@ -172,6 +172,19 @@ fn a_nodeclaim_that_came_back_with_a_late_answer_goes_when_the_api_server_knows_
 }
 
 #[test]
+fn a_node_that_came_back_with_a_late_answer_goes_when_the_api_server_knows_none() {
+    let mut fold = Fold::default();
+    let late = Arc::new(node());
+    fold.fold(Fact::NodeSeen(Arc::clone(&late)));
+    fold.fold(Fact::NodeGone(late.name.clone()));
+    fold.fold(Fact::NodeSeen(Arc::clone(&late)));
+    fold.no_node(&late.name, &"another".into());
+    assert!(fold.snapshot().nodes.contains_key(&late.name), "a namesake is not meant");
+    fold.no_node(&late.name, &late.uid);
+    assert!(!fold.snapshot().nodes.contains_key(&late.name));
+}
+
+#[test]
 fn a_provider_id_that_was_copied_by_hand_leads_back_to_its_owner() {
     let mut fold = plan(&[]);
     let claim = |name: &str, id: &str| {

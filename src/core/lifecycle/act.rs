@@ -8,7 +8,6 @@ use crate::core::writes::{ClaimPatch, ClaimStatusPatch, NodePatch};
 
 /// The next thing to do for a NodeClaim. At most one is under way at a time, so that each step sees what the last one did.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is consumed at once")]
 pub enum Act {
     /// Change metadata of the NodeClaim (finalizer, labels, annotations).
     PatchClaim(ClaimPatch),
@@ -26,8 +25,12 @@ pub enum Act {
     DeleteClaim(DeleteReason),
     /// Ask the API server itself whether there is a Node of this name.
     GetNode(NodeName),
+    /// Ask the API server itself whether there is a Node with this provider ID.
+    FindNode(ProviderId),
+    /// Ask the API server itself which pods are on these Nodes.
+    ListPods(Vec<NodeName>),
     /// Change labels, taints, finalizers or owners of a Node.
-    PatchNode(NodeName, NodePatch),
+    PatchNode(NodeName, NodeUid, NodePatch),
     /// Ask for the deletion of a Node.
     DeleteNode(NodeName, NodeUid),
     /// Have these pods evicted, and those whose time is up deleted.
@@ -57,6 +60,8 @@ impl Act {
             | Self::PatchStatus(_)
             | Self::DeleteClaim(_)
             | Self::GetNode(_)
+            | Self::FindNode(_)
+            | Self::ListPods(_)
             | Self::PatchNode(..)
             | Self::DeleteNode(..)
             | Self::Drain { .. } => false,

@@ -107,7 +107,7 @@ fn way(drain: &Drain, pod: &PodUid) -> Option<Way> {
 }
 
 /// Whether the drain is over only when this pod has gone.
-fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
+pub fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
     !pod.is_terminal() && is_drainable(pod, now)
 }
 

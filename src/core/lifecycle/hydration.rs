@@ -33,7 +33,8 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Act> {
     let finalizers = with_finalizer(node);
     let owner = without_owner(claim, node).then(|| (claim.name.clone(), claim.uid.clone()));
     (!missing.is_empty() || finalizers.is_some() || owner.is_some()).then(|| {
-        Act::PatchNode(node.name.clone(), NodePatch { labels: missing, finalizers, owner, ..NodePatch::of(node) })
+        let patch = NodePatch { labels: missing, finalizers, owner, ..NodePatch::of(node) };
+        Act::PatchNode(node.name.clone(), node.uid.clone(), patch)
     })
 }
 

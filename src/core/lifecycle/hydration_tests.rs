@@ -24,7 +24,7 @@ fn labels_and_the_finalizer_come_back() {
     node.labels.remove(CLASS);
     node.labels.remove(labels::REGISTERED);
     node.finalizers = vec!["example.com/theirs".into()];
-    let Some(Act::PatchNode(_, patch)) = missing(&serving(), node.clone()) else { panic!("not written back") };
+    let Some(Act::PatchNode(_, _, patch)) = missing(&serving(), node.clone()) else { panic!("not written back") };
     assert_eq!(patch.labels.keys().map(|key| &**key).collect::<Vec<_>>(), [CLASS, labels::REGISTERED]);
     assert_eq!(patch.finalizers.unwrap(), ["example.com/theirs".into(), labels::TERMINATION_FINALIZER.into()]);
     assert_eq!(patch.owner, None);
@@ -35,7 +35,7 @@ fn labels_and_the_finalizer_come_back() {
 #[test]
 fn the_owner_comes_back_to_a_node_that_the_nodeclaim_names() {
     let node = Node { owner_claims: vec![], ..serving_node() };
-    let Some(Act::PatchNode(_, patch)) = missing(&serving(), node.clone()) else { panic!("not written back") };
+    let Some(Act::PatchNode(_, _, patch)) = missing(&serving(), node.clone()) else { panic!("not written back") };
     assert_eq!(patch.owner, Some((serving().name, serving().uid)));
     assert_eq!(patch.version, Some(node.version.clone()));
     let unnamed = Claim { node: None, ..serving() };

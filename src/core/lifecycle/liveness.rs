@@ -5,13 +5,17 @@ use jiff::{SignedDuration, Timestamp};
 use crate::core::facts::Status;
 use crate::core::ids::ProviderId;
 
-use super::{DeleteReason, Situation};
+use super::step::{self, Phase, Step};
+use super::{Act, DeleteReason, Situation};
 use super::{launch, status, termination};
 
 /// A NodeClaim that has not been launched after this long is given up (Karpenter's `LaunchTimeout`).
 const LAUNCH_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
 /// A NodeClaim whose Node has not registered after this long is given up (Karpenter's registration TTL).
 const REGISTRATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
+
+/// Seconds for which the API server's word that a machine has or has no Node is good.
+const LOOK_AGAIN: i64 = 10;
 
 /// Whoever takes over a NodeClaim tries for this long before it is given up, however old it says that it is: its own clock may be the one that is
 /// wrong, or the time may have passed while nobody was there.
@@ -62,6 +66,23 @@ pub(super) fn due(situation: &Situation<'_>) -> Option<DeleteReason> {
             _ => DeleteReason::Expired,
         },
     )
+}
+
+/// Gives a NodeClaim up. That no Node has registered is first asked of the API server itself: a watch that lags for so long shows none, though the
+/// machine may have served all the while.
+pub(super) fn give_up(situation: &Situation<'_>, phase: Phase, reason: DeleteReason) -> Step {
+    let unseen = reason == DeleteReason::RegistrationTimeout && situation.nodes.is_empty();
+    if let Some(id) = situation.provider_id().filter(|_| unseen) {
+        let told = situation.memory.roll.as_ref().map(|(asked, node)| (step::after(*asked, LOOK_AGAIN), node));
+        match told.filter(|(again, _)| situation.now < *again) {
+            None => return Step::act(phase, Act::FindNode(id.clone())),
+            Some((again, Some(node))) => {
+                return Step::wait(phase, format!("the watch to show Node {node}")).look_at(again);
+            }
+            Some((_, None)) => {}
+        }
+    }
+    Step::act(phase, Act::DeleteClaim(reason))
 }
 
 fn add(moment: Timestamp, age: SignedDuration) -> Timestamp {

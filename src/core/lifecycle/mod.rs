@@ -34,7 +34,7 @@ pub(in crate::core) use drain::{is_drainable, is_protected};
 pub use act::{Act, DeleteReason, PodRef};
 pub use consistency::listed as inconsistencies;
 pub use deletion::Deletion;
-pub use drain::{Drain, Way, drain_of, is_occupied, protected_until, way_off, way_out};
+pub use drain::{Drain, Way, drain_of, is_occupied, is_waited_for, protected_until, way_off, way_out};
 pub use drift::{CloudDrift, EVERY as DRIFT_EVERY, class_version};
 pub use launch::{Candidates, candidates};
 pub use quarantine::{HEALTHY_AFTER, quarantine};

@@ -70,7 +70,7 @@ impl World {
 
     fn act(&mut self, act: Act) {
         let what = match act {
-            Act::PatchNode(_, patch) => {
+            Act::PatchNode(_, _, patch) => {
                 let node = self.node.as_mut().unwrap();
                 patch.without_labels.iter().for_each(|key| drop(node.labels.remove(key)));
                 node.labels.extend(patch.labels);

@@ -15,7 +15,7 @@ fn taints(claim: &Claim, node: &Node) -> Option<Vec<String>> {
     fold.fold(Fact::NodeSeen(Arc::new(node.clone())));
     let memory = Memory { sight: Sight::Present(Arc::new(machine())), ..Memory::default() };
     match step(&Situation::of(claim, fold.snapshot(), &memory, start())).act {
-        Some(crate::core::lifecycle::Act::PatchNode(_, patch)) => {
+        Some(crate::core::lifecycle::Act::PatchNode(_, _, patch)) => {
             Some(patch.taints?.iter().map(|taint| taint.key.to_string()).collect())
         }
         _ => None,

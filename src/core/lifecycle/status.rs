@@ -196,12 +196,13 @@ fn initialized(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
 
 fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
     let had_node = situation.has("Registered", Status::True) && !situation.nodes.is_empty();
-    if had_node && !situation.has("Drained", Status::True) && situation.memory.sight != Sight::Gone {
-        let empty = situation.drain.as_ref().is_none_or(|drain| drain.waiting == 0);
-        if empty && termination::shortest_drain_is_over(situation) {
+    let said = situation.has("Drained", Status::True);
+    if had_node && situation.memory.sight != Sight::Gone && (!said || termination::is_drained_in_vain(situation)) {
+        if !said && termination::is_drained(situation) {
             conditions.set_true("Drained");
         } else {
             conditions.set("Drained", Status::Unknown, "Draining", "");
+            conditions.clear(detach::DETACHED);
         }
     }
     let drained = conditions.get("Drained").is_some_and(|drained| drained.status == Status::True);

@@ -95,7 +95,7 @@ impl Step {
         if situation.has_patched(node) {
             return Self::wait(phase, waits_for);
         }
-        Self::act(phase, Act::PatchNode(node.name.clone(), patch))
+        Self::act(phase, Act::PatchNode(node.name.clone(), node.uid.clone(), patch))
     }
 
     /// Nothing to do and nothing to wait for.
@@ -174,7 +174,7 @@ fn next(situation: &Situation<'_>) -> Step {
         return Step::act(phase, Act::DeleteClaim(reason.clone()));
     }
     if let Some(reason) = liveness::due(situation) {
-        return Step::act(phase, Act::DeleteClaim(reason));
+        return liveness::give_up(situation, phase, reason);
     }
     if situation.nodes.iter().any(|node| node.deleting.is_some()) {
         return Step::act(phase, Act::DeleteClaim(DeleteReason::NodeDeleted));

@@ -17,6 +17,10 @@ use super::{Act, Sight, Situation, detach, mistakes};
 const ASK_AGAIN: i64 = 5;
 /// How often a drain is looked at though no pod was heard of: deadlines and stuck pods need the clock.
 const LOOK_AGAIN: i64 = 10;
+/// Seconds for which the API server's word that a node is empty is good.
+const GOOD_FOR: i64 = 60;
+/// So many pods are named in a sentence, as of volumes.
+const NAMED: usize = 5;
 /// Shortest drain: kube-scheduler needs a moment to see the taint (Karpenter's `MinDrainTime`).
 const SHORTEST_DRAIN: SignedDuration = SignedDuration::from_secs(5);
 
@@ -47,6 +51,9 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
     }
     if let Some(name) = unseen(situation) {
         return Step::act(Phase::Draining, Act::GetNode(name.clone()));
+    }
+    if let Some(step) = prove_empty_still(situation) {
+        return step;
     }
     if let Some(step) = take_down(situation) {
         return step;
@@ -118,7 +125,11 @@ pub(super) fn with_deadline(claim: &Claim, deadline: Timestamp) -> ClaimPatch {
 /// Taints the nodes and lets their pods leave; nothing once they are empty.
 fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     // A machine that is gone has no pods to wait for.
-    if situation.memory.sight == Sight::Gone || situation.has("Drained", Status::True) {
+    if situation.memory.sight == Sight::Gone {
+        return None;
+    }
+    let drain = situation.drain.as_ref()?;
+    if situation.has("Drained", Status::True) && !is_drained_in_vain(situation) {
         return None;
     }
     let nodes: Vec<&Arc<Node>> = situation.nodes.iter().copied().filter(|node| is_ours(situation, node)).collect();
@@ -143,12 +154,17 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
         let waits_for = "the Node to show its taint";
         return Some(Step::patch_node(situation, Phase::Draining, node, patch, waits_for));
     }
-    let drain = situation.drain.as_ref()?;
     // First say that the drain has begun; when nobody is left for a while, that it is over.
     let begun = situation.has("Drained", Status::Unknown);
     if begun && drain.waiting == 0 && !shortest_drain_is_over(situation) {
         let wait = Step::wait(Phase::Draining, "the shortest time of a drain to pass");
         return Some(wait.look_at(end_of_shortest_drain(situation)));
+    }
+    if begun
+        && drain.waiting == 0
+        && let Some(step) = prove_empty(situation, end_of_shortest_drain(situation))
+    {
+        return Some(step);
     }
     if !begun || drain.waiting == 0 {
         return step::write_status(situation, Phase::Draining);
@@ -174,9 +190,50 @@ fn end_of_shortest_drain(situation: &Situation<'_>) -> Timestamp {
     situation.since("Drained").saturating_add(SHORTEST_DRAIN).unwrap_or(Timestamp::MAX)
 }
 
-/// Whether a drain that finds no pods may be believed.
-pub(super) fn shortest_drain_is_over(situation: &Situation<'_>) -> bool {
+fn shortest_drain_is_over(situation: &Situation<'_>) -> bool {
     situation.has("Drained", Status::Unknown) && situation.now >= end_of_shortest_drain(situation)
+}
+
+/// Whether nobody has to leave any more, as far as is seen and as the API server itself says.
+pub(super) fn is_drained(situation: &Situation<'_>) -> bool {
+    let empty = situation.drain.as_ref().is_none_or(|drain| drain.waiting == 0);
+    let over = end_of_shortest_drain(situation);
+    empty && shortest_drain_is_over(situation) && prove_empty(situation, over).is_none()
+}
+
+/// Whether pods that have to leave are on a node that was said to be drained, and can still leave before its machine goes.
+pub(super) fn is_drained_in_vain(situation: &Situation<'_>) -> bool {
+    let waiting = situation.drain.as_ref().is_some_and(|drain| drain.waiting > 0);
+    waiting && situation.memory.delete_asked.is_none() && !situation.has("InstanceTerminating", Status::True)
+}
+
+/// Asks the API server itself, after `earliest`, which pods are on nodes that look empty, and waits for those that no watch shows; nothing when
+/// nobody has to leave, or the time to do so is over. A watch that began anew with an old list shows a node without the pods that came since: its
+/// machine would be taken down under them.
+fn prove_empty(situation: &Situation<'_>, earliest: Timestamp) -> Option<Step> {
+    if deadline(situation.claim).is_some_and(|deadline| deadline <= situation.now) {
+        return None;
+    }
+    let told = situation.memory.unseen_pods.as_ref().filter(|(asked, pods)| {
+        let good_for = if pods.is_empty() { GOOD_FOR } else { LOOK_AGAIN };
+        *asked >= earliest && situation.now < step::after(*asked, good_for)
+    });
+    let Some((asked, pods)) = told else {
+        let nodes = situation.nodes.iter().map(|node| node.name.clone()).collect();
+        return Some(Step::act(Phase::Draining, Act::ListPods(nodes)));
+    };
+    let names: Vec<_> = pods.iter().take(NAMED).map(ToString::to_string).collect();
+    let wait = format!("the watch to show {} pods that are still on the node: {}", pods.len(), names.join(", "));
+    (!pods.is_empty()).then(|| Step::wait(Phase::Draining, wait).look_at(step::after(*asked, LOOK_AGAIN)))
+}
+
+/// The same right before the machine goes: volumes may have taken their time since the node was drained, and taints may have been taken off.
+fn prove_empty_still(situation: &Situation<'_>) -> Option<Step> {
+    let has_time = situation.memory.sight != Sight::Gone
+        && situation.memory.delete_asked.is_none()
+        && !situation.has("InstanceTerminating", Status::True);
+    let drained = situation.has("Drained", Status::True) && !situation.nodes.is_empty();
+    (drained && has_time).then(|| prove_empty(situation, Timestamp::MIN))?
 }
 
 fn is_closed(node: &Node) -> bool {

@@ -32,6 +32,8 @@ struct Toy {
     volumes: Vec<Fact>,
     /// A Node that is there, and that the watch does not show.
     hidden: Option<Node>,
+    /// Pods that are there, and that the watch does not show.
+    hidden_pods: Vec<Pod>,
 }
 
 impl Toy {
@@ -48,6 +50,7 @@ impl Toy {
             planned: vec![],
             volumes: vec![],
             hidden: None,
+            hidden_pods: vec![],
         }
     }
 
@@ -116,7 +119,21 @@ impl Toy {
                     None => self.memory.gone_node = Some(name),
                 }
             }
-            Act::PatchNode(name, patch) => self.patch_node(name.as_str(), patch),
+            Act::FindNode(id) => {
+                let hidden = self.hidden.clone();
+                self.say(format!(
+                    "find the Node of {id}: {}",
+                    hidden.as_ref().map_or("none", |node| node.name.as_str())
+                ));
+                self.memory.roll = Some((self.now, hidden.map(|node| node.name)));
+            }
+            Act::ListPods(_) => {
+                let left = self.pods.iter().chain(&self.hidden_pods).filter(|pod| is_waited_for(pod, self.now));
+                let left: Vec<_> = left.map(|pod| pod.key.clone()).collect();
+                self.say(format!("list pods: {} to leave", left.len()));
+                self.memory.unseen_pods = Some((self.now, left));
+            }
+            Act::PatchNode(name, _, patch) => self.patch_node(name.as_str(), patch),
             Act::DeleteNode(name, _) => {
                 self.say(format!("delete Node {name}"));
                 let now = self.now;
@@ -331,6 +348,7 @@ fn a_life_from_deletion_to_gone() {
     status: Drained=Unknown(Draining)
     evict a
     evict b
+    list pods: 0 to leave
     status: Drained=True(Drained) VolumesDetached=True(VolumesDetached)
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
@@ -563,7 +581,28 @@ fn what_never_launches_or_registers_is_given_up() {
     assert_eq!(toy.run(), "Registering: the Node to appear");
     toy.pass(1);
     toy.run();
-    assert!(toy.trace().starts_with("delete NodeClaim: registration_timeout"));
+    let told = toy.trace();
+    assert!(told.starts_with("find the Node of sim://a/1: none\ndelete NodeClaim: registration_timeout"), "{told}");
+}
+
+#[test]
+fn a_machine_whose_node_the_watch_does_not_show_is_not_given_up() {
+    let mut toy = Toy::new(claim());
+    toy.run();
+    toy.hidden = Some(node());
+    toy.pass(900);
+    toy.trace.clear();
+    assert_eq!(toy.run(), "Registering: the watch to show Node node-1");
+    toy.pass(9);
+    assert_eq!(toy.run(), "Registering: the watch to show Node node-1");
+    toy.pass(1);
+    toy.run();
+    assert_eq!(toy.trace().matches("find the Node of").count(), 2, "asked every ten seconds");
+    toy.hidden = None;
+    toy.pass(10);
+    toy.run();
+    let told = toy.trace();
+    assert!(told.contains(": none\ndelete NodeClaim: registration_timeout"), "{told}");
 }
 
 #[test]
@@ -705,6 +744,76 @@ impl Toy {
     }
 }
 
+#[test]
+fn a_node_is_drained_only_when_the_api_server_itself_says_so() {
+    let mut toy = Toy::serving();
+    toy.hidden_pods = std::mem::take(&mut toy.pods);
+    toy.hidden_pods.truncate(1);
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    let waits = "Draining: the watch to show 1 pods that are still on the node: default/a";
+    assert_eq!(toy.run(), waits, "its watch began anew with an old list");
+    toy.pass(9);
+    toy.trace.clear();
+    assert_eq!((toy.run().as_str(), toy.trace().as_str()), (waits, ""), "not asked all the time");
+    toy.pods = std::mem::take(&mut toy.hidden_pods);
+    assert_eq!(toy.run(), waits, "seen and asked to leave");
+    toy.pass(1);
+    assert!(toy.run().starts_with("Terminating"), "gone, as the API server itself says");
+    insta::assert_snapshot!(toy.trace(), @r"
+    evict a
+    list pods: 0 to leave
+    status: Drained=True(Drained) VolumesDetached=True(VolumesDetached)
+    delete machine: in progress
+    status: InstanceTerminating=True(InstanceTerminating)
+    ");
+}
+
+#[test]
+fn the_deadline_of_a_nodeclaim_ends_the_wait_for_pods_that_nobody_shows() {
+    let mut toy = Toy::serving();
+    toy.claim.as_mut().unwrap().termination_grace = Some(Duration::from_mins(1));
+    toy.hidden_pods = std::mem::take(&mut toy.pods);
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    assert!(toy.run().starts_with("Draining: the watch to show 2 pods that are still on the node"));
+    assert_eq!(toy.look().look_at, Some(toy.now + SignedDuration::from_secs(10)));
+    toy.pass(55);
+    assert!(toy.run().starts_with("Terminating"));
+}
+
+#[test]
+fn pods_that_are_seen_again_on_a_drained_node_leave_it_before_its_machine_goes() {
+    let mut toy = Toy::serving();
+    toy.volumes = vec![attachment("csi-1", "pv-1")];
+    let pods = std::mem::take(&mut toy.pods);
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-1 to go");
+    toy.trace.clear();
+    toy.pods = pods;
+    toy.run();
+    toy.pass(5);
+    toy.volumes.clear();
+    assert!(toy.run().starts_with("Terminating"));
+    insta::assert_snapshot!(toy.trace(), @r"
+    status: Drained=Unknown(Draining)
+    evict a
+    evict b
+    list pods: 0 to leave
+    status: Drained=True(Drained) VolumesDetached=True(VolumesDetached)
+    delete machine: in progress
+    status: InstanceTerminating=True(InstanceTerminating)
+    ");
+
+    toy.pods = vec![pod("late", Some("node-1"))];
+    toy.run();
+    assert_eq!(toy.trace(), "", "its machine is going: nobody is asked to leave it any more");
+}
+
 fn attachment(name: &str, volume: &str) -> Fact {
     let one = VolumeAttachment { name: name.into(), node: "node-1".into(), volume: Some(volume.into()) };
     Fact::AttachmentSeen(Arc::new(one))
@@ -733,6 +842,7 @@ fn a_drained_node_waits_until_its_volumes_are_detached() {
     insta::assert_snapshot!(toy.trace(), @r"
     status:
     status: VolumesDetached=True(VolumesDetached)
+    list pods: 0 to leave
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
     ");

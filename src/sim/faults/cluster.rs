@@ -16,8 +16,8 @@ use crate::cluster::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
     NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
-use crate::core::facts::{Claim, ClaimDraft, Fact, Node};
-use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use crate::core::labels::Labels;
 use crate::sim::SimCluster;
 use crate::sim::invariants::Invariants;
@@ -243,6 +243,14 @@ impl Cluster for HostileCluster {
 
     fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
         Box::pin(self.pass(request("get", "nodes", name, false), self.inner.get_node(name)))
+    }
+
+    fn find_node<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        Box::pin(self.pass(request("list", "nodes", id, false), self.inner.find_node(id)))
+    }
+
+    fn pods_on<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<Pod>>, Error>> {
+        Box::pin(self.pass(request("list", "pods", node, false), self.inner.pods_on(node)))
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

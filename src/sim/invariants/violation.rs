@@ -36,6 +36,8 @@ invariants! {
     NoServingClaimDeleted = "no-serving-nodeclaim-deleted";
     /// No pod is taken past a PodDisruptionBudget before a deadline allows it.
     BudgetsHold = "no-eviction-past-budget";
+    /// No machine is ordered down while pods that have to leave it run there, before a deadline allows it.
+    PodsFirst = "pods-leave-before-machine-goes";
     /// No machine is ordered down whose drained node has volumes attached, before a deadline allows it.
     VolumesFirst = "volumes-detach-before-machine-goes";
     /// A NodeClaim's finalizer stays until its machine is gone.

@@ -14,6 +14,7 @@ use crate::clouds::simulated::{Change, Simulated};
 use crate::core::facts::{Claim, Fact, Node, Pod};
 use crate::core::ids::{ClaimName, ClaimUid, PodUid, ProviderId};
 use crate::core::labels;
+use crate::core::lifecycle::is_waited_for;
 use crate::sim::store::Store;
 use crate::sim::{Clock, SimCluster};
 
@@ -246,7 +247,7 @@ impl Invariants {
         let claimed = self.cluster.store().claims.get(&name).is_some_and(|claim| {
             claim.uid == token && claim.deleting.is_none() && !self.is_twin(id, &token, claim.provider_id.as_ref())
         });
-        self.volumes_to_be_left(id, &name);
+        self.node_to_be_left(id, &name);
         if claimed {
             let what =
                 format!("machine {id} is ordered down, and NodeClaim {name}, which nobody has deleted, claims it");
@@ -261,28 +262,39 @@ impl Invariants {
         other.is_some_and(|other| other.token.as_ref() == Some(token))
     }
 
-    /// A machine is about to be ordered down: the volumes of its node must have gone. Those that came a moment ago, or after it was said that all
-    /// have gone, do not count.
-    fn volumes_to_be_left(&self, id: &ProviderId, name: &ClaimName) {
-        let left: Vec<String> = {
+    /// A machine is about to be ordered down: the pods of its node must have left it, and their volumes must have gone. What came a moment ago does
+    /// not count, nor volumes that came after it was said that all have gone.
+    fn node_to_be_left(&self, id: &ProviderId, name: &ClaimName) {
+        let (pods, volumes) = {
             let store = self.cluster.store();
             let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_some()) else { return };
             let now = store.now().max((self.clock)());
-            if claim.is("VolumesDetached") || deadline(claim).is_some_and(|deadline| deadline <= now) {
+            if deadline(claim).is_some_and(|deadline| deadline <= now) {
                 return;
             }
             let nodes = store.nodes.values().filter(|node| node.provider_id.as_ref() == Some(id) && node.is_ready());
             let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
-            let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
             let old = |since: &Instant| since.elapsed() > JUST_NOW;
-            all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old))
-                .map(|one| one.name.to_string())
-                .collect()
+            let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
+            let volumes = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
+            let volumes: Vec<_> = volumes.map(|one| one.name.to_string()).collect();
+            let uids = nodes.iter().filter_map(|node| store.bound.get(*node)).flatten();
+            let pods = uids.filter_map(|uid| store.pods.get(uid)).map(|record| &record.pod).filter(|pod| {
+                let started = pod.started.is_some_and(|at| now.duration_since(at).unsigned_abs() > JUST_NOW);
+                started && pod.deleting.is_none() && is_waited_for(pod, now)
+            });
+            // A NodeClaim that does not say that its Node has registered is not known to have one.
+            let pods: Vec<_> = pods.filter(|_| claim.is("Registered")).map(|pod| pod.key.to_string()).collect();
+            (pods, if claim.is("VolumesDetached") { vec![] } else { volumes })
         };
-        if !left.is_empty() {
-            let what = format!("machine {id} is ordered down with {} attached to its node", left.join(", "));
-            let objects = [name.to_string(), id.to_string()].into_iter().chain(left).collect();
-            self.broken(Invariant::VolumesFirst, objects, what);
+        for (invariant, left, how) in
+            [(Invariant::PodsFirst, pods, "running on"), (Invariant::VolumesFirst, volumes, "attached to")]
+        {
+            if !left.is_empty() {
+                let what = format!("machine {id} is ordered down with {} {how} its node", left.join(", "));
+                let objects = [name.to_string(), id.to_string()].into_iter().chain(left).collect();
+                self.broken(invariant, objects, what);
+            }
         }
     }
 

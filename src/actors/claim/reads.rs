@@ -1,0 +1,80 @@
+//! What a claim actor asks of the API server itself where a watch may lag behind, and what it makes of the answers.
+
+use std::sync::Arc;
+
+use crate::actors::protocol::{ClaimMsg, StateMsg, Written};
+use crate::actors::runtime::{Cx, Outcome, Permits};
+use crate::core::facts::{Fact, Node, Pod};
+use crate::core::ids::{NodeName, ProviderId};
+use crate::core::lifecycle::is_waited_for;
+
+use super::Claim;
+
+impl Claim {
+    pub(super) fn get_node(&mut self, name: NodeName, cx: &Cx<ClaimMsg>) {
+        let op = self.begin("the API server to say whether the Node is there");
+        let (cluster, asked) = (Arc::clone(&self.args.wiring.cluster), name.clone());
+        let call = async move { cluster.get_node(&asked).await };
+        cx.start(Permits::ReadCluster, call, move |outcome| ClaimMsg::NodeTold(op, name, outcome));
+    }
+
+    pub(super) fn node_told(&mut self, name: NodeName, outcome: Written<Option<Arc<Node>>>, cx: &Cx<ClaimMsg>) {
+        match self.written("the API server", outcome, cx) {
+            Some(Some(node)) => self.tell_of_unseen(node),
+            Some(None) => self.memory.gone_node = Some(name),
+            None => {}
+        }
+    }
+
+    pub(super) fn find_node(&mut self, id: ProviderId, cx: &Cx<ClaimMsg>) {
+        let op = self.begin("the API server to say which Node is the machine's");
+        let cluster = Arc::clone(&self.args.wiring.cluster);
+        if !self.args.wiring.settings.protections.fresh_list {
+            let watched = self.args.wiring.boards.snapshot().nodes_with(&id).next().cloned();
+            return cx.cast(ClaimMsg::NodeFound(op, Outcome::Done(watched)));
+        }
+        let call = async move { cluster.find_node(&id).await };
+        cx.start(Permits::ReadCluster, call, move |outcome| ClaimMsg::NodeFound(op, outcome));
+    }
+
+    pub(super) fn node_found(&mut self, outcome: Written<Option<Arc<Node>>>, cx: &Cx<ClaimMsg>) {
+        let Some(found) = self.written("the API server", outcome, cx) else { return };
+        self.memory.roll = Some((cx.now(), found.as_ref().map(|node| node.name.clone())));
+        if let Some(node) = found {
+            tracing::warn!(nodeclaim = %self.args.name, node = %node.name, "the watch does not show the node");
+            self.tell_of_unseen(node);
+        }
+    }
+
+    pub(super) fn list_pods(&mut self, nodes: Vec<NodeName>, cx: &Cx<ClaimMsg>) {
+        let op = self.begin("the API server to say which pods are on the node");
+        let cluster = Arc::clone(&self.args.wiring.cluster);
+        if !self.args.wiring.settings.protections.fresh_list {
+            let snapshot = self.args.wiring.boards.snapshot();
+            let watched = nodes.iter().flat_map(|node| snapshot.pods_on(node)).cloned().collect();
+            return cx.cast(ClaimMsg::PodsListed(op, Outcome::Done(watched)));
+        }
+        let call = async move {
+            let mut pods = Vec::new();
+            for node in &nodes {
+                pods.extend(cluster.pods_on(node).await?);
+            }
+            Ok(pods)
+        };
+        cx.start(Permits::ReadCluster, call, move |outcome| ClaimMsg::PodsListed(op, outcome));
+    }
+
+    pub(super) fn pods_listed(&mut self, outcome: Written<Vec<Arc<Pod>>>, cx: &Cx<ClaimMsg>) {
+        let Some(pods) = self.written("the API server", outcome, cx) else { return };
+        let left: Vec<_> = pods.iter().filter(|pod| is_waited_for(pod, cx.now())).map(|pod| pod.key.clone()).collect();
+        if !left.is_empty() {
+            tracing::warn!(nodeclaim = %self.args.name, pods = left.len(), "the watch does not show all pods of a drained node");
+        }
+        self.memory.unseen_pods = Some((cx.now(), left));
+    }
+
+    /// The watch does not show a Node: from here on it is known all the same.
+    fn tell_of_unseen(&self, node: Arc<Node>) {
+        self.args.wiring.slots.state.cast(StateMsg::Seen(Fact::NodeSeen(node)));
+    }
+}
