@@ -15,7 +15,7 @@ use super::{Sight, Situation, termination};
 
 /// The condition that says how far it is.
 pub(super) const DETACHED: &str = "VolumesDetached";
-/// So many attachments are named in a sentence, the others are counted (Karpenter's value).
+/// So many are named in a sentence, the others are counted (Karpenter's value).
 const NAMED: usize = 5;
 /// How often attachments are looked at though nothing was heard of them.
 const LOOK_AGAIN: i64 = 10;
@@ -79,8 +79,13 @@ fn is_over(situation: &Situation<'_>) -> bool {
 }
 
 fn listed(names: &[Arc<str>]) -> String {
-    let first: Vec<&str> = names.iter().take(NAMED).map(|name| &**name).collect();
-    let others = names.len() - first.len();
+    let others = names.len().saturating_sub(NAMED);
     let others = if others > 0 { format!(" and {others} other(s)") } else { String::new() };
-    format!("VolumeAttachments {}{others}", first.join(", "))
+    format!("VolumeAttachments {}{others}", first(names))
+}
+
+/// The first names of a list, as many as a sentence bears.
+pub(super) fn first(names: &[impl ToString]) -> String {
+    let first: Vec<_> = names.iter().take(NAMED).map(ToString::to_string).collect();
+    first.join(", ")
 }

@@ -19,8 +19,6 @@ const ASK_AGAIN: i64 = 5;
 const LOOK_AGAIN: i64 = 10;
 /// Seconds for which the API server's word that a node is empty is good.
 const GOOD_FOR: i64 = 60;
-/// So many pods are named in a sentence, as of volumes.
-const NAMED: usize = 5;
 /// Shortest drain: kube-scheduler needs a moment to see the taint (Karpenter's `MinDrainTime`).
 const SHORTEST_DRAIN: SignedDuration = SignedDuration::from_secs(5);
 
@@ -128,7 +126,6 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     if situation.memory.sight == Sight::Gone {
         return None;
     }
-    let drain = situation.drain.as_ref()?;
     if situation.has("Drained", Status::True) && !is_drained_in_vain(situation) {
         return None;
     }
@@ -154,17 +151,17 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
         let waits_for = "the Node to show its taint";
         return Some(Step::patch_node(situation, Phase::Draining, node, patch, waits_for));
     }
+    let drain = situation.drain.as_ref()?;
     // First say that the drain has begun; when nobody is left for a while, that it is over.
     let begun = situation.has("Drained", Status::Unknown);
-    if begun && drain.waiting == 0 && !shortest_drain_is_over(situation) {
-        let wait = Step::wait(Phase::Draining, "the shortest time of a drain to pass");
-        return Some(wait.look_at(end_of_shortest_drain(situation)));
-    }
-    if begun
-        && drain.waiting == 0
-        && let Some(step) = prove_empty(situation, end_of_shortest_drain(situation))
-    {
-        return Some(step);
+    if begun && drain.waiting == 0 {
+        let over = end_of_shortest_drain(situation);
+        if situation.now < over {
+            return Some(Step::wait(Phase::Draining, "the shortest time of a drain to pass").look_at(over));
+        }
+        if let Some(step) = prove_empty(situation, over) {
+            return Some(step);
+        }
     }
     if !begun || drain.waiting == 0 {
         return step::write_status(situation, Phase::Draining);
@@ -190,21 +187,23 @@ fn end_of_shortest_drain(situation: &Situation<'_>) -> Timestamp {
     situation.since("Drained").saturating_add(SHORTEST_DRAIN).unwrap_or(Timestamp::MAX)
 }
 
-fn shortest_drain_is_over(situation: &Situation<'_>) -> bool {
-    situation.has("Drained", Status::Unknown) && situation.now >= end_of_shortest_drain(situation)
-}
-
 /// Whether nobody has to leave any more, as far as is seen and as the API server itself says.
 pub(super) fn is_drained(situation: &Situation<'_>) -> bool {
     let empty = situation.drain.as_ref().is_none_or(|drain| drain.waiting == 0);
     let over = end_of_shortest_drain(situation);
-    empty && shortest_drain_is_over(situation) && prove_empty(situation, over).is_none()
+    let begun = situation.has("Drained", Status::Unknown);
+    empty && begun && situation.now >= over && prove_empty(situation, over).is_none()
 }
 
 /// Whether pods that have to leave are on a node that was said to be drained, and can still leave before its machine goes.
 pub(super) fn is_drained_in_vain(situation: &Situation<'_>) -> bool {
     let waiting = situation.drain.as_ref().is_some_and(|drain| drain.waiting > 0);
-    waiting && situation.memory.delete_asked.is_none() && !situation.has("InstanceTerminating", Status::True)
+    waiting && !is_ordered_down(situation)
+}
+
+/// Whether the cloud was asked to take the machine down, by this actor or by one before it.
+fn is_ordered_down(situation: &Situation<'_>) -> bool {
+    situation.memory.delete_asked.is_some() || situation.has("InstanceTerminating", Status::True)
 }
 
 /// Asks the API server itself, after `earliest`, which pods are on nodes that look empty, and waits for those that no watch shows; nothing when
@@ -222,18 +221,17 @@ fn prove_empty(situation: &Situation<'_>, earliest: Timestamp) -> Option<Step> {
         let nodes = situation.nodes.iter().map(|node| node.name.clone()).collect();
         return Some(Step::act(Phase::Draining, Act::ListPods(nodes)));
     };
-    let names: Vec<_> = pods.iter().take(NAMED).map(ToString::to_string).collect();
-    let wait = format!("the watch to show {} pods that are still on the node: {}", pods.len(), names.join(", "));
+    let wait = format!("the watch to show {} pods that are still on the node: {}", pods.len(), detach::first(pods));
     (!pods.is_empty()).then(|| Step::wait(Phase::Draining, wait).look_at(step::after(*asked, LOOK_AGAIN)))
 }
 
 /// The same right before the machine goes: volumes may have taken their time since the node was drained, and taints may have been taken off.
 fn prove_empty_still(situation: &Situation<'_>) -> Option<Step> {
-    let has_time = situation.memory.sight != Sight::Gone
-        && situation.memory.delete_asked.is_none()
-        && !situation.has("InstanceTerminating", Status::True);
     let drained = situation.has("Drained", Status::True) && !situation.nodes.is_empty();
-    (drained && has_time).then(|| prove_empty(situation, Timestamp::MIN))?
+    if !drained || is_ordered_down(situation) || situation.memory.sight == Sight::Gone {
+        return None;
+    }
+    prove_empty(situation, Timestamp::MIN)
 }
 
 fn is_closed(node: &Node) -> bool {

@@ -283,9 +283,12 @@ impl Invariants {
                 let started = pod.started.is_some_and(|at| now.duration_since(at).unsigned_abs() > JUST_NOW);
                 started && pod.deleting.is_none() && is_waited_for(pod, now)
             });
+            let pods: Vec<_> = pods.map(|pod| pod.key.to_string()).collect();
             // A NodeClaim that does not say that its Node has registered is not known to have one.
-            let pods: Vec<_> = pods.filter(|_| claim.is("Registered")).map(|pod| pod.key.to_string()).collect();
-            (pods, if claim.is("VolumesDetached") { vec![] } else { volumes })
+            (
+                if claim.is("Registered") { pods } else { vec![] },
+                if claim.is("VolumesDetached") { vec![] } else { volumes },
+            )
         };
         for (invariant, left, how) in
             [(Invariant::PodsFirst, pods, "running on"), (Invariant::VolumesFirst, volumes, "attached to")]
