@@ -30,7 +30,7 @@ fn days_of_mixed_trouble_break_no_promise() {
 
 #[test]
 fn one_seed_is_one_history() {
-    let history = History::draw(3, Profile::Mixed).expect("a day is drawn");
+    let history = History::draw(3, &Profile::Mixed).expect("a day is drawn");
     let journal = || history.play(&settings(Protections::default()), true).expect("it is played").journal.lines();
     let (one, other) = (journal(), journal());
     assert!(one.len() > 1_000, "{} lines", one.len());
@@ -39,15 +39,15 @@ fn one_seed_is_one_history() {
 
 /// The first seeds whose days are small: what is shown here does not need many nodes.
 fn small_days() -> impl Iterator<Item = u64> {
-    (1..).filter(|seed| History::draw(*seed, Profile::None).expect("a day is drawn").day.peak < 75).take(6)
+    (1..).filter(|seed| History::draw(*seed, &Profile::None).expect("a day is drawn").day.peak < 75).take(6)
 }
 
 /// Without a protection, the invariant that it serves is broken within some seeds; with it, in the same histories, it is not.
 fn is_needed(without: Protections, invariant: Invariant, trouble: &'static [(Fault, f64)]) {
     for seed in small_days() {
-        let bare = play(Profile::These(trouble), seed..=seed, without);
+        let bare = play(Profile::These(trouble.into()), seed..=seed, without);
         if bare.violations.iter().any(|broken| broken.invariant == invariant) {
-            let guarded = play(Profile::These(trouble), seed..=seed, Protections::default());
+            let guarded = play(Profile::These(trouble.into()), seed..=seed, Protections::default());
             assert!(guarded.violations.is_empty(), "{}", guarded.text());
             return;
         }
@@ -66,7 +66,7 @@ fn reboots_amid_trouble_break_no_promise() {
         (Fault::BudgetBlocks, 10.0),
     ];
     let seed = small_days().next().expect("there is one");
-    let verdict = play(Profile::These(TROUBLE), seed..=seed, Protections::default());
+    let verdict = play(Profile::These(TROUBLE.into()), seed..=seed, Protections::default());
     assert!(verdict.violations.is_empty(), "{}", verdict.text());
     let reboots = verdict.faults.get(Fault::UserRebootsNode.as_str()).copied().unwrap_or_default();
     assert!(reboots > 20, "{}", verdict.text());
@@ -151,10 +151,10 @@ fn without_confirmation_finalizers_go_before_their_machines() {
 #[test]
 fn a_history_that_fails_is_cut_down_to_what_it_takes() {
     let without = settings(Protections { token: false, ..Protections::default() });
-    let trouble =
-        Profile::These(&[(Fault::LaunchLostAfter, 60.0), (Fault::MachineDies, 30.0), (Fault::ApiError, 30.0)]);
+    let trouble = [(Fault::LaunchLostAfter, 60.0), (Fault::MachineDies, 30.0), (Fault::ApiError, 30.0)];
+    let trouble = Profile::These(trouble.to_vec().into());
     let failing = small_days().find_map(|seed| {
-        let history = History::draw(seed, trouble).expect("a day is drawn");
+        let history = History::draw(seed, &trouble).expect("a day is drawn");
         let told = history.play(&without, false).expect("it is played");
         told.violations.iter().any(|broken| broken.invariant == Invariant::OneMachine).then_some(history)
     });

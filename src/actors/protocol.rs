@@ -59,6 +59,9 @@ pub type Written<T> = Outcome<T, cluster::Error>;
 /// The outcome of a cloud call.
 pub type Called<T> = Outcome<T, clouds::Error>;
 
+/// A Node and all of its pods.
+pub type Inhabited = (Arc<Node>, Vec<Arc<Pod>>);
+
 /// To `leader`.
 #[derive(Debug)]
 pub enum LeaderMsg {
@@ -168,7 +171,7 @@ pub enum ClaimMsg {
     /// *Outcome.* The API server said whether there is a Node of this name.
     NodeTold(OpId, NodeName, Written<Option<Arc<Node>>>),
     /// *Outcome.* The API server said which Node carries the machine's provider ID.
-    NodeFound(OpId, Written<Option<Arc<Node>>>),
+    NodeFound(OpId, ProviderId, Written<Option<Arc<Node>>>),
     /// *Outcome.* The API server said which pods are on the nodes.
     PodsListed(OpId, Written<Vec<Arc<Pod>>>),
     /// *Outcome.* The Node was written.
@@ -305,6 +308,8 @@ pub enum AuditorMsg {
     MachinesListed(OpId, Called<Listing>),
     /// *Nudge.* Time to look how far the pods of orphaned machines have left.
     Drain,
+    /// *Outcome.* The Node of a machine that looks empty and is to be taken down, and its pods, as the API server has them.
+    Inhabited(ProviderId, Written<Option<Inhabited>>),
     /// *Outcome.* An orphaned machine was taken down.
     Reaped(ProviderId, Called<Deletion>),
     /// *Outcome.* Whether the cloud knows the machine of a NodeClaim that no listing shows.

@@ -115,8 +115,8 @@ pub(super) struct SimulateFlags {
     #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = REHEARSAL)]
     pub(super) until: Option<Duration>,
 
-    /// Play days of trouble instead, one for each seed, and look whether anything happens that must not: `mixed`, `none`, or one kind
-    /// of fault
+    /// Play days of trouble instead, one for each seed, and look whether anything happens that must not: `mixed`, `none`, or kinds of
+    /// fault with commas between them, each as often a day as is said behind it (`watch-stale=300`)
     #[arg(long, value_name = "FAULTS", help_heading = REHEARSAL)]
     pub(super) faults: Option<String>,
 

@@ -1,6 +1,7 @@
 //! Days of trouble on the wire: joiner's own actors over the stand-in for Outscale's API, with the fault simulator's faults of the cloud on
 //! the line between them. When they are over, every pod runs, every NodeClaim has one machine, and in the end nothing is left.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use super::seed::Seed;
 use crate::clouds::outscale::oapi::wire::Vm;
 
 /// What goes wrong, and how often a day on average.
-const FAULTS: Profile = Profile::These(&[
+const FAULTS: Profile = Profile::These(Cow::Borrowed(&[
     (Fault::SoldOut, 24.0),
     (Fault::Quota, 8.0),
     (Fault::CloudThrottled, 60.0),
@@ -31,7 +32,7 @@ const FAULTS: Profile = Profile::These(&[
     (Fault::DeleteForgotten, 120.0),
     (Fault::MachineDies, 60.0),
     (Fault::JoinerKilledMidCall, 60.0),
-]);
+]));
 
 /// When faults stop.
 const CALM: Duration = Duration::from_hours(3);
@@ -49,7 +50,7 @@ async fn day(seed: u64) -> u64 {
     let scene = scene(seed);
     let start = Instant::now();
     let busy: Vec<Duration> = DEMAND.iter().map(|(minute, _)| Duration::from_mins(*minute)).collect();
-    let plan = Plan::draw(Seed(seed), FAULTS, &busy, CALM);
+    let plan = Plan::draw(Seed(seed), &FAULTS, &busy, CALM);
     let (mishaps, mut orders) = Mishaps::new(&plan, CALM, Journal::default());
     let line = HostileLine::new(scene.fake.clone(), mishaps.clone());
     let lives = RefCell::new(0);

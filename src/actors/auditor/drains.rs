@@ -24,10 +24,13 @@ impl Auditor {
     /// After a look: whose pods are to leave from now on. A machine that a NodeClaim names by now gets its pods back.
     pub(super) fn choose_drains(&mut self, claims: &[Arc<Claim>], cx: &Cx<AuditorMsg>) {
         let snapshot = self.wiring.boards.snapshot();
-        let wanted = &self.verdict.drain;
         let mut before = std::mem::take(&mut self.draining);
         let now = cx.now();
-        self.draining = wanted.iter().map(|id| (id.clone(), before.remove(id).unwrap_or(now))).collect();
+        let wanted = self.verdict.drain.iter().map(|id| (id.clone(), before.remove(id).unwrap_or(now)));
+        self.draining = wanted.collect();
+        // Those that look empty by now keep their deadline until the API server itself has said that they are.
+        let proven = self.verdict.reap.iter().filter_map(|id| before.remove_entry(id));
+        self.draining.extend(proven);
         for (id, _) in before {
             if claims.iter().any(|claim| claim.provider_id.as_ref() == Some(&id) && claim.deleting.is_none()) {
                 self.timeline.note(cx.now(), format!("pods may stay on {id}: a NodeClaim names it"));

@@ -32,7 +32,7 @@ const TIMELINE: usize = 50;
 #[derive(Debug)]
 pub(in crate::actors) struct Auditor {
     pub(super) wiring: Arc<Wiring>,
-    history: History,
+    pub(super) history: History,
     consent: Consent,
     /// Findings that are no more: when, what spoke for them.
     closed: VecDeque<(Timestamp, Finding, Evidence)>,
@@ -226,31 +226,8 @@ impl Auditor {
         for id in self.verdict.again.clone() {
             self.order_down(id, cx);
         }
-        for id in self.verdict.reap.clone() {
-            let surplus = self.history.contains_key(&Finding::SurplusMachine(id.clone()));
-            let what = if surplus { "second machine of a nodeclaim" } else { "orphaned machine" };
-            let evidence = self.history.iter().find(|(finding, _)| {
-                matches!(finding, Finding::SurplusMachine(found) | Finding::OrphanMachine(found) if *found == id)
-            });
-            let evidence = evidence.map(|(_, evidence)| evidence.to_string()).unwrap_or_default();
-            tracing::warn!(machine = %id, evidence, "taking {what} down");
-            self.timeline.note(cx.now(), format!("takes down {id}"));
-            // A machine without a NodeClaim has no object of its own.
-            let lease = self.wiring.boards.lease.borrow().as_ref().map(|(object, _)| object.clone());
-            if let Some(lease) = lease {
-                let event = events::terminating(lease, &format!("Taking {what} {id} down: {evidence}"));
-                self.wiring.announce(&cx.house, &mut self.said, event);
-            }
-            self.order_down(id, cx);
-        }
+        self.reap(cx);
         self.ask_for_lost(cx);
-    }
-
-    /// Orders a machine down. What the cloud does not confirm is looked at again by the next look.
-    fn order_down(&self, id: ProviderId, cx: &Cx<AuditorMsg>) {
-        let (cloud, reaped) = (Arc::clone(&self.wiring.cloud), id.clone());
-        let call = async move { cloud.delete(&id).await };
-        cx.start(Permits::WriteCloud, call, move |outcome| AuditorMsg::Reaped(reaped, outcome));
     }
 
     /// Asks for the machines of NodeClaims that are to be finished, and of Nodes that are to be let go. A listing may lack a machine without saying
@@ -365,6 +342,7 @@ impl Behaviour for Auditor {
             AuditorMsg::ClaimsListed(op, outcome) if op == self.last_op => self.claims_listed(outcome, cx),
             AuditorMsg::MachinesListed(..) | AuditorMsg::ClaimsListed(..) => {}
             AuditorMsg::Drain => self.drain(cx),
+            AuditorMsg::Inhabited(id, outcome) => self.told_of_pods(id, outcome, cx),
             AuditorMsg::Reaped(id, outcome) => match outcome {
                 Outcome::Done(Deletion::InProgress) => {
                     if self.ordered.insert(id.clone()) {

@@ -2,5 +2,6 @@
 
 mod drains;
 mod life;
+mod reaping;
 
 pub(super) use life::Auditor;

@@ -40,7 +40,7 @@ impl Claim {
                 }
             }
             ClaimMsg::NodeTold(op, name, outcome) if self.ends(op) => self.node_told(name, outcome, cx),
-            ClaimMsg::NodeFound(op, outcome) if self.ends(op) => self.node_found(outcome, cx),
+            ClaimMsg::NodeFound(op, id, outcome) if self.ends(op) => self.node_found(id, outcome, cx),
             ClaimMsg::PodsListed(op, outcome) if self.ends(op) => self.pods_listed(outcome, cx),
             ClaimMsg::NodeWritten(op, name, uid, outcome) if self.ends(op) => {
                 if matches!(outcome, Outcome::Failed(cluster::Error::NotFound(_))) {

@@ -31,19 +31,22 @@ impl Claim {
         let cluster = Arc::clone(&self.args.wiring.cluster);
         if !self.args.wiring.settings.protections.fresh_list {
             let watched = self.args.wiring.boards.snapshot().nodes_with(&id).next().cloned();
-            return cx.cast(ClaimMsg::NodeFound(op, Outcome::Done(watched)));
+            return cx.cast(ClaimMsg::NodeFound(op, id, Outcome::Done(watched)));
         }
-        let call = async move { cluster.find_node(&id).await };
-        cx.start(Permits::ReadCluster, call, move |outcome| ClaimMsg::NodeFound(op, outcome));
+        let asked = id.clone();
+        let call = async move { cluster.find_node(&asked).await };
+        cx.start(Permits::ReadCluster, call, move |outcome| ClaimMsg::NodeFound(op, id, outcome));
     }
 
-    pub(super) fn node_found(&mut self, outcome: Written<Option<Arc<Node>>>, cx: &Cx<ClaimMsg>) {
+    pub(super) fn node_found(&mut self, id: ProviderId, outcome: Written<Option<Arc<Node>>>, cx: &Cx<ClaimMsg>) {
         let Some(found) = self.written("the API server", outcome, cx) else { return };
-        self.memory.roll = Some((cx.now(), found.as_ref().map(|node| node.name.clone())));
-        if let Some(node) = found {
+        if let Some(node) = &found
+            && self.args.wiring.boards.snapshot().nodes_with(&id).all(|seen| seen.name != node.name)
+        {
             tracing::warn!(nodeclaim = %self.args.name, node = %node.name, "the watch does not show the node");
-            self.tell_of_unseen(node);
+            self.tell_of_unseen(Arc::clone(node));
         }
+        self.memory.roll = Some((cx.now(), id, found.map(|node| node.name.clone())));
     }
 
     pub(super) fn list_pods(&mut self, nodes: Vec<NodeName>, cx: &Cx<ClaimMsg>) {

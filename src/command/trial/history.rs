@@ -55,7 +55,7 @@ pub struct Told {
 
 impl History {
     /// Draws a history.
-    pub fn draw(seed: u64, profile: Profile) -> Result<Self> {
+    pub fn draw(seed: u64, profile: &Profile) -> Result<Self> {
         let day = Day::draw(Seed(seed))?;
         let plan = Plan::draw(Seed(seed), profile, &day.busy(), CALM);
         Ok(Self { seed, day, plan })

@@ -86,7 +86,7 @@ pub(super) fn broken(seed: u64, told: &Told) -> Vec<Broken> {
 }
 
 fn play(trial: &Trial, seed: u64, journal: bool) -> Result<Told> {
-    let played = catch_unwind(AssertUnwindSafe(|| History::draw(seed, trial.profile)?.play(&trial.settings, journal)));
+    let played = catch_unwind(AssertUnwindSafe(|| History::draw(seed, &trial.profile)?.play(&trial.settings, journal)));
     played.unwrap_or_else(|_| Err(anyhow!("seed {seed}: the simulator panicked; the message is above")))
 }
 

@@ -71,18 +71,27 @@ pub(super) fn due(situation: &Situation<'_>) -> Option<DeleteReason> {
 /// Gives a NodeClaim up. That no Node has registered is first asked of the API server itself: a watch that lags for so long shows none, though the
 /// machine may have served all the while.
 pub(super) fn give_up(situation: &Situation<'_>, phase: Phase, reason: DeleteReason) -> Step {
-    let unseen = reason == DeleteReason::RegistrationTimeout && situation.nodes.is_empty();
-    if let Some(id) = situation.provider_id().filter(|_| unseen) {
-        let told = situation.memory.roll.as_ref().map(|(asked, node)| (step::after(*asked, LOOK_AGAIN), node));
-        match told.filter(|(again, _)| situation.now < *again) {
-            None => return Step::act(phase, Act::FindNode(id.clone())),
-            Some((again, Some(node))) => {
-                return Step::wait(phase, format!("the watch to show Node {node}")).look_at(again);
-            }
-            Some((_, None)) => {}
-        }
+    let machine = situation.provider_id().filter(|_| reason == DeleteReason::RegistrationTimeout);
+    machine
+        .and_then(|id| prove_nodeless(situation, phase, id))
+        .unwrap_or_else(|| Step::act(phase, Act::DeleteClaim(reason)))
+}
+
+/// Asks the API server itself whether a machine without a Node has one, and waits for one that the watch does not show; nothing when it has none.
+pub(super) fn prove_nodeless(situation: &Situation<'_>, phase: Phase, id: &ProviderId) -> Option<Step> {
+    if !situation.nodes.is_empty() {
+        return None;
     }
-    Step::act(phase, Act::DeleteClaim(reason))
+    let told = situation.memory.roll.as_ref().filter(|(_, whose, _)| whose == id);
+    let told = told.map(|(asked, _, node)| (step::after(*asked, LOOK_AGAIN), node));
+    match told.filter(|(again, _)| situation.now < *again) {
+        None => Some(Step::act(phase, Act::FindNode(id.clone()))),
+        // One that is seen with this ID all the same is another NodeClaim's.
+        Some((again, Some(node))) if situation.snapshot.nodes_with(id).all(|seen| seen.name != *node) => {
+            Some(Step::wait(phase, format!("the watch to show Node {node}")).look_at(again))
+        }
+        Some(_) => None,
+    }
 }
 
 fn add(moment: Timestamp, age: SignedDuration) -> Timestamp {

@@ -105,6 +105,8 @@ fn somebody_elses_machine_and_node_are_left_alone() {
     assert_eq!(world.act(), Act::Find("uid-1".into()), "where is its own?");
     let mut found =
         World { memory: Memory { sight: Sight::Present(Arc::new(machine())), ..world.memory.clone() }, ..world };
+    assert_eq!(found.act(), Act::FindNode("sim://a/1".into()), "does it have a Node that nobody has seen?");
+    found.memory.roll = Some((start(), "sim://a/1".into(), None));
     assert_eq!(found.act(), Act::DeleteMachine("sim://a/1".into()));
     found.memory.sight = Sight::Absent;
     (found.memory.looked, found.memory.doubt_until) = (Some(start()), Some(start()));

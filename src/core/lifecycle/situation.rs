@@ -203,8 +203,8 @@ pub struct Memory {
     pub delete_asked: Option<Timestamp>,
     /// The Node of which the API server itself has said that there is none.
     pub gone_node: Option<NodeName>,
-    /// When the API server itself was last asked which Node carries the machine's provider ID, and what it said.
-    pub roll: Option<(Timestamp, Option<NodeName>)>,
+    /// When the API server itself was last asked which Node carries which provider ID, and what it said.
+    pub roll: Option<(Timestamp, ProviderId, Option<NodeName>)>,
     /// When the API server itself was last asked which pods are on the nodes to be emptied, and those that it named though no watch showed them.
     pub unseen_pods: Option<(Timestamp, Vec<ObjectKey>)>,
     /// `resourceVersion` of the Node that was last patched: until another is seen, the patch is on its way here.
@@ -238,7 +238,7 @@ impl Memory {
             *first = (*first).min(now);
         }
         self.looked = self.looked.filter(|then| *then <= now);
-        self.roll.take_if(|(then, _)| *then > now);
+        self.roll.take_if(|(then, ..)| *then > now);
         self.unseen_pods.take_if(|(then, _)| *then > now);
         if let Some(deletion) = &mut self.deletion {
             deletion.mend(now);

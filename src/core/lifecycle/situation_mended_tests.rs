@@ -8,7 +8,8 @@ use super::*;
 use crate::core::facts::samples::{claim, machine, node, start};
 use crate::core::facts::{Condition, Fact, Fold};
 use crate::core::labels;
-use crate::core::lifecycle::{Act, DeleteReason, LaunchFailure, Step, step};
+use crate::core::lifecycle::liveness::prove_nodeless;
+use crate::core::lifecycle::{Act, DeleteReason, LaunchFailure, Phase, Step, step};
 
 /// NodeClaim `web-1`, which serves.
 fn serving() -> Claim {
@@ -48,6 +49,10 @@ fn look(claim: &Claim, memory: &Memory) -> Step {
 }
 
 fn look_among(nodes: Vec<Node>, claim: &Claim, memory: &Memory) -> Step {
+    step(&Situation::of(claim, &snapshot_of(nodes, claim), memory, later(300)))
+}
+
+fn snapshot_of(nodes: Vec<Node>, claim: &Claim) -> Snapshot {
     let mut fold = Fold::default();
     let other = Claim { name: "web-2".into(), uid: "uid-2".into(), ..serving() };
     let other = Claim { provider_id: Some("sim://a/2".into()), node: Some("node-2".into()), ..other };
@@ -56,7 +61,7 @@ fn look_among(nodes: Vec<Node>, claim: &Claim, memory: &Memory) -> Step {
     for node in nodes {
         fold.fold(Fact::NodeSeen(Arc::new(node)));
     }
-    step(&Situation::of(claim, fold.snapshot(), memory, later(300)))
+    fold.snapshot().clone()
 }
 
 fn later(seconds: i64) -> Timestamp {
@@ -118,10 +123,26 @@ fn a_nodeclaim_that_names_anothers_machine_takes_neither_that_nor_its_node() {
     let theirs = Machine { id: "sim://a/2".into(), token: Some("uid-2".into()), ..machine() };
     let theirs = Memory { sight: Sight::Present(Arc::new(theirs)), ..Memory::default() };
     assert!(matches!(look(&theirs), Some(Act::Find(_))), "another's");
-    let taken_down = look(&knows_its_machine());
+    let found = look(&knows_its_machine());
+    assert!(matches!(&found, Some(Act::FindNode(id)) if id.as_str() == "sim://a/1"), "{found:?}");
+    let nodeless = Memory { roll: Some((later(300), "sim://a/1".into(), None)), ..knows_its_machine() };
+    let taken_down = look(&nodeless);
     assert!(matches!(&taken_down, Some(Act::DeleteMachine(id)) if id.as_str() == "sim://a/1"), "{taken_down:?}");
     let looked = Memory { sight: Sight::Absent, looked: Some(later(300)), ..Memory::default() };
     assert!(matches!(look(&looked), Some(Act::Get(_))), "the machine that it names may yet be its own");
+}
+
+#[test]
+fn anothers_node_that_is_seen_is_not_waited_for() {
+    let stray = Claim { provider_id: Some("sim://a/2".into()), node: None, ..serving() };
+    let told = Memory { roll: Some((later(300), "sim://a/2".into(), Some("node-2".into()))), ..Memory::default() };
+    let wait = |nodes| {
+        let snapshot = snapshot_of(nodes, &stray);
+        let situation = Situation::of(&stray, &snapshot, &told, later(301));
+        prove_nodeless(&situation, Phase::Registering, &"sim://a/2".into()).and_then(|step| step.waits_for)
+    };
+    assert_eq!(wait(vec![]).as_deref(), Some("the watch to show Node node-2"));
+    assert_eq!(wait(vec![node_of("web-2", 2)]), None);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::core::time::rfc3339;
 use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::step::{self, Phase, Step};
-use super::{Act, Sight, Situation, detach, mistakes};
+use super::{Act, Sight, Situation, detach, liveness, mistakes};
 
 /// How often the cloud is asked whether a machine is gone (Karpenter's value).
 const ASK_AGAIN: i64 = 5;
@@ -104,6 +104,11 @@ fn unseen<'a>(situation: &Situation<'a>) -> Option<&'a NodeName> {
     }
     let name = situation.claim.node.as_ref().filter(|name| memory.gone_node.as_ref() != Some(name))?;
     (!situation.snapshot.nodes.contains_key(name)).then_some(name)
+}
+
+/// Whether the drain must be over.
+fn is_overdue(situation: &Situation<'_>) -> bool {
+    deadline(situation.claim).is_some_and(|deadline| deadline <= situation.now)
 }
 
 /// The annotation that fixes the deadline of a NodeClaim with a termination grace period. Written once, and never moved.
@@ -210,7 +215,7 @@ fn is_ordered_down(situation: &Situation<'_>) -> bool {
 /// nobody has to leave, or the time to do so is over. A watch that began anew with an old list shows a node without the pods that came since: its
 /// machine would be taken down under them.
 fn prove_empty(situation: &Situation<'_>, earliest: Timestamp) -> Option<Step> {
-    if deadline(situation.claim).is_some_and(|deadline| deadline <= situation.now) {
+    if is_overdue(situation) {
         return None;
     }
     let told = situation.memory.unseen_pods.as_ref().filter(|(asked, pods)| {
@@ -308,6 +313,13 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
             let asked = situation.memory.delete_asked;
             if asked.is_some()
                 && let Some(step) = step::write_status(situation, phase)
+            {
+                return Some(step);
+            }
+            // A Node may have registered unseen, and pods may run there. Past the deadline nobody would wait for them.
+            if !is_ordered_down(situation)
+                && !is_overdue(situation)
+                && let Some(step) = liveness::prove_nodeless(situation, phase, id)
             {
                 return Some(step);
             }

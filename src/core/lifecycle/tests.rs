@@ -125,7 +125,7 @@ impl Toy {
                     "find the Node of {id}: {}",
                     hidden.as_ref().map_or("none", |node| node.name.as_str())
                 ));
-                self.memory.roll = Some((self.now, hidden.map(|node| node.name)));
+                self.memory.roll = Some((self.now, id, hidden.map(|node| node.name)));
             }
             Act::ListPods(_) => {
                 let left = self.pods.iter().chain(&self.hidden_pods).filter(|pod| is_waited_for(pod, self.now));
@@ -603,6 +603,25 @@ fn a_machine_whose_node_the_watch_does_not_show_is_not_given_up() {
     toy.run();
     let told = toy.trace();
     assert!(told.contains(": none\ndelete NodeClaim: registration_timeout"), "{told}");
+}
+
+#[test]
+fn a_node_that_registered_unseen_is_drained_before_its_machine_goes() {
+    let mut dying = claim();
+    dying.finalizers.push(labels::TERMINATION_FINALIZER.into());
+    dying.deleting = Some(start());
+    let mut toy = Toy::new(dying);
+    toy.memory.sight = Sight::Present(Arc::new(machine()));
+    let mut unseen = node();
+    unseen.labels.insert(labels::REGISTERED.into(), "true".into());
+    toy.hidden = Some(unseen);
+    assert_eq!(toy.run(), "Terminating: the watch to show Node node-1");
+    toy.nodes.extend(toy.hidden.take());
+    toy.trace.clear();
+    toy.run();
+    let told = toy.trace();
+    assert!(told.starts_with("delete Node node-1\n"), "{told}");
+    assert!(!told.contains("delete machine"), "its pods come first: {told}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The list of what is to go wrong, drawn from the seed.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::kind::Fault;
@@ -12,8 +13,10 @@ const NEAR: u32 = 60;
 /// How many in a hundred of the kinds are left out of a history. Histories that lack a kind reach states that those with all of them
 /// never do.
 const LEFT_OUT: u32 = 35;
-/// How often a day the one kind of a profile strikes at least, on average.
+/// How often a day a kind that is named without a number strikes at least, on average.
 const OFTEN: f64 = 12.0;
+/// How often a day a kind may strike at most: more than once a second is another kind of trouble.
+const MOST: f64 = 86_400.0;
 /// Most occasions that a fault lets pass.
 const PASSED_OVER: u64 = 12;
 
@@ -37,25 +40,31 @@ pub struct Mishap {
 pub struct Plan(pub Vec<Mishap>);
 
 /// Which faults there are.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub enum Profile {
     /// None.
     #[default]
     None,
     /// All kinds, in different mixtures.
     Mixed,
-    /// One kind, much more often than in a mixed history.
-    Only(Fault),
     /// These kinds, so often a day on average.
-    These(&'static [(Fault, f64)]),
+    These(Cow<'static, [(Fault, f64)]>),
 }
 
-/// A profile that does not exist.
+/// What does not name a profile.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("there are no faults {word:?}; write none, mixed, or one of {}", words())]
-pub struct UnknownProfile {
-    /// The word.
-    pub word: String,
+pub enum UnknownProfile {
+    /// There is no such kind.
+    #[error("there are no faults {0:?}; write none, mixed, or some of {words} with commas between them", words = words())]
+    Kind(String),
+    /// A number that says nothing.
+    #[error("{fault}={number} says nothing; write how often a day it is to strike on average, as {fault}=300")]
+    Number {
+        /// The kind.
+        fault: String,
+        /// What stands for its number.
+        number: String,
+    },
 }
 
 fn words() -> String {
@@ -63,28 +72,36 @@ fn words() -> String {
 }
 
 impl Profile {
-    /// Reads `none`, `mixed`, or the name of one kind.
-    pub fn parse(word: &str) -> Result<Self, UnknownProfile> {
-        match word {
+    /// Reads `none`, `mixed`, or kinds with commas between them. A kind strikes much more often than in a mixed history, or as often a day as the
+    /// number behind it says, as in `watch-stale=300`.
+    pub fn parse(words: &str) -> Result<Self, UnknownProfile> {
+        match words {
             "none" => Ok(Self::None),
             "mixed" => Ok(Self::Mixed),
-            _ => Fault::ALL
-                .iter()
-                .find(|fault| fault.as_str() == word)
-                .map(|fault| Self::Only(*fault))
-                .ok_or_else(|| UnknownProfile { word: word.to_owned() }),
+            _ => words.split(',').map(one).collect::<Result<_, _>>().map(|these: Vec<_>| Self::These(these.into())),
         }
     }
 }
 
+/// One kind of a profile, and how often a day it strikes.
+fn one(word: &str) -> Result<(Fault, f64), UnknownProfile> {
+    let (name, number) = word.split_once('=').map_or((word, None), |(name, number)| (name, Some(number)));
+    let fault = Fault::ALL.iter().copied().find(|fault| fault.as_str() == name);
+    let fault = fault.ok_or_else(|| UnknownProfile::Kind(name.to_owned()))?;
+    let Some(number) = number else { return Ok((fault, OFTEN.max(10.0 * fault.a_day()))) };
+    let a_day = number.parse().ok().filter(|a_day: &f64| (0.0..=MOST).contains(a_day));
+    let unclear = || UnknownProfile::Number { fault: name.to_owned(), number: number.to_owned() };
+    Ok((fault, a_day.ok_or_else(unclear)?))
+}
+
 impl Plan {
     /// Draws what is to go wrong from the start until `calm`; much of it soon after the `busy` moments.
-    pub fn draw(seed: Seed, profile: Profile, busy: &[Duration], calm: Duration) -> Self {
+    pub fn draw(seed: Seed, profile: &Profile, busy: &[Duration], calm: Duration) -> Self {
         let mut character = seed.stream("faults");
         // How hostile this history is: from nearly friendly to twice the average.
         let hostility = match profile {
             Profile::Mixed => 2.0 * character.f64(),
-            Profile::None | Profile::Only(_) | Profile::These(_) => 1.0,
+            Profile::None | Profile::These(_) => 1.0,
         };
         let mut plan = Vec::new();
         for fault in Fault::ALL.iter().copied() {
@@ -93,8 +110,6 @@ impl Plan {
                 Profile::None => 0.0,
                 Profile::Mixed if left_out => 0.0,
                 Profile::Mixed => fault.a_day() * hostility,
-                Profile::Only(only) if only == fault => OFTEN.max(10.0 * fault.a_day()),
-                Profile::Only(_) => 0.0,
                 Profile::These(these) => these.iter().find(|(these, _)| *these == fault).map_or(0.0, |(_, rate)| *rate),
             };
             let mut rng = seed.stream(fault.as_str());

@@ -19,7 +19,7 @@ fn mishap(at: u64, fault: Fault, lasting: u64, pass_over: u64) -> Mishap {
 #[test]
 fn a_seed_draws_one_plan_and_it_ends_when_it_should() {
     let busy = [Duration::from_hours(3)];
-    let draw = |seed| Plan::draw(Seed(seed), Profile::Mixed, &busy, CALM);
+    let draw = |seed| Plan::draw(Seed(seed), &Profile::Mixed, &busy, CALM);
     assert_eq!(draw(7), draw(7));
     assert_ne!(draw(7), draw(8));
     for seed in 0..50 {
@@ -27,17 +27,24 @@ fn a_seed_draws_one_plan_and_it_ends_when_it_should() {
         assert!(plan.is_sorted_by_key(|mishap| mishap.at));
         assert!(plan.iter().all(|mishap| mishap.at + mishap.lasting <= CALM));
     }
-    assert_eq!(Plan::draw(Seed(1), Profile::None, &busy, CALM), Plan::default());
+    assert_eq!(Plan::draw(Seed(1), &Profile::None, &busy, CALM), Plan::default());
 }
 
 #[test]
 fn profiles_are_named_and_an_unknown_one_says_which_there_are() {
     assert_eq!(Profile::parse("mixed"), Ok(Profile::Mixed));
-    assert_eq!(Profile::parse("sold-out"), Ok(Profile::Only(Fault::SoldOut)));
-    let Plan(only) = Plan::draw(Seed(3), Profile::Only(Fault::MachineDies), &[], CALM);
+    let Plan(only) = Plan::draw(Seed(3), &Profile::parse("machine-dies").unwrap(), &[], CALM);
     assert!(!only.is_empty() && only.iter().all(|mishap| mishap.fault == Fault::MachineDies));
-    let message = Profile::parse("everything").unwrap_err().to_string();
-    assert!(message.contains("mixed") && message.contains("kubelet-silent"), "{message}");
+    let these = vec![(Fault::SoldOut, 2.5), (Fault::WatchStale, 300.0)];
+    assert_eq!(Profile::parse("sold-out=2.5,watch-stale=300"), Ok(Profile::These(these.into())));
+    for unknown in ["everything", "", "mixed=2", "sold-out,everything"] {
+        let message = Profile::parse(unknown).unwrap_err().to_string();
+        assert!(message.contains("mixed") && message.contains("kubelet-silent"), "{message}");
+    }
+    for number in ["", "often", "-1", "NaN", "inf", "1e9"] {
+        let message = Profile::parse(&format!("sold-out={number}")).unwrap_err().to_string();
+        assert!(message.contains("sold-out=300"), "{message}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,7 @@ use super::journal::Journal;
 use super::violation::{Invariant, Violation};
 use crate::clouds::simulated::{Change, Simulated};
 use crate::core::facts::{Claim, Fact, Node, Pod};
-use crate::core::ids::{ClaimName, ClaimUid, PodUid, ProviderId};
+use crate::core::ids::{ClaimName, ClaimUid, NodeName, PodUid, ProviderId};
 use crate::core::labels;
 use crate::core::lifecycle::is_waited_for;
 use crate::sim::store::Store;
@@ -248,6 +248,7 @@ impl Invariants {
             claim.uid == token && claim.deleting.is_none() && !self.is_twin(id, &token, claim.provider_id.as_ref())
         });
         self.node_to_be_left(id, &name);
+        self.orphan_to_be_left(id, &name);
         if claimed {
             let what =
                 format!("machine {id} is ordered down, and NodeClaim {name}, which nobody has deleted, claims it");
@@ -272,23 +273,13 @@ impl Invariants {
             if deadline(claim).is_some_and(|deadline| deadline <= now) {
                 return;
             }
-            let nodes = store.nodes.values().filter(|node| node.provider_id.as_ref() == Some(id) && node.is_ready());
-            let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
+            let nodes: Vec<_> = ready_nodes(&store, id).map(|node| &node.name).collect();
             let old = |since: &Instant| since.elapsed() > JUST_NOW;
             let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
             let volumes = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
             let volumes: Vec<_> = volumes.map(|one| one.name.to_string()).collect();
-            let uids = nodes.iter().filter_map(|node| store.bound.get(*node)).flatten();
-            let pods = uids.filter_map(|uid| store.pods.get(uid)).map(|record| &record.pod).filter(|pod| {
-                let started = pod.started.is_some_and(|at| now.duration_since(at).unsigned_abs() > JUST_NOW);
-                started && pod.deleting.is_none() && is_waited_for(pod, now)
-            });
-            let pods: Vec<_> = pods.map(|pod| pod.key.to_string()).collect();
-            // A NodeClaim that does not say that its Node has registered is not known to have one.
-            (
-                if claim.is("Registered") { pods } else { vec![] },
-                if claim.is("VolumesDetached") { vec![] } else { volumes },
-            )
+            let pods: Vec<_> = nodes.iter().flat_map(|node| settled_pods(&store, node, now)).collect();
+            (pods, if claim.is("VolumesDetached") { vec![] } else { volumes })
         };
         for (invariant, left, how) in
             [(Invariant::PodsFirst, pods, "running on"), (Invariant::VolumesFirst, volumes, "attached to")]
@@ -298,6 +289,25 @@ impl Invariants {
                 let objects = [name.to_string(), id.to_string()].into_iter().chain(left).collect();
                 self.broken(invariant, objects, what);
             }
+        }
+    }
+
+    /// The same of a machine that no NodeClaim is deleted for: its pods may be taken past their time, but not without having been asked to leave.
+    fn orphan_to_be_left(&self, id: &ProviderId, name: &ClaimName) {
+        let pods: Vec<_> = {
+            let store = self.cluster.store();
+            if store.claims.get(name).is_some_and(|claim| claim.deleting.is_some()) {
+                return;
+            }
+            let now = store.now().max((self.clock)());
+            let open = ready_nodes(&store, id).filter(|node| !is_disrupted(node));
+            open.flat_map(|node| settled_pods(&store, &node.name, now)).collect()
+        };
+        if !pods.is_empty() {
+            let what =
+                format!("machine {id}, an orphan, is ordered down, and nobody has asked {} to leave", pods.join(", "));
+            let objects = [id.to_string()].into_iter().chain(pods).collect();
+            self.broken(Invariant::PodsFirst, objects, what);
         }
     }
 
@@ -365,6 +375,20 @@ impl Invariants {
     }
 }
 
+fn ready_nodes<'a>(store: &'a Store, id: &'a ProviderId) -> impl Iterator<Item = &'a Arc<Node>> {
+    store.nodes.values().filter(move |node| node.provider_id.as_ref() == Some(id) && node.is_ready())
+}
+
+/// Pods that run on a node since more than a moment, and that a drain of it would wait for.
+fn settled_pods(store: &Store, node: &NodeName, now: Timestamp) -> Vec<String> {
+    let pods = store.bound.get(node).into_iter().flatten().filter_map(|uid| store.pods.get(uid));
+    let settled = pods.map(|record| &record.pod).filter(|pod| {
+        let started = pod.started.is_some_and(|at| now.duration_since(at).unsigned_abs() > JUST_NOW);
+        started && pod.deleting.is_none() && is_waited_for(pod, now)
+    });
+    settled.map(|pod| pod.key.to_string()).collect()
+}
+
 fn is_expired(claim: &Claim, now: Timestamp) -> bool {
     let age = claim.expire_after.and_then(|age| SignedDuration::try_from(age).ok());
     age.is_some_and(|age| claim.created.saturating_add(age).is_ok_and(|end| end <= now))
@@ -373,8 +397,11 @@ fn is_expired(claim: &Claim, now: Timestamp) -> bool {
 /// Whether a machine has its Node, and nobody wants that to go: neither by deleting it nor by a disruption command's taint.
 fn is_wanted(store: &Store, id: &ProviderId) -> bool {
     let mut nodes = store.nodes.values().filter(|node| node.provider_id.as_ref() == Some(id)).peekable();
-    let disrupted = |node: &Node| node.taints.iter().any(|taint| &*taint.key == labels::DISRUPTED_TAINT);
-    nodes.peek().is_some() && nodes.all(|node| node.deleting.is_none() && !disrupted(node))
+    nodes.peek().is_some() && nodes.all(|node| node.deleting.is_none() && !is_disrupted(node))
+}
+
+fn is_disrupted(node: &Node) -> bool {
+    node.taints.iter().any(|taint| &*taint.key == labels::DISRUPTED_TAINT)
 }
 
 /// When the drain of a NodeClaim's node must be over. Where somebody has written nonsense, the end of the grace period counts.

@@ -1,0 +1,92 @@
+//! How a machine without a NodeClaim goes: the API server itself says that nothing runs there, and only then is it ordered down.
+
+use std::sync::Arc;
+
+use crate::actors::protocol::{AuditorMsg, Inhabited, StateMsg, Written};
+use crate::actors::runtime::{Cx, Outcome, Permits};
+use crate::core::audit::{Finding, drained_by};
+use crate::core::facts::Fact;
+use crate::core::ids::ProviderId;
+use crate::core::lifecycle::{close, is_waited_for};
+use crate::telemetry::events;
+
+use super::Auditor;
+
+impl Auditor {
+    /// Machines of the latest look that may go now: those that look empty, and those whose pods have had their time.
+    pub(super) fn reap(&mut self, cx: &Cx<AuditorMsg>) {
+        for id in self.verdict.reap.clone() {
+            if self.wiring.settings.protections.fresh_list {
+                self.ask_for_pods(id, cx);
+            } else {
+                self.take_down(id, cx);
+            }
+        }
+    }
+
+    /// Asks the API server itself what runs on a machine. A watch that lags or began anew with an old list shows neither its Node nor its pods.
+    fn ask_for_pods(&self, id: ProviderId, cx: &Cx<AuditorMsg>) {
+        let (cluster, asked) = (Arc::clone(&self.wiring.cluster), id.clone());
+        let call = async move {
+            let Some(node) = cluster.find_node(&asked).await? else { return Ok(None) };
+            let pods = cluster.pods_on(&node.name).await?;
+            Ok(Some((node, pods)))
+        };
+        cx.start(Permits::ReadCluster, call, move |outcome| AuditorMsg::Inhabited(id, outcome));
+    }
+
+    /// What runs on a machine that looked empty, or whose time is over. Nothing goes without an answer: it is asked again at the next look.
+    pub(super) fn told_of_pods(&mut self, id: ProviderId, outcome: Written<Option<Inhabited>>, cx: &Cx<AuditorMsg>) {
+        // A later look may have found otherwise, or has asked again and was answered first.
+        if !self.verdict.reap.contains(&id) {
+            return;
+        }
+        let found = match outcome {
+            Outcome::Done(found) => found,
+            Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
+            Outcome::Lost | Outcome::NotLeader => return,
+        };
+        let Some((node, pods)) = found else { return self.take_down(id, cx) };
+        let left = pods.iter().filter(|pod| is_waited_for(pod, cx.now())).count();
+        let overdue = self.draining.get(&id).is_some_and(|begun| cx.now() >= drained_by(*begun));
+        // One that is open came when another Node of this machine had been closed: nobody has asked its pods to leave.
+        let open = close(&node).is_some();
+        if left == 0 || (overdue && !open) {
+            return self.take_down(id, cx);
+        }
+        tracing::warn!(machine = %id, node = %node.name, pods = left, "the watch does not show the pods of an orphaned machine");
+        self.timeline.note(cx.now(), format!("{id} stays: {left} pods run there that the watch does not show"));
+        self.wiring.slots.state.cast(StateMsg::Seen(Fact::NodeSeen(node)));
+        // They have as long as those that are seen.
+        let begun = self.draining.entry(id).or_insert_with(|| cx.now());
+        if overdue {
+            *begun = cx.now();
+        }
+    }
+
+    fn take_down(&mut self, id: ProviderId, cx: &Cx<AuditorMsg>) {
+        self.verdict.reap.retain(|other| *other != id);
+        let evidence = self.history.iter().find(|(finding, _)| {
+            matches!(finding, Finding::SurplusMachine(found) | Finding::OrphanMachine(found) if *found == id)
+        });
+        let surplus = matches!(evidence, Some((Finding::SurplusMachine(_), _)));
+        let what = if surplus { "second machine of a nodeclaim" } else { "orphaned machine" };
+        let evidence = evidence.map(|(_, evidence)| evidence.to_string()).unwrap_or_default();
+        tracing::warn!(machine = %id, evidence, "taking {what} down");
+        self.timeline.note(cx.now(), format!("takes down {id}"));
+        // A machine without a NodeClaim has no object of its own.
+        let lease = self.wiring.boards.lease.borrow().as_ref().map(|(object, _)| object.clone());
+        if let Some(lease) = lease {
+            let event = events::terminating(lease, &format!("Taking {what} {id} down: {evidence}"));
+            self.wiring.announce(&cx.house, &mut self.said, event);
+        }
+        self.order_down(id, cx);
+    }
+
+    /// Orders a machine down. What the cloud does not confirm is looked at again by the next look.
+    pub(super) fn order_down(&self, id: ProviderId, cx: &Cx<AuditorMsg>) {
+        let (cloud, reaped) = (Arc::clone(&self.wiring.cloud), id.clone());
+        let call = async move { cloud.delete(&id).await };
+        cx.start(Permits::WriteCloud, call, move |outcome| AuditorMsg::Reaped(reaped, outcome));
+    }
+}
