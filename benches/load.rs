@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use common::joiner::Joiner;
 use outside::series;
-use seen::Seen;
+use seen::{Part, Seen};
 use stage::{Stage, pool};
 
 /// The namespace of the pods, and the name of the NodePool.
@@ -59,10 +59,8 @@ struct Figures {
     bound_as_planned: f64,
     /// Percent that were bound in a place that was planned for a pod of another Deployment that requests the same.
     bound_exchanged: f64,
-    /// Percent of the pods that were bound to the very node that they were first nominated to.
-    bound_as_nominated: f64,
-    /// Percent of the pods that kube-scheduler placed before they were nominated.
-    bound_without_nomination: f64,
+    /// What became of the pods of each part of the load.
+    parts: BTreeMap<String, Part>,
     /// CPU seconds of joiner, and of each part of the control plane.
     cpu_seconds: f64,
     control_plane_cpu_seconds: BTreeMap<String, f64>,
@@ -164,8 +162,7 @@ fn figures(
         price: series(metrics, "karpenter_nodepools_cost_total").map(|(_, value)| value).sum(),
         bound_as_planned: landed("planned"),
         bound_exchanged: landed("exchanged"),
-        bound_as_nominated: 100.0 * seen.as_nominated() as f64 / pods as f64,
-        bound_without_nomination: 100.0 * seen.without_nomination() as f64 / pods as f64,
+        parts: seen.parts(),
         cpu_seconds: outside::cpu_seconds(joiner),
         control_plane_cpu_seconds: outside::since(stage.plane().cpu_seconds(), before),
         peak_memory: outside::peak_memory(joiner),

@@ -9,6 +9,7 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{Config, watcher};
 use kube::{Api, Client, ResourceExt};
+use serde::Serialize;
 use tokio::time::Instant;
 
 /// Where a pod was to go, and where it went.
@@ -16,6 +17,18 @@ use tokio::time::Instant;
 struct Way {
     nominated: Option<String>,
     bound: Option<String>,
+}
+
+/// What became of the pods of one part of the load.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Part {
+    /// Bound to the very node that they were first nominated to.
+    as_nominated: usize,
+    /// Bound to another.
+    elsewhere: usize,
+    /// Placed by kube-scheduler before they were nominated.
+    without_nomination: usize,
 }
 
 /// Something that changed.
@@ -94,14 +107,20 @@ impl Seen {
         }
     }
 
-    /// Pods that were bound to the node to which they were nominated first.
-    pub(crate) fn as_nominated(&self) -> usize {
-        self.pods.values().filter(|way| way.bound.is_some() && way.bound == way.nominated).count()
-    }
-
-    /// Pods that were bound without ever having been nominated.
-    pub(crate) fn without_nomination(&self) -> usize {
-        self.pods.values().filter(|way| way.bound.is_some() && way.nominated.is_none()).count()
+    /// What became of the pods that are bound, by the part of the load that the names of their Deployments begin with.
+    pub(crate) fn parts(&self) -> BTreeMap<String, Part> {
+        let mut parts: BTreeMap<String, Part> = BTreeMap::new();
+        for (name, way) in self.pods.iter().filter(|(_, way)| way.bound.is_some()) {
+            // A pod has the name of its Deployment (the part and a number), a hash and a suffix.
+            let part = name.rsplitn(4, '-').last().unwrap_or(name);
+            let part = parts.entry(part.to_owned()).or_default();
+            match &way.nominated {
+                None => part.without_nomination += 1,
+                nominated if *nominated == way.bound => part.as_nominated += 1,
+                Some(_) => part.elsewhere += 1,
+            }
+        }
+        parts
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::cluster;
 use crate::core::facts::{Pod, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
-use crate::core::nomination::{Nomination, Nominations, Opening, is_contested};
+use crate::core::nomination::{Nomination, Nominations, Opening, heard_after, is_contested};
 use crate::telemetry::metrics::{self, NominationResult};
 
 use super::protocol::{ClaimsMsg, NominatorMsg, Written};
@@ -45,6 +45,8 @@ pub(super) struct Nominator {
     soon: Option<Timer>,
     /// Set while somebody is waited for.
     later: Option<Timer>,
+    /// How many were written since nodes were last told to open, and when the last of them was.
+    unheard: (usize, Option<Instant>),
     /// Nominations that were written, and those that could not be, since this instance was born.
     written: u64,
     refused: u64,
@@ -81,12 +83,14 @@ impl Nominator {
             self.nominate(next, cx);
         }
         let all_written = self.under_way + self.nominations.left() == 0;
-        if all_written || self.released_at.is_some_and(|since| since.elapsed() >= AT_MOST) {
+        let unheard = self.unheard_for();
+        if (all_written && unheard.is_zero()) || self.released_at.is_some_and(|since| since.elapsed() >= AT_MOST) {
             self.open();
         }
         let outdated = !snapshot.planned.is_empty() && self.nominations.is_outdated(now);
         if outdated || self.opening.waiting() + self.released.len() > 0 {
-            self.later = Some(cx.after(WAITING, NominatorMsg::Due));
+            let wait = if unheard.is_zero() { WAITING } else { WAITING.min(unheard) };
+            self.later = Some(cx.after(wait, NominatorMsg::Due));
         }
     }
 
@@ -102,17 +106,26 @@ impl Nominator {
         let done = matches!(outcome, Outcome::Done(()));
         metrics::nominated(if done { NominationResult::Written } else { NominationResult::Refused });
         match outcome {
-            Outcome::Done(()) => self.written += 1,
+            Outcome::Done(()) => {
+                self.written += 1;
+                self.unheard = (self.unheard.0.saturating_add(1), Some(Instant::now()));
+            }
             Outcome::Failed(cluster::Error::TooManyRequests { .. }) => self.nominations.forget(pod),
             // It is bound, or gone. For whatever other reason: it may still come to its node.
             _ => self.refused += 1,
         }
     }
 
+    /// How long it takes until kube-scheduler is thought to know of all nominations.
+    fn unheard_for(&self) -> Duration {
+        let (many, last) = self.unheard;
+        last.map_or(Duration::ZERO, |last| heard_after(many).saturating_sub(last.elapsed()))
+    }
+
     fn open(&mut self) {
         if !self.released.is_empty() {
             let names = std::mem::take(&mut self.released).into_iter().collect();
-            self.released_at = None;
+            (self.released_at, self.unheard) = (None, (0, None));
             self.wiring.slots.claims.cast(ClaimsMsg::Open(names));
         }
     }
@@ -139,6 +152,7 @@ impl Behaviour for Nominator {
             opening: Opening::default(),
             released: BTreeSet::new(),
             released_at: None,
+            unheard: (0, None),
             nominations: Nominations::default(),
             under_way: 0,
             looked: None,

@@ -11,6 +11,6 @@ mod queue;
 mod seats;
 
 pub use contested::is_contested;
-pub use opening::{AT_MOST, Opening, is_expected};
+pub use opening::{AT_MOST, Opening, heard_after, is_expected};
 pub use queue::Nominations;
 pub use seats::Nomination;

@@ -231,3 +231,9 @@ fn of_a_great_burst_nobody_is_nominated_until_kube_scheduler_has_looked_at_all_o
     looked_at(&mut fold, true);
     assert_eq!(opening.look(fold.snapshot(), at(29)), names(&["a", "b"]));
 }
+
+#[test]
+fn kube_scheduler_gets_time_to_hear_of_nominations() {
+    assert_eq!([0, 10, 1_000].map(heard_after).map(|time| time.as_millis()), [0, 20, 2_000]);
+    assert_eq!(heard_after(usize::MAX), HEARD_AT_MOST);
+}
