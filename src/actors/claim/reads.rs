@@ -41,12 +41,12 @@ impl Claim {
     pub(super) fn node_found(&mut self, id: ProviderId, outcome: Written<Option<Arc<Node>>>, cx: &Cx<ClaimMsg>) {
         let Some(found) = self.written("the API server", outcome, cx) else { return };
         if let Some(node) = &found
-            && self.args.wiring.boards.snapshot().nodes_with(&id).all(|seen| seen.name != node.name)
+            && self.args.wiring.boards.snapshot().nodes.get(&node.name) != Some(node)
         {
-            tracing::warn!(nodeclaim = %self.args.name, node = %node.name, "the watch does not show the node");
+            tracing::warn!(nodeclaim = %self.args.name, node = %node.name, "the watch does not show the node as it is");
             self.tell_of_unseen(Arc::clone(node));
         }
-        self.memory.roll = Some((cx.now(), id, found.map(|node| node.name.clone())));
+        self.memory.roll = Some((cx.now(), id, found));
     }
 
     pub(super) fn list_pods(&mut self, nodes: Vec<NodeName>, cx: &Cx<ClaimMsg>) {

@@ -77,21 +77,23 @@ pub(super) fn give_up(situation: &Situation<'_>, phase: Phase, reason: DeleteRea
         .unwrap_or_else(|| Step::act(phase, Act::DeleteClaim(reason)))
 }
 
-/// Asks the API server itself whether a machine without a Node has one, and waits for one that the watch does not show; nothing when it has none.
+/// Asks the API server itself for the Node of a machine that none has been seen to register for, and waits for what the watch does not show; nothing
+/// when there is no such Node.
 pub(super) fn prove_nodeless(situation: &Situation<'_>, phase: Phase, id: &ProviderId) -> Option<Step> {
-    if !situation.nodes.is_empty() {
+    if situation.nodes.iter().any(|node| situation.is_ours(node)) {
         return None;
     }
     let told = situation.memory.roll.as_ref().filter(|(_, whose, _)| whose == id);
     let told = told.map(|(asked, _, node)| (step::after(*asked, LOOK_AGAIN), node));
-    match told.filter(|(again, _)| situation.now < *again) {
-        None => Some(Step::act(phase, Act::FindNode(id.clone()))),
-        // One that is seen with this ID all the same is another NodeClaim's.
-        Some((again, Some(node))) if situation.snapshot.nodes_with(id).all(|seen| seen.name != *node) => {
-            Some(Step::wait(phase, format!("the watch to show Node {node}")).look_at(again))
-        }
-        Some(_) => None,
-    }
+    let Some((again, found)) = told.filter(|(again, _)| situation.now < *again) else {
+        return Some(Step::act(phase, Act::FindNode(id.clone())));
+    };
+    let node = found.as_ref()?;
+    let seen = situation.snapshot.nodes_with(id).any(|seen| seen.name == node.name);
+    // One that is seen and not among these is another NodeClaim's.
+    let unlike = situation.nodes.iter().any(|seen| seen.name == node.name) && situation.is_ours(node);
+    (!seen || unlike)
+        .then(|| Step::wait(phase, format!("the watch to show Node {} as it is", node.name)).look_at(again))
 }
 
 fn add(moment: Timestamp, age: SignedDuration) -> Timestamp {

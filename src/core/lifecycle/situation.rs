@@ -137,6 +137,11 @@ impl<'a> Situation<'a> {
         }
     }
 
+    /// Whether a Node was registered, though somebody may have taken its label or its finalizer away.
+    pub fn is_ours(&self, node: &Node) -> bool {
+        node.is_owned_by(&self.claim.name) || node.is_registered() || node.has_finalizer()
+    }
+
     /// Since when a condition has had its status; the creation when it was never judged, or by a clock that was ahead.
     pub fn since(&self, kind: &str) -> Timestamp {
         let since = find_condition(&self.claim.conditions, kind).map(|condition| condition.since);
@@ -204,7 +209,7 @@ pub struct Memory {
     /// The Node of which the API server itself has said that there is none.
     pub gone_node: Option<NodeName>,
     /// When the API server itself was last asked which Node carries which provider ID, and what it said.
-    pub roll: Option<(Timestamp, ProviderId, Option<NodeName>)>,
+    pub roll: Option<(Timestamp, ProviderId, Option<Arc<Node>>)>,
     /// When the API server itself was last asked which pods are on the nodes to be emptied, and those that it named though no watch showed them.
     pub unseen_pods: Option<(Timestamp, Vec<ObjectKey>)>,
     /// `resourceVersion` of the Node that was last patched: until another is seen, the patch is on its way here.

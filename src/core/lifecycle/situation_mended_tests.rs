@@ -135,13 +135,16 @@ fn a_nodeclaim_that_names_anothers_machine_takes_neither_that_nor_its_node() {
 #[test]
 fn anothers_node_that_is_seen_is_not_waited_for() {
     let stray = Claim { provider_id: Some("sim://a/2".into()), node: None, ..serving() };
-    let told = Memory { roll: Some((later(300), "sim://a/2".into(), Some("node-2".into()))), ..Memory::default() };
+    let told = Memory {
+        roll: Some((later(300), "sim://a/2".into(), Some(Arc::new(node_of("web-2", 2))))),
+        ..Memory::default()
+    };
     let wait = |nodes| {
         let snapshot = snapshot_of(nodes, &stray);
         let situation = Situation::of(&stray, &snapshot, &told, later(301));
         prove_nodeless(&situation, Phase::Registering, &"sim://a/2".into()).and_then(|step| step.waits_for)
     };
-    assert_eq!(wait(vec![]).as_deref(), Some("the watch to show Node node-2"));
+    assert_eq!(wait(vec![]).as_deref(), Some("the watch to show Node node-2 as it is"));
     assert_eq!(wait(vec![node_of("web-2", 2)]), None);
 }
 

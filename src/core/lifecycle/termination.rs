@@ -38,7 +38,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
         return Step::act(Phase::Draining, Act::PatchClaim(patch));
     }
     // Every Node is told to go first: its finalizer keeps it until the machine is confirmed gone.
-    if let Some(node) = situation.nodes.iter().find(|node| node.deleting.is_none() && is_ours(situation, node)) {
+    if let Some(node) = situation.nodes.iter().find(|node| node.deleting.is_none() && situation.is_ours(node)) {
         return Step::act(Phase::Draining, Act::DeleteNode(node.name.clone(), node.uid.clone()));
     }
     if let Some(step) = empty_nodes(situation) {
@@ -60,7 +60,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
         return Step::patch_node(situation, Phase::Terminating, node, without_finalizer(node), "the Node to vanish");
     }
     // Somebody else's finalizer may keep a Node; the NodeClaim goes last, so that whoever looks after the Node finds it.
-    if let Some(node) = situation.nodes.iter().find(|node| is_ours(situation, node)) {
+    if let Some(node) = situation.nodes.iter().find(|node| situation.is_ours(node)) {
         return kept(situation, Step::wait(Phase::Terminating, format!("Node {} to vanish", node.name)));
     }
     let version = Some(Arc::clone(&claim.version));
@@ -88,11 +88,6 @@ pub fn deadline(claim: &Claim) -> Option<Timestamp> {
 fn granted(claim: &Claim) -> Option<Timestamp> {
     let grace = SignedDuration::try_from(claim.termination_grace?).unwrap_or(SignedDuration::MAX);
     Some(claim.deleting?.saturating_add(grace).unwrap_or(Timestamp::MAX))
-}
-
-/// A Node that was registered, though somebody may have taken its label or its finalizer away.
-fn is_ours(situation: &Situation<'_>, node: &Node) -> bool {
-    node.is_owned_by(&situation.claim.name) || node.is_registered() || node.has_finalizer()
 }
 
 /// The Node that the NodeClaim has and that is not to be seen. A watch that began anew with an old list shows none; its pods and volumes are there
@@ -134,7 +129,7 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     if situation.has("Drained", Status::True) && !is_drained_in_vain(situation) {
         return None;
     }
-    let nodes: Vec<&Arc<Node>> = situation.nodes.iter().copied().filter(|node| is_ours(situation, node)).collect();
+    let nodes: Vec<&Arc<Node>> = situation.nodes.iter().copied().filter(|node| situation.is_ours(node)).collect();
     if nodes.is_empty() {
         return None;
     }
