@@ -29,11 +29,11 @@ pub(super) fn simulate(simulate: &Simulate, faults: &Faults) -> Result<bool> {
             let _ = writeln!(std::io::stderr(), "{done} of {total} histories");
         }
     };
-    let mut verdict =
-        trial(&Trial { profile: profile.clone(), seeds: first..=last, settings: settings.clone(), threads }, &tell)?;
+    let days = Trial { profile, seeds: first..=last, settings, threads };
+    let mut verdict = trial(&days, &tell)?;
     if let Some(broken) = verdict.violations.first() {
         say(broken);
-        let shortest = shrink(&History::draw(broken.seed, &profile)?, broken.invariant, &settings)?;
+        let shortest = shrink(&History::draw(broken.seed, &days.profile)?, broken.invariant, &days.settings)?;
         verdict.shortest = Some(shortest);
     }
     let text = match simulate.output {

@@ -49,13 +49,17 @@ impl Auditor {
         let Some((node, pods)) = found else { return self.take_down(id, cx) };
         let left = pods.iter().filter(|pod| is_waited_for(pod, cx.now())).count();
         let overdue = self.draining.get(&id).is_some_and(|begun| cx.now() >= drained_by(*begun));
-        // One that is open came when another Node of this machine had been closed: nobody has asked its pods to leave.
+        // One that is open came when another Node of this machine had been closed, or could not be closed as long as the watch showed it as it was
+        // before: nobody has asked its pods to leave.
         let open = close(&node).is_some();
         if left == 0 || (overdue && !open) {
             return self.take_down(id, cx);
         }
-        tracing::warn!(machine = %id, node = %node.name, pods = left, "the watch does not show the pods of an orphaned machine");
-        self.timeline.note(cx.now(), format!("{id} stays: {left} pods run there that the watch does not show"));
+        tracing::warn!(machine = %id, node = %node.name, pods = left, "pods run on an orphaned machine that was to go");
+        self.timeline.note(
+            cx.now(),
+            format!("{id} stays: {left} pods run there and have not been asked to leave, or are not seen"),
+        );
         self.wiring.slots.state.cast(StateMsg::Seen(Fact::NodeSeen(node)));
         // They have as long as those that are seen.
         let begun = self.draining.entry(id).or_insert_with(|| cx.now());

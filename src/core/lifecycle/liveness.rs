@@ -89,11 +89,13 @@ pub(super) fn prove_nodeless(situation: &Situation<'_>, phase: Phase, id: &Provi
         return Some(Step::act(phase, Act::FindNode(id.clone())));
     };
     let node = found.as_ref()?;
-    let seen = situation.snapshot.nodes_with(id).any(|seen| seen.name == node.name);
-    // One that is seen and not among these is another NodeClaim's.
-    let unlike = situation.nodes.iter().any(|seen| seen.name == node.name) && situation.is_ours(node);
-    (!seen || unlike)
-        .then(|| Step::wait(phase, format!("the watch to show Node {} as it is", node.name)).look_at(again))
+    // One that is seen and not among this NodeClaim's is another's.
+    let late = if situation.nodes.iter().any(|seen| seen.name == node.name) {
+        situation.is_ours(node)
+    } else {
+        situation.snapshot.nodes_with(id).all(|seen| seen.name != node.name)
+    };
+    late.then(|| Step::wait(phase, format!("the watch to show Node {} as it is", node.name)).look_at(again))
 }
 
 fn add(moment: Timestamp, age: SignedDuration) -> Timestamp {
