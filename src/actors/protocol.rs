@@ -134,6 +134,8 @@ pub enum ProvisionerMsg {
     Bounded(f64, f64),
     /// *Outcome.* A NodeClaim was written, or not.
     Created(ClaimName, Written<Arc<Claim>>),
+    /// *Fact.* The cloud has no machine for a NodeClaim, for which these pods were planned.
+    SoldOut(ClaimName, Vec<PodUid>, String),
     /// *Nudge.* Something has changed that could make room for pods that were refused.
     SupplyChanged,
     /// *Nudge.* Look whether anything is left to do.

@@ -79,6 +79,14 @@ pub fn failed_scheduling(pod: About, why: &str) -> Event {
     Event::warning(pod, "FailedScheduling", format!("Failed to schedule pod, {why}")).every(Duration::from_mins(5))
 }
 
+/// The cloud has no machine for the NodeClaim that a pod was planned for.
+pub fn insufficient_capacity_for(pod: About, claim: &ClaimName, error: &str) -> Event {
+    let message = format!("NodeClaim {claim}, planned for this pod, could not be launched: {error}");
+    let mut event = Event::warning(pod, "InsufficientCapacityError", message);
+    event.limited = true;
+    event
+}
+
 // NodePools
 
 /// A NodePool's own requirements leave it no instance type that could be bought.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::actors::protocol::{ClaimMsg, PoolsMsg};
+use crate::actors::protocol::{ClaimMsg, PoolsMsg, ProvisionerMsg};
 use crate::actors::runtime::Cx;
 use crate::core::facts::{self, Node, Snapshot, Status, finalizers, find_condition};
 use crate::core::health::Failure;
@@ -193,13 +193,26 @@ impl Claim {
         let doing = if self.args.wiring.cluster.only_says() { "would delete" } else { "deleting" };
         tracing::info!(nodeclaim = %claim.name, machine, reason = reason.as_str(), why, "{doing} nodeclaim");
         let event = match reason {
-            DeleteReason::InsufficientCapacity(_) => events::insufficient_capacity(about(claim), &claim.name, &why),
+            DeleteReason::InsufficientCapacity(_) => {
+                self.tell_pods_of_no_capacity(claim, &why);
+                events::insufficient_capacity(about(claim), &claim.name, &why)
+            }
             DeleteReason::RebootRefused(_) | DeleteReason::RebootTimeout(_) => {
                 events::reboot_failed(about(claim), &why)
             }
             _ => events::terminating(about(claim), &format!("Disrupting NodeClaim: {why}")),
         };
         self.announce(event, cx);
+    }
+
+    /// Those who were to run on the machine hear of it by whoever tells pods of plans: each of them once, however many NodeClaims fail in a row.
+    fn tell_pods_of_no_capacity(&self, claim: &facts::Claim, why: &str) {
+        let snapshot = self.args.wiring.boards.snapshot();
+        let pods: Vec<_> = snapshot.planned_for.get(&claim.name).into_iter().flatten().cloned().collect();
+        if !pods.is_empty() {
+            let sold_out = ProvisionerMsg::SoldOut(claim.name.clone(), pods, why.to_owned());
+            self.args.wiring.slots.provisioner.cast(sold_out);
+        }
     }
 
     /// The cloud confirms that the machine is gone.

@@ -1,4 +1,4 @@
-//! `provisioner`: takes a snapshot, has it solved, has the plan checked, and creates the NodeClaims.
+//! The actor itself: when it plans, and what it does with a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,24 +7,21 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::actors::decisions::{Decision, Question};
+use crate::actors::protocol::{PoolsMsg, ProvisionerMsg, StateMsg, Written};
+use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeline, Timer, View};
+use crate::actors::tree::Wiring;
 use crate::cluster;
 use crate::core::buffers::{self, Placeholders, Rooms};
 use crate::core::facts::{Claim, Pod, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::labels;
 use crate::core::leaving::{self, Foreseen};
-use crate::core::pools;
-use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Problem, Reason, Settings};
-
-use crate::core::writes::Regarding;
+use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Problem, Settings};
 use crate::telemetry::dedupe::Dedupe;
-use crate::telemetry::events;
 use crate::telemetry::metrics::{self, CreatedFor};
 
-use super::decisions::{Decision, Question};
-use super::protocol::{PoolsMsg, ProvisionerMsg, Refusals, StateMsg, Written};
-use super::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeline, Timer, View};
-use super::tree::Wiring;
+use super::tell::rounded;
 
 /// Wait for the snapshot to show what was just created.
 const CATCH_UP: Duration = Duration::from_millis(50);
@@ -34,14 +31,14 @@ const CATCH_UP_AT_MOST: Duration = Duration::from_secs(10);
 /// that nothing can be bought.
 const SUPPLY_AT_MOST: Duration = Duration::from_secs(10);
 /// Shortest pause between two solves that only try again what was refused (Karpenter reconsiders pods every 10 s).
-const RECONSIDER: Duration = Duration::from_secs(10);
+pub(super) const RECONSIDER: Duration = Duration::from_secs(10);
 /// A kube-scheduler that has bound none of the waiting pods for this long will not do so by itself: it tries each pod every 10 s at the
 /// latest, and again whenever a pod is bound.
-const AT_WORK: Duration = Duration::from_secs(5);
+pub(super) const AT_WORK: Duration = Duration::from_secs(5);
 /// While there are CapacityBuffers, the room that is left for them is looked at this often even if nothing happens (Karpenter: 30 s).
 const BUFFERS: Duration = Duration::from_secs(30);
 /// While pods are on nodes that go, it is looked this often whether some of them that could not leave before now can, and need a place.
-const LEAVERS: Duration = RECONSIDER;
+pub(super) const LEAVERS: Duration = RECONSIDER;
 /// How often a NodeClaim is tried to be written whose answer got lost. Its name is fixed, so that writing it twice makes one object.
 const CREATE_ATTEMPTS: u32 = 3;
 /// How many of its plans the provisioner can show.
@@ -49,49 +46,49 @@ const TIMELINE: usize = 20;
 
 /// Solves and creates.
 #[derive(Debug)]
-pub(super) struct Provisioner {
-    wiring: Arc<Wiring>,
-    doing: Doing,
+pub(in crate::actors) struct Provisioner {
+    pub(super) wiring: Arc<Wiring>,
+    pub(super) doing: Doing,
     /// What the solver keeps from one snapshot to the next. Only one solve runs at a time.
-    ground: Arc<Mutex<Ground>>,
+    pub(super) ground: Arc<Mutex<Ground>>,
     spreads: DefaultSpreads,
     last_op: OpId,
     /// Asked for while busy.
-    again: bool,
+    pub(super) again: bool,
     /// Created, and not yet in the snapshot.
-    awaited: BTreeMap<ClaimName, Instant>,
-    look: Option<Timer>,
+    pub(super) awaited: BTreeMap<ClaimName, Instant>,
+    pub(super) look: Option<Timer>,
     /// The placeholders in the plan that is being made.
     placeholders: Placeholders,
     /// The pods of nodes that go in the plan that is being made.
     leavers: BTreeSet<PodUid>,
     /// Where the latest plan has put such pods.
-    foreseen: Foreseen,
+    pub(super) foreseen: Foreseen,
     /// For the next look at such pods.
-    foresee: Option<Timer>,
+    pub(super) foresee: Option<Timer>,
     /// For the next look at the room of CapacityBuffers.
     refill: Option<Timer>,
     /// Pods that waited at the last look though their node served, and pods that waited at all.
     at_open_doors: Option<(usize, usize)>,
     /// Pods that kube-scheduler had not come to when that was last looked at.
-    overlooked: usize,
+    pub(super) overlooked: usize,
     /// Those of them for whom a plan was made, as far as they are still there.
-    left_over: usize,
+    pub(super) left_over: usize,
     /// For the next look at them.
-    watch: Option<Timer>,
+    pub(super) watch: Option<Timer>,
     /// Makes names differ from plan to plan.
     plans: u64,
-    refused: usize,
-    last: Option<String>,
-    timeline: Timeline,
-    said: Dedupe,
+    pub(super) refused: usize,
+    pub(super) last: Option<String>,
+    pub(super) timeline: Timeline,
+    pub(super) said: Dedupe,
     /// Why NodeClaims could not be created since one last could: each reason is said once.
     troubles: BTreeSet<String>,
     born: Instant,
 }
 
 #[derive(Debug)]
-enum Doing {
+pub(super) enum Doing {
     Nothing,
     Solving(OpId, Instant, String, Arc<Question>),
     /// NodeClaims under way, and how often each was tried.
@@ -100,7 +97,7 @@ enum Doing {
 
 impl Provisioner {
     /// Begins a plan, if there is anything to plan and nothing in the way.
-    fn begin(&mut self, cx: &Cx<ProvisionerMsg>) {
+    pub(super) fn begin(&mut self, cx: &Cx<ProvisionerMsg>) {
         if !matches!(self.doing, Doing::Nothing) {
             self.again = true;
             return;
@@ -334,200 +331,6 @@ impl Provisioner {
             }
         }
     }
-
-    fn publish_refusals(&mut self, plan: &Plan, epoch: u64) {
-        self.refused = plan.refused.len();
-        let reasons = plan
-            .refused
-            .iter()
-            .map(|refusal| (refusal.pod.clone(), refusal.reasons.iter().map(ToString::to_string).collect()))
-            .collect();
-        let board = &self.wiring.boards.refusals;
-        let changed = board.borrow().reasons != reasons;
-        if changed {
-            board.send_replace(Arc::new(Refusals { epoch, reasons }));
-        }
-    }
-
-    /// Tells pods where they are to go, or why nowhere.
-    fn tell_pods(&mut self, plan: &Plan, cx: &Cx<ProvisionerMsg>) {
-        let about = |pod: &Pod| Regarding::Pod(pod.key.clone(), pod.uid.clone());
-        let mut events = Vec::new();
-        for planned in &plan.claims {
-            events
-                .extend(planned.pods.iter().map(|pod| events::nominated(about(pod), Some(&planned.draft.name), None)));
-        }
-        for placed in &plan.existing {
-            let (claim, node) = (placed.claim.as_ref(), placed.node.as_ref());
-            events.extend(placed.pods.iter().map(|pod| events::nominated(about(pod), claim, node)));
-        }
-        let snapshot = self.wiring.boards.snapshot();
-        // An Event is not repeated for minutes: "not judged yet" must not be the one that people read.
-        let premature = snapshot.pools.values().any(|pool| pools::is_unjudged(pool, cx.now()));
-        if premature && !plan.refused.is_empty() && self.look.is_none() {
-            self.look = Some(cx.after(RECONSIDER, ProvisionerMsg::Look));
-        }
-        for refusal in plan.refused.iter().filter(|_| !premature) {
-            if let Some(pod) = snapshot.pods.get(&refusal.pod) {
-                let why: Vec<String> = refusal.reasons.iter().map(ToString::to_string).collect();
-                events.push(events::failed_scheduling(about(pod), &why.join("; ")));
-            }
-        }
-        for event in events {
-            self.wiring.announce(&cx.house, &mut self.said, event);
-        }
-    }
-
-    /// Tells NodePools that they can be used for nobody as they are written.
-    fn tell_pools(&mut self, plan: &Plan, cx: &Cx<ProvisionerMsg>) {
-        let snapshot = self.wiring.boards.snapshot();
-        for reason in plan.unusable.iter().filter(|reason| reason.filters_out_all()) {
-            if let Some(pool) = reason.pool().and_then(|name| snapshot.pools.get(name)) {
-                let about = Regarding::Pool(pool.name.clone(), pool.uid.clone());
-                let event = events::no_compatible_types(about, &reason.to_string());
-                self.wiring.announce(&cx.house, &mut self.said, event);
-            }
-        }
-    }
-
-    /// Tells `state` about which pods the plan has decided.
-    fn tell_state(&self, plan: &Plan) {
-        let new = plan.claims.iter().flat_map(|planned| &planned.pods);
-        let placed = new.chain(plan.existing.iter().flat_map(|placed| &placed.pods));
-        let placed = placed.map(|pod| pod.uid.clone()).collect();
-        let refused = plan.refused.iter().map(|refusal| refusal.pod.clone()).collect();
-        self.wiring.slots.state.cast(StateMsg::Decided { placed, refused });
-    }
-
-    fn report(&mut self, plan: &Plan, id: &str, cx: &Cx<ProvisionerMsg>) {
-        let new: usize = plan.claims.iter().map(|claim| claim.pods.len()).sum();
-        let existing: usize = plan.existing.iter().map(|placed| placed.pods.len()).sum();
-        let leaving = self.foreseen.placed();
-        let mut text = format!(
-            "{new} pods on {} new nodes at {:.4} $/h, {existing} on existing ones, {} refused",
-            plan.claims.len(),
-            plan.price,
-            plan.refused.len()
-        );
-        if leaving > 0 {
-            text = format!("{text}, {leaving} that are about to lose their nodes");
-        }
-        metrics::plan_made(plan.price, plan.claims.len(), [new, existing, plan.refused.len()]);
-        let ignored = plan.refused.iter().filter(|refusal| refusal.reasons.iter().any(Reason::is_invalid)).count();
-        metrics::scheduling_left(Kind::Provisioner.as_str(), id, plan.refused.len(), ignored);
-        if self.last.as_ref() != Some(&text) {
-            tracing::info!(
-                new_pods = new,
-                nodeclaims = plan.claims.len(),
-                price = rounded(plan.price),
-                existing_pods = existing,
-                refused_pods = plan.refused.len(),
-                leaving_pods = (leaving > 0).then_some(leaving),
-                "computed plan"
-            );
-            self.timeline.note(cx.now(), text.clone());
-        }
-        self.last = Some(text);
-    }
-
-    /// Asks beside everything else what a plan that buys nodes costs at least. Nothing waits for the answer.
-    fn seek_bound(&self, decision: &Decision, cx: &Cx<ProvisionerMsg>) {
-        if decision.plan.claims.is_empty() {
-            return;
-        }
-        let (question, plan) = (Arc::clone(&decision.question), Arc::clone(&decision.plan));
-        let price = plan.price;
-        let ground = Arc::clone(&self.ground);
-        let work = move || {
-            let problem = question.problem();
-            let bound = {
-                let mut ground = ground.lock().unwrap_or_else(PoisonError::into_inner);
-                scheduling::quick_lower_bound(&mut ground, &problem, &plan)
-            };
-            bound()
-        };
-        cx.compute(work, move |bound| ProvisionerMsg::Bounded(price, bound.unwrap_or_default()));
-    }
-
-    /// Tells how close a plan is to the best possible.
-    fn tell_bound(&mut self, price: f64, bound: f64, cx: &Cx<ProvisionerMsg>) {
-        metrics::plan_bounded(bound);
-        if bound <= 0.0 {
-            return;
-        }
-        let over = (100.0 * (price / bound - 1.0)).max(0.0);
-        tracing::info!(
-            price = rounded(price),
-            lower_bound = rounded(bound),
-            "no plan that places the same pods is cheaper than its lower bound"
-        );
-        self.timeline.note(cx.now(), format!("the plan for {price:.4} $/h is within {over:.1} % of the best possible"));
-    }
-
-    /// Whether anybody waits for a place that nobody has found: refused pods, pods that lost the place that was planned for them, and pods
-    /// whose planned NodeClaim is not there (word of its failure can get lost while `state` is being restarted).
-    fn is_anybody_left(&self, now: Timestamp) -> bool {
-        if self.refused + self.foreseen.refused() > 0 || self.is_anybody_unforeseen(now) {
-            return true;
-        }
-        let snapshot = self.wiring.boards.snapshot();
-        snapshot.pending.keys().any(|uid| match snapshot.planned.get(uid) {
-            None => true,
-            Some(name) => !snapshot.claims.contains_key(name) && !self.is_coming(name),
-        })
-    }
-
-    /// Whether there is a pod on a node that goes for which nobody has looked for another place, or whose place is no more.
-    fn is_anybody_unforeseen(&self, now: Timestamp) -> bool {
-        self.foreseen.misses(&self.wiring.boards.snapshot(), now, |name| self.is_coming(name))
-    }
-
-    /// Looks again later while there are pods on nodes that go: budgets and annotations that hold them may change.
-    fn look_after_leavers(&mut self, cx: &Cx<ProvisionerMsg>) {
-        if self.foresee.is_none() && leaving::is_anybody_going(&self.wiring.boards.snapshot()) {
-            self.foresee = Some(cx.after(LEAVERS, ProvisionerMsg::Foresee));
-        }
-    }
-
-    /// How many pods wait though the node that was planned for them serves: kube-scheduler has not come to them, or has put another into their
-    /// place.
-    fn at_open_doors(&self) -> usize {
-        let snapshot = self.wiring.boards.snapshot();
-        let serves = |uid: &PodUid| {
-            let claim = snapshot.planned.get(uid).and_then(|name| snapshot.claims.get(name));
-            claim.is_some_and(|claim| claim.is("Initialized"))
-        };
-        snapshot.pending.keys().filter(|uid| serves(uid)).count()
-    }
-
-    /// How many pods kube-scheduler has not come to, and nobody has planned for, while others that were planned for have not been bound: it is busy with
-    /// those, and will need nodes for these.
-    fn overlooked(&self) -> usize {
-        let snapshot = self.wiring.boards.snapshot();
-        if snapshot.planned.is_empty() {
-            return 0;
-        }
-        snapshot.undecided.keys().filter(|uid| !snapshot.planned.contains_key(*uid)).count()
-    }
-
-    /// Plans for pods that came while kube-scheduler was busy with those of an earlier plan, once no more of them come; once for as many.
-    fn watch_overlooked(&mut self, cx: &Cx<ProvisionerMsg>) {
-        let now = self.overlooked();
-        let before = std::mem::replace(&mut self.overlooked, now);
-        self.left_over = self.left_over.min(now);
-        if now > self.left_over && now == before {
-            self.left_over = now;
-            self.begin(cx);
-        }
-        let busy = !self.wiring.boards.snapshot().planned.is_empty();
-        self.watch = busy.then(|| cx.after(AT_WORK, ProvisionerMsg::Watch));
-    }
-
-    /// Whether a NodeClaim that the snapshot does not show is being written, or has just been.
-    fn is_coming(&self, name: &ClaimName) -> bool {
-        self.awaited.contains_key(name)
-            || matches!(&self.doing, Doing::Creating(creating) if creating.contains_key(name))
-    }
 }
 
 /// Takes out of a plan what kube-scheduler will decide by itself: pods that it has not looked at, and for which nothing is to be bought.
@@ -541,11 +344,6 @@ fn leave_to_scheduler(plan: &mut Plan, snapshot: &Snapshot) {
     }
     plan.existing.retain(|placed| !placed.pods.is_empty());
     plan.refused.retain(|refusal| decided(&refusal.pod));
-}
-
-/// Prices in log lines have as many digits as people read.
-fn rounded(price: f64) -> f64 {
-    (price * 1e4).round() / 1e4
 }
 
 impl Behaviour for Provisioner {
@@ -611,6 +409,7 @@ impl Behaviour for Provisioner {
             ProvisionerMsg::Watch => self.watch_overlooked(cx),
             ProvisionerMsg::Bounded(price, bound) => self.tell_bound(price, bound, cx),
             ProvisionerMsg::Created(name, outcome) => self.created(&name, outcome, cx),
+            ProvisionerMsg::SoldOut(claim, pods, why) => self.tell_pods_of_no_capacity(&claim, &pods, &why, cx),
             ProvisionerMsg::SupplyChanged => {
                 let snapshot = self.wiring.boards.snapshot();
                 if self.look.is_none()
