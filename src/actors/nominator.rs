@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::cluster;
-use crate::core::facts::{Pod, Snapshot};
+use crate::core::facts::{Node, Pod, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 use crate::core::nomination::{Nomination, Nominations, Opening, heard_after, is_contested};
 use crate::telemetry::metrics::{self, NominationResult};
@@ -45,7 +45,7 @@ pub(super) struct Nominator {
     soon: Option<Timer>,
     /// Set while somebody is waited for.
     later: Option<Timer>,
-    /// How many were written since nodes were last told to open, and when the last of them was.
+    /// How many were written to closed nodes since nodes were last told to open, and when the last of them was.
     unheard: (usize, Option<Instant>),
     /// Nominations that were written, and those that could not be, since this instance was born.
     written: u64,
@@ -97,18 +97,22 @@ impl Nominator {
     fn nominate(&mut self, Nomination { pod, node }: Nomination, cx: &Cx<NominatorMsg>) {
         self.under_way += 1;
         let (cluster, uid) = (Arc::clone(&self.wiring.cluster), pod.uid.clone());
+        let to = node.clone();
         let call = async move { cluster.nominate(&pod.key, &pod.uid, Some(&node)).await };
-        cx.start(Permits::WriteCluster, call, move |outcome| NominatorMsg::Nominated(uid, outcome));
+        cx.start(Permits::WriteCluster, call, move |outcome| NominatorMsg::Nominated(uid, to, outcome));
     }
 
-    fn nominated(&mut self, pod: &PodUid, outcome: &Written<()>) {
+    fn nominated(&mut self, pod: &PodUid, node: &NodeName, outcome: &Written<()>) {
         self.under_way = self.under_way.saturating_sub(1);
         let done = matches!(outcome, Outcome::Done(()));
         metrics::nominated(if done { NominationResult::Written } else { NominationResult::Refused });
         match outcome {
             Outcome::Done(()) => {
                 self.written += 1;
-                self.unheard = (self.unheard.0.saturating_add(1), Some(Instant::now()));
+                let is_closed = |node: &Arc<Node>| !node.is_registered();
+                if self.wiring.boards.snapshot().nodes.get(node).is_some_and(is_closed) {
+                    self.unheard = (self.unheard.0.saturating_add(1), Some(Instant::now()));
+                }
             }
             Outcome::Failed(cluster::Error::TooManyRequests { .. }) => self.nominations.forget(pod),
             // It is bound, or gone. For whatever other reason: it may still come to its node.
@@ -167,8 +171,8 @@ impl Behaviour for Nominator {
         match message {
             NominatorMsg::Look => self.look_soon(cx),
             NominatorMsg::Due => self.look(cx),
-            NominatorMsg::Nominated(pod, outcome) => {
-                self.nominated(&pod, &outcome);
+            NominatorMsg::Nominated(pod, node, outcome) => {
+                self.nominated(&pod, &node, &outcome);
                 self.look_soon(cx);
             }
         }

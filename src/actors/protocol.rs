@@ -200,7 +200,7 @@ pub enum NominatorMsg {
     /// *Nudge.* Time to look.
     Due,
     /// *Outcome.* A pod was nominated, or not.
-    Nominated(PodUid, Written<()>),
+    Nominated(PodUid, NodeName, Written<()>),
 }
 
 /// To `evictor`.
