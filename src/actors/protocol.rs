@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use crate::clouds::{self, Deletion, Listing, Resolution, SoldOut};
 use crate::cluster::{self, Lease};
 use crate::core::eviction::Emptied;
@@ -76,6 +78,8 @@ pub enum LeaderMsg {
 pub enum StateMsg {
     /// *Fact.* The cluster reports.
     Seen(Fact),
+    /// *Fact.* A watch reports, and no more than a few thousand such reports wait here.
+    Watched(Fact, OwnedSemaphorePermit),
     /// *Fact.* These pods are now planned for that NodeClaim.
     Planned(ClaimName, Vec<PodUid>),
     /// *Fact.* A plan has places for some pods and refuses others.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use jiff::Timestamp;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::telemetry::metrics;
 
@@ -18,6 +20,10 @@ use crate::core::facts::{Fact, Fold, News};
 
 /// Pause before a stream of facts that ended is begun anew.
 const RECONNECT: Duration = Duration::from_secs(1);
+
+/// So many facts of watches wait at most to be folded; a pod's is a few KB. Beyond, nothing is read from the watches, and the API server keeps what
+/// has happened, or ends a watch that is too slow: then that kind is listed anew.
+const BACKLOG: usize = 4096;
 
 /// Folds facts.
 #[derive(Debug)]
@@ -38,17 +44,23 @@ impl Drop for State {
     }
 }
 
-/// Carries facts into a mailbox until either end is gone.
+/// Carries facts to an instance until either end is gone.
 fn pump(wiring: &Wiring, mailbox: Mailbox<StateMsg>) -> tokio::task::JoinHandle<()> {
-    let mut facts = wiring.cluster.facts();
+    let facts = wiring.cluster.facts();
     tokio::spawn(async move {
-        while let Some(fact) = facts.next().await {
-            if !mailbox.cast(StateMsg::Seen(fact)) {
-                return;
-            }
-        }
+        carry(facts, |fact, place| mailbox.cast(StateMsg::Watched(fact, place))).await;
         mailbox.cast(StateMsg::Reconnect);
     })
+}
+
+/// Hands out facts, each with its place in the backlog, until there are no more, or nobody takes them.
+async fn carry(mut facts: BoxStream<'static, Fact>, hand_over: impl Fn(Fact, OwnedSemaphorePermit) -> bool) {
+    let backlog = Arc::new(Semaphore::new(BACKLOG));
+    // A place first: what is not read yet costs nothing here.
+    while let Ok(place) = Arc::clone(&backlog).acquire_owned().await
+        && let Some(fact) = facts.next().await
+        && hand_over(fact, place)
+    {}
 }
 
 impl State {
@@ -118,7 +130,7 @@ impl Behaviour for State {
 
     fn handle(&mut self, message: StateMsg, cx: &Cx<StateMsg>) {
         match message {
-            StateMsg::Seen(fact) => {
+            StateMsg::Seen(fact) | StateMsg::Watched(fact, _) => {
                 self.facts += 1;
                 self.witness.see(&fact, self.fold.snapshot(), cx.house.operations.may_write(), cx.now());
                 let relisted = if let Fact::Relisted(kind) = &fact { Some(*kind) } else { None };
@@ -172,3 +184,7 @@ impl Behaviour for State {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;
