@@ -1,7 +1,7 @@
 //! The end of many nodes at once on a real control plane: a NodePool is deleted whose nodes are full of pods. joiner is a process with the chart's
 //! rights, the nodes are KWOK's.
 //!
-//! `cargo bench --features e2e --bench drain -- 200 30` (nodes, pods on each) prints a row of a table, and the same as JSON. Not a criterion
+//! `cargo bench --bench drain -- 200 30` (nodes, pods on each) prints a row of a table, and the same as JSON. Not a criterion
 //! benchmark: it measures a whole system. It fails when anything is left. `termination` does the same in the simulator.
 
 #[path = "../tests/common/mod.rs"]

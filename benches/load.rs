@@ -1,6 +1,6 @@
 //! A load on a real control plane: mixed pods in Deployments, joiner as a process with the chart's rights, KWOK nodes.
 //!
-//! `cargo bench --features e2e --bench load -- 1000 3000 10000` prints a row of a table for each number of pods, and the same as JSON on a line. It
+//! `cargo bench --bench load -- 1000 3000 10000` prints a row of a table for each number of pods, and the same as JSON on a line. It
 //! measures a whole system on two or more cores, so it is no criterion benchmark. It fails when pods are left, and judges no figure.
 //! `JOINER_NOMINATE` is handed on to joiner.
 

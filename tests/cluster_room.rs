@@ -116,6 +116,7 @@ fn ready(kind: &str) -> Condition {
 }
 
 #[tokio::test]
+#[ignore = "needs a control plane: tests/controlplane"]
 async fn the_rooms_that_speak_to_a_real_api_server_are_understood() {
     let plane = ControlPlane::start_with(&["--without=kwok,kube-scheduler"]);
     // The API library's own client would repeat an eviction that a budget forbids until it times out.

@@ -82,6 +82,7 @@ fn processes_of(dir: &Path) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn pods_of_a_deployment_run_on_a_fake_node_and_nothing_is_left_behind() {
     let cluster = ControlPlane::start();
     let dir = cluster.dir().to_owned();
@@ -104,6 +105,7 @@ fn pods_of_a_deployment_run_on_a_fake_node_and_nothing_is_left_behind() {
 }
 
 #[tokio::test]
+#[ignore = "needs a control plane: tests/controlplane"]
 async fn the_service_account_of_a_helm_chart_may_do_what_its_role_says_and_no_more() {
     let cluster = ControlPlane::start_with(&["--without=kwok,kube-scheduler"]);
     cluster.apply(NODE);
@@ -122,6 +124,7 @@ async fn the_service_account_of_a_helm_chart_may_do_what_its_role_says_and_no_mo
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn the_api_server_comes_back_as_it_was_and_no_child_outlives_a_killed_supervisor() {
     let mut cluster = ControlPlane::start_with(&["--without=kwok"]);
     cluster.namespace("before");

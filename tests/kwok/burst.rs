@@ -13,6 +13,7 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 const HOST: &str = "kubernetes.io/hostname";
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_mixed_burst_runs_where_it_was_planned_to() {
     let stage = Stage::set("burst");
     let joiner = stage.joiner_with("joiner-a", &[("JOINER_NOMINATE", "all")]);

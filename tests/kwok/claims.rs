@@ -31,6 +31,7 @@ fn claim(name: &str, instance_type: &str, changes: &Value) -> String {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_nodeclaim_made_by_hand_becomes_a_node_and_a_nonsense_one_harms_nobody() {
     let stage = Stage::set("by-hand");
     let api = stage.api();
@@ -103,6 +104,7 @@ fn a_nodeclaim_made_by_hand_becomes_a_node_and_a_nonsense_one_harms_nobody() {
 
 /// The API server refuses what is no NodeClaim at all, and says which field.
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn what_the_definitions_forbid_never_reaches_joiner() {
     let stage = Stage::set("forbidden");
     for (field, changes) in [
@@ -123,6 +125,7 @@ fn apply_error(plane: &ControlPlane, yaml: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_node_that_does_not_come_is_waited_for_in_plain_sight_and_bought_once() {
     let stage = Stage::set("late");
     let api = stage.api();

@@ -24,6 +24,7 @@ fn nodes_of(pods: &[Value]) -> BTreeSet<String> {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_deleted_nodeclaim_is_drained_under_budgets_and_leaves_nothing() {
     let stage = Stage::set("drain");
     let api = stage.api();
@@ -78,6 +79,7 @@ fn a_deleted_nodeclaim_is_drained_under_budgets_and_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_node_deleted_behind_our_back_is_drained_and_replaced() {
     let stage = Stage::set("deleted");
     let api = stage.api();
@@ -138,6 +140,7 @@ fn went_in_order(history: &History, claim: &Value, node: &Value, pods: &[Value])
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_protected_pod_keeps_its_node_until_it_is_released() {
     let stage = Stage::set("protected");
     let api = stage.api();
@@ -178,6 +181,7 @@ fn a_protected_pod_keeps_its_node_until_it_is_released() {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_termination_grace_period_ends_what_protection_would_hold_up() {
     let stage = Stage::set("deadline");
     let api = stage.api();

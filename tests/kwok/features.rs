@@ -18,6 +18,7 @@ fn fleet(replicas: u32, limit: u32) -> String {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_static_nodepool_holds_its_number_of_nodes() {
     let stage = Stage::set("statics");
     let api = stage.api();
@@ -57,6 +58,7 @@ fn overlay(name: &str, spec: &Value) -> String {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn nodeoverlays_change_prices_and_capacity_and_say_what_is_wrong() {
     let stage = Stage::set("overlays");
     let api = stage.api();
@@ -106,6 +108,7 @@ fn nodeoverlays_change_prices_and_capacity_and_say_what_is_wrong() {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_capacitybuffer_keeps_room_for_pods_to_come() {
     let stage = Stage::set("buffers");
     let api = stage.api();

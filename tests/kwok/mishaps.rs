@@ -15,6 +15,7 @@ fn uids(pods: &[Value]) -> BTreeSet<String> {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_joiner_killed_again_and_again_buys_no_machine_twice() {
     let stage = Stage::set("killed");
     let api = stage.api();
@@ -53,6 +54,7 @@ fn a_joiner_killed_again_and_again_buys_no_machine_twice() {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn of_two_replicas_one_acts_and_the_other_takes_over() {
     let stage = Stage::set("replicas");
     let api = stage.api();
@@ -98,6 +100,7 @@ impl Drop for Restored<'_> {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_missing_permission_is_named_once_with_its_rule_and_the_rest_goes_on() {
     let stage = Stage::set("rights");
     let api = stage.api();
@@ -133,6 +136,7 @@ fn a_missing_permission_is_named_once_with_its_rule_and_the_rest_goes_on() {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_joiner_that_cannot_start_says_why_and_what_to_do() {
     let stage = Stage::set("start");
     // A port that is taken; whoever waits for the lease is not held up by the one who could not start, and never took it.
@@ -159,6 +163,7 @@ fn a_joiner_that_cannot_start_says_why_and_what_to_do() {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_cluster_without_our_definitions_is_told_which_and_how() {
     let plane = ControlPlane::start_with(&["--without=kwok,kube-scheduler,kube-controller-manager"]);
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_joiner"));

@@ -14,6 +14,7 @@ fn only(pool: &str) -> Value {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn nodepools_that_cannot_be_used_say_why_and_the_others_go_on() {
     let stage = Stage::set("pools");
     let api = stage.api();
@@ -96,6 +97,7 @@ fn bought(stage: &Stage, pool: &str) -> usize {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn the_heavier_nodepool_is_taken_first_and_the_lighter_one_when_its_limit_is_reached() {
     let stage = Stage::set("weights");
     let joiner = stage.joiner("joiner-a");
@@ -130,6 +132,7 @@ fn the_heavier_nodepool_is_taken_first_and_the_lighter_one_when_its_limit_is_rea
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn what_is_edited_or_taken_away_under_nodes_leaves_them_alone_and_says_what_is_wrong() {
     let stage = Stage::set("edited");
     let api = stage.api();

@@ -96,6 +96,7 @@ fn waits_for(joiner: &Joiner, claim: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn pods_go_where_their_volumes_can_be_reached() {
     let stage = Stage::set("volumes");
     let api = stage.api();
@@ -162,6 +163,7 @@ fn pods_go_where_their_volumes_can_be_reached() {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_drained_node_waits_for_its_volumes_and_goes_when_they_have_gone() {
     let stage = Stage::set("attached");
     let api = stage.api();
@@ -211,6 +213,7 @@ fn a_drained_node_waits_for_its_volumes_and_goes_when_they_have_gone() {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn a_joiner_that_may_not_see_volumes_says_so_and_serves_all_other_pods() {
     let stage = Stage::set("unseen");
     let api = stage.api();

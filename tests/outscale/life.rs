@@ -99,6 +99,7 @@ fn complaint(stage: &Stage, name: &str) -> (String, String) {
 }
 
 #[test]
+#[ignore = "needs a control plane: tests/controlplane"]
 fn machines_come_and_go_on_a_bad_day_while_others_wait_for_their_nodeclass() {
     let stage = Stage::set(&BAD_DAY);
     let api = &stage.api;
