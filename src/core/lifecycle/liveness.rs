@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::Status;
+use crate::core::facts::{Node, Status};
 use crate::core::ids::ProviderId;
 
 use super::step::{self, Phase, Step};
@@ -83,12 +83,10 @@ pub(super) fn prove_nodeless(situation: &Situation<'_>, phase: Phase, id: &Provi
     if situation.nodes.iter().any(|node| situation.is_ours(node)) {
         return None;
     }
-    let told = situation.memory.roll.as_ref().filter(|(_, whose, _)| whose == id);
-    let told = told.map(|(asked, _, node)| (step::after(*asked, LOOK_AGAIN), node));
-    let Some((again, found)) = told.filter(|(again, _)| situation.now < *again) else {
+    let Some((again, found)) = word_on(situation, id) else {
         return Some(Step::act(phase, Act::FindNode(id.clone())));
     };
-    let node = found.as_ref()?;
+    let node = found?;
     // One that is seen and not among this NodeClaim's is another's.
     let late = if situation.nodes.iter().any(|seen| seen.name == node.name) {
         situation.is_ours(node)
@@ -96,6 +94,13 @@ pub(super) fn prove_nodeless(situation: &Situation<'_>, phase: Phase, id: &Provi
         situation.snapshot.nodes_with(id).all(|seen| seen.name != node.name)
     };
     late.then(|| Step::wait(phase, format!("the watch to show Node {} as it is", node.name)).look_at(again))
+}
+
+/// The API server's own word on which Node a machine has, and until when it is good; nothing when it is to be asked.
+pub(super) fn word_on<'a>(situation: &Situation<'a>, id: &ProviderId) -> Option<(Timestamp, Option<&'a Node>)> {
+    let (asked, _, node) = situation.memory.roll.as_ref().filter(|(_, whose, _)| whose == id)?;
+    let until = step::after(*asked, LOOK_AGAIN);
+    (situation.now < until).then(|| (until, node.as_deref()))
 }
 
 fn add(moment: Timestamp, age: SignedDuration) -> Timestamp {

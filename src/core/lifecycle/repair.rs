@@ -9,7 +9,7 @@ use crate::core::labels;
 use crate::core::repair::{Diagnosis, Policies};
 
 use super::step::Phase;
-use super::{Act, DeleteReason, Situation, Step, reboot, termination};
+use super::{Act, DeleteReason, Situation, Step, liveness, reboot, termination};
 
 /// How soon a repair that is blocked is looked at again (Karpenter's value).
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_mins(5);
@@ -39,12 +39,27 @@ pub(super) fn next(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
     if blocked(situation).is_some() {
         return None;
     }
+    if let Some(step) = prove_broken(situation, phase) {
+        return Some(step);
+    }
     let claim = situation.claim;
     let is_past = |text: &Arc<str>| text.parse::<Timestamp>().is_ok_and(|at| at <= situation.now);
     if !claim.annotations.get(labels::TERMINATION_TIMESTAMP).is_some_and(is_past) {
         return Some(Step::act(phase, Act::PatchClaim(termination::with_deadline(claim, situation.now))));
     }
     Some(Step::act(phase, Act::DeleteClaim(DeleteReason::Unhealthy(diagnosis.condition))))
+}
+
+/// Asks the API server itself for the Node before its machine goes: a watch that lags shows it as it was, and it may be well again. Nothing when it
+/// is broken there, too.
+fn prove_broken(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
+    let (id, repair) = (situation.provider_id()?, situation.repair?);
+    let Some((again, node)) = liveness::word_on(situation, id) else {
+        return Some(Step::act(phase, Act::FindNode(id.clone())));
+    };
+    let diagnosis = node.and_then(|node| repair.policies.legacy(node));
+    let is_well = diagnosis.is_none_or(|diagnosis| diagnosis.due > situation.now);
+    is_well.then(|| Step::wait(phase, "the watch to show the Node as it is: it is not broken any more").look_at(again))
 }
 
 /// Why a repair that is due does not happen.

@@ -13,6 +13,8 @@ struct World {
     nodes: Vec<Node>,
     repair: Repair,
     now: Timestamp,
+    /// What the API server itself answered about the Node; nothing when it was not asked.
+    word: Option<Node>,
 }
 
 impl World {
@@ -31,14 +33,16 @@ impl World {
         node.annotations.insert(labels::DO_NOT_DISRUPT.into(), "true".into());
         node.taints = Vec::<Taint>::new();
         let repair = Repair { policies: Policies::new(vec![policy]).unwrap(), legacy: true };
-        Self { claim: serving(), nodes: vec![node], repair, now: start() }
+        Self { claim: serving(), nodes: vec![node.clone()], repair, now: start(), word: Some(node) }
     }
 
     fn look(&self) -> Step {
         let mut fold = Fold::default();
         fold.fold(Fact::ClaimSeen(Arc::new(self.claim.clone())));
         self.nodes.iter().for_each(|node| fold.fold(Fact::NodeSeen(Arc::new(node.clone()))));
-        let memory = Memory::default();
+        let id = self.claim.provider_id.clone().unwrap();
+        let roll = self.word.clone().map(|node| (self.now, id, Some(Arc::new(node))));
+        let memory = Memory { roll, ..Memory::default() };
         let situation = Situation::of(&self.claim, fold.snapshot(), &memory, self.now);
         step(&situation.with_repair(Some(&self.repair)))
     }
@@ -68,6 +72,20 @@ fn a_machine_that_is_broken_for_too_long_goes_at_once() {
     assert_eq!(world.look().act, Some(Act::DeleteClaim(DeleteReason::Unhealthy("Ready".into()))), "a past one stays");
     world.repair.legacy = false;
     assert!(!matches!(world.look().act, Some(Act::DeleteClaim(_))), "that is for a disruption to do");
+}
+
+#[test]
+fn a_watch_that_lags_takes_no_machine_that_is_well_again() {
+    let mut world = World::new();
+    world.now = start() + SignedDuration::from_mins(10);
+    let broken = world.word.take();
+    let id = world.claim.provider_id.clone().unwrap();
+    assert_eq!(world.look().act, Some(Act::FindNode(id)), "the API server itself is asked first");
+    world.word = Some(Node { conditions: vec![condition("Ready", Status::True)], ..world.nodes[0].clone() });
+    let look = world.look();
+    assert_eq!((look.act, look.look_at), (None, Some(world.now + SignedDuration::from_secs(10))), "and asked again");
+    world.word = broken;
+    assert!(world.deadline().is_some());
 }
 
 #[test]

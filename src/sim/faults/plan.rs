@@ -1,6 +1,7 @@
 //! The list of what is to go wrong, drawn from the seed.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::kind::Fault;
@@ -57,6 +58,9 @@ pub enum UnknownProfile {
     /// There is no such kind.
     #[error("there are no faults {0:?}; write none, mixed, or some of {words} with commas between them", words = words())]
     Kind(String),
+    /// A kind is named more than once.
+    #[error("{0} is there twice; write it once")]
+    Twice(&'static str),
     /// A number that says nothing.
     #[error("{fault}={number} says nothing; write how often a day it is to strike on average, as {fault}=300")]
     Number {
@@ -78,7 +82,14 @@ impl Profile {
         match words {
             "none" => Ok(Self::None),
             "mixed" => Ok(Self::Mixed),
-            _ => words.split(',').map(one).collect::<Result<_, _>>().map(|these: Vec<_>| Self::These(these.into())),
+            _ => {
+                let these = words.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
+                let mut known = BTreeSet::new();
+                match these.iter().find(|(fault, _)| !known.insert(fault.as_str())) {
+                    Some((twice, _)) => Err(UnknownProfile::Twice(twice.as_str())),
+                    None => Ok(Self::These(these.into())),
+                }
+            }
         }
     }
 }

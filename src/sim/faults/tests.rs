@@ -41,6 +41,8 @@ fn profiles_are_named_and_an_unknown_one_says_which_there_are() {
         let message = Profile::parse(unknown).unwrap_err().to_string();
         assert!(message.contains("mixed") && message.contains("kubelet-silent"), "{message}");
     }
+    let twice = Profile::parse("sold-out=2,watch-stale,sold-out=300").unwrap_err().to_string();
+    assert_eq!(twice, "sold-out is there twice; write it once");
     for number in ["", "often", "-1", "NaN", "inf", "1e9"] {
         let message = Profile::parse(&format!("sold-out={number}")).unwrap_err().to_string();
         assert!(message.contains("sold-out=300"), "{message}");
