@@ -10,7 +10,7 @@ COPY . .
 # Shown in every log line.
 ARG COMMIT
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/joiner/target \
-    env ${COMMIT:+JOINER_COMMIT="$COMMIT"} CARGO_PROFILE_RELEASE_LTO=thin CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 cargo build --release --locked --bin joiner && cp target/release/joiner /usr/local/bin/joiner
+    env ${COMMIT:+JOINER_COMMIT="$COMMIT"} cargo build --profile image --locked --bin joiner && cp target/image/joiner /usr/local/bin/joiner
 
 FROM scratch
 # For clouds; the API server's certificate comes with the ServiceAccount.
