@@ -100,7 +100,7 @@ pub(super) fn prove_nodeless(situation: &Situation<'_>, phase: Phase, id: &Provi
 pub(super) fn word_on<'a>(situation: &Situation<'a>, id: &ProviderId) -> Option<(Timestamp, Option<&'a Node>)> {
     let (asked, _, node) = situation.memory.roll.as_ref().filter(|(_, whose, _)| whose == id)?;
     let until = step::after(*asked, LOOK_AGAIN);
-    (situation.now < until).then(|| (until, node.as_deref()))
+    (situation.now < until).then_some((until, node.as_deref()))
 }
 
 fn add(moment: Timestamp, age: SignedDuration) -> Timestamp {

@@ -59,7 +59,7 @@ fn prove_broken(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
     };
     let diagnosis = node.and_then(|node| repair.policies.legacy(node));
     let is_well = diagnosis.is_none_or(|diagnosis| diagnosis.due > situation.now);
-    is_well.then(|| Step::wait(phase, "the watch to show the Node as it is: it is not broken any more").look_at(again))
+    is_well.then(|| Step::wait(phase, "the watch to show the Node as it is: gone, or broken no more").look_at(again))
 }
 
 /// Why a repair that is due does not happen.

@@ -28,9 +28,9 @@ const FOR_READINESS: SignedDuration = SignedDuration::from_secs(20);
 /// that it copies a nominated pod for costs it 15 µs, even if the node is closed. With 5,700 nominated pods, the 4,300 that came behind them took
 /// kube-scheduler over a minute; together it is to be no more than a second or two.
 const LOOKS: usize = 100_000;
-/// kube-scheduler is thought to have seen nominations to closed nodes this long after the last for each that was written. It watches nodes and pods one beside the other:
-/// where both cores were busy, it knew that nodes were open up to seconds before it knew who was nominated to them, and of 1,000 pods 7 to 35 % were
-/// not bound where they were planned, as others without a nomination were there before them. With this wait it is 2 to 8 %.
+/// kube-scheduler is thought to have seen nominations to closed nodes this long after the last for each that was written. It watches nodes and pods one
+/// beside the other: where both cores were busy, it knew that nodes were open up to seconds before it knew who was nominated to them, and of 1,000 pods
+/// 7 to 35 % were not bound where they were planned, as others without a nomination were there before them. With this wait it is 2 to 8 %.
 const HEARD: Duration = Duration::from_millis(2);
 /// It is not thought to take longer than this.
 const HEARD_AT_MOST: Duration = Duration::from_secs(3);
