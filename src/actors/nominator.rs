@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::cluster;
-use crate::core::facts::{Node, Pod, Snapshot};
+use crate::core::facts::{Pod, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 use crate::core::nomination::{Nomination, Nominations, Opening, heard_after, is_contested};
 use crate::telemetry::metrics::{self, NominationResult};
@@ -109,8 +109,7 @@ impl Nominator {
         match outcome {
             Outcome::Done(()) => {
                 self.written += 1;
-                let is_closed = |node: &Arc<Node>| !node.is_registered();
-                if self.wiring.boards.snapshot().nodes.get(node).is_some_and(is_closed) {
+                if self.wiring.boards.snapshot().nodes.get(node).is_some_and(|node| !node.is_registered()) {
                     self.unheard = (self.unheard.0.saturating_add(1), Some(Instant::now()));
                 }
             }

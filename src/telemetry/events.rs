@@ -52,6 +52,11 @@ impl Event {
         self.window = window;
         self
     }
+
+    fn limited(mut self) -> Self {
+        self.limited = true;
+        self
+    }
 }
 
 /// At most so many characters, with an ellipsis where something was cut.
@@ -69,9 +74,7 @@ pub fn nominated(pod: About, claim: Option<&ClaimName>, node: Option<&NodeName>)
     let claim = claim.map(|name| format!("nodeclaim/{name}"));
     let node = node.map(|name| format!("node/{name}"));
     let places: Vec<String> = claim.into_iter().chain(node).collect();
-    let mut event = Event::normal(pod, "Nominated", format!("Pod should schedule on: {}", places.join(", ")));
-    event.limited = true;
-    event
+    Event::normal(pod, "Nominated", format!("Pod should schedule on: {}", places.join(", "))).limited()
 }
 
 /// No place was found for a pod.
@@ -82,9 +85,7 @@ pub fn failed_scheduling(pod: About, why: &str) -> Event {
 /// The cloud has no machine for the NodeClaim that a pod was planned for.
 pub fn insufficient_capacity_for(pod: About, claim: &ClaimName, error: &str) -> Event {
     let message = format!("NodeClaim {claim}, planned for this pod, could not be launched: {error}");
-    let mut event = Event::warning(pod, "InsufficientCapacityError", message);
-    event.limited = true;
-    event
+    Event::warning(pod, "InsufficientCapacityError", message).limited()
 }
 
 // NodePools
@@ -161,9 +162,8 @@ pub fn failed_draining(node: About, why: &str) -> Event {
 
 /// A pod may not leave a node that is to be empty: which, why, and since when. Of many pods not all are told at once.
 pub fn eviction_blocked(node: About, pod: &ObjectKey, why: &str, since: &str) -> Event {
-    let mut event = failed_draining(node, &format!("{why} (Pod={pod}, since {since})"));
+    let mut event = failed_draining(node, &format!("{why} (Pod={pod}, since {since})")).limited();
     event.sameness = Some(pod.to_string());
-    event.limited = true;
     event
 }
 
