@@ -18,7 +18,7 @@ use joiner::cluster::{
 };
 use joiner::core::facts::{ClaimDraft, Condition, Effect, Fact, Kind, NodeClass, Pool, Status, Taint};
 use joiner::core::ids::{ClassRef, NodeName, ObjectKey, PodUid};
-use joiner::core::labels::{self, Labels};
+use joiner::core::labels;
 use joiner::core::requirements::{Operator, Requirement};
 use joiner::core::resources::Resources;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -222,12 +222,11 @@ async fn node_is_made_and_taken_over(
     assert_eq!(allocatable["cpu"].0, "900m");
     let mut taken = NodePatch {
         version: Some("1".into()),
-        without_labels: Vec::new(),
         labels: [(labels::REGISTERED.into(), "true".into())].into(),
-        annotations: Labels::new(),
         taints: Some(vec![Taint::new("example.com/start", Effect::NoSchedule)]),
         finalizers: Some(vec![labels::TERMINATION_FINALIZER.into()]),
         owner: Some((claim.name.clone(), claim.uid.clone())),
+        ..NodePatch::default()
     };
     let node_name = NodeName::from(name.as_str());
     assert!(matches!(cluster.patch_node(&node_name, &taken).await, Err(Error::Conflict(_))));

@@ -111,6 +111,12 @@ fn without_a_fresh_list_a_stale_watch_costs_pods_their_machine() {
 }
 
 #[test]
+fn without_their_time_pods_go_with_an_orphaned_machine() {
+    let without = Protections { evacuation: false, ..Protections::default() };
+    is_needed(without, Invariant::PodsFirst, &[(Fault::UserStripsFinalizers, 60.0)]);
+}
+
+#[test]
 fn without_asking_pods_are_taken_past_their_budgets() {
     let without = Protections { budgets: false, ..Protections::default() };
     is_needed(without, Invariant::BudgetsHold, &[(Fault::UserDeletesNode, 60.0), (Fault::BudgetBlocks, 20.0)]);

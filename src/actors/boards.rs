@@ -1,5 +1,6 @@
 //! Boards: where `state`, `catalog`, `leader` and `provisioner` publish their latest value, and everybody reads it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -8,6 +9,7 @@ use tokio::time::Instant;
 use crate::core::audit::Alarm;
 use crate::core::buffers::Rooms;
 use crate::core::facts::{Catalog, Snapshot, Waits};
+use crate::core::ids::ClaimName;
 use crate::core::writes::Regarding;
 
 use super::decisions::Decisions;
@@ -18,6 +20,8 @@ use super::protocol::Refusals;
 pub struct Boards {
     /// The cluster, by `state`.
     pub snapshot: watch::Sender<Arc<Snapshot>>,
+    /// NodeClaims about which there is news that `claims` has not taken yet, by all who have such news; see [`super::protocol::ClaimsMsg::Look`].
+    pub stirred: watch::Sender<BTreeSet<ClaimName>>,
     /// How long pods have waited, by `state`.
     pub waits: watch::Sender<Arc<Waits>>,
     /// What can be bought, by `catalog`.
@@ -41,6 +45,7 @@ impl Boards {
     pub fn new() -> Self {
         Self {
             snapshot: watch::Sender::new(Arc::default()),
+            stirred: watch::Sender::default(),
             waits: watch::Sender::new(Arc::default()),
             catalog: watch::Sender::new(Arc::default()),
             leader_until: watch::Sender::new(None),

@@ -12,7 +12,7 @@ use crate::core::facts::{Catalog as Published, InstanceType, NodeClass, Offering
 use crate::core::ids::{ClassRef, PoolName};
 use crate::core::overlays;
 
-use super::protocol::{BatcherMsg, Called, CatalogMsg, ClaimsMsg, PoolsMsg};
+use super::protocol::{BatcherMsg, Called, CatalogMsg, PoolsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -130,7 +130,7 @@ impl Catalog {
                 if before.is_some_and(|before| !Arc::ptr_eq(&before, &types) && before != types) {
                     let snapshot = self.wiring.boards.snapshot();
                     let claims = snapshot.claims.values().filter(|claim| claim.class == *reference);
-                    self.wiring.slots.claims.cast(ClaimsMsg::Look(claims.map(|claim| claim.name.clone()).collect()));
+                    self.wiring.stir(claims.map(|claim| claim.name.clone()));
                 }
                 return;
             }
@@ -248,7 +248,7 @@ impl Catalog {
         // NodeClaims that were seen before their class's instance types wait for them.
         let waiting =
             snapshot.claims.values().filter(|claim| claim.provider_id.is_none()).map(|claim| claim.name.clone());
-        self.wiring.slots.claims.cast(ClaimsMsg::Look(waiting.collect()));
+        self.wiring.stir(waiting);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `claims`: the parent of the claim actors. A map and nothing that can panic, because its death ends all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,7 +52,8 @@ struct Place {
 }
 
 impl Claims {
-    fn look(&mut self, names: Vec<ClaimName>, cx: &Cx<ClaimsMsg>) {
+    fn look(&mut self, cx: &Cx<ClaimsMsg>) {
+        let names = self.wiring.boards.stirred.send_replace(BTreeSet::new());
         if !cx.house.operations.leads() {
             // Standing by: whoever leads owns the machines. Claim actors that are left over end; the lease brings them back.
             for place in self.places.values() {
@@ -130,13 +131,15 @@ impl Behaviour for Claims {
     const KIND: Kind = Kind::Claims;
 
     fn born(wiring: &Self::Args, cx: &Cx<ClaimsMsg>) -> Self {
-        cx.cast(ClaimsMsg::Look(wiring.boards.snapshot().claims.keys().cloned().collect()));
+        let names = wiring.boards.snapshot().claims.keys().cloned().collect();
+        wiring.boards.stirred.send_replace(names);
+        cx.cast(ClaimsMsg::Look);
         Self { wiring: Arc::clone(wiring), places: BTreeMap::new(), names: BTreeMap::new(), said: Dedupe::new() }
     }
 
     fn handle(&mut self, message: ClaimsMsg, cx: &Cx<ClaimsMsg>) {
         match message {
-            ClaimsMsg::Look(names) => self.look(names, cx),
+            ClaimsMsg::Look => self.look(cx),
             ClaimsMsg::Revive(name) => self.start(&name, cx),
             ClaimsMsg::Tell(name) => self.tell(&name, cx),
             ClaimsMsg::Told(name, outcome) => self.told(name, &outcome, cx),
@@ -156,7 +159,7 @@ impl Behaviour for Claims {
         let Some(error) = &ended.failure else {
             self.places.remove(&name);
             // Between its last look and its end something may have been heard: a NodeClaim that is (again) there gets a new actor.
-            cx.cast(ClaimsMsg::Look(vec![name]));
+            self.wiring.stir([name]);
             return;
         };
         place.slot.meter().restarted(cx.now(), error);

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::telemetry::metrics;
 
-use super::protocol::{AuditorMsg, ClaimsMsg, LeaderMsg, NominatorMsg, PoolsMsg, ProvisionerMsg, StaticsMsg};
+use super::protocol::{AuditorMsg, LeaderMsg, NominatorMsg, PoolsMsg, ProvisionerMsg, StaticsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -77,8 +77,7 @@ impl Leader {
     /// Has all those look who act for the cluster: what they were to write while nobody could is not asked for again.
     fn nudge(&self) {
         let slots = &self.wiring.slots;
-        let names = self.wiring.boards.snapshot().claims.keys().cloned().collect();
-        slots.claims.cast(ClaimsMsg::Look(names));
+        self.wiring.stir(self.wiring.boards.snapshot().claims.keys().cloned());
         slots.provisioner.cast(ProvisionerMsg::Look);
         slots.pools.cast(PoolsMsg::Look);
         slots.statics.cast(StaticsMsg::Look);

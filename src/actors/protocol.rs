@@ -46,7 +46,7 @@ messages! {
     CatalogMsg: [Look, Refresh, Learnt];
     BatcherMsg: [PodsPending, PodsCame];
     ProvisionerMsg: [BatchReady, SupplyChanged, Look, Foresee, Watch];
-    ClaimsMsg: [];
+    ClaimsMsg: [Look];
     ClaimMsg: [Look];
     NominatorMsg: [Look, Due];
     EvictorMsg: [Retry];
@@ -153,8 +153,8 @@ pub enum ProvisionerMsg {
 /// To `claims`.
 #[derive(Debug)]
 pub enum ClaimsMsg {
-    /// *Nudge.* Something about these NodeClaims has changed: themselves, their Nodes, or the pods there.
-    Look(Vec<ClaimName>),
+    /// *Nudge.* Something about the NodeClaims in [`super::Boards::stirred`] has changed: themselves, their Nodes, or the pods there.
+    Look,
     /// *Nudge.* The backoff of a failed claim actor is over.
     Revive(ClaimName),
     /// *Nudge.* Time to say again that a NodeClaim is quarantined.

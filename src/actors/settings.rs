@@ -41,6 +41,8 @@ pub struct Protections {
     pub breaker: bool,
     /// The auditor asks the API server for the NodeClaims, and does not trust what was watched.
     pub fresh_list: bool,
+    /// What runs on a machine that belongs to no NodeClaim leaves it before it goes.
+    pub evacuation: bool,
     /// Pods are asked to leave, so that their budgets can refuse.
     pub budgets: bool,
     /// A finalizer is taken off when the cloud has confirmed that the machine is gone, and not when it has taken the order.
@@ -61,6 +63,7 @@ impl Default for Protections {
             evidence: true,
             breaker: true,
             fresh_list: true,
+            evacuation: true,
             budgets: true,
             confirmation: true,
             detachment: true,

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::telemetry::metrics;
 
 use super::protocol::{
-    BatcherMsg, CatalogMsg, ClaimsMsg, ClassesMsg, NominatorMsg, PoolsMsg, ProvisionerMsg, StateMsg, StaticsMsg,
+    BatcherMsg, CatalogMsg, ClassesMsg, NominatorMsg, PoolsMsg, ProvisionerMsg, StateMsg, StaticsMsg,
 };
 use super::runtime::{Behaviour, Cx, Kind, Mailbox, Timer, View};
 use super::tree::Wiring;
@@ -85,7 +85,7 @@ impl State {
         metrics::pods_landed(news.landed);
         let slots = &self.wiring.slots;
         if !news.claims.is_empty() {
-            slots.claims.cast(ClaimsMsg::Look(news.claims.into_iter().collect()));
+            self.wiring.stir(news.claims);
         }
         if !self.fold.snapshot().planned.is_empty() {
             slots.nominator.cast(NominatorMsg::Look);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::clouds::{Cloud, Metered};
 use crate::cluster::{Announcement, Cluster};
+use crate::core::ids::ClaimName;
 use crate::core::lifecycle::Repair;
 use crate::core::repair::Policies;
 use crate::telemetry::dedupe::Dedupe;
@@ -71,6 +72,12 @@ pub(super) struct Wiring {
 }
 
 impl Wiring {
+    /// Has the actors of these NodeClaims look.
+    pub(super) fn stir(&self, claims: impl IntoIterator<Item = ClaimName>) {
+        self.boards.stirred.send_modify(|stirred| stirred.extend(claims));
+        self.slots.claims.cast(ClaimsMsg::Look);
+    }
+
     /// Writes an Event beside everything else. Events are for people: one that gets lost is not worth a second try.
     pub(super) fn announce(&self, house: &House, said: &mut Dedupe, event: Event) {
         if !said.admit(&event, house.clock.now()) {

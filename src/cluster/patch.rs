@@ -104,7 +104,7 @@ pub(super) fn node(object: &str, patch: &NodePatch) -> Result<(&'static str, Val
     guarded(object, has_lists, patch.version.is_some())?;
     let mut metadata = Metadata::new(patch.version.as_ref())
         .texts_without("labels", &patch.labels, &patch.without_labels)
-        .texts("annotations", &patch.annotations)
+        .texts_without("annotations", &patch.annotations, &patch.without_annotations)
         .finalizers(patch.finalizers.as_ref());
     if let Some((name, uid)) = &patch.owner {
         metadata.0.insert(

@@ -16,6 +16,7 @@ use crate::core::consent::{self, Consent, Decision};
 use crate::core::facts::{Claim, Machine, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::lifecycle::is_occupied;
+use crate::core::orphan::drained_by;
 
 /// Looks in a row that must agree before anything is removed.
 const LOOKS: u32 = 3;
@@ -26,10 +27,6 @@ const SHARE: usize = 10;
 /// When more than this share (in percent, rounded up) looks wrong at once, the looking is wrong: nothing is removed.
 const BREAKER: usize = 20;
 
-/// How long pods may take to leave a machine that is to be taken down and has a Node. It has no NodeClaim whose `terminationGracePeriod` could say
-/// so. Karpenter's clouds take such machines down at once, with all that runs there; ten minutes let most budgets move their pods, and cost little.
-const DRAIN: SignedDuration = SignedDuration::from_mins(10);
-
 /// How much evidence is enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
@@ -39,11 +36,13 @@ pub struct Rules {
     pub grace: SignedDuration,
     /// When more than this share (in percent, rounded up) looks wrong at once, the looking is wrong: nothing is removed.
     pub breaker: usize,
+    /// Whether what runs on a machine is to leave before it goes.
+    pub drains: bool,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { looks: LOOKS, grace: GRACE, breaker: BREAKER }
+        Self { looks: LOOKS, grace: GRACE, breaker: BREAKER, drains: true }
     }
 }
 
@@ -241,15 +240,10 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
     verdict
 }
 
-/// When a machine whose pods have begun to leave goes, whatever is left of them.
-pub fn drained_by(begun: Timestamp) -> Timestamp {
-    begun.saturating_add(DRAIN).unwrap_or(Timestamp::MAX)
-}
-
 /// Whether there are pods or volumes on a machine that should leave first, and there is time for that.
 fn is_inhabited(look: &Look<'_>, id: &ProviderId, deadline: Timestamp) -> bool {
     let mut nodes = look.snapshot.nodes_with(id);
-    look.now < deadline && nodes.any(|node| is_occupied(node, look.snapshot, deadline, look.now))
+    look.rules.drains && look.now < deadline && nodes.any(|node| is_occupied(node, look.snapshot, deadline, look.now))
 }
 
 /// Machines that are on their way out, and may be stuck there. One that stands again needs evidence again, and one that a NodeClaim names is its.

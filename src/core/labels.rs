@@ -45,6 +45,8 @@ pub const NODEPOOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
 pub const HASH_VERSION: &str = "v3";
 /// RFC 3339 deadline of a drain.
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+/// RFC 3339 deadline of the drain of a Node whose machine belongs to no NodeClaim; joiner's own.
+pub const ORPHAN_TERMINATION_TIMESTAMP: &str = "karpenter.sh/orphan-termination-timestamp";
 /// How long pods may take to leave before a reboot, in Go's notation; `0s` lets them ride along, without it they are waited for.
 pub const REBOOT_GRACE: &str = "karpenter.sh/reboot-termination-grace-period";
 /// The Node's boot ID before its machine was restarted: another one proves that it was.

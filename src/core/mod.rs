@@ -16,6 +16,7 @@ pub mod ids;
 pub mod labels;
 pub mod leaving;
 pub mod nomination;
+pub mod orphan;
 pub mod overlays;
 pub mod pools;
 pub mod quantity;

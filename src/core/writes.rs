@@ -59,6 +59,8 @@ pub struct NodePatch {
     pub without_labels: Vec<Arc<str>>,
     /// Annotations to set.
     pub annotations: Labels,
+    /// Keys of annotations to take off.
+    pub without_annotations: Vec<Arc<str>>,
     /// All taints, when they change; needs `version`.
     pub taints: Option<Vec<Taint>>,
     /// All finalizers that are to remain, when they change; needs `version`.

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 
 use crate::actors::protocol::{AuditorMsg, EvictorMsg};
 use crate::actors::runtime::{Cx, Permits};
-use crate::core::audit::drained_by;
 use crate::core::eviction::Emptied;
 use crate::core::facts::{Claim, Node};
 use crate::core::ids::ProviderId;
-use crate::core::lifecycle::{close, drain_of, open};
+use crate::core::lifecycle::drain_of;
+use crate::core::orphan::{begin_drain, drained_by, drained_since, end_drain};
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::events;
 
@@ -21,20 +21,26 @@ use super::Auditor;
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 impl Auditor {
-    /// After a look: whose pods are to leave from now on. A machine that a NodeClaim names by now gets its pods back.
+    /// After a look: whose pods are to leave from now on; what a predecessor has begun goes on. A machine that a NodeClaim names by now gets its pods
+    /// back.
     pub(super) fn choose_drains(&mut self, claims: &[Arc<Claim>], cx: &Cx<AuditorMsg>) {
         let snapshot = self.wiring.boards.snapshot();
         let mut before = std::mem::take(&mut self.draining);
         let now = cx.now();
-        let wanted = self.verdict.drain.iter().map(|id| (id.clone(), before.remove(id).unwrap_or(now)));
+        let begun = |id: &ProviderId| snapshot.nodes_with(id).filter_map(|node| drained_since(node, now)).min();
+        let wanted = self.verdict.drain.iter().map(|id| {
+            let begun = before.remove(id).or_else(|| begun(id)).unwrap_or(now);
+            (id.clone(), begun)
+        });
         self.draining = wanted.collect();
         // Those that look empty by now keep their deadline until the API server itself has said that they are.
         let proven = self.verdict.reap.iter().filter_map(|id| before.remove_entry(id));
         self.draining.extend(proven);
-        for (id, _) in before {
-            if claims.iter().any(|claim| claim.provider_id.as_ref() == Some(&id) && claim.deleting.is_none()) {
-                self.timeline.note(cx.now(), format!("pods may stay on {id}: a NodeClaim names it"));
-                snapshot.nodes_with(&id).for_each(|node| self.patch(node, open(node), cx));
+        for claim in claims.iter().filter(|claim| claim.deleting.is_none()) {
+            let Some(id) = claim.provider_id.as_ref().filter(|id| !self.draining.contains_key(*id)) else { continue };
+            for (node, patch) in snapshot.nodes_with(id).filter_map(|node| Some((node, end_drain(node)?))) {
+                self.timeline.note(cx.now(), format!("pods may stay on {id}: NodeClaim {} names it", claim.name));
+                self.patch(node, patch, cx);
             }
         }
         self.drain(cx);
@@ -46,7 +52,7 @@ impl Auditor {
         for (id, begun) in self.draining.clone() {
             let deadline = drained_by(begun);
             for node in snapshot.nodes_with(&id) {
-                if let Some(patch) = close(node) {
+                if let Some(patch) = begin_drain(node, deadline) {
                     self.tell_of_drain(&id, node, deadline, cx);
                     self.patch(node, patch, cx);
                     continue;

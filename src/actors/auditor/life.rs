@@ -100,6 +100,7 @@ impl Auditor {
         if !protections.breaker {
             rules.breaker = 100;
         }
+        rules.drains = protections.evacuation;
         // A clock that was ahead may have dated them.
         self.draining.values_mut().for_each(|since| *since = (*since).min(cx.now()));
         let lease = self.wiring.boards.lease.borrow().clone();

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::actors::protocol::{AuditorMsg, Inhabited, StateMsg, Written};
 use crate::actors::runtime::{Cx, Outcome, Permits};
-use crate::core::audit::{Finding, drained_by};
+use crate::core::audit::Finding;
 use crate::core::facts::Fact;
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::{close, is_waited_for};
+use crate::core::orphan::drained_by;
 use crate::telemetry::events;
 
 use super::Auditor;
@@ -16,7 +17,8 @@ impl Auditor {
     /// Machines of the latest look that may go now: those that look empty, and those whose pods have had their time.
     pub(super) fn reap(&mut self, cx: &Cx<AuditorMsg>) {
         for id in self.verdict.reap.clone() {
-            if self.wiring.settings.protections.fresh_list {
+            let protections = self.wiring.settings.protections;
+            if protections.fresh_list && protections.evacuation {
                 self.ask_for_pods(id, cx);
             } else {
                 self.take_down(id, cx);

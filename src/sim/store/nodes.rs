@@ -29,7 +29,8 @@ impl Store {
         let mut node = (**there).clone();
         let mut changed = merge(&mut node.labels, &patch.labels)
             | merge(&mut node.annotations, &patch.annotations)
-            | without(&mut node.labels, &patch.without_labels);
+            | without(&mut node.labels, &patch.without_labels)
+            | without(&mut node.annotations, &patch.without_annotations);
         if let Some(taints) = &patch.taints
             && *taints != node.taints
         {

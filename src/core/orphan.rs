@@ -1,0 +1,49 @@
+//! The Node of a machine that belongs to no NodeClaim: how long its pods have to leave, and what is written onto it, so that whoever acts next
+//! knows.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::core::facts::Node;
+use crate::core::labels::{self, Labels};
+use crate::core::lifecycle::{close, open};
+use crate::core::time::rfc3339;
+use crate::core::writes::NodePatch;
+
+/// How long pods may take to leave a machine that is to be taken down and has a Node. It has no NodeClaim whose `terminationGracePeriod` could say
+/// so. Karpenter's clouds take such machines down at once, with all that runs there; ten minutes let most budgets move their pods, and cost little.
+const DRAIN: SignedDuration = SignedDuration::from_mins(10);
+
+/// When a machine whose pods have begun to leave goes, whatever is left of them.
+pub fn drained_by(begun: Timestamp) -> Timestamp {
+    begun.saturating_add(DRAIN).unwrap_or(Timestamp::MAX)
+}
+
+/// Since when the pods of a Node are leaving, as its annotation says. Nothing when that cannot be read, and when their time is over: while nobody
+/// looked, nobody asked them.
+pub fn drained_since(node: &Node, now: Timestamp) -> Option<Timestamp> {
+    let deadline: Timestamp = node.annotations.get(labels::ORPHAN_TERMINATION_TIMESTAMP)?.parse().ok()?;
+    // A clock that was ahead may have dated it.
+    (now < deadline).then(|| deadline.checked_sub(DRAIN).unwrap_or(Timestamp::MIN).min(now))
+}
+
+/// Closes a Node and says until when its pods have to leave; nothing once that is done.
+pub fn begin_drain(node: &Node, deadline: Timestamp) -> Option<NodePatch> {
+    let (closing, deadline) = (close(node), rfc3339(deadline));
+    let said = node.annotations.get(labels::ORPHAN_TERMINATION_TIMESTAMP);
+    if closing.is_none() && said.is_some_and(|said| **said == *deadline) {
+        return None;
+    }
+    let annotations = Labels::from([(labels::ORPHAN_TERMINATION_TIMESTAMP.into(), deadline.into())]);
+    Some(NodePatch { annotations, ..closing.unwrap_or_else(|| NodePatch::of(node)) })
+}
+
+/// Takes [`begin_drain`] back of a Node that is to stay after all; nothing where nothing is to be taken back.
+pub fn end_drain(node: &Node) -> Option<NodePatch> {
+    node.annotations
+        .contains_key(labels::ORPHAN_TERMINATION_TIMESTAMP)
+        .then(|| NodePatch { without_annotations: vec![labels::ORPHAN_TERMINATION_TIMESTAMP.into()], ..open(node) })
+}
+
+#[cfg(test)]
+#[path = "orphan_tests.rs"]
+mod tests;
