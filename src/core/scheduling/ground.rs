@@ -10,23 +10,19 @@ use imbl::ordmap::DiffItem;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::facts::{Claim, HostPort, Node, PodShape, Pool, Snapshot};
-use crate::core::ids::{ClaimName, NodeName, PodUid, PoolName};
+use crate::core::ids::{ClaimName, NodeName, PoolName};
 
 use super::algebra::{Algebra, ProfileId};
 use super::choose::best_buys;
 use super::existing::Host;
-use super::improve::improved;
 use super::interner::{Collector, KeyId, Rest};
 use super::layout::Layout;
 use super::mentions::{collect, collect_claim, collect_labels, collect_shape, dimensions, usable_pools};
-use super::mingle::mingled;
-use super::plan::{Plan, Refusal};
 use super::pools::PoolSite;
 use super::problem::Problem;
 use super::reason::Reason;
 use super::reserved::Reservations;
 use super::shelf::{Amounts, Dimensions, Sets, Shelf};
-use super::solve::Run;
 use super::tolerance::Tolerance;
 use super::world::{Asked, List, World};
 
@@ -35,13 +31,6 @@ const TOO_MUCH: usize = 200_000;
 
 /// So many shapes of pods that are gone are remembered at most.
 const SPARE: usize = 10_000;
-
-/// Finds a place for every pod, or says why there is none.
-///
-/// The same problem gives the same plan, whatever the order of its pods. Whoever asks often keeps a [`Ground`].
-pub fn solve(problem: &Problem<'_>) -> Plan {
-    Ground::default().solve(problem)
-}
 
 impl<'p> World<'p> {
     /// The world of a question that is asked once.
@@ -65,57 +54,7 @@ impl std::fmt::Debug for Ground {
     }
 }
 
-/// How often a plan is made anew for the sake of pods that were refused.
-const PASSES: usize = 3;
-
-fn refused(plan: &Plan) -> FxHashSet<PodUid> {
-    plan.refused.iter().map(|refusal| refusal.pod.clone()).collect()
-}
-
 impl Ground {
-    /// Finds a place for every pod, or says why there is none, as [`solve()`] does.
-    pub fn solve(&mut self, problem: &Problem<'_>) -> Plan {
-        let plan = self.pass(problem, &FxHashSet::default());
-        let minds_others = |refusal: &Refusal| refusal.reasons.iter().any(Reason::minds_others);
-        if plan.refused.is_empty() || plan.existing.is_empty() && !plan.refused.iter().any(minds_others) {
-            return plan;
-        }
-        // Others may have taken room that exists and could have been bought for them, or be where nobody else can then be: who was refused comes
-        // first then.
-        let mut first = refused(&plan);
-        let mut best = plan;
-        for _ in 0..PASSES {
-            let other = self.pass(problem, &first);
-            let (now, before) = (refused(&other), refused(&best));
-            let known = first.len();
-            first.extend(now.iter().cloned());
-            if now.len() < before.len() && now.is_subset(&before) {
-                best = other;
-            }
-            if now.is_empty() || first.len() == known {
-                break;
-            }
-        }
-        best
-    }
-
-    /// The whole way to a plan: solved, improved, and mingled.
-    pub fn plan(&mut self, problem: &Problem<'_>) -> Plan {
-        let plan = self.solve(problem);
-        let plan = improved(self, problem, plan);
-        mingled(problem, plan)
-    }
-
-    /// Places each pod when its turn comes, these before all others.
-    fn pass(&mut self, problem: &Problem<'_>, first: &FxHashSet<PodUid>) -> Plan {
-        self.with(problem, |world| {
-            let mut run = Run::new(world);
-            let waiting = run.in_order();
-            let left = if first.is_empty() { run.place_all(waiting) } else { run.place_all_after(first, waiting) };
-            (run.finish(&left), run.world)
-        })
-    }
-
     /// Lends the world of a question out, and keeps what is given back.
     pub(super) fn with<'p, T>(
         &mut self,

@@ -44,6 +44,7 @@ mod cursor;
 mod draft;
 mod draws;
 mod place;
+mod puzzle;
 mod rooms;
 
 mod choose;
@@ -59,6 +60,7 @@ mod demand;
 mod confined;
 mod solve;
 
+mod anew;
 mod ground;
 
 mod name;
@@ -85,12 +87,13 @@ mod plan;
 mod reason;
 mod words;
 
+pub use anew::solve;
 pub use bound::{lower_bound, quick_lower_bound};
 pub use checks::{Violation, check, crowded, out_of_turn};
 pub use defaults::DefaultSpreads;
 pub use fault::VolumeFault;
 pub use fields::Datum;
-pub use ground::{Ground, solve};
+pub use ground::Ground;
 pub use improve::improved;
 pub use mingle::mingled;
 pub use name::{NAME_SUFFIX, Names};

@@ -274,6 +274,15 @@ impl Reason {
         }
     }
 
+    /// Whether the pod asks for others where it is to be.
+    pub(super) fn is_of_affinity(&self) -> bool {
+        match self {
+            Self::Affinity { .. } => true,
+            Self::Several { all, .. } => all.iter().any(Self::is_of_affinity),
+            _ => false,
+        }
+    }
+
     /// Whether a NodePool's own requirements leave it nothing that could be bought: somebody has to correct it.
     pub fn filters_out_all(&self) -> bool {
         matches!(self, Self::NoTypes { .. } | Self::PoolContradiction { .. } | Self::MinValues { .. })

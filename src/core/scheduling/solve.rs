@@ -8,7 +8,7 @@ use super::classes::{Class, Variant};
 use super::cursor::{Cursor, Cursors};
 use super::draft::{Caps, Draft};
 use super::draws::Draw;
-use super::interner::number;
+use super::interner::{KeyId, number};
 use super::partners::Waiting;
 use super::place::Wants;
 use super::plan::{PlacedOn, Plan, Refusal};
@@ -40,6 +40,8 @@ pub(super) struct Run<'p> {
     pub(super) is_aimless: bool,
     /// To where pods are drawn for the sake of others, whose affinity means them and who can be nowhere else.
     pub(super) draws: Vec<Draw>,
+    /// Pods whose domain was chosen together with that of others.
+    pub(super) dealt: FxHashMap<usize, (KeyId, usize)>,
 }
 
 impl<'p> Run<'p> {
@@ -55,6 +57,7 @@ impl<'p> Run<'p> {
             waiting: Vec::new(),
             is_aimless: false,
             draws: Vec::new(),
+            dealt: FxHashMap::default(),
         }
     }
 
@@ -135,6 +138,7 @@ impl<'p> Run<'p> {
                 let fine = run.host_allows(class, variant, number(host)).is_ok()
                     && run
                         .wants(class, variant)
+                        .and_then(|wants| run.as_dealt(pod, wants))
                         .is_some_and(|wants| run.try_host(host, class, variant, &wants).is_ok());
                 if fine {
                     run.put_on_host(pod, host, class);
@@ -179,13 +183,13 @@ impl<'p> Run<'p> {
 
     fn place(&mut self, pod: usize) -> bool {
         let which = self.world.class_of[pod];
-        // What another pod of the class could not do, one that leaves another node perhaps can.
-        let leaves = self.world.still_on.contains_key(&pod);
-        if !leaves && self.failed[which as usize].is_some_and(|when| when == self.placements) {
+        // What another pod of the class could not do, one that leaves another node perhaps can, or one that is to be elsewhere.
+        let is_special = self.world.still_on.contains_key(&pod) || self.dealt.contains_key(&pod);
+        if !is_special && self.failed[which as usize].is_some_and(|when| when == self.placements) {
             return false;
         }
         let placed = self.moving(pod, |run, class| {
-            if run.failed[which as usize].is_some() && !class.is_topological() {
+            if run.failed[which as usize].is_some() && !class.is_topological() && !run.dealt.contains_key(&pod) {
                 return false;
             }
             (0..class.variants.len()).any(|at| run.place_variant(pod, which, at, class))
@@ -196,7 +200,8 @@ impl<'p> Run<'p> {
 
     fn place_variant(&mut self, pod: usize, which: u32, at: usize, class: &Class) -> bool {
         let variant = &class.variants[at];
-        let Some(wants) = self.wants(class, variant) else { return false };
+        let wants = self.wants(class, variant).and_then(|wants| self.as_dealt(pod, wants));
+        let Some(wants) = wants else { return false };
         let mut cursor = self.cursors.take(which, at);
         self.prepare(&mut cursor, class, variant);
         let drawn = self.drawn(class, &wants);

@@ -11,6 +11,7 @@ pub(in crate::core::scheduling) mod laws;
 mod likeness;
 mod min_values;
 mod price;
+mod puzzles;
 mod reserved;
 mod topology;
 mod volumes;

@@ -1,0 +1,116 @@
+//! A plan, from the first pass over the pods to the last: made anew as long as pods are refused that could perhaps be placed.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::ground::Ground;
+use super::improve::improved;
+use super::mingle::mingled;
+use super::plan::{Plan, Refusal};
+use super::problem::Problem;
+use super::puzzle::Deal;
+use super::reason::Reason;
+use super::solve::Run;
+use crate::core::facts::Pod;
+use crate::core::ids::PodUid;
+
+/// Finds a place for every pod, or says why there is none.
+///
+/// The same problem gives the same plan, whatever the order of its pods. Whoever asks often keeps a [`Ground`].
+pub fn solve(problem: &Problem<'_>) -> Plan {
+    Ground::default().solve(problem)
+}
+
+/// How often a plan is made anew for the sake of pods that were refused.
+const PASSES: usize = 3;
+/// So many groups of pods that mind each other are looked at, when pods are left that do.
+const PUZZLES: usize = 16;
+
+fn minds_others(refusal: &Refusal) -> bool {
+    refusal.reasons.iter().any(Reason::minds_others)
+}
+
+fn refused(plan: &Plan) -> FxHashSet<PodUid> {
+    plan.refused.iter().map(|refusal| refusal.pod.clone()).collect()
+}
+
+impl Ground {
+    /// Finds a place for every pod, or says why there is none, as [`solve()`] does.
+    pub fn solve(&mut self, problem: &Problem<'_>) -> Plan {
+        let plan = self.pass(problem, &FxHashSet::default(), &Deal::new());
+        if plan.refused.is_empty() || plan.existing.is_empty() && !plan.refused.iter().any(minds_others) {
+            return plan;
+        }
+        // Others may have taken room that exists and could have been bought for them, or be where nobody else can then be: who was refused comes
+        // first then.
+        let mut first = refused(&plan);
+        let mut best = plan;
+        for _ in 0..PASSES {
+            let other = self.pass(problem, &first, &Deal::new());
+            let (now, before) = (refused(&other), refused(&best));
+            let known = first.len();
+            first.extend(now.iter().cloned());
+            if now.len() < before.len() && now.is_subset(&before) {
+                best = other;
+            }
+            if now.is_empty() || first.len() == known {
+                break;
+            }
+        }
+        best
+    }
+
+    /// The whole way to a plan: solved, improved, and mingled.
+    pub fn plan(&mut self, problem: &Problem<'_>) -> Plan {
+        let plan = self.solve(problem);
+        let plan = self.untangled(problem, plan);
+        let plan = improved(self, problem, plan);
+        mingled(problem, plan)
+    }
+
+    /// The plan, or a better one in which the domains of a few pods that mind each other were chosen together.
+    fn untangled(&mut self, problem: &Problem<'_>, plan: Plan) -> Plan {
+        if !plan.refused.iter().any(minds_others) {
+            return plan;
+        }
+        let waits = |refusal: &Refusal| refusal.reasons.iter().any(Reason::is_of_affinity);
+        let hopeless = plan.refused.iter().filter(|refusal| !minds_others(refusal) && !waits(refusal));
+        let hopeless: FxHashSet<PodUid> = hopeless.map(|refusal| refusal.pod.clone()).collect();
+        let left = refused(&plan);
+        let puzzles = self.with(problem, |world| {
+            let mut run = Run::new(world);
+            (run.puzzles(&left, &hopeless), run.world)
+        });
+        let mut deal = Deal::new();
+        for puzzle in puzzles.into_iter().take(PUZZLES) {
+            if puzzle.pods().any(|pod| deal.iter().any(|(dealt, ..)| dealt == pod)) {
+                continue;
+            }
+            // Others are left out of it first: a way that cannot be gone without them costs little then.
+            let is_one = |way: &Deal| {
+                let is_in = |pod: &&Arc<Pod>| way.iter().any(|(dealt, ..)| *dealt == pod.uid);
+                let pods: Vec<Arc<Pod>> = problem.pods.iter().filter(is_in).cloned().collect();
+                self.pass(&Problem { pods: &pods, ..*problem }, &FxHashSet::default(), way).refused.is_empty()
+            };
+            deal.extend(puzzle.ways().into_iter().find(is_one).into_iter().flatten());
+        }
+        if deal.is_empty() {
+            return plan;
+        }
+        let other = self.pass(problem, &FxHashSet::default(), &deal);
+        let now = refused(&other);
+        if now.len() < left.len() && now.is_subset(&left) { other } else { plan }
+    }
+
+    /// Places each pod when its turn comes, these before all others; or as they are dealt out.
+    fn pass(&mut self, problem: &Problem<'_>, first: &FxHashSet<PodUid>, deal: &Deal) -> Plan {
+        self.with(problem, |world| {
+            let mut run = Run::new(world);
+            let mut waiting = run.in_order();
+            run.deal(deal, &mut waiting);
+            let left = if first.is_empty() { run.place_all(waiting) } else { run.place_all_after(first, waiting) };
+            (run.finish(&left), run.world)
+        })
+    }
+}

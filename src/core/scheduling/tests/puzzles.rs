@@ -1,0 +1,79 @@
+//! Pods that mind each other, of which none can be placed first without a look at the others.
+
+use std::sync::Arc;
+
+use super::super::{Ground, Plan, Reason, check};
+use super::build::*;
+use crate::core::facts::{Pod, PodShape};
+use crate::core::labels::ZONE;
+
+fn of_app(app: &str, cpu: i64) -> PodShape {
+    let mut one = shape(cpu, 64);
+    one.labels = labels(&[("app", app)]);
+    one
+}
+
+/// The database has to be in zone-a, near a web pod. Two web pods stay together; a third, the largest, keeps away from databases. Placed by size, it
+/// comes first, and then no web pod may be the first in zone-a.
+fn entangled() -> Vec<Arc<Pod>> {
+    let near_web = || term(ZONE, &[("app", "web")]);
+    let mut db = of_app("db", 1600);
+    db.node_selector = labels(&[(ZONE, "zone-a")]);
+    db.affinity.push(near_web());
+    let mut web = of_app("web", 900);
+    web.affinity.push(near_web());
+    let mut large = of_app("web", 1800);
+    large.anti_affinity.push(term(ZONE, &[("app", "db")]));
+    vec![pod("db", 0, &db), pod("web-0", 1, &web), pod("web-1", 2, &web), pod("large", 3, &large)]
+}
+
+fn planned(pods: Vec<Arc<Pod>>) -> Plan {
+    let scene = Scene::new().with_pods(pods);
+    let plan = Ground::default().plan(&scene.problem());
+    assert_eq!(check(&scene.problem(), &plan), []);
+    plan
+}
+
+fn zone_of(plan: &Plan, name: &str) -> String {
+    let at = plan.claims.iter().position(|claim| claim.pods.iter().any(|pod| &*pod.key.name == name)).unwrap();
+    pinned(plan, at, ZONE).unwrap().to_owned()
+}
+
+#[test]
+fn one_after_the_other_they_cannot_be_placed() {
+    assert!(!Scene::new().with_pods(entangled()).solve().refused.is_empty());
+}
+
+#[test]
+fn their_zones_are_chosen_together() {
+    let plan = planned(entangled());
+    assert!(plan.refused.is_empty(), "{:?}", plan.refused);
+    for name in ["db", "web-0", "web-1"] {
+        assert_eq!(zone_of(&plan, name), "zone-a", "{name}");
+    }
+    assert_ne!(zone_of(&plan, "large"), "zone-a");
+}
+
+#[test]
+fn others_are_placed_beside_them() {
+    let mut pods = entangled();
+    pods.extend(super::build::pods("other", 50, &of_app("other", 500)));
+    let plan = planned(pods);
+    assert!(plan.refused.is_empty(), "{:?}", plan.refused);
+}
+
+#[test]
+fn one_that_has_no_place_in_any_way_is_refused_alone() {
+    let mut pods = entangled();
+    let mut lonely = of_app("lonely", 100);
+    lonely.node_selector = labels(&[(ZONE, "zone-a")]);
+    lonely.anti_affinity.push(term(ZONE, &[("app", "db")]));
+    pods.push(pod("lonely", 4, &lonely));
+    let plan = planned(pods);
+    let [refusal] = &plan.refused[..] else { panic!("{:?}", plan.refused) };
+    assert!(
+        matches!(refusal.reasons[0], Reason::AntiAffinity { .. } | Reason::Repelled { .. }),
+        "{:?}",
+        refusal.reasons
+    );
+}
