@@ -6,6 +6,7 @@ use super::algebra::ProfileId;
 use super::classes::{Class, Variant};
 use super::place::{Refused, Wants};
 use super::rooms::Marks;
+use super::shelf::Amounts;
 use super::solve::Run;
 use super::topology::{CounterId, Topo};
 use super::world::World;
@@ -130,12 +131,13 @@ impl Run<'_> {
         kinds.iter().filter(|(_, profile)| self.could(*profile, wants)).map(|(kind, _)| *kind).collect()
     }
 
+    /// A node that is there and has so much room.
     pub(super) fn on_host(
         &mut self,
         pod: usize,
         class: &Class,
         variant: &Variant,
-        wants: &Wants,
+        (wants, room): (&Wants, &Amounts),
         cursor: &mut Cursor,
     ) -> bool {
         if cursor.host_kinds.is_empty() {
@@ -146,7 +148,7 @@ impl Run<'_> {
         let mut from = 0;
         loop {
             let gone = [&cursor.hosts, &self.cursors.broken[rule].hosts];
-            let Some(at) = self.world.rooms.next(from, Some(&class.requests), &kinds, gone) else { return false };
+            let Some(at) = self.world.rooms.next(from, Some(room), &kinds, gone) else { return false };
             match self.host_allows(class, variant, super::interner::number(at)) {
                 Ok(()) => match self.try_host(at, class, variant, wants) {
                     Ok(()) => {

@@ -26,7 +26,11 @@ impl Run<'_> {
         let mut known = FxHashSet::default();
         let (mut draws, mut meant) = (Vec::new(), FxHashSet::default());
         for pod in 0..self.world.pods.len() {
-            if !pods.contains(&self.world.pods[pod].uid) || !known.insert(self.world.class_of[pod]) {
+            if !pods.contains(&self.world.pods[pod].uid) {
+                continue;
+            }
+            self.seek_company(pod);
+            if !known.insert(self.world.class_of[pod]) {
                 continue;
             }
             let class = self.world.class_at(pod);
@@ -58,5 +62,21 @@ impl Run<'_> {
             also(&mut wants, Allowed { key: *key, values: domains.clone(), absent: false, rank: None })?;
         }
         Some(wants)
+    }
+
+    /// The domains in which a pod could be, were it not for the others that wait.
+    pub(super) fn choices(&mut self, pod: usize, key: KeyId) -> Mask {
+        let class = self.world.class_at(pod);
+        let Some(bare) = class.variants.last() else { return Mask::default() };
+        let alike = class.variants.iter().filter(|variant| variant.level == bare.level);
+        let terms = Some(alike.map(|variant| variant.term).collect());
+        let filter = Filter { keys: Vec::new(), terms, tolerations: Some(class.tolerations) };
+        let apart = bare.apart.iter().chain(&class.repelled).filter(|(topo, _)| *topo == Topo::Key(key));
+        let apart: Vec<CounterId> = apart.map(|(_, id)| *id).collect();
+        let mut domains = self.world.domains(key, &filter);
+        for id in apart {
+            domains.and(&self.world.counters.get(id).domains(false));
+        }
+        domains
     }
 }

@@ -40,6 +40,7 @@ mod classes;
 
 mod order;
 
+mod company;
 mod cursor;
 mod draft;
 mod draws;

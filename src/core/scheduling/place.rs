@@ -264,7 +264,8 @@ impl Run<'_> {
                 }
             }
         }
-        for key in &class.pins {
+        let asked = wants.iter().map(|want| &want.key).filter(|key| !class.pins.contains(key));
+        for key in class.pins.iter().chain(asked) {
             profile = self.pin((pool, least), profile, types, *key, wants.iter().find(|w| w.key == *key))?;
         }
         let left = self.still(pool, profile, types, least)?;

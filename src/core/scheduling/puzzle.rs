@@ -4,6 +4,7 @@
 //! over that mind each other, all ways of dealing them and those whom they mind out over the domains of a label are searched, as far as the
 //! constraints between them tell; each that agrees with all of these is then tried on the cluster.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,7 +14,7 @@ use super::interner::KeyId;
 use super::masks::Mask;
 use super::place::{Allowed, Wants, also};
 use super::solve::Run;
-use super::topology::{CounterId, Filter, Topo};
+use super::topology::{CounterId, Topo};
 use crate::core::ids::PodUid;
 
 /// So many pods are dealt out together at most: beyond, the search rarely ends within its steps.
@@ -197,11 +198,12 @@ impl Evenly {
     }
 }
 
-/// The counters of a class' constraints, and on what they count.
+/// The counters of a class' constraints, and on what they count. Who has to be on a node with others is where they are in every other respect.
 fn asked(bare: &Variant) -> impl Iterator<Item = (Topo, CounterId)> + '_ {
     let near = bare.affinities.iter().flat_map(|one| one.counters.iter().copied());
     let evenly = bare.spreads.iter().map(|spread| (spread.topo, spread.counter));
-    near.chain(evenly).chain(bare.apart.iter().copied())
+    let others = evenly.chain(bare.apart.iter().copied()).filter(|(topo, _)| *topo != Topo::Host);
+    near.chain(others)
 }
 
 /// Which classes are tied together by what is asked of a counter.
@@ -234,7 +236,7 @@ impl Ties {
 
     /// Those tied to a class by what is counted on a label.
     fn of<'a>(&'a self, class: &'a Class, key: KeyId) -> impl Iterator<Item = usize> + 'a {
-        let on_key = move |tie: &&Tie| tie.topo == Topo::Key(key);
+        let on_key = move |tie: &&Tie| tie.topo.key().is_none_or(|other| other == key);
         let asked = class.variants.last().into_iter().flat_map(asked).filter_map(|(_, id)| self.0.get(&id));
         let whom = asked.filter(on_key).flat_map(|tie| &tie.counted);
         let by = class.touches.iter().filter_map(|id| self.0.get(id)).filter(on_key).flat_map(|tie| &tie.asking);
@@ -252,13 +254,14 @@ impl Run<'_> {
             }
         }
         let ties = Ties::new(&self.world.classes);
+        let keys: BTreeSet<KeyId> = self.world.classes.iter().flat_map(|class| class.pins.iter().copied()).collect();
         let mut puzzles = Vec::new();
         let mut known: FxHashSet<(KeyId, usize)> = FxHashSet::default();
         for class in 0..of_class.len() {
             if !of_class[class].iter().any(|pod| refused.contains(&self.world.pods[*pod].uid)) {
                 continue;
             }
-            for key in self.world.classes[class].pins.clone() {
+            for key in keys.iter().copied() {
                 if !known.insert((key, class)) {
                     continue;
                 }
@@ -293,7 +296,8 @@ impl Run<'_> {
     fn puzzle(&mut self, key: KeyId, pods: &[usize], refused: &FxHashSet<PodUid>) -> Puzzle {
         let mut pieces: Vec<Piece> = Vec::new();
         for pod in pods {
-            let (choices, uid) = (self.choices(*pod, key), &self.world.pods[*pod].uid);
+            let choices: Vec<usize> = self.choices(*pod, key).bits().collect();
+            let uid = &self.world.pods[*pod].uid;
             if !choices.is_empty() {
                 let class = self.world.class_of[*pod];
                 let refused = refused.contains(uid);
@@ -322,32 +326,24 @@ impl Run<'_> {
         };
         piece.apart = others().filter(|other| is_apart(at, *other) || is_apart(*other, at)).collect();
         let Some(bare) = classes[at].variants.last() else { return };
+        let values = self.world.algebra.universe.key(key).values.len();
         for affinity in &bare.affinities {
             let first = affinity.own && affinity.counters.iter().all(|(_, id)| counters.get(*id).total == 0);
-            let ids = affinity.counters.iter().filter(|(topo, _)| on_key(*topo)).map(|(_, id)| *id);
-            piece.near.extend(ids.map(|id| Near { there: counters.get(id).domains(true), whom: counted(id), first }));
+            for (topo, id) in &affinity.counters {
+                let there = match topo {
+                    Topo::Key(other) if *other == key => counters.get(*id).domains(true),
+                    Topo::Key(_) => continue,
+                    // In which domains the nodes with those who are there are is not counted.
+                    Topo::Host if counters.get(*id).total > 0 => Mask::full(values),
+                    Topo::Host => Mask::empty(values),
+                };
+                piece.near.push(Near { there, whom: counted(*id), first });
+            }
         }
-        let values = self.world.algebra.universe.key(key).values.len();
         for spread in bare.spreads.iter().filter(|spread| on_key(spread.topo)) {
             let there = (0..values).map(|value| counters.get(spread.counter).in_domain(value)).collect();
             piece.evenly.push(Evenly { spread: spread.clone(), there, whom: counted(spread.counter) });
         }
-    }
-
-    /// The domains in which a pod could be, were it not for the others that wait.
-    fn choices(&mut self, pod: usize, key: KeyId) -> Vec<usize> {
-        let class = self.world.class_at(pod);
-        let Some(bare) = class.variants.last() else { return Vec::new() };
-        let alike = class.variants.iter().filter(|variant| variant.level == bare.level);
-        let terms = Some(alike.map(|variant| variant.term).collect());
-        let filter = Filter { keys: Vec::new(), terms, tolerations: Some(class.tolerations) };
-        let apart = bare.apart.iter().chain(&class.repelled).filter(|(topo, _)| *topo == Topo::Key(key));
-        let apart: Vec<CounterId> = apart.map(|(_, id)| *id).collect();
-        let mut domains = self.world.domains(key, &filter);
-        for id in apart {
-            domains.and(&self.world.counters.get(id).domains(false));
-        }
-        domains.bits().collect()
     }
 
     /// Has pods placed before all others, in this order, and nowhere else.
@@ -362,6 +358,9 @@ impl Run<'_> {
             self.dealt.insert(*pod, (key, value));
         }
         waiting.sort_by_key(|pod| turn(pod).unwrap_or(usize::MAX));
+        for pod in &waiting[..deal.len()] {
+            self.seek_company(*pod);
+        }
     }
 
     /// What the topology allows, for a pod with a place in a puzzle.

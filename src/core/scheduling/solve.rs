@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::classes::{Class, Variant};
+use super::company::Company;
 use super::cursor::{Cursor, Cursors};
 use super::draft::{Caps, Draft};
 use super::draws::Draw;
@@ -40,6 +41,11 @@ pub(super) struct Run<'p> {
     pub(super) is_aimless: bool,
     /// To where pods are drawn for the sake of others, whose affinity means them and who can be nowhere else.
     pub(super) draws: Vec<Draw>,
+    /// Who has to be on a node with others and waits for them.
+    pub(super) company: Vec<Company>,
+    /// Who is to follow the pod that is being placed, and who has followed another before its turn.
+    pub(super) invited: Vec<usize>,
+    pub(super) followed: FxHashSet<usize>,
     /// Pods whose domain was chosen together with that of others.
     pub(super) dealt: FxHashMap<usize, (KeyId, usize)>,
 }
@@ -57,6 +63,9 @@ impl<'p> Run<'p> {
             waiting: Vec::new(),
             is_aimless: false,
             draws: Vec::new(),
+            company: Vec::new(),
+            invited: Vec::new(),
+            followed: FxHashSet::default(),
             dealt: FxHashMap::default(),
         }
     }
@@ -181,7 +190,10 @@ impl<'p> Run<'p> {
         answer
     }
 
-    fn place(&mut self, pod: usize) -> bool {
+    pub(super) fn place(&mut self, pod: usize) -> bool {
+        if self.followed.contains(&pod) {
+            return true;
+        }
         let which = self.world.class_of[pod];
         // What another pod of the class could not do, one that leaves another node perhaps can, or one that is to be elsewhere.
         let is_special = self.world.still_on.contains_key(&pod) || self.dealt.contains_key(&pod);
@@ -195,6 +207,9 @@ impl<'p> Run<'p> {
             (0..class.variants.len()).any(|at| run.place_variant(pod, which, at, class))
         });
         self.failed[which as usize] = if placed { None } else { Some(self.placements) };
+        if placed {
+            self.has_company(pod);
+        }
         placed
     }
 
@@ -205,7 +220,9 @@ impl<'p> Run<'p> {
         let mut cursor = self.cursors.take(which, at);
         self.prepare(&mut cursor, class, variant);
         let drawn = self.drawn(class, &wants);
-        let placed = drawn.is_some_and(|wants| self.somewhere(pod, class, variant, &wants, &mut cursor))
+        let placed = drawn.as_ref().is_some_and(|wants| self.in_company(pod, class, variant, wants, &mut cursor))
+            || self.in_company(pod, class, variant, &wants, &mut cursor)
+            || drawn.is_some_and(|wants| self.somewhere(pod, class, variant, &wants, &mut cursor))
             || self.somewhere(pod, class, variant, &wants, &mut cursor)
             || self.beyond(pod, class, variant, &wants, &mut cursor);
         self.cursors.give(which, at, cursor);
@@ -215,7 +232,7 @@ impl<'p> Run<'p> {
     /// On a node that is there, on one that is planned, or on a new one.
     fn somewhere(&mut self, pod: usize, class: &Class, variant: &Variant, wants: &Wants, cursor: &mut Cursor) -> bool {
         // Room that is there is used whoever counts the pod: kube-scheduler would do so.
-        self.on_host(pod, class, variant, wants, cursor)
+        self.on_host(pod, class, variant, (wants, &class.requests), cursor)
             || self.courteous(class, wants).is_some_and(|wants| {
                 self.on_draft(pod, class, variant, &wants, cursor) || self.on_new(pod, class, variant, &wants, None)
             })

@@ -32,6 +32,8 @@ struct Small {
     off_zone: Option<usize>,
     /// In a zone with these.
     near: Option<usize>,
+    /// On a node with these.
+    beside: Option<usize>,
 }
 
 /// Where a pod is: the number of its node, and the zone of each node; the first node is the one that is there.
@@ -71,6 +73,7 @@ fn scene(all: &[Small]) -> Scene {
         one.anti_affinity.extend(small.off_node.map(|whom| term(HOSTNAME, &app(whom))));
         one.anti_affinity.extend(small.off_zone.map(|whom| term(ZONE, &app(whom))));
         one.affinity.extend(small.near.map(|whom| term(ZONE, &app(whom))));
+        one.affinity.extend(small.beside.map(|whom| term(HOSTNAME, &app(whom))));
         pod(&format!("p{at}"), i64::try_from(at).unwrap(), &one)
     });
     let mut old = node("old", 1, 64, &[(ZONE, ZONES[0])]);
@@ -108,10 +111,15 @@ fn opens(all: &[Small], seats: &Seats, zones: &[usize], bound: u32, at: usize, d
             return false;
         }
     }
-    one.near.is_none_or(|whom| {
-        let first = whom == one.app && !there().any(|other| all[other].app == whom);
-        first || count(whom, here) > 0
-    })
+    // Whom several terms mean must be meant by all of them.
+    let meant: Vec<usize> = one.near.into_iter().chain(one.beside).collect();
+    let is_meant = |app: usize| meant.iter().all(|whom| *whom == app);
+    let first = is_meant(one.app) && !there().any(|other| is_meant(all[other].app));
+    let near =
+        |whom: usize| there().any(|other| is_meant(all[other].app) && all[other].app == whom && in_zone(other, here));
+    let beside =
+        |whom: usize| there().any(|other| is_meant(all[other].app) && all[other].app == whom && seats[other] == seat);
+    first || one.near.is_none_or(near) && one.beside.is_none_or(beside)
 }
 
 /// Whether there is an order in which each pod can be bound.
@@ -189,8 +197,18 @@ fn can_be_bound(all: &[Small], scene: &Scene, plan: &Plan) -> bool {
 fn any_small() -> impl Strategy<Value = Small> {
     let rarely = || prop_oneof![4 => Just(None), 1 => (0..2_usize).prop_map(Some)];
     let size = proptest::sample::select(&[400_i64, 900, 1600][..]);
-    (size, 0..2_usize, rarely(), prop::bool::weighted(0.4), prop::bool::weighted(0.2), rarely(), rarely(), rarely())
-        .prop_map(|(cpu, app, zone, spreads, port, off_node, off_zone, near)| Small {
+    (
+        size,
+        0..2_usize,
+        rarely(),
+        prop::bool::weighted(0.4),
+        prop::bool::weighted(0.2),
+        rarely(),
+        rarely(),
+        rarely(),
+        rarely(),
+    )
+        .prop_map(|(cpu, app, zone, spreads, port, off_node, off_zone, near, beside)| Small {
             cpu,
             app,
             zone,
@@ -199,6 +217,7 @@ fn any_small() -> impl Strategy<Value = Small> {
             off_node,
             off_zone,
             near,
+            beside,
         })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::{Ground, Plan, Reason, check};
 use super::build::*;
 use crate::core::facts::{Pod, PodShape};
-use crate::core::labels::ZONE;
+use crate::core::labels::{HOSTNAME, ZONE};
 
 fn of_app(app: &str, cpu: i64) -> PodShape {
     let mut one = shape(cpu, 64);
@@ -76,4 +76,19 @@ fn one_that_has_no_place_in_any_way_is_refused_alone() {
         "{:?}",
         refusal.reasons
     );
+}
+
+#[test]
+fn who_is_waited_for_on_a_node_comes_to_one_with_room_for_both() {
+    let mut cache = of_app("cache", 900);
+    cache.priority = 1;
+    let mut web = of_app("web", 900);
+    web.affinity.push(term(HOSTNAME, &[("app", "cache")]));
+    // The cache alone would go to the node that is there, where the web pod has no room.
+    let scene = Scene::new()
+        .with_node(node("old", 1, 8192, &[(ZONE, "zone-a")]))
+        .with_pods(vec![pod("cache", 0, &cache), pod("web", 1, &web)]);
+    let plan = Ground::default().plan(&scene.problem());
+    assert!(plan.refused.is_empty(), "{:?}", plan.refused);
+    assert_eq!((plan.claims.len(), plan.claims[0].pods.len()), (1, 2));
 }
