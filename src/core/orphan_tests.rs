@@ -1,3 +1,5 @@
+//! A drain is said on the Node, kept to, and taken back.
+
 use super::*;
 use crate::core::facts::samples;
 
