@@ -5,11 +5,13 @@
 mod rehearsals;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use joiner::actors::runtime::{Clock, Kind};
+use joiner::actors::runtime::{Clock, Kind, Permits};
 use joiner::actors::{Joiner, Parts, Settings};
 use joiner::clouds::catalog;
+use joiner::cluster;
 use joiner::command::{Rehearsal, rehearse};
 use joiner::core::facts::{Broken, Claim, Status, find_condition};
 use joiner::core::labels;
@@ -436,6 +438,44 @@ fn a_lease_that_is_renewed_late_loses_nothing() {
             joiner.kill();
         });
     }
+}
+
+/// A deletion that is decided while the API server wants to be left alone is decided anew before it is sent: a clock that was wrong meanwhile deletes nothing.
+#[test]
+fn a_deletion_that_has_to_wait_is_decided_again() {
+    let scenario = burst(PODS);
+    in_virtual_time(async {
+        let wrong_by: &'static AtomicI64 = Box::leak(Box::default());
+        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH).that_jumps(wrong_by);
+        let rehearsal = rehearsal(&scenario, 3, settings());
+        let joiner = play(&rehearsal, &scenario, async {
+            let joiner = candidate(&rehearsal, clock, "one");
+            settled(&rehearsal).await;
+            let busy = cluster::Error::TooManyRequests {
+                retry_after: Some(Duration::from_secs(50)),
+                message: "busy".to_owned(),
+            };
+            joiner.house().operations.start(Permits::ReadCluster, async { Err::<(), _>(busy) }, drop);
+            sleep(Duration::from_secs(1)).await;
+            let years: Duration = Duration::from_hours(10 * 365 * 24);
+            wrong_by.store(i64::try_from(years.as_millis()).expect("it is a number"), Ordering::Relaxed);
+            let names = || truth(&rehearsal).claims.keys().cloned().collect::<Vec<_>>();
+            let before = names();
+            for name in &before {
+                let annotations = [("example.com/seen".into(), "today".into())].into();
+                let touch = ClaimPatch { annotations, ..ClaimPatch::default() };
+                rehearsal.world.cluster.store().patch_claim(name, &touch).expect("it is there");
+            }
+            sleep(Duration::from_secs(10)).await;
+            wrong_by.store(0, Ordering::Relaxed);
+            sleep(Duration::from_mins(2)).await;
+            assert_eq!(names(), before);
+            joiner
+        })
+        .await;
+        assert_intact(&rehearsal, PODS, "left alone");
+        joiner.kill();
+    });
 }
 
 /// A NodeClaim that vanishes while nobody watches leaves no actor behind: the lists that are read anew do not have it.

@@ -210,7 +210,7 @@ fn code(outcome: &Written<()>) -> u16 {
             cluster::Error::Temporary(_) => 503,
             cluster::Error::Unknown(_) => 0,
         },
-        Outcome::Lost | Outcome::NotLeader => 0,
+        Outcome::Lost | Outcome::NotLeader | Outcome::Late => 0,
     }
 }
 

@@ -197,7 +197,7 @@ impl Statics {
             let (cluster, told) = (Arc::clone(&self.wiring.cluster), name.clone());
             self.deleted.insert(name.clone(), Instant::now());
             let call = async move { cluster.delete_claim(&name, &uid).await };
-            cx.start(Permits::WriteCluster, call, move |outcome| StaticsMsg::Deleted(told, outcome));
+            cx.start(Permits::Delete, call, move |outcome| StaticsMsg::Deleted(told, outcome));
         }
     }
 

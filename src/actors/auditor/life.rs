@@ -257,7 +257,7 @@ impl Auditor {
                     .note(cx.now(), format!("the machine of {left} is there, though not in the listing"));
             }
             Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{left}: {error}")),
-            Outcome::Lost | Outcome::NotLeader => return,
+            Outcome::Lost | Outcome::NotLeader | Outcome::Late => return,
         }
         match left {
             Left::Claim(name, uid) => self.finish(name, uid, cx),
@@ -274,7 +274,7 @@ impl Auditor {
         self.wiring.announce(&cx.house, &mut self.said, event);
         let (cluster, finished) = (Arc::clone(&self.wiring.cluster), name.clone());
         let call = async move { cluster.delete_claim(&name, &uid).await };
-        cx.start(Permits::WriteCluster, call, move |outcome| AuditorMsg::ClaimDeleted(finished, outcome));
+        cx.start(Permits::Delete, call, move |outcome| AuditorMsg::ClaimDeleted(finished, outcome));
     }
 
     /// A NodeClaim is deleted whose machine is gone.
@@ -355,13 +355,13 @@ impl Behaviour for Auditor {
                     self.timeline.note(cx.now(), format!("{id} is gone"));
                 }
                 Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
-                Outcome::Lost | Outcome::NotLeader => {}
+                Outcome::Lost | Outcome::NotLeader | Outcome::Late => {}
             },
             AuditorMsg::MachineAsked(left, outcome) => self.machine_asked(left, outcome, cx),
             AuditorMsg::ClaimDeleted(name, outcome) => match outcome {
                 Outcome::Done(()) => self.count(&name),
                 Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{name}: {error}")),
-                Outcome::Lost | Outcome::NotLeader => {}
+                Outcome::Lost | Outcome::NotLeader | Outcome::Late => {}
             },
         }
     }

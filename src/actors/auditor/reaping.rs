@@ -46,7 +46,7 @@ impl Auditor {
         let found = match outcome {
             Outcome::Done(found) => found,
             Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
-            Outcome::Lost | Outcome::NotLeader => return,
+            Outcome::Lost | Outcome::NotLeader | Outcome::Late => return,
         };
         let Some((node, pods)) = found else { return self.take_down(id, cx) };
         let left = pods.iter().filter(|pod| is_waited_for(pod, cx.now())).count();

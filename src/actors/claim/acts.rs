@@ -45,7 +45,7 @@ impl Claim {
                 let op = self.begin("the NodeClaim's deletion");
                 let uid = claim.uid.clone();
                 let call = async move { cluster.delete_claim(&name, &uid).await.map(|()| None) };
-                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
+                cx.start(Permits::Delete, call, move |outcome| ClaimMsg::Written(op, outcome));
             }
             Act::GetNode(node) => self.get_node(node, cx),
             Act::FindNode(id) => self.find_node(id, cx),
@@ -66,7 +66,7 @@ impl Claim {
                 let op = self.begin("the Node's deletion");
                 let (name, doomed) = (node.clone(), uid.clone());
                 let call = async move { cluster.delete_node(&node, &uid).await };
-                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, name, doomed, outcome));
+                cx.start(Permits::Delete, call, move |outcome| ClaimMsg::NodeWritten(op, name, doomed, outcome));
             }
             Act::Drain { evict, force } => {
                 // With which grace is seen anew when it is done.

@@ -213,8 +213,12 @@ impl Claim {
         }
     }
 
-    /// What a request to the API server returned, if it worked. A conflict is no failure: the next look sees what was changed.
+    /// What a request to the API server returned, if it worked. A conflict is no failure: the next look sees what was changed. Nor is what came too
+    /// late to be sent: the next look decides anew.
     pub(super) fn written<T>(&mut self, what: &str, outcome: Written<T>, cx: &Cx<ClaimMsg>) -> Option<T> {
+        if matches!(outcome, Outcome::Late) {
+            return None;
+        }
         if matches!(outcome, Outcome::Failed(cluster::Error::Conflict(_) | cluster::Error::NotFound(_))) {
             self.overtaken(cx);
             return None;

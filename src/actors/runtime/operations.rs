@@ -55,6 +55,8 @@ pub enum Permits {
     ReadCluster,
     /// Writes to the API server: only with the lease.
     WriteCluster,
+    /// Deletes a NodeClaim or a Node, which nothing takes back: only with the lease, and not when the API server wants to be left alone first.
+    Delete,
     /// Reads from the cloud.
     ReadCloud,
     /// Launches a machine: only with the lease.
@@ -76,6 +78,8 @@ pub enum Outcome<T, E> {
     Lost,
     /// It was never sent, because this joiner does not hold the lease or is shutting down.
     NotLeader,
+    /// It was never sent: the API server was left alone for a while, and what was decided before may be wrong by now.
+    Late,
 }
 
 impl<T, E: std::fmt::Display> Outcome<T, E> {
@@ -86,6 +90,7 @@ impl<T, E: std::fmt::Display> Outcome<T, E> {
             Self::Failed(error) => Err(error.to_string()),
             Self::Lost => Err("no answer".to_owned()),
             Self::NotLeader => Err("this joiner does not hold the lease".to_owned()),
+            Self::Late => Err("not sent, as the API server was left alone for a while".to_owned()),
         }
     }
 }
@@ -139,12 +144,15 @@ impl Operations {
         self.under_way.load(Relaxed)
     }
 
-    /// Waits for as long as the API server has asked for.
-    async fn pause(&self) {
+    /// Waits for as long as the API server has asked for, and says whether it has.
+    async fn pause(&self) -> bool {
         let paused = || *self.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waited = false;
         while let Some(until) = paused().filter(|until| Instant::now() < *until) {
             tokio::time::sleep_until(until).await;
+            waited = true;
         }
+        waited
     }
 
     fn pause_for(&self, wait: Duration) {
@@ -167,14 +175,16 @@ impl Operations {
         E: Refusal + Send + 'static,
     {
         let (gate, deadline) = match permits {
-            Permits::ReadCluster | Permits::WriteCluster => (Some(Arc::clone(&self.cluster)), CLUSTER_DEADLINE),
+            Permits::ReadCluster | Permits::WriteCluster | Permits::Delete => {
+                (Some(Arc::clone(&self.cluster)), CLUSTER_DEADLINE)
+            }
             Permits::ReadCloud => (Some(Arc::clone(&self.cloud_reads)), CLOUD_DEADLINE),
             Permits::Launch => (Some(Arc::clone(&self.launches)), CLOUD_DEADLINE),
             Permits::WriteCloud => (Some(Arc::clone(&self.cloud_writes)), CLOUD_DEADLINE),
             Permits::Lease => (None, CLUSTER_DEADLINE),
         };
-        let writes = matches!(permits, Permits::WriteCluster | Permits::Launch | Permits::WriteCloud);
-        let to_cluster = matches!(permits, Permits::ReadCluster | Permits::WriteCluster);
+        let writes = matches!(permits, Permits::WriteCluster | Permits::Delete | Permits::Launch | Permits::WriteCloud);
+        let to_cluster = matches!(permits, Permits::ReadCluster | Permits::WriteCluster | Permits::Delete);
         let operations = self.clone();
         self.under_way.fetch_add(1, Relaxed);
         let mut abandoned = self.abandoned.subscribe();
@@ -184,8 +194,8 @@ impl Operations {
                     Some(gate) => gate.acquire().await.ok(),
                     None => None,
                 };
-                if to_cluster {
-                    operations.pause().await;
+                if to_cluster && operations.pause().await && permits == Permits::Delete {
+                    return Outcome::Late;
                 }
                 if writes && !operations.may_write() {
                     return Outcome::NotLeader;

@@ -60,6 +60,13 @@ async fn an_api_server_that_says_when_to_come_back_is_left_alone_until_then() {
     }
     let expected = [("Launch", 0), ("Lease", 0), ("ReadCloud", 0), ("ReadCluster", 7), ("WriteCluster", 7)];
     assert_eq!(waited, expected.map(|(permits, seconds)| (permits.to_owned(), seconds)).into());
+    start(Permits::WriteCluster, busy(7));
+    assert!(ends.recv().await.is_some());
+    let (late, heard) = tokio::sync::oneshot::channel();
+    operations.start(Permits::Delete, async { Ok::<(), cluster::Error>(()) }, |outcome| late.send(outcome).unwrap());
+    assert!(matches!(heard.await, Ok(Outcome::Late)), "what cannot be taken back is decided again");
+    start(Permits::Delete, Ok(()));
+    assert_eq!(ends.recv().await, Some((Permits::Delete, Duration::ZERO)));
     // A budget's word is about one pod, and nobody waits for ever.
     let message = "Cannot evict pod".to_owned();
     let budget = cluster::Error::Budget { budget: None, retry_after: Some(Duration::from_secs(10)), message };
