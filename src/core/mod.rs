@@ -22,6 +22,7 @@ pub mod pools;
 pub mod quantity;
 pub mod repair;
 pub mod resources;
+pub mod restarts;
 pub mod statics;
 pub mod time;
 pub mod writes;

@@ -6,6 +6,7 @@ use crate::actors::protocol::ProvisionerMsg;
 use crate::actors::runtime::Cx;
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::leaving;
+use crate::core::restarts;
 
 use super::Provisioner;
 use super::life::{AT_WORK, Doing, LEAVERS};
@@ -57,16 +58,21 @@ impl Provisioner {
         snapshot.undecided.keys().filter(|uid| !snapshot.planned.contains_key(*uid)).count()
     }
 
-    /// Plans for pods that came while kube-scheduler was busy with those of an earlier plan, once no more of them come; once for as many.
+    /// Plans for pods that came while kube-scheduler was busy with those of an earlier plan, once no more of them come; once for as many. And for those
+    /// whose node was to come back from a restart that is held up.
     pub(super) fn watch_overlooked(&mut self, cx: &Cx<ProvisionerMsg>) {
+        let snapshot = self.wiring.boards.snapshot();
         let now = self.overlooked();
         let before = std::mem::replace(&mut self.overlooked, now);
         self.left_over = self.left_over.min(now);
-        if now > self.left_over && now == before {
+        let many = now > self.left_over && now == before;
+        if many {
             self.left_over = now;
+        }
+        if many || restarts::is_anybody_held(&snapshot, cx.now()) {
             self.begin(cx);
         }
-        let busy = !self.wiring.boards.snapshot().planned.is_empty();
+        let busy = !snapshot.planned.is_empty();
         self.watch = busy.then(|| cx.after(AT_WORK, ProvisionerMsg::Watch));
     }
 

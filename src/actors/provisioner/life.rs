@@ -17,6 +17,7 @@ use crate::core::facts::{Claim, Pod, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::labels;
 use crate::core::leaving::{self, Foreseen};
+use crate::core::restarts;
 use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Problem, Settings};
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::metrics::{self, CreatedFor};
@@ -159,6 +160,7 @@ impl Provisioner {
             ..Settings::default()
         };
         let label_keys = self.wiring.cloud.label_keys();
+        let snapshot = restarts::without_held(&snapshot, cx.now());
         let question = Arc::new(Question { at: cx.now(), snapshot, catalog, pods, settings, label_keys });
         self.doing = Doing::Solving(op, Instant::now(), id, Arc::clone(&question));
         let ground = Arc::clone(&self.ground);

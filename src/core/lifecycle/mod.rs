@@ -38,7 +38,7 @@ pub use drain::{Drain, Way, drain_of, is_occupied, is_waited_for, protected_unti
 pub use drift::{CloudDrift, EVERY as DRIFT_EVERY, class_version};
 pub use launch::{Candidates, candidates};
 pub use quarantine::{HEALTHY_AFTER, quarantine};
-pub use reboot::{Reboot, is_rebooting};
+pub use reboot::{Reboot, is_held, is_rebooting};
 pub use repair::Repair;
 pub use situation::{LaunchFailure, Memory, Sight, Situation};
 pub use step::{Phase, Step, step};

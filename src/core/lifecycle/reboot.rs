@@ -36,6 +36,8 @@ const BACK_WITHIN: i64 = 20 * 60;
 const SHORTEST_DRAIN: i64 = 5;
 /// How often a drain is looked at though no pod was heard of.
 const LOOK_AGAIN: i64 = 10;
+/// Seconds after which nobody waits any more for a node whose pods have not left: ten times the grace that pods have by default. Karpenter waits for ever.
+const HELD_AFTER: i64 = 5 * 60;
 
 /// What an actor remembers of a reboot. Losing it costs a repeated order, which is the same order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -197,6 +199,12 @@ pub(super) fn is_emptying(claim: &Claim, now: Timestamp) -> bool {
             && grace(claim).is_ok()
             && drained_by(claim, request, now).is_none_or(|by| now < by)
     })
+}
+
+/// Whether the pods take so long to leave that the end of the reboot is not in sight: a budget may hold the last of them for want of those that have
+/// left, who must not wait for this node then.
+pub fn is_held(claim: &Claim, now: Timestamp) -> bool {
+    under_way(claim).is_some_and(|request| is_emptying(claim, now) && now >= after(request.since, HELD_AFTER))
 }
 
 /// From issued until the node is back.
