@@ -10,6 +10,7 @@ use crate::core::labels::{self, Labels};
 use crate::core::time::rfc3339;
 use crate::core::writes::{ClaimPatch, NodePatch};
 
+use super::drain::Drain;
 use super::step::{self, Phase, Step};
 use super::{Act, Sight, Situation, detach, liveness, mistakes};
 
@@ -168,11 +169,9 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     }
     let look = step::after(situation.now, LOOK_AGAIN);
     let look = drain.force_at.map_or(look, |force_at| look.min(force_at));
-    if !drain.evict.is_empty() || !drain.force.is_empty() {
-        let wait = format!("{} pods to leave", drain.waiting);
-        let mut step =
-            Step::act(Phase::Draining, Act::Drain { evict: drain.evict.clone(), force: drain.force.clone() });
-        step.waits_for = Some(wait);
+    if let Some(act) = ask_to_leave(drain) {
+        let mut step = Step::act(Phase::Draining, act);
+        step.waits_for = Some(format!("{} pods to leave", drain.waiting));
         return Some(step.look_at(look));
     }
     let mut wait = format!("{} pods to leave", drain.waiting);
@@ -181,6 +180,12 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     }
     let step = Step::wait(Phase::Draining, wait);
     Some(step.look_at(look))
+}
+
+/// Asks those to leave who can be asked now; nothing when there are none.
+fn ask_to_leave(drain: &Drain) -> Option<Act> {
+    let anybody = !drain.evict.is_empty() || !drain.force.is_empty();
+    anybody.then(|| Act::Drain { evict: drain.evict.clone(), force: drain.force.clone() })
 }
 
 fn end_of_shortest_drain(situation: &Situation<'_>) -> Timestamp {
@@ -281,6 +286,17 @@ fn doubt(situation: &Situation<'_>) -> Option<Step> {
     Some(Step::act(phase, Act::Find(situation.claim.uid.clone())))
 }
 
+/// What is done while the cloud takes its time. Until the machine is gone its node takes pods, if somebody takes the taint off: it is put back, and
+/// whoever came meanwhile is asked to leave. The order itself stands.
+fn guard(situation: &Situation<'_>, phase: Phase) -> Step {
+    let wait = "the cloud to confirm that the machine is gone";
+    let mut ours = situation.nodes.iter().filter(|node| situation.is_ours(node));
+    if let Some((node, patch)) = ours.find_map(|node| Some((node, close(node)?))) {
+        return Step::patch_node(situation, phase, node, patch, wait);
+    }
+    Step { act: situation.drain.as_ref().and_then(ask_to_leave), ..Step::wait(phase, wait) }
+}
+
 /// Takes the machine down; nothing once the cloud is certain that there is none.
 fn take_down(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Terminating;
@@ -319,9 +335,7 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
                 return Some(step);
             }
             match asked.map(|asked| step::after(asked, ASK_AGAIN)) {
-                Some(again) if situation.now < again => {
-                    Some(Step::wait(phase, "the cloud to confirm that the machine is gone").look_at(again))
-                }
+                Some(again) if situation.now < again => Some(guard(situation, phase).look_at(again)),
                 _ => Some(Step::act(phase, Act::DeleteMachine(id.clone()))),
             }
         }

@@ -831,10 +831,28 @@ fn pods_that_are_seen_again_on_a_drained_node_leave_it_before_its_machine_goes()
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
     ");
+}
 
-    toy.pods = vec![pod("late", Some("node-1"))];
+/// The order stands, but the cloud takes its time, and a node takes pods until it is gone.
+#[test]
+fn whoever_takes_the_taint_off_a_node_whose_machine_goes_gains_nothing() {
+    let mut toy = Toy::serving();
+    toy.pods.clear();
+    toy.delete();
     toy.run();
-    assert_eq!(toy.trace(), "", "its machine is going: nobody is asked to leave it any more");
+    toy.pass(5);
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
+    toy.trace.clear();
+    toy.nodes[0].taints.clear();
+    toy.pods = vec![pod("late", Some("node-1"))];
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
+    insta::assert_snapshot!(toy.trace(), @r#"
+    Node: node.kubernetes.io/exclude-from-external-load-balancers=karpenter, taints ["karpenter.sh/disrupted"]
+    evict late
+    "#);
+    toy.pass(5);
+    toy.run();
+    assert!(toy.trace().starts_with("delete machine: gone"), "nobody is waited for");
 }
 
 fn attachment(name: &str, volume: &str) -> Fact {

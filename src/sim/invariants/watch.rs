@@ -273,7 +273,10 @@ impl Invariants {
             if deadline(claim).is_some_and(|deadline| deadline <= now) {
                 return;
             }
-            let nodes: Vec<_> = ready_nodes(&store, id).map(|node| &node.name).collect();
+            // An order that was given is not taken back for the pods that came after it; but they are asked to leave.
+            let is_given = claim.is("InstanceTerminating");
+            let nodes = ready_nodes(&store, id).filter(|node| !is_given || !is_disrupted(node));
+            let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
             let old = |since: &Instant| since.elapsed() > JUST_NOW;
             let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
             let volumes = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
@@ -316,13 +319,13 @@ impl Invariants {
         let serving = {
             let store = self.cluster.store();
             let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_none()) else { return };
-            claim.provider_id.clone().filter(|id| {
+            // The machine that was launched for it, whatever ID somebody has written into it.
+            self.machines_of(claim).into_iter().find(|id| {
                 let registered = |node: &Arc<Node>| node.provider_id.as_ref() == Some(id) && node.is_registered();
                 (claim.is("Registered") || store.nodes.values().any(registered))
                     && !is_expired(claim, store.now().max((self.clock)()))
                     // A reboot that fails ends like this, and says so.
                     && !claim.is_rebooting()
-                    && self.runs(id)
                     && is_wanted(&store, id)
             })
         };
@@ -356,8 +359,14 @@ impl Invariants {
         self.book().unclaimed.get(id).is_some_and(|since| since.elapsed() >= EVIDENCE)
     }
 
-    fn runs(&self, id: &ProviderId) -> bool {
-        self.book().machines.get(id).is_some_and(|known| !known.is_going())
+    /// The machines that were launched for a NodeClaim and run.
+    fn machines_of(&self, claim: &Claim) -> Vec<ProviderId> {
+        let book = self.book();
+        let own = |id: &ProviderId| {
+            book.machines.get(id).is_some_and(|known| !known.is_going() && known.token.as_ref() == Some(&claim.uid))
+        };
+        let ids = book.by_claim.get(&claim.name).into_iter().flatten();
+        ids.filter(|id| own(id)).cloned().collect()
     }
 
     /// The names under which the journal knows what concerns a machine.
@@ -379,11 +388,11 @@ fn ready_nodes<'a>(store: &'a Store, id: &'a ProviderId) -> impl Iterator<Item =
     store.nodes.values().filter(move |node| node.provider_id.as_ref() == Some(id) && node.is_ready())
 }
 
-/// Pods that run on a node since more than a moment, and that a drain of it would wait for.
+/// Pods that run on a node since more than a moment, and that a drain of it would wait for, by joiner's own clock.
 fn settled_pods(store: &Store, node: &NodeName, now: Timestamp) -> Vec<String> {
     let pods = store.bound.get(node).into_iter().flatten().filter_map(|uid| store.pods.get(uid));
     let settled = pods.map(|record| &record.pod).filter(|pod| {
-        let started = pod.started.is_some_and(|at| now.duration_since(at).unsigned_abs() > JUST_NOW);
+        let started = pod.started.is_some_and(|at| store.now().duration_since(at).unsigned_abs() > JUST_NOW);
         started && pod.deleting.is_none() && is_waited_for(pod, now)
     });
     settled.map(|pod| pod.key.to_string()).collect()
