@@ -23,7 +23,9 @@ pub(super) fn simulate(simulate: &Simulate, faults: &Faults) -> Result<bool> {
         Progress::Never => false,
         Progress::Auto => std::io::stderr().is_terminal(),
     };
-    let tell = |done: u64| {
+    let tell = |done: u64, broken: &[Broken]| {
+        // Not at the end only: there may be hours until then.
+        broken.iter().take(1).for_each(say);
         if progress && (done.is_multiple_of(total.div_ceil(20)) || done == total) {
             // Progress that nobody can see is no failure.
             let _ = writeln!(std::io::stderr(), "{done} of {total} histories");
@@ -32,7 +34,11 @@ pub(super) fn simulate(simulate: &Simulate, faults: &Faults) -> Result<bool> {
     let days = Trial { profile, seeds: first..=last, settings, threads };
     let mut verdict = trial(&days, &tell)?;
     if let Some(broken) = verdict.violations.first() {
-        say(broken);
+        let _ = writeln!(
+            std::io::stderr(),
+            "looking for the shortest history of seed {} that does so too ...",
+            broken.seed
+        );
         let shortest = shrink(&History::draw(broken.seed, &days.profile)?, broken.invariant, &days.settings)?;
         verdict.shortest = Some(shortest);
     }
@@ -47,14 +53,10 @@ pub(super) fn simulate(simulate: &Simulate, faults: &Faults) -> Result<bool> {
     Ok(verdict.violations.is_empty())
 }
 
-/// Says what was found before the minutes begin in which it is cut down.
+/// Says what was found as soon as it is.
 fn say(broken: &Broken) {
     let Broken { seed, invariant, at, what, .. } = broken;
     // It comes again on standard output.
-    let _ = writeln!(
-        std::io::stderr(),
-        "seed {seed} breaks {} after {:.0} s: {what}\nlooking for the shortest history that does so too ...",
-        invariant.as_str(),
-        at.as_secs_f64()
-    );
+    let seconds = at.as_secs_f64();
+    let _ = writeln!(std::io::stderr(), "seed {seed} breaks {} after {seconds:.0} s: {what}", invariant.as_str());
 }

@@ -33,8 +33,8 @@ pub struct Trial {
     pub threads: usize,
 }
 
-/// Plays all histories of a trial. `tell` hears how many have been played.
-pub fn trial(trial: &Trial, tell: &(dyn Fn(u64) + Sync)) -> Result<Verdict> {
+/// Plays all histories of a trial. `tell` hears, whenever one has been played, how many have, and what was broken in it, without traces.
+pub fn trial(trial: &Trial, tell: &(dyn Fn(u64, &[Broken]) + Sync)) -> Result<Verdict> {
     quiet_sabotage();
     let stopwatch = Stopwatch::start();
     let next = AtomicU64::new(*trial.seeds.start());
@@ -48,8 +48,9 @@ pub fn trial(trial: &Trial, tell: &(dyn Fn(u64) + Sync)) -> Result<Verdict> {
                         return;
                     }
                     let one = play(trial, seed, false);
+                    let broken = one.as_ref().map(|one| broken(seed, one)).unwrap_or_default();
                     told.lock().unwrap_or_else(PoisonError::into_inner).insert(seed, one);
-                    tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+                    tell(done.fetch_add(1, Ordering::Relaxed) + 1, &broken);
                 }
             });
         }
