@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::core::facts::{Claim, Snapshot};
+use crate::core::ids::PodUid;
 use crate::core::lifecycle::is_held;
 
 /// The cluster as whoever plans sees it: nodes whose restart is held up are fenced, and not about to come back.
@@ -25,9 +26,9 @@ pub fn without_held(snapshot: &Arc<Snapshot>, now: Timestamp) -> Arc<Snapshot> {
     Arc::new(seen)
 }
 
-/// Whether a pod waits for a node whose restart is held up.
-pub fn is_anybody_held(snapshot: &Snapshot, now: Timestamp) -> bool {
-    let planned = snapshot.pending.keys().filter_map(|uid| snapshot.planned.get(uid));
+/// Whether a pod waits for a node whose restart is held up, though it could have another place: those for whom there `is_none` are not asked for again.
+pub fn is_anybody_held(snapshot: &Snapshot, now: Timestamp, is_none: impl Fn(&PodUid) -> bool) -> bool {
+    let planned = snapshot.pending.keys().filter(|uid| !is_none(uid)).filter_map(|uid| snapshot.planned.get(uid));
     planned.filter_map(|name| snapshot.claims.get(name)).any(|claim| is_held(claim, now))
 }
 

@@ -53,8 +53,10 @@ fn who_waits_for_a_held_restart_is_known() {
     let uid = waits.uid.clone();
     fold.fold(Fact::PodSeen(Arc::new(waits)));
     let late = start() + SignedDuration::from_mins(5);
-    assert!(!is_anybody_held(fold.snapshot(), late), "it has no place in a plan");
-    fold.planned(&name, [uid].into());
-    assert!(!is_anybody_held(fold.snapshot(), start()));
-    assert!(is_anybody_held(fold.snapshot(), late));
+    let nobody = |_: &PodUid| false;
+    assert!(!is_anybody_held(fold.snapshot(), late, nobody), "it has no place in a plan");
+    fold.planned(&name, [uid.clone()].into());
+    assert!(!is_anybody_held(fold.snapshot(), start(), nobody));
+    assert!(is_anybody_held(fold.snapshot(), late, nobody));
+    assert!(!is_anybody_held(fold.snapshot(), late, |refused| *refused == uid), "there is no other place");
 }

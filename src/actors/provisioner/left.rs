@@ -69,7 +69,8 @@ impl Provisioner {
         if many {
             self.left_over = now;
         }
-        if many || restarts::is_anybody_held(&snapshot, cx.now()) {
+        let refusals = self.wiring.boards.refusals.borrow().clone();
+        if many || restarts::is_anybody_held(&snapshot, cx.now(), |uid| refusals.reasons.contains_key(uid)) {
             self.begin(cx);
         }
         let busy = !snapshot.planned.is_empty();
