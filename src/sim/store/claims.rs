@@ -8,14 +8,18 @@ use crate::core::facts::{Claim, ClaimDraft, Fact};
 use crate::core::ids::{ClaimName, ClaimUid, PoolUid};
 
 impl Store {
-    /// Creates a NodeClaim from a draft.
+    /// Creates a NodeClaim from a draft. One whose NodePool has gone meanwhile goes with it.
     pub fn create_claim(&mut self, draft: &ClaimDraft) -> Result<Arc<Claim>, Error> {
         if self.claims.contains_key(&draft.name) {
             return Err(Error::Exists(object(&draft.name)));
         }
         let (uid, version) = (ClaimUid::from(self.uid()), self.next_version());
         let claim = draft.claim(uid, version, self.now());
-        Ok(self.put_claim(claim))
+        let claim = self.put_claim(claim);
+        if self.gone_pools.contains(&draft.pool_uid) {
+            self.collect_claims_of(&draft.pool_uid);
+        }
+        Ok(claim)
     }
 
     /// Puts a NodeClaim as a user wrote it; identity, age and status of one that exists already stay.

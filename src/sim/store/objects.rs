@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::cluster::{Announcement, Error};
 use crate::core::facts::{Claim, DaemonSet, Fact, Kind, Node, NodeClass, PodBudget, PodShape, Pool};
-use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName};
+use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName, PoolUid};
 use crate::core::labels::Labels;
 
 use super::features::Features;
@@ -45,6 +45,8 @@ pub struct Store {
     pub(in crate::sim) nodes: BTreeMap<NodeName, Arc<Node>>,
     pub(in crate::sim) claims: BTreeMap<ClaimName, Arc<Claim>>,
     pub(in crate::sim) pools: BTreeMap<PoolName, Arc<Pool>>,
+    /// NodePools that were deleted: the garbage collector lets nothing be theirs.
+    pub(super) gone_pools: BTreeSet<PoolUid>,
     pub(in crate::sim) classes: BTreeMap<ClassRef, Arc<NodeClass>>,
     pub(in crate::sim) daemons: BTreeMap<ObjectKey, Arc<DaemonSet>>,
     pub(in crate::sim) namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
@@ -90,6 +92,7 @@ impl Store {
             nodes: BTreeMap::new(),
             claims: BTreeMap::new(),
             pools: BTreeMap::new(),
+            gone_pools: BTreeSet::new(),
             classes: BTreeMap::new(),
             daemons: BTreeMap::new(),
             namespaces: ["default", "kube-system"].map(namespace).into(),

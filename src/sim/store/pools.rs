@@ -83,6 +83,7 @@ impl Store {
         let pool = self.pools.remove(name).ok_or_else(|| Error::NotFound(object(name)))?;
         self.emit(&Fact::PoolGone(name.clone()));
         self.collect_claims_of(&pool.uid);
+        self.gone_pools.insert(pool.uid.clone());
         Ok(())
     }
 

@@ -116,6 +116,9 @@ async fn a_deleted_pool_takes_its_claims_along() {
     cluster.store().delete_pool(&pool.name).unwrap();
     let left: Vec<_> = cluster.store().claims.keys().cloned().collect();
     assert_eq!(left, [ClaimName::from("stranger")]);
+    // Whoever made one for it before it heard.
+    assert!(cluster.create_claim(&draft).await.is_ok());
+    assert_eq!(cluster.store().claims.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
