@@ -79,13 +79,11 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
     for notice in &input.notices {
         tell(notice);
     }
+    let told = input.notices.len();
     let stopwatch = Stopwatch::start();
     let answer = plan::answer(input, &solving(plan), || stopwatch.elapsed().as_secs_f64());
-    for reason in answer.plan.unusable.iter().filter(|reason| reason.filters_out_all()) {
-        tell(&reason.to_string());
-    }
-    for violation in &answer.violations {
-        tell(&format!("the plan breaks a rule, which is a defect of joiner: {violation}"));
+    for notice in answer.input.notices.iter().skip(told) {
+        tell(notice);
     }
     Ok((answer, understood))
 }

@@ -20,20 +20,26 @@ pub struct Answer {
     pub plan: Plan,
     /// No plan that places the same pods costs less than this, in USD per hour.
     pub lower_bound: f64,
-    /// What the independent check found wrong with the plan: a defect of joiner's.
+    /// What the independent check found wrong with plans that were therefore made again: a defect of joiner's.
     pub violations: Vec<String>,
     /// How long solving took, in seconds.
     pub seconds: f64,
 }
 
-/// Solves. `took` is called when the plan is there, and says how long that took in seconds.
-pub fn answer(input: Input, settings: &Settings, took: impl FnOnce() -> f64) -> Answer {
+/// Solves. `took` is called when the plan is there, and says how long that took in seconds. What there is to notice of the plan, such as a NodePool that is
+/// of use to nobody, is added to the notices of the input.
+pub fn answer(mut input: Input, settings: &Settings, took: impl FnOnce() -> f64) -> Answer {
     let mut problem = Problem::new(&input.snapshot, &input.catalog, &input.pods, settings);
     problem.label_keys = &input.label_keys;
-    let plan = Ground::default().plan(&problem);
+    let mut ground = Ground::default();
+    let (plan, violations) = scheduling::sound(&problem, |asked| ground.plan(asked));
     let seconds = took();
-    let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
+    let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let lower_bound = scheduling::lower_bound(&problem, &plan);
+    let unusable = plan.unusable.iter().filter(|reason| reason.filters_out_all()).map(ToString::to_string);
+    input.notices.extend(unusable);
+    let defect = |violation| format!("a plan broke a rule, which is a defect of joiner: {violation}");
+    input.notices.extend(violations.iter().map(defect));
     Answer { input, plan, lower_bound, violations, seconds }
 }
 

@@ -170,9 +170,8 @@ impl Provisioner {
             let mut ground = ground.lock().unwrap_or_else(PoisonError::into_inner);
             let waiting = Problem { pods: &problem.pods[..waiting], ..problem };
             metrics::pods_by_zone(Kind::Provisioner.as_str(), &scheduling::effective_zones(&waiting));
-            let plan = ground.plan(&problem);
-            let violations = scheduling::check(&problem, &plan).iter().map(ToString::to_string).collect();
-            (plan, violations)
+            let (plan, violations) = scheduling::sound(&problem, |asked| ground.plan(asked));
+            (plan, violations.iter().map(ToString::to_string).collect())
         };
         cx.compute(work, move |result| ProvisionerMsg::Solved(op, result.map(Box::new)));
     }
@@ -242,11 +241,10 @@ impl Provisioner {
             }
         };
         if let Some(first) = violations.first() {
-            // A plan that breaks a rule is not carried out: its pods stay pending, and somebody must see this.
-            let text = format!("plan refused by its check: {first} ({} violations)", violations.len());
-            tracing::error!(error = %text, "plan refused");
+            // What breaks a rule is not carried out: the pods that it is about stay pending and are told, and somebody must see this.
+            let text = format!("a plan was refused by its check: {first} ({} violations)", violations.len());
+            tracing::error!(error = %text, "planned again without the pods that are concerned");
             cx.slot().meter().failed(cx.now(), &text);
-            return;
         }
         let snapshot = self.wiring.boards.snapshot();
         let epoch = snapshot.epoch;

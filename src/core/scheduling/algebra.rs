@@ -272,6 +272,20 @@ impl Algebra {
         Some(self.insert(source, sets, stock))
     }
 
+    /// Whether every node of this instance type that a profile allows meets the term.
+    pub(super) fn always(&self, profile: ProfileId, shelf: usize, at: usize, term: TermId) -> bool {
+        let kind = &self.shelves[shelf].types[at].sets;
+        self.sets_of(term).iter().all(|(key, wanted)| {
+            let known = self.domain(profile, *key);
+            let of_kind = kind.iter().find(|(k, _)| k == key).map(|(_, domain)| domain);
+            let known = match of_kind {
+                Some(domain) => self.universe.meet(*key, &known, domain),
+                None => Some(known.into_owned()),
+            };
+            known.is_some_and(|known| self.universe.meet(*key, &known, wanted).is_some_and(|met| met == known))
+        })
+    }
+
     /// The keys on which profile and term exclude each other, with what is wanted and what is offered: for explanations.
     pub(super) fn conflicts(&self, profile: ProfileId, term: TermId) -> Vec<(KeyId, Domain, Domain)> {
         let conflict = |(key, wanted): &(KeyId, Domain)| {

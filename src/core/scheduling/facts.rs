@@ -82,6 +82,7 @@ impl Reason {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "Invalid",
+            Self::Distrusted(_) => "Distrusted",
             Self::DynamicResources => "DynamicResources",
             Self::Contradiction { .. } => "Contradiction",
             Self::Volume(_) => "Volume",
@@ -119,6 +120,7 @@ impl Reason {
     pub fn pool(&self) -> Option<&PoolName> {
         match self {
             Self::Invalid(_)
+            | Self::Distrusted(_)
             | Self::DynamicResources
             | Self::Contradiction { .. }
             | Self::Volume(_)
@@ -155,6 +157,7 @@ impl Reason {
     pub(super) fn pool_mut(&mut self) -> Option<&mut PoolName> {
         match self {
             Self::Invalid(_)
+            | Self::Distrusted(_)
             | Self::DynamicResources
             | Self::Contradiction { .. }
             | Self::Volume(_)

@@ -29,6 +29,7 @@ impl Reason {
     pub fn fields(&self) -> Fields {
         match self {
             Self::Invalid(_)
+            | Self::Distrusted(_)
             | Self::DynamicResources
             | Self::NoPools
             | Self::NoTypeHolds { .. }

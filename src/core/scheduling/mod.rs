@@ -86,6 +86,7 @@ mod turns;
 mod checks;
 mod plan;
 mod reason;
+mod sound;
 mod words;
 
 pub use anew::solve;
@@ -101,6 +102,7 @@ pub use name::{NAME_SUFFIX, Names};
 pub use plan::{PlacedOn, Plan, PlannedClaim, Refusal, Settings};
 pub use problem::{Exclusions, NOTHING_EXCLUDED, Problem};
 pub use reason::{Blame, Lack, Partner, Reason};
+pub use sound::sound;
 pub use words::amount_text;
 pub use zones::effective_zones;
 

@@ -20,7 +20,10 @@ use super::world::World;
 /// Instance types that carry the same daemons.
 pub(super) struct DaemonGroup {
     pub(super) types: Mask,
+    /// What they take if all of them come.
     pub(super) overhead: Amounts,
+    /// What those take that come to every node of these types, wherever it is and whatever labels it gets.
+    pub(super) surely: Amounts,
     pub(super) ports: Vec<HostPort>,
 }
 
@@ -159,7 +162,8 @@ impl World<'_> {
     /// Instance types grouped by the daemons that they would carry.
     fn daemon_groups(&mut self, base: ProfileId, taints: u32, shelf: usize) -> Arc<[DaemonGroup]> {
         let count = self.algebra.shelves[shelf].types.len();
-        let mut carried: Vec<Vec<usize>> = vec![Vec::new(); count];
+        // Of each type, which daemons, and whether they surely come.
+        let mut carried: Vec<Vec<(usize, bool)>> = vec![Vec::new(); count];
         let expected = self.problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
         let daemons: Vec<_> = expected.cloned().collect();
         for (which, daemon) in daemons.iter().enumerate() {
@@ -168,29 +172,35 @@ impl World<'_> {
                 continue;
             }
             let mut types = Mask::empty(count);
-            for term in self.daemon_terms(&daemon.shape) {
-                if let Some(profile) = self.algebra.join(base, term) {
+            let terms = self.daemon_terms(&daemon.shape);
+            for term in &terms {
+                if let Some(profile) = self.algebra.join(base, *term) {
                     types.or(&self.algebra.profile(profile).possible());
                 }
             }
             for at in types.bits() {
-                carried[at].push(which);
+                let surely = terms.iter().any(|term| self.algebra.always(base, shelf, at, *term));
+                carried[at].push((which, surely));
             }
         }
-        let mut groups: BTreeMap<Vec<usize>, Mask> = BTreeMap::new();
+        let mut groups: BTreeMap<Vec<(usize, bool)>, Mask> = BTreeMap::new();
         for (at, which) in carried.into_iter().enumerate() {
             groups.entry(which).or_insert_with(|| Mask::empty(count)).set(at);
         }
         groups
             .into_iter()
             .map(|(which, types)| {
-                let mut overhead = self.zero();
+                let (mut overhead, mut surely) = (self.zero(), self.zero());
                 let mut ports = Vec::new();
-                for daemon in which.iter().map(|at| &daemons[*at]) {
-                    add(&mut overhead, &self.dimensions.amounts(&daemon.shape.requests));
+                for (daemon, comes) in which.iter().map(|(at, comes)| (&daemons[*at], *comes)) {
+                    let requests = self.dimensions.amounts(&daemon.shape.requests);
+                    add(&mut overhead, &requests);
+                    if comes {
+                        add(&mut surely, &requests);
+                    }
                     ports.extend(daemon.shape.host_ports.iter().cloned());
                 }
-                DaemonGroup { types, overhead, ports }
+                DaemonGroup { types, overhead, surely, ports }
             })
             .collect()
     }

@@ -14,6 +14,8 @@ use super::fault::VolumeFault;
 pub enum Reason {
     /// The pod itself could not be understood: what, and how to mend it.
     Invalid(Arc<str>),
+    /// The independent check found fault with the place that was planned for the pod: this.
+    Distrusted(Arc<str>),
     /// The pod asks for devices by `spec.resourceClaims`, which joiner does not allocate.
     DynamicResources,
     /// The pod's own node selector and node affinity exclude each other.

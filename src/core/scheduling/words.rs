@@ -67,6 +67,12 @@ impl Reason {
     fn write_clause(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid(what) => write!(f, "{what}"),
+            Self::Distrusted(why) => {
+                write!(
+                    f,
+                    "joiner's own check refused the place that was planned for the pod, which is a defect of joiner: {why}"
+                )
+            }
             Self::DynamicResources => {
                 write!(f, "the pod asks for devices by spec.resourceClaims, and joiner does not allocate devices")
             }
@@ -198,6 +204,9 @@ impl Reason {
     fn remedy(&self) -> Cow<'static, str> {
         let text = match self {
             Self::Invalid(_) | Self::Volume(_) | Self::Topology { .. } | Self::PoolNotReady { .. } => "",
+            Self::Distrusted(_) => {
+                "please report it with the pod, its NodePools, its DaemonSets and its node; other pods are planned"
+            }
             Self::DynamicResources => {
                 "ask for them by an extended resource in resources.limits, or give the pod a node that is there"
             }

@@ -7,6 +7,7 @@ use crate::core::scheduling::algebra::TermId;
 use crate::core::scheduling::classes::Class;
 use crate::core::scheduling::masks::Mask;
 use crate::core::scheduling::plan::Plan;
+use crate::core::scheduling::pools::DaemonGroup;
 use crate::core::scheduling::shelf::{Amounts, subtract};
 use crate::core::scheduling::topology::Topo;
 use crate::core::scheduling::world::World;
@@ -86,7 +87,8 @@ pub(super) fn relax(world: &mut World<'_>, plan: &Plan) -> Relaxed {
     }
     let (kinds, raws) = wants(world, &counts);
     let kinds: Vec<Kind> = kinds.into_iter().map(|identity| kind(world, identity)).collect();
-    let candidates = candidates(world, &kinds);
+    // A daemon that comes to some nodes of a type only takes no room from the others.
+    let candidates = candidates(world, &kinds, |group| &group.surely);
     let mut hosts = hosts(world, &kinds, &raws);
     hosts.extend(reserved(world, &kinds, &raws));
     scaled(&raws, &candidates, &hosts)
@@ -103,7 +105,7 @@ pub(super) fn to_buy(world: &mut World<'_>, counts: &[u32]) -> (Relaxed, Vec<Vec
             prices.fill(f64::INFINITY);
         }
     }
-    let candidates = candidates(world, &kinds);
+    let candidates = candidates(world, &kinds, |group| &group.overhead);
     let relaxed = scaled(&raws, &candidates, &[]);
     (relaxed, raws.into_iter().map(|raw| raw.classes).collect())
 }
@@ -160,8 +162,8 @@ fn kind(world: &mut World<'_>, (variants, tolerations): Identity) -> Kind {
     Kind { variants, tolerations, prices }
 }
 
-/// Every type of every pool at every price at which some pods may have it, but for those that others surpass in all respects.
-fn candidates(world: &World<'_>, kinds: &[Kind]) -> Vec<Candidate> {
+/// Every type of every pool at every price at which some pods may have it, but for those that others surpass in all respects; less what its daemons take.
+fn candidates(world: &World<'_>, kinds: &[Kind], taken: impl Fn(&DaemonGroup) -> &Amounts) -> Vec<Candidate> {
     let mut all = Vec::new();
     for (pool, site) in world.pools.iter().enumerate() {
         for (at, entry) in world.algebra.shelves[site.shelf].types.iter().enumerate() {
@@ -171,7 +173,7 @@ fn candidates(world: &World<'_>, kinds: &[Kind]) -> Vec<Candidate> {
             levels.sort_by(f64::total_cmp);
             levels.dedup();
             let mut room = entry.allocatable.clone();
-            subtract(&mut room, &group.overhead);
+            subtract(&mut room, taken(group));
             for price in levels {
                 let mut members = Mask::empty(kinds.len());
                 (0..kinds.len())

@@ -1,6 +1,6 @@
 //! The list of checks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -82,18 +82,31 @@ pub(super) fn tolerates(shape: &PodShape, taints: &[Taint]) -> bool {
         .all(|taint| shape.tolerations.iter().any(|toleration| toleration.tolerates(taint)))
 }
 
-/// The alternatives of what a pod requires of its node.
+/// The alternatives of what a pod requires of its node: without those that no node can meet, which would read as the absence of a label.
 pub(super) fn alternatives(shape: &PodShape) -> Vec<Requirements> {
-    let selector = Requirements::from_labels(&shape.node_selector);
-    if shape.node_affinity.required.is_empty() {
-        return vec![selector];
-    }
-    let all = shape.node_affinity.required.iter().map(|term| {
-        let mut one = selector.clone();
-        one.add_all(&Requirements::from_written(term));
-        one
+    let selector = shape.node_selector.iter().map(|(key, value)| (key, ValueSet::of([Arc::clone(value)])));
+    let none = Vec::new();
+    let required = &shape.node_affinity.required;
+    let terms = if required.is_empty() { std::slice::from_ref(&none) } else { required.as_slice() };
+    let all = terms.iter().filter_map(|term| {
+        let written = term.iter().map(|line| (&line.key, ValueSet::from_written(line)));
+        meetable(selector.clone().chain(written))
     });
     all.collect()
+}
+
+/// All of it, unless it contradicts itself: some value of each label, or its absence, has to suit everything that is said of it.
+fn meetable<'a>(said: impl Iterator<Item = (&'a Arc<str>, ValueSet)>) -> Option<Requirements> {
+    let mut all = Requirements::new();
+    let mut present: BTreeSet<Arc<str>> = BTreeSet::new();
+    for (key, set) in said {
+        if !set.allows_absence() {
+            present.insert(labels::normalized(key).into());
+        }
+        all.add(key, &set);
+    }
+    let can_be = |key: &Arc<str>| all.get(key).is_none_or(|set| !set.is_empty());
+    present.iter().all(can_be).then_some(all)
 }
 
 /// What a label may turn out to be: values, and whether it may be absent.

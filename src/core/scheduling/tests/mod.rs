@@ -13,6 +13,7 @@ mod min_values;
 mod price;
 mod puzzles;
 mod reserved;
+mod sound;
 mod topology;
 mod volumes;
 mod zones;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::super::lower_bound;
 use super::build::*;
 use crate::core::facts::InstanceType;
+use crate::core::labels;
 
 #[test]
 fn equal_pods_cost_little_more_than_the_bound() {
@@ -44,4 +46,24 @@ fn mixed_pods_cost_little_more_than_the_bound() {
     println!("mixed: {:.2} $/h, bound {bound:.2}, {} nodes", plan.price, plan.claims.len());
     assert!(plan.refused.is_empty());
     assert!(plan.price <= bound * 1.03, "{} against {bound}", plan.price);
+}
+
+#[test]
+fn the_bound_leaves_out_daemons_that_come_to_some_nodes_only() {
+    let mut heavy = shape(30_000, 64);
+    heavy.node_selector = labels(&[(labels::ZONE, "zone-a")]);
+    let mut narrow = pool("default");
+    narrow.template.requirements.push(within(labels::ZONE, &["zone-b", "zone-c"]));
+    let scene = |pool| {
+        let scene = Scene::default().with_pool(pool, types()).with_daemon("heavy", heavy.clone());
+        scene.with_pods(pods("web", 1, &shape(500, 512)))
+    };
+    let elsewhere = scene(narrow).solve().price;
+    let anywhere = scene(pool("default"));
+    let bound = lower_bound(&anywhere.problem(), &anywhere.solve());
+    assert!(bound <= elsewhere + 1e-9, "a plan of a narrower NodePool costs {elsewhere}, the bound is {bound}");
+    let mut everywhere = shape(30_000, 64);
+    everywhere.node_selector = labels(&[(labels::OS, "linux")]);
+    let all = Scene::new().with_daemon("heavy", everywhere).with_pods(pods("web", 1, &shape(500, 512)));
+    assert!(lower_bound(&all.problem(), &all.solve()) > elsewhere, "a daemon of every node counts");
 }
