@@ -112,7 +112,7 @@ pub struct Blocked {
 }
 
 impl Queue {
-    /// A pod is to leave a node; `forced` when its deadline has come, which may tighten what was asked, and is never taken back.
+    /// A pod is to leave a node; `forced` when its deadline has come, which may tighten what was asked. When it is asked, it is looked at anew.
     pub fn name(&mut self, from: &Emptied, pod: PodRef, forced: bool, now: Moment) {
         let uid = pod.uid.clone();
         let leaving = self.pods.entry(uid.clone()).or_insert_with(|| Leaving {
@@ -151,7 +151,8 @@ impl Queue {
                 continue;
             };
             leaving.state = State::Asking;
-            leaving.forced |= matches!(way, Way::Delete(_));
+            // What is so now counts, also where a deadline was moved: else each refusal would be asked again at once.
+            leaving.forced = matches!(way, Way::Delete(_));
             self.asking += 1;
             self.last = Some(from);
             return Some((leaving.pod.clone(), way));

@@ -51,6 +51,12 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     if let Some(step) = step::write_status(situation, Phase::Draining) {
         return Some(step);
     }
+    // A machine that is gone has nothing attached, and a kubelet that is gone lets nothing go.
+    if !pending.is_empty()
+        && let Some(step) = termination::look_for_machine(situation, &situation.nodes)
+    {
+        return Some(step);
+    }
     let look = step::after(situation.now, LOOK_AGAIN);
     let look = termination::deadline(situation.claim).map_or(look, |deadline| look.min(deadline));
     (!pending.is_empty()).then(|| Step::wait(Phase::Draining, format!("{} to go", listed(pending))).look_at(look))

@@ -23,7 +23,10 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Launching;
     Some(match &situation.memory.sight {
         // A lost answer: look before launching again.
-        Sight::Uncertain | Sight::Missing => Step::act(phase, Act::Find(situation.claim.uid.clone())),
+        // The cloud may not say it for a while, which is written down first.
+        Sight::Uncertain | Sight::Missing => {
+            step::tell(situation, phase).unwrap_or_else(|| Step::act(phase, Act::Find(situation.claim.uid.clone())))
+        }
         // A status that says of a launch what only a launch can have brought was edited: there is a machine, and it has to be found.
         Sight::Unasked if was_launched(situation) => Step::act(phase, Act::Find(situation.claim.uid.clone())),
         Sight::Absent if was_launched(situation) => lost(situation),

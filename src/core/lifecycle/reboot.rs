@@ -281,7 +281,7 @@ fn gives_up_at(situation: &Situation<'_>, request: &Condition) -> Option<Timesta
     if is_issued(request) {
         return situation
             .has("Initialized", Status::Unknown)
-            .then(|| after(situation.since("Initialized"), BACK_WITHIN));
+            .then(|| after(issued_at(situation, request), BACK_WITHIN));
     }
     if let Some(noted) = situation.claim.annotations.get(labels::PRE_BOOT_ID)
         && let Some((operation, first)) = &situation.memory.reboot.first
@@ -290,6 +290,18 @@ fn gives_up_at(situation: &Situation<'_>, request: &Condition) -> Option<Timesta
         return Some(after(*first, ISSUED_WITHIN));
     }
     situation.node().is_none().then(|| after(since(situation, request), ISSUED_WITHIN))
+}
+
+/// When the reboot was ordered, or a moment after that. `Initialized` became Unknown with it, unless the node was not initialized when somebody asked: then
+/// it is as long ago as this actor knows of the order.
+fn issued_at(situation: &Situation<'_>, request: &Condition) -> Timestamp {
+    let (initialized, asked) = (situation.since("Initialized"), since(situation, request));
+    if initialized >= asked {
+        return initialized;
+    }
+    let memory = situation.memory;
+    let known = memory.reboot.first.as_ref().map(|(_, first)| *first).or(memory.since);
+    known.map_or(asked, |known| known.max(asked))
 }
 
 /// The node is replaced the ordinary way: its pods get as long as the reboot would have given them.

@@ -22,6 +22,8 @@ pub(super) const VALID: &str = "ValidationSucceeded";
 const NOT_VALID: &str = "NodeClaimValidationFailed";
 /// The same while a NodeClaim cannot be understood: `Ready` follows from that, too.
 const DEPENDENTS_OF_BROKEN: [&str; 4] = ["Launched", "Registered", "Initialized", VALID];
+/// Says that the cloud takes the machine down, or why it does not.
+pub(super) const TERMINATING: &str = "InstanceTerminating";
 /// Longest message of a condition (Karpenter cuts launch failures here, the three dots included).
 const LONGEST_MESSAGE: usize = 1024;
 
@@ -110,6 +112,8 @@ fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
     if claim.deleting.is_some() {
         terminating(situation, &mut conditions);
     } else {
+        // What only a deletion brings is not believed of one that lives: it would be taken down with pods and volumes that nobody asked to leave.
+        ["Drained", detach::DETACHED, TERMINATING].into_iter().for_each(|kind| conditions.clear(kind));
         disruptable(situation, &mut conditions);
     }
     conditions.finish()
@@ -195,7 +199,8 @@ fn initialized(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
 }
 
 fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
-    let had_node = situation.has("Registered", Status::True) && !situation.nodes.is_empty();
+    // By the Nodes and not by what the status says of them, which somebody may have edited: pods may be there.
+    let had_node = situation.nodes.iter().any(|node| situation.is_ours(node));
     let said = situation.has("Drained", Status::True);
     if had_node && situation.memory.sight != Sight::Gone && (!said || termination::is_drained_in_vain(situation)) {
         if !said && termination::is_drained(situation) {
@@ -214,7 +219,11 @@ fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
         conditions.set(detach::DETACHED, status, reason, &cut(&message));
     }
     if situation.memory.delete_asked.is_some() || situation.memory.sight == Sight::Gone {
-        conditions.set_true("InstanceTerminating");
+        conditions.set_true(TERMINATING);
+    } else if let Some(trouble) = situation.memory.trouble.as_ref().filter(|_| situation.memory.held_by_cloud) {
+        conditions.set(TERMINATING, Status::Unknown, "TerminationFailed", &cut(trouble));
+    } else if conditions.get(TERMINATING).is_some_and(|condition| condition.status == Status::Unknown) {
+        conditions.clear(TERMINATING);
     }
 }
 

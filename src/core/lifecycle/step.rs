@@ -135,8 +135,8 @@ pub fn step(situation: &Situation<'_>) -> Step {
     if let Some(deletion) = &situation.memory.deletion {
         deletion.hold(&mut step, situation.now);
     }
-    // Who just failed is left alone for a while, whatever is to be asked: the phase goes on saying what it is about.
-    if let Some(act) = step.act.as_ref().filter(|act| !matches!(act, Act::DeleteClaim(_)))
+    // Who just failed is left alone for a while, whatever is to be asked: the phase goes on saying what it is about. The evictor has pauses of its own.
+    if let Some(act) = step.act.as_ref().filter(|act| !matches!(act, Act::DeleteClaim(_) | Act::Drain { .. }))
         && let Some(hold) = situation.memory.held_until(act.is_for_cloud(), situation.now)
     {
         step.act = None;
@@ -176,7 +176,7 @@ fn next(situation: &Situation<'_>) -> Step {
     if let Some(reason) = liveness::due(situation) {
         return liveness::give_up(situation, phase, reason);
     }
-    if situation.nodes.iter().any(|node| node.deleting.is_some()) {
+    if situation.nodes.iter().any(|node| node.deleting.is_some() && situation.is_ours(node)) {
         return Step::act(phase, Act::DeleteClaim(DeleteReason::NodeDeleted));
     }
     if let Some(step) = repair::next(situation, phase) {
@@ -230,6 +230,11 @@ pub(super) fn is_quarantined(claim: &Claim) -> bool {
 pub(super) fn write_status(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
     let patch = status::wanted(situation)?;
     Some(Step::act(phase, Act::PatchStatus(patch)))
+}
+
+/// The same where it comes before something that must not wait for it: nothing while the API server is left alone.
+pub(super) fn tell(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
+    if situation.memory.held_until(false, situation.now).is_some() { None } else { write_status(situation, phase) }
 }
 
 /// The status first, if it is out of date; else the wait.

@@ -134,19 +134,8 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     if nodes.is_empty() {
         return None;
     }
-    // The kubelet of a node that is not Ready may never confirm a pod's end: ask the cloud whether there is a machine at all, now and again.
-    // A cloud that does not answer holds nothing up: the pods are asked to leave meanwhile.
-    if nodes.iter().all(|node| !node.is_ready()) {
-        // Not under the ID that the object has: whether it is there under its mark is known at once.
-        if situation.memory.sight == Sight::Missing {
-            return Some(Step::act(Phase::Draining, Act::Find(situation.claim.uid.clone())));
-        }
-        if situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN))
-            && situation.memory.held_until(true, situation.now).is_none()
-            && let Some(id) = situation.provider_id()
-        {
-            return Some(Step::act(Phase::Draining, Act::Get(id.clone())));
-        }
+    if let Some(step) = look_for_machine(situation, &nodes) {
+        return Some(step);
     }
     if let Some((node, patch)) = nodes.iter().find_map(|node| Some((node, close(node)?))) {
         let waits_for = "the Node to show its taint";
@@ -164,10 +153,16 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
             return Some(step);
         }
     }
-    if !begun || drain.waiting == 0 {
-        return step::write_status(situation, Phase::Draining);
-    }
     let look = step::after(situation.now, LOOK_AGAIN);
+    if !begun || drain.waiting == 0 {
+        // That nothing is to be written does not mean that the nodes are empty.
+        let wait = || Step::wait(Phase::Draining, "the drain to be written down").look_at(look);
+        return Some(step::write_status(situation, Phase::Draining).unwrap_or_else(wait));
+    }
+    // What is to be said meanwhile is said before pods are asked again, unless it cannot be written: that holds up no drain.
+    if let Some(step) = step::tell(situation, Phase::Draining) {
+        return Some(step);
+    }
     let look = drain.force_at.map_or(look, |force_at| look.min(force_at));
     if let Some(act) = ask_to_leave(drain) {
         let mut step = Step::act(Phase::Draining, act);
@@ -180,6 +175,21 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     }
     let step = Step::wait(Phase::Draining, wait);
     Some(step.look_at(look))
+}
+
+/// The kubelet of a node that is not Ready may never confirm that pods have ended or volumes are detached: asks the cloud whether there is a machine at
+/// all, now and again. A cloud that does not answer holds nothing up: everything else goes on meanwhile.
+pub(super) fn look_for_machine(situation: &Situation<'_>, nodes: &[&Arc<Node>]) -> Option<Step> {
+    if nodes.iter().any(|node| node.is_ready()) {
+        return None;
+    }
+    // Not under the ID that the object has: whether it is there under its mark is known at once.
+    if situation.memory.sight == Sight::Missing {
+        return Some(Step::act(Phase::Draining, Act::Find(situation.claim.uid.clone())));
+    }
+    let due = situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN));
+    let id = situation.provider_id().filter(|_| due && situation.memory.held_until(true, situation.now).is_none())?;
+    Some(Step::act(Phase::Draining, Act::Get(id.clone())))
 }
 
 /// Asks those to leave who can be asked now; nothing when there are none.
@@ -336,7 +346,10 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
             }
             match asked.map(|asked| step::after(asked, ASK_AGAIN)) {
                 Some(again) if situation.now < again => Some(guard(situation, phase).look_at(again)),
-                _ => Some(Step::act(phase, Act::DeleteMachine(id.clone()))),
+                // Why the cloud has refused is written down before it is asked again.
+                _ => Some(
+                    step::tell(situation, phase).unwrap_or_else(|| Step::act(phase, Act::DeleteMachine(id.clone()))),
+                ),
             }
         }
     }
