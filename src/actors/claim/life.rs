@@ -99,6 +99,10 @@ impl Claim {
             (self.written, self.doomed, self.aside) = (None, None, None);
             self.note(cx.now(), "another NodeClaim of the same name");
         }
+        if claim.deleting.is_some() && self.known.as_ref().is_some_and(|known| known.deleting.is_none()) {
+            // What failed while it lived says nothing about its end.
+            self.succeeded();
+        }
         self.known = Some(Arc::clone(&claim));
         let snapshot = self.args.wiring.boards.snapshot();
         let catalog = self.args.wiring.boards.catalog();

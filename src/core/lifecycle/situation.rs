@@ -139,8 +139,7 @@ impl<'a> Situation<'a> {
 
     /// Whether a Node was registered, though somebody may have taken its label or its finalizer away.
     pub fn is_ours(&self, node: &Node) -> bool {
-        let named = self.claim.node.as_ref() == Some(&node.name);
-        named || node.is_owned_by(&self.claim.name) || node.is_registered() || node.has_finalizer()
+        node.is_owned_by(&self.claim.name) || node.is_registered() || node.has_finalizer()
     }
 
     /// Since when a condition has had its status; the creation when it was never judged, or by a clock that was ahead.

@@ -220,7 +220,9 @@ fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
     }
     if situation.memory.delete_asked.is_some() || situation.memory.sight == Sight::Gone {
         conditions.set_true(TERMINATING);
-    } else if let Some(trouble) = situation.memory.trouble.as_ref().filter(|_| situation.memory.held_by_cloud) {
+    } else if let Some(trouble) = situation.memory.trouble.as_ref().filter(|_| situation.memory.held_by_cloud)
+        && (drained || !had_node)
+    {
         conditions.set(TERMINATING, Status::Unknown, "TerminationFailed", &cut(trouble));
     } else if conditions.get(TERMINATING).is_some_and(|condition| condition.status == Status::Unknown) {
         conditions.clear(TERMINATING);

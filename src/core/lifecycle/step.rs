@@ -232,9 +232,15 @@ pub(super) fn write_status(situation: &Situation<'_>, phase: Phase) -> Option<St
     Some(Step::act(phase, Act::PatchStatus(patch)))
 }
 
-/// The same where it comes before something that must not wait for it: nothing while the API server is left alone.
+/// The same where it comes before something that must not wait for it: nothing while the API server is left alone, nor for the last pod event alone,
+/// which a drain would have written again and again.
 pub(super) fn tell(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
-    if situation.memory.held_until(false, situation.now).is_some() { None } else { write_status(situation, phase) }
+    if situation.memory.held_until(false, situation.now).is_some() {
+        return None;
+    }
+    let patch = status::wanted(situation)?;
+    let says_more = patch.conditions.is_some() || patch.provider_id.is_some() || patch.node.is_some();
+    says_more.then(|| Step::act(phase, Act::PatchStatus(patch)))
 }
 
 /// The status first, if it is out of date; else the wait.

@@ -347,9 +347,11 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
             match asked.map(|asked| step::after(asked, ASK_AGAIN)) {
                 Some(again) if situation.now < again => Some(guard(situation, phase).look_at(again)),
                 // Why the cloud has refused is written down before it is asked again.
-                _ => Some(
-                    step::tell(situation, phase).unwrap_or_else(|| Step::act(phase, Act::DeleteMachine(id.clone()))),
-                ),
+                _ => {
+                    let refused = situation.memory.failures > 0;
+                    let told = refused.then(|| step::tell(situation, phase)).flatten();
+                    Some(told.unwrap_or_else(|| Step::act(phase, Act::DeleteMachine(id.clone()))))
+                }
             }
         }
     }
