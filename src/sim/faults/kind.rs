@@ -141,7 +141,7 @@ faults! {
     UserEditsClaim = "user-edits-nodeclaim", 4.0, 0..=0;
     /// A user writes another machine's provider ID, or one of no machine, into a NodeClaim's status, or takes it out.
     UserEditsProviderId = "user-edits-provider-id", 3.0, 0..=0;
-    /// A user takes conditions out of a NodeClaim's status.
+    /// A user takes conditions or the Node out of a NodeClaim's status, or says that it is drained.
     UserEditsStatus = "user-edits-status", 3.0, 0..=0;
     /// A user takes labels and taints off a Node.
     UserEditsNode = "user-edits-node", 4.0, 0..=0;

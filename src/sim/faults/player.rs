@@ -53,6 +53,8 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 /// A finalizer of somebody else.
 const FOREIGN: &str = "example.com/hold";
+/// For so long is a second Node, which somebody has deleted, held by that.
+const HELD: Duration = Duration::from_mins(10);
 /// A node that is younger is not swept away.
 const SETTLING_IN: Duration = Duration::from_mins(15);
 
@@ -71,6 +73,7 @@ enum Todo {
     Recover(Vec<ProviderId>),
     DeleteBudget(ObjectKey),
     DeleteTwin(NodeName),
+    LetTwinGo(NodeName),
     RestorePool(Box<Pool>),
     LetGo(ClaimName),
     SetClock,
@@ -110,8 +113,14 @@ impl Player {
             Todo::SetClock => self.mishaps.order(Order::Clock(0)),
             Todo::Recover(ids) => ids.iter().for_each(|id| self.recover(&mut store, id)),
             Todo::DeleteBudget(key) => drop(store.delete_budget(&key)),
-            // Somebody may have been faster.
-            Todo::DeleteTwin(name) => drop(store.delete_node(&name, None)),
+            Todo::DeleteTwin(name) => {
+                // Somebody may have been faster.
+                drop(store.delete_node(&name, None));
+                self.agenda.after(HELD, Todo::LetTwinGo(name));
+            }
+            Todo::LetTwinGo(name) => {
+                store.update_node(&name, |node| node.finalizers.retain(|held| &**held != FOREIGN));
+            }
             Todo::RestorePool(pool) => drop(store.apply_pool(*pool)),
             Todo::LetGo(name) => {
                 set_finalizers(&mut store, &name, |finalizers| finalizers.retain(|held| &**held != FOREIGN));
@@ -133,7 +142,11 @@ impl Player {
             Fault::RegistersTwice => {
                 let node = one_of(&nodes(store, Node::is_ready), pick)?;
                 let name = NodeName::from(format!("{}-twin", node.name));
-                store.create_node(twin(&node, &name)).ok()?;
+                let mut twin = twin(&node, &name);
+                if (pick >> 8).is_multiple_of(2) {
+                    twin.finalizers.push(FOREIGN.into());
+                }
+                store.create_node(twin).ok()?;
                 self.agenda.after(lasting, Todo::DeleteTwin(name.clone()));
                 Some(name.to_string())
             }
@@ -195,6 +208,8 @@ impl Player {
                 Some(String::new())
             }
             Fault::LeaseLost => {
+                // On most days nobody holds one.
+                store.lease.as_ref()?;
                 store.lease = Some(("rival".to_owned(), Instant::now() + lasting));
                 Some(String::new())
             }
@@ -230,7 +245,14 @@ impl Player {
             }
             _ => {}
         }
-        let living: Vec<_> = store.claims.values().filter(|claim| claim.deleting.is_none()).cloned().collect();
+        let is_edit =
+            matches!(mishap.fault, Fault::UserEditsClaim | Fault::UserEditsProviderId | Fault::UserEditsStatus);
+        // The worst moment for an edit is a drain.
+        let ending = |claim: &&Arc<Claim>| is_edit && (pick >> 32).is_multiple_of(2) && claim.deleting.is_some();
+        let mut living: Vec<_> = store.claims.values().filter(ending).cloned().collect();
+        if living.is_empty() {
+            living = store.claims.values().filter(|claim| claim.deleting.is_none()).cloned().collect();
+        }
         let claim = one_of(&living, pick)?;
         match mishap.fault {
             Fault::UserDeletesClaim => store.delete_claim(&claim.name).ok()?,
@@ -257,10 +279,13 @@ impl Player {
                 return Some(claim.name.to_string());
             }
             Fault::UserEditsStatus => {
-                store.update_claim(&claim.name, |claim| match (pick >> 8) % 3 {
+                let now = store.now();
+                store.update_claim(&claim.name, |claim| match (pick >> 8) % 5 {
                     0 => claim.conditions.clear(),
                     1 => claim.conditions.retain(|condition| &*condition.kind != "Launched"),
-                    _ => claim.conditions.retain(|condition| &*condition.kind != "Registered"),
+                    2 => claim.conditions.retain(|condition| &*condition.kind != "Registered"),
+                    3 => claim.node = None,
+                    _ => pretend_drained(claim, now),
                 });
             }
             Fault::UserRebootsNode => {
@@ -373,6 +398,21 @@ fn disfigure(node: &mut Node, pick: u64) {
         2 => node.owner_claims.clear(),
         _ => node.finalizers.clear(),
     }
+}
+
+/// Says of a NodeClaim that lives what only a drain brings.
+fn pretend_drained(claim: &mut Claim, now: Timestamp) {
+    if claim.deleting.is_some() || claim.conditions.iter().any(|condition| &*condition.kind == "Drained") {
+        return;
+    }
+    claim.conditions.push(Condition {
+        kind: "Drained".into(),
+        status: Status::True,
+        reason: "Drained".into(),
+        message: "".into(),
+        since: now,
+        generation: claim.generation,
+    });
 }
 
 /// Asks for a reboot: with the pods on the node, with two minutes for them to leave, or with all the time that they take.
