@@ -100,8 +100,6 @@ struct Kept {
 struct Memory {
     /// Machines that were seen and are not known to be gone.
     seen: BTreeSet<String>,
-    /// Machines that were launched so recently that lists may not show them yet, and when.
-    born: BTreeMap<String, (Vm, Instant)>,
     /// Subnets of NodeClasses, by name of the class.
     subnets: BTreeMap<Arc<str>, Vec<String>>,
     /// Machines whose marks are complete.
@@ -250,11 +248,6 @@ impl Outscale {
             return Ok(machine);
         }
         let vm = birth.launched().await?;
-        {
-            let born = &mut self.memory().born;
-            born.retain(|_, (_, since)| since.elapsed() < SETTLES_WITHIN);
-            born.insert(vm.vm_id.clone(), (vm.clone(), Instant::now()));
-        }
         let offer = self.market.offer().await;
         self.read(&vm, &offer, Some(class))
             .ok_or_else(|| Error::Unknown(format!("CreateVms: VM {} came without a subregion", vm.vm_id)))
@@ -348,10 +341,6 @@ impl Outscale {
         }
         let Some(vm_id) = vm_id(id) else { return Ok(Deletion::Gone) };
         let Some(vm) = self.vm(vm_id).await.map_err(read_failed)? else {
-            // A machine that no list shows yet is there all the same, and knows the order to go.
-            if let Some(vm) = self.unlisted(vm_id) {
-                return self.order_down(&vm).await;
-            }
             self.forget(vm_id);
             return Ok(Deletion::Gone);
         };
@@ -370,13 +359,6 @@ impl Outscale {
             return Ok(Deletion::InProgress);
         }
         self.order_down(&vm).await
-    }
-
-    /// A machine that this life launched a moment ago, as the launch returned it.
-    fn unlisted(&self, vm_id: &str) -> Option<Vm> {
-        let memory = self.memory();
-        let (vm, since) = memory.born.get(vm_id)?;
-        (since.elapsed() < SETTLES_WITHIN).then(|| vm.clone())
     }
 
     /// Whether a machine wears another cluster's name.
@@ -419,7 +401,7 @@ impl Outscale {
                     vm = %vm.vm_id, volumes, "volumes stay behind, as deleteOnVmDeletion is false: those that no PersistentVolume names are paid for until somebody deletes them"
                 );
             }
-            if self.has_gpus(vm) {
+            if self.has_gpus(vm).await {
                 tracing::warn!(
                     vm = %vm.vm_id, vm_type = vm.vm_type,
                     "a flexible GPU may stay behind that is paid for until somebody deletes it; ReadFlexibleGpus shows it, DeleteFlexibleGpu deletes it"
@@ -470,8 +452,8 @@ impl Outscale {
     }
 
     /// Whether a machine is of a fixed type with GPUs, as far as is known: no deletion waits for a list.
-    fn has_gpus(&self, vm: &Vm) -> bool {
-        let listed = self.market.known().listed;
+    async fn has_gpus(&self, vm: &Vm) -> bool {
+        let listed = self.market.known().await.listed;
         let is_its = |kind: &&wire::VmType| vm.vm_type.as_deref() == Some(kind.vm_type_name.as_str());
         listed.iter().find(is_its).is_some_and(|kind| kind.gpu.unwrap_or(0) > 0)
     }
@@ -479,7 +461,6 @@ impl Outscale {
     fn forget(&self, vm_id: &str) {
         let mut memory = self.memory();
         memory.seen.remove(vm_id);
-        memory.born.remove(vm_id);
         memory.leaving.remove(vm_id);
     }
 

@@ -61,24 +61,6 @@ async fn a_machine_that_only_a_nodeclaim_calls_its_own_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_no_list_shows_yet_is_taken_down_all_the_same() {
-    let Scene { fake, cloud, .. } = scene();
-    let class = ready(&cloud, spec()).await;
-    fake.conduct(|conduct| conduct.lists_after = Duration::from_secs(30));
-    let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
-    assert_eq!(cloud.get(&machine.id).await.unwrap(), None, "it is not listed yet");
-    assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress);
-    assert!(fake.vms()[0].state.is_leaving());
-    let mut looks = 0;
-    while cloud.delete(&machine.id).await.unwrap() == Deletion::InProgress {
-        assert!(looks < 60, "it is gone one day");
-        looks += 1;
-        tokio::time::sleep(Duration::from_secs(5)).await;
-    }
-    assert!(fake.vms().iter().all(|vm| vm.state.is_gone()));
-}
-
-#[tokio::test(start_paused = true)]
 async fn whose_machine_it_is_is_said_of_one_that_wears_no_marks() {
     let Scene { fake, cloud, .. } = scene();
     let class = ready(&cloud, spec()).await;

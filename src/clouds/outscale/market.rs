@@ -4,8 +4,8 @@
 //! is for anybody. The account's counts where it can be had.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -25,16 +25,11 @@ const FIRST_RETRY: Duration = Duration::from_mins(1);
 /// counts meanwhile.
 const REFUSED_FOR: Duration = Duration::from_hours(24);
 
-/// Longest wait for a list. A call of an actor lasts two minutes and may need all three; what was known stays in use where one does not come.
-const LIST_AT_MOST: Duration = Duration::from_secs(20);
-
 /// The market.
 pub(super) struct Market {
     client: Arc<Client>,
     file: Option<PathBuf>,
     state: Mutex<State>,
-    /// What is known, for those who do not wait.
-    known: RwLock<Offer>,
     /// Whether both lists have been had.
     is_whole: AtomicBool,
 }
@@ -69,7 +64,6 @@ impl Market {
     pub(super) fn new(client: Arc<Client>, file: Option<PathBuf>) -> Result<Self, PriceError> {
         let prices = over(Prices::built_in(), file.as_ref())?;
         let offer = Offer { listed: Arc::default(), prices: Arc::new(prices), read: None, epoch: 0 };
-        let known = RwLock::new(offer.clone());
         let state = State {
             offer,
             types_due: None,
@@ -79,7 +73,7 @@ impl Market {
             has_prices: false,
             has_own: false,
         };
-        Ok(Self { client, file, state: Mutex::new(state), known, is_whole: AtomicBool::new(false) })
+        Ok(Self { client, file, state: Mutex::new(state), is_whole: AtomicBool::new(false) })
     }
 
     /// What is known, after having asked if it is time to. Never fails: what was known stays in use.
@@ -92,21 +86,12 @@ impl Market {
             self.read_prices(&mut state).await;
         }
         self.is_whole.store(state.has_types && state.has_prices, Relaxed);
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = state.offer.clone();
         state.offer.clone()
     }
 
-    /// What is known, without asking or waiting.
-    pub(super) fn known(&self) -> Offer {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Waits for a list, but not for ever.
-    async fn in_time<T>(&self, list: impl Future<Output = Result<T, Error>>) -> Result<T, Missed> {
-        match tokio::time::timeout(LIST_AT_MOST, list).await {
-            Ok(answer) => answer.map_err(Missed::Refused),
-            Err(_) => Err(Missed::Late),
-        }
+    /// What is known, without asking.
+    pub(super) async fn known(&self) -> Offer {
+        self.state.lock().await.offer.clone()
     }
 
     /// How soon a list that has never been had is asked for again; nothing when both have been.
@@ -115,9 +100,7 @@ impl Market {
     }
 
     async fn read_types(&self, state: &mut State) {
-        // Whoever asks may be given up before the answer comes: then it is tried again in a while, and not by the next at once.
-        state.types_due = Some(Instant::now() + again(state.has_types));
-        let pause = match self.in_time(self.client.all(&wire::ReadVmTypes::default())).await {
+        let pause = match self.client.all(&wire::ReadVmTypes::default()).await {
             // An empty list is a mishap of the cloud, not the end of all types.
             Ok(listed) if !listed.is_empty() => {
                 if *state.offer.listed != listed {
@@ -141,13 +124,12 @@ impl Market {
     }
 
     async fn read_prices(&self, state: &mut State) {
-        state.prices_due = Some(Instant::now() + again(state.has_prices));
         let (read, pause) = match self.own_prices(state).await {
             Own::Read(prices) => (Some((prices, true)), FRESH_FOR),
             // Prices that somebody has negotiated are not given up for those of everybody because of one bad hour.
             Own::Failed if state.has_own => (None, RETRY),
             missed => {
-                let read = match self.in_time(self.client.call(&wire::ReadPublicCatalog {})).await {
+                let read = match self.client.call(&wire::ReadPublicCatalog {}).await {
                     Ok(answer) => self.judged("public price list", &answer),
                     Err(error) => Err(error.to_string()),
                 };
@@ -179,12 +161,12 @@ impl Market {
         if !is_due(state.own_due) {
             return Own::Refused;
         }
-        let why = match self.in_time(self.client.call(&wire::ReadCatalog {})).await {
+        let why = match self.client.call(&wire::ReadCatalog {}).await {
             Ok(answer) => match self.judged("account's price list", &answer) {
                 Ok(prices) => return Own::Read(prices),
                 Err(why) => why,
             },
-            Err(Missed::Refused(error)) if is_for_good(&error) => error.stable(),
+            Err(error) if is_for_good(&error) => error.stable(),
             Err(error) => {
                 tracing::warn!(%error, "the account's own price list not read, trying again");
                 return Own::Failed;
@@ -207,15 +189,6 @@ impl Market {
         }
         over(prices, self.file.as_ref()).map_err(|error| error.to_string())
     }
-}
-
-/// Why a list was not had.
-#[derive(Debug, thiserror::Error)]
-enum Missed {
-    #[error(transparent)]
-    Refused(Error),
-    #[error("no answer within {} s", LIST_AT_MOST.as_secs())]
-    Late,
 }
 
 /// What came of asking for the account's own prices.

@@ -20,15 +20,10 @@ struct Line {
     says: Lock<Option<(u16, &'static str)>>,
     /// How often the account's own list was asked for.
     asked: Lock<u32>,
-    /// The call that is never answered.
-    silent: Lock<Option<&'static str>>,
 }
 
 impl Transport for Line {
     fn post(&self, post: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
-        if self.silent.lock().unwrap().is_some_and(|call| post.url.path().ends_with(call)) {
-            return futures::future::pending().boxed();
-        }
         if post.url.path().ends_with("/ReadCatalog") {
             *self.asked.lock().unwrap() += 1;
             if let Some((status, body)) = *self.says.lock().unwrap() {
@@ -65,7 +60,7 @@ fn market() -> (Arc<Line>, Market) {
     account.own_catalog = Some(Catalog { entries: account.catalog.entries.iter().map(negotiated).collect() });
     let access = account.access("http://127.0.0.1:1/api/v1").unwrap();
     let fake = Fake::new(account, Arc::clone(&now) as _, Seed(1));
-    let line = Arc::new(Line { fake, says: Lock::default(), asked: Lock::default(), silent: Lock::default() });
+    let line = Arc::new(Line { fake, says: Lock::default(), asked: Lock::default() });
     let client = Client::new(access, Arc::clone(&line) as _, Options::new(now));
     (line, Market::new(Arc::new(client), None).unwrap())
 }
@@ -88,25 +83,6 @@ async fn the_accounts_own_prices_count_where_they_can_be_had() {
     assert_eq!(offer.prices.source, "account's price list of http://127.0.0.1:1/api/v1");
     assert_eq!(offer.read.map(|read| read.strftime("%F").to_string()).as_deref(), Some("2026-01-02"));
     assert_eq!((market.lacks(), line.asked(), line.public()), (None, 1, 0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_that_does_not_come_holds_up_nobody_for_long_and_is_asked_for_again() {
-    let (line, market) = market();
-    *line.silent.lock().unwrap() = Some("/ReadVmTypes");
-    let began = Instant::now();
-    let dropped = tokio::time::timeout(Duration::from_secs(5), market.offer()).await;
-    assert!(dropped.is_err(), "whoever asked has given up");
-    assert_eq!(price(&market).await, OWN, "the next goes by what is known, and asks for what is not yet");
-    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
-    assert!(market.known().listed.is_empty());
-    sleep_hours(1).await;
-    let asks = Instant::now();
-    market.offer().await;
-    assert_eq!(asks.elapsed(), LIST_AT_MOST);
-    *line.silent.lock().unwrap() = None;
-    sleep_hours(1).await;
-    assert!(!market.offer().await.listed.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
