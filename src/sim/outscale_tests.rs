@@ -397,6 +397,38 @@ async fn a_machine_that_nobody_could_find_in_time_is_taken_down_in_the_end() {
     joiner.stop(Duration::from_secs(5)).await;
 }
 
+/// NodeClaims that are deleted as soon as they name their machines, which lists show two seconds late.
+#[tokio::test(start_paused = true)]
+async fn no_nodeclaim_goes_before_its_machine_however_early_it_is_deleted() {
+    let scene = scene(14);
+    scene.fake.conduct(|conduct| conduct.lists_after = Duration::from_secs(2));
+    let joiner = scene.joiner();
+    let user = async {
+        let mut doomed = BTreeSet::new();
+        for _ in 0..2000 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let mut store = scene.world.cluster.store();
+            let launched =
+                store.claims.values().filter(|claim| claim.provider_id.is_some() && claim.deleting.is_none());
+            let launched: Vec<_> = launched.map(|claim| (claim.name.clone(), claim.uid.as_str().to_owned())).collect();
+            for (name, uid) in launched.into_iter().take(5_usize.saturating_sub(doomed.len())) {
+                store.delete_claim(&name).unwrap();
+                doomed.insert(uid);
+            }
+            let there: BTreeSet<&str> = store.claims.values().map(|claim| claim.uid.as_str()).collect();
+            for vm in scene.fake.vms().iter().filter(|vm| vm.state != State::Terminated) {
+                let uid = vm.client_token.as_deref().unwrap_or_default();
+                assert!(!doomed.contains(uid) || there.contains(uid), "{} outlives its NodeClaim", vm.vm_id);
+            }
+        }
+        doomed.len()
+    };
+    let script = script("{names: [tinav6.c1r2p2]}", 3, "600m", "until: 10m");
+    let (doomed, ()) = tokio::join!(user, scene.play(&script));
+    assert_eq!((doomed, scene.check_pairs()), (5, 3));
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
 /// An API that fails to delete anything so often.
 struct KeepsMachines {
     fake: Fake,

@@ -21,6 +21,7 @@ use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool, Status, 
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::core::resources::ResourceName;
 
+use super::absence::{Absence, SETTLES_WITHIN, Sightings};
 use super::catalogue::{self, Wanted};
 use super::class::{self, Templates};
 use super::fit;
@@ -47,8 +48,6 @@ pub const CLASS_VERSION: &str = "v1alpha1";
 pub const CLASS_KIND: &str = "OutscaleNodeClass";
 /// Its plural name.
 pub const CLASS_PLURAL: &str = "outscalenodeclasses";
-/// Machines younger than this may be missing in a list. The API promises nothing; seconds have been seen.
-const SETTLES_WITHIN: Duration = Duration::from_mins(1);
 /// A machine that is still shutting down after this long is stopped by force: guests can hold it up for ever.
 const SHUTS_DOWN_WITHIN: Duration = Duration::from_mins(5);
 /// A node that is broken for this long is replaced.
@@ -108,6 +107,8 @@ struct Memory {
     nodes: BTreeMap<String, String>,
     /// When machines without marks were last looked for.
     swept: Option<Instant>,
+    /// What was listed, launched or asked for, and when.
+    sightings: Sightings,
     /// Since when machines are being deleted.
     leaving: BTreeMap<String, Instant>,
     /// Machines of a dry run.
@@ -169,6 +170,14 @@ impl Outscale {
         Some(machine)
     }
 
+    /// What is known of the market, asked for only where the API's list of fixed types says more of these VMs than their types' names do.
+    async fn offer_for(&self, vms: &[Vm]) -> Offer {
+        let known = self.market.known();
+        let is_known =
+            |name: &str| VmType::parse(name).is_some() || known.listed.iter().any(|kind| kind.vm_type_name == name);
+        if vms.iter().filter_map(|vm| vm.vm_type.as_deref()).all(is_known) { known } else { self.market.offer().await }
+    }
+
     /// Whether a machine wears both marks of this cluster, and neither of its two tokens contradicts the other.
     fn is_marked(&self, vm: &Vm) -> bool {
         let (token, tag) = (marks::token(vm), marks::tag(vm, marks::NODECLAIM_UID));
@@ -184,12 +193,19 @@ impl Outscale {
 
     /// The VM of an ID, unless it is gone.
     async fn vm(&self, id: &str) -> Result<Option<Vm>, Failure> {
+        Ok(self.row(id).await?.filter(|vm| !vm.state.is_gone()))
+    }
+
+    /// The VM of an ID, also one that is terminated; nothing when no list shows it, which says little of a new one.
+    async fn row(&self, id: &str) -> Result<Option<Vm>, Failure> {
         let found = self.by_id.ask(&self.client, vec![id.to_owned()]).await;
-        match found {
-            Ok(vms) => Ok(vms.into_iter().find(|vm| vm.vm_id == id && !vm.state.is_gone())),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
+        let vm = match found {
+            Ok(vms) => vms.into_iter().find(|vm| vm.vm_id == id),
+            Err(error) if error.is_not_found() => None,
+            Err(error) => return Err(error),
+        };
+        self.memory().sightings.listed(vm.iter().map(|vm| vm.vm_id.as_str()));
+        Ok(vm)
     }
 
     /// The typed class. A dry run writes no status: what it found out stands in its memory.
@@ -248,9 +264,12 @@ impl Outscale {
             return Ok(machine);
         }
         let vm = birth.launched().await?;
-        let offer = self.market.offer().await;
-        self.read(&vm, &offer, Some(class))
-            .ok_or_else(|| Error::Unknown(format!("CreateVms: VM {} came without a subregion", vm.vm_id)))
+        let offer = self.offer_for(std::slice::from_ref(&vm)).await;
+        let machine = self
+            .read(&vm, &offer, Some(class))
+            .ok_or_else(|| Error::Unknown(format!("CreateVms: VM {} came without a subregion", vm.vm_id)))?;
+        self.memory().sightings.launched(&vm.vm_id, &machine);
+        Ok(machine)
     }
 
     async fn with_token(&self, token: &ClaimUid) -> Result<Vec<Machine>, Error> {
@@ -258,7 +277,8 @@ impl Outscale {
             return Ok(vec![known.clone()]);
         }
         let found = self.by_token.ask(&self.client, tokens(token.as_str())).await.map_err(read_failed)?;
-        let offer = self.market.offer().await;
+        self.memory().sightings.listed(found.iter().map(|vm| vm.vm_id.as_str()));
+        let offer = self.offer_for(&found).await;
         let mut machines = Vec::new();
         for vm in found.into_iter().filter(|vm| !vm.state.is_leaving()) {
             // A launch of this life whose answer was lost, perhaps before the marks were written.
@@ -294,6 +314,11 @@ impl Outscale {
             }
         }
         vms.extend(self.swept(&vms).await);
+        {
+            let sightings = &mut self.memory().sightings;
+            sightings.listed(vms.iter().map(|vm| vm.vm_id.as_str()));
+            sightings.prune();
+        }
         let (mut sound, names) = {
             let mut memory = self.memory();
             memory.nodes.retain(|id, _| vms.iter().any(|vm| vm.vm_id == *id));
@@ -302,7 +327,7 @@ impl Outscale {
         let owner = (self.owner(), &names);
         mend::mend((&self.client, self.settings.dry_run), &self.launches, owner, &mut vms, &mut sound).await;
         self.memory().sound = sound;
-        let offer = self.market.offer().await;
+        let offer = self.offer_for(&vms).await;
         let notices = self.maintenance.planned(&self.client, &vms).await;
         let mut machines: Vec<Machine> = vms.iter().filter_map(|vm| self.read(vm, &offer, None)).collect();
         tracing::debug!(machines = machines.len(), "listed machines");
@@ -340,10 +365,13 @@ impl Outscale {
             return Ok(Deletion::Gone);
         }
         let Some(vm_id) = vm_id(id) else { return Ok(Deletion::Gone) };
-        let Some(vm) = self.vm(vm_id).await.map_err(read_failed)? else {
+        let Some(vm) = self.row(vm_id).await.map_err(read_failed)? else {
+            return self.taken_down_unlisted(vm_id).await;
+        };
+        if vm.state.is_gone() {
             self.forget(vm_id);
             return Ok(Deletion::Gone);
-        };
+        }
         if let Err(unproven) = self.proven(&vm) {
             // Whoever it belongs to, it is going.
             return if vm.state.is_leaving() && !self.is_given_away(&vm) {
@@ -359,6 +387,28 @@ impl Outscale {
             return Ok(Deletion::InProgress);
         }
         self.order_down(&vm).await
+    }
+
+    /// Takes a machine down that no list shows, perhaps not yet. One that this life launched is joiner's, whatever lists show. Of any other it is not
+    /// known whose it is: it is waited for as long as lists may be late.
+    async fn taken_down_unlisted(&self, vm_id: &str) -> Result<Deletion, Error> {
+        let absence = self.memory().sightings.absence_of_doomed(vm_id);
+        let is_ours = match absence {
+            Absence::Gone => {
+                self.forget(vm_id);
+                return Ok(Deletion::Gone);
+            }
+            Absence::Unsettled(launched) => launched.is_some(),
+        };
+        if is_ours {
+            tracing::info!(vm = vm_id, "deleting a machine that is not listed yet, as its NodeClaim is going or gone");
+            let state = self.ordered_down(vm_id).await?;
+            if state.is_some_and(State::is_gone) {
+                self.forget(vm_id);
+                return Ok(Deletion::Gone);
+            }
+        }
+        Ok(Deletion::InProgress)
     }
 
     /// Whether a machine wears another cluster's name.
@@ -401,7 +451,7 @@ impl Outscale {
                     vm = %vm.vm_id, volumes, "volumes stay behind, as deleteOnVmDeletion is false: those that no PersistentVolume names are paid for until somebody deletes them"
                 );
             }
-            if self.has_gpus(vm).await {
+            if self.has_gpus(vm) {
                 tracing::warn!(
                     vm = %vm.vm_id, vm_type = vm.vm_type,
                     "a flexible GPU may stay behind that is paid for until somebody deletes it; ReadFlexibleGpus shows it, DeleteFlexibleGpu deletes it"
@@ -422,12 +472,25 @@ impl Outscale {
         if vm.state == State::ShuttingDown {
             return Ok(Deletion::InProgress);
         }
-        let delete = wire::DeleteVms { vm_ids: ids };
+        match self.ordered_down(&vm.vm_id).await? {
+            Some(state) if state.is_gone() => {}
+            None if self.memory().sightings.absence_of_doomed(&vm.vm_id) == Absence::Gone => {}
+            // A new machine may not be known everywhere.
+            Some(_) | None => return Ok(Deletion::InProgress),
+        }
+        self.forget(&vm.vm_id);
+        Ok(Deletion::Gone)
+    }
+
+    /// Sends the deletion of a VM, and takes its protection from deletion off where that is in the way. Answers with its state; nothing when the API
+    /// knows no such VM.
+    async fn ordered_down(&self, vm_id: &str) -> Result<Option<State>, Error> {
+        let delete = wire::DeleteVms { vm_ids: vec![vm_id.to_owned()] };
         let mut answer = self.client.call(&delete).await;
         if matches!(&answer, Err(error) if error.has_code(PROTECTED)) {
-            tracing::info!(vm = %vm.vm_id, "taking the protection from deletion off, as its NodeClaim is deleted");
+            tracing::info!(vm = vm_id, "taking the protection from deletion off, as its NodeClaim is deleted");
             let open = wire::UpdateVm {
-                vm_id: vm.vm_id.clone(),
+                vm_id: vm_id.to_owned(),
                 deletion_protection: Some(false),
                 ..wire::UpdateVm::default()
             };
@@ -436,24 +499,17 @@ impl Outscale {
         }
         match answer {
             Ok(answer) => {
-                let own = answer.vms.iter().find(|own| own.vm_id == vm.vm_id);
-                if own.is_some_and(|own| own.current_state.is_gone()) {
-                    self.forget(&vm.vm_id);
-                    return Ok(Deletion::Gone);
-                }
-                Ok(Deletion::InProgress)
+                let own = answer.vms.iter().find(|own| own.vm_id == vm_id);
+                Ok(Some(own.map_or(State::ShuttingDown, |own| own.current_state)))
             }
-            Err(error) if error.is_not_found() => {
-                self.forget(&vm.vm_id);
-                Ok(Deletion::Gone)
-            }
+            Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Whether a machine is of a fixed type with GPUs, as far as is known: no deletion waits for a list.
-    async fn has_gpus(&self, vm: &Vm) -> bool {
-        let listed = self.market.known().await.listed;
+    fn has_gpus(&self, vm: &Vm) -> bool {
+        let listed = self.market.known().listed;
         let is_its = |kind: &&wire::VmType| vm.vm_type.as_deref() == Some(kind.vm_type_name.as_str());
         listed.iter().find(is_its).is_some_and(|kind| kind.gpu.unwrap_or(0) > 0)
     }
@@ -462,6 +518,19 @@ impl Outscale {
         let mut memory = self.memory();
         memory.seen.remove(vm_id);
         memory.leaving.remove(vm_id);
+        memory.sightings.forget(vm_id);
+    }
+
+    /// What is said of a machine that no list shows.
+    fn unlisted(&self, vm_id: &str) -> Result<Option<Machine>, Error> {
+        match self.memory().sightings.absence(vm_id) {
+            Absence::Gone => Ok(None),
+            Absence::Unsettled(Some(launched)) => Ok(Some(*launched)),
+            Absence::Unsettled(None) => Err(Error::Temporary(format!(
+                "VM {vm_id} is not listed; as lists may show a new VM late, it counts as gone when that is so for {} s",
+                SETTLES_WITHIN.as_secs()
+            ))),
+        }
     }
 
     /// Why a machine is not as its class says, as far as it is known. A class that is not ready says nothing about machines.
@@ -621,8 +690,11 @@ impl Cloud for Outscale {
                 return Ok(Some(imagined.clone()));
             }
             let Some(vm_id) = vm_id(id) else { return Ok(None) };
-            let Some(vm) = self.vm(vm_id).await.map_err(read_failed)? else { return Ok(None) };
-            let offer = self.market.offer().await;
+            let Some(vm) = self.row(vm_id).await.map_err(read_failed)? else { return self.unlisted(vm_id) };
+            if vm.state.is_gone() {
+                return Ok(None);
+            }
+            let offer = self.offer_for(std::slice::from_ref(&vm)).await;
             // Whoever asks for one machine believes that it is theirs: if it says itself that it is another's, by its client token, they should know.
             let said = || marks::token(&vm).or_else(|| marks::tag(&vm, marks::NODECLAIM_UID)).map(ClaimUid::from);
             Ok(self

@@ -594,3 +594,41 @@ async fn the_life_of_a_machine_is_logged_without_a_secret() {
         assert!(!log.contains(secret), "{secret} is logged");
     }
 }
+
+/// The fake, without an answer to what lists types and prices.
+struct NoLists(Fake);
+
+impl Transport for NoLists {
+    fn post(&self, post: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
+        if ["/ReadVmTypes", "/ReadCatalog", "/ReadPublicCatalog"].iter().any(|list| post.url.path().ends_with(list)) {
+            return std::future::pending().boxed();
+        }
+        self.0.post(post)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_are_shown_and_taken_down_however_long_the_lists_of_types_and_prices_are_waited_for() {
+    let Scene { fake, secrets, cloud } = scene();
+    let class = ready(&cloud, spec()).await;
+    let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
+    let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
+    let cloud = cloud_over(access, Arc::new(NoLists(fake.clone())), &secrets, false);
+    let began = Instant::now();
+    let others = async {
+        // The catalogue is asked for and waited for meanwhile.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let token = machine.token.clone().unwrap();
+        assert_eq!(cloud.get(&machine.id).await.unwrap().as_ref(), Some(&machine));
+        assert_eq!(cloud.find(&token).await.unwrap(), std::slice::from_ref(&machine));
+        assert_eq!(cloud.list().await.unwrap().machines, std::slice::from_ref(&machine));
+        assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress);
+        began.elapsed()
+    };
+    let (catalog, took) = tokio::join!(cloud.catalog(&class), others);
+    // The catalogue comes after all, with the built-in prices.
+    assert!(catalog.unwrap().iter().any(|kind| kind.name.as_str() == SMALL));
+    assert!(began.elapsed() <= Duration::from_secs(45), "{:?}", began.elapsed());
+    // The account's price list was the first call with these keys: the others waited for what would become of it.
+    assert!(took <= Duration::from_secs(25), "{took:?}");
+}

@@ -2,15 +2,18 @@
 //!
 //! There are two price lists. The account's own (`ReadCatalog`) may have prices that somebody has negotiated, and takes a permission; the public one
 //! is for anybody. The account's counts where it can be had.
+//!
+//! A list that does not come holds nobody up for long, and at most one caller at a time: the others go on with what is known, and so does everybody
+//! once a list has been waited for in vain, until it is time to ask again.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::oapi::{Class, Client, Error, wire};
 use super::prices::{PriceError, Prices};
@@ -21,6 +24,9 @@ const FRESH_FOR: Duration = Duration::from_hours(12);
 const RETRY: Duration = Duration::from_mins(30);
 /// Pause after a failure, as long as a list has never been had.
 const FIRST_RETRY: Duration = Duration::from_mins(1);
+/// How long a list is waited for. Two in a row (the account's price list and the public one) leave an actor's call, which may take two minutes,
+/// time for what it is about.
+const LISTED_WITHIN: Duration = Duration::from_secs(20);
 /// Pause after the account's own price list was refused for good (a permission is missing, or this API has no such list) or was none: the public one
 /// counts meanwhile.
 const REFUSED_FOR: Duration = Duration::from_hours(24);
@@ -29,7 +35,9 @@ const REFUSED_FOR: Duration = Duration::from_hours(24);
 pub(super) struct Market {
     client: Arc<Client>,
     file: Option<PathBuf>,
-    state: Mutex<State>,
+    state: std::sync::Mutex<State>,
+    /// Held by the one who asks for lists.
+    turn: Mutex<()>,
     /// Whether both lists have been had.
     is_whole: AtomicBool,
 }
@@ -73,25 +81,38 @@ impl Market {
             has_prices: false,
             has_own: false,
         };
-        Ok(Self { client, file, state: Mutex::new(state), is_whole: AtomicBool::new(false) })
+        Ok(Self {
+            client,
+            file,
+            state: std::sync::Mutex::new(state),
+            turn: Mutex::default(),
+            is_whole: AtomicBool::new(false),
+        })
     }
 
-    /// What is known, after having asked if it is time to. Never fails: what was known stays in use.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known, after having asked if it is time to. Never fails: what was known stays in use. Who comes while another one asks gets what is
+    /// known; before both lists have been had, that one is waited for.
     pub(super) async fn offer(&self) -> Offer {
-        let mut state = self.state.lock().await;
-        if is_due(state.types_due) {
-            self.read_types(&mut state).await;
+        if self.state().is_due() {
+            let turn = if self.is_whole.load(Relaxed) {
+                self.turn.try_lock().ok()
+            } else {
+                timeout(LISTED_WITHIN, self.turn.lock()).await.ok()
+            };
+            if turn.is_some() {
+                tokio::join!(self.read_types(), self.read_prices());
+            }
         }
-        if is_due(state.prices_due) {
-            self.read_prices(&mut state).await;
-        }
-        self.is_whole.store(state.has_types && state.has_prices, Relaxed);
-        state.offer.clone()
+        self.known()
     }
 
     /// What is known, without asking.
-    pub(super) async fn known(&self) -> Offer {
-        self.state.lock().await.offer.clone()
+    pub(super) fn known(&self) -> Offer {
+        self.state().offer.clone()
     }
 
     /// How soon a list that has never been had is asked for again; nothing when both have been.
@@ -99,51 +120,68 @@ impl Market {
         (!self.is_whole.load(Relaxed)).then_some(FIRST_RETRY)
     }
 
-    async fn read_types(&self, state: &mut State) {
-        let pause = match self.client.all(&wire::ReadVmTypes::default()).await {
+    async fn read_types(&self) {
+        let had_before = {
+            let mut state = self.state();
+            if !is_due(state.types_due) {
+                return;
+            }
+            // Before anybody is asked: who is dropped meanwhile leaves word that it was in vain.
+            state.types_due = Some(Instant::now() + again(state.has_types));
+            state.has_types
+        };
+        match within("ReadVmTypes", self.client.all(&wire::ReadVmTypes::default())).await {
             // An empty list is a mishap of the cloud, not the end of all types.
             Ok(listed) if !listed.is_empty() => {
+                let mut state = self.state();
                 if *state.offer.listed != listed {
                     tracing::info!(types = listed.len(), "read the list of VM types");
                     state.offer.listed = Arc::new(listed);
                     state.offer.epoch += 1;
                 }
                 state.has_types = true;
-                FRESH_FOR
+                state.types_due = Some(Instant::now() + FRESH_FOR);
+                self.is_whole.store(state.has_prices, Relaxed);
+                return;
             }
-            Ok(_) => {
-                tracing::warn!("the API lists no VM types; what was known stays in use");
-                again(state.has_types)
-            }
+            Ok(_) => tracing::warn!("the API lists no VM types; what was known stays in use"),
             Err(error) => {
                 tracing::warn!(%error, "VM types not read; custom types are offered, fixed ones as last known");
-                again(state.has_types)
             }
-        };
-        state.types_due = Some(Instant::now() + pause);
+        }
+        self.state().types_due = Some(Instant::now() + again(had_before));
     }
 
-    async fn read_prices(&self, state: &mut State) {
-        let (read, pause) = match self.own_prices(state).await {
-            Own::Read(prices) => (Some((prices, true)), FRESH_FOR),
+    async fn read_prices(&self) {
+        let had_own = {
+            let mut state = self.state();
+            if !is_due(state.prices_due) {
+                return;
+            }
+            state.prices_due = Some(Instant::now() + again(state.has_prices));
+            state.has_own
+        };
+        let (read, pause) = match self.own_prices().await {
+            Own::Read(prices) => (Some((prices, true)), Some(FRESH_FOR)),
             // Prices that somebody has negotiated are not given up for those of everybody because of one bad hour.
-            Own::Failed if state.has_own => (None, RETRY),
+            Own::Failed if had_own => (None, Some(RETRY)),
             missed => {
-                let read = match self.client.call(&wire::ReadPublicCatalog {}).await {
+                let read = match within("ReadPublicCatalog", self.client.call(&wire::ReadPublicCatalog {})).await {
                     Ok(answer) => self.judged("public price list", &answer),
                     Err(error) => Err(error.to_string()),
                 };
                 match read {
-                    Ok(prices) if matches!(missed, Own::Failed) => (Some((prices, false)), RETRY),
-                    Ok(prices) => (Some((prices, false)), FRESH_FOR),
+                    Ok(prices) if matches!(missed, Own::Failed) => (Some((prices, false)), Some(RETRY)),
+                    Ok(prices) => (Some((prices, false)), Some(FRESH_FOR)),
                     Err(error) => {
-                        let in_use = &state.offer.prices.source;
+                        let in_use = &self.known().prices.source;
                         tracing::warn!(error, in_use, "prices not read; what was known stays in use");
-                        (None, again(state.has_prices))
+                        (None, None)
                     }
                 }
             }
         };
+        let mut state = self.state();
         if let Some((prices, is_own)) = read {
             if *state.offer.prices != prices {
                 tracing::info!(source = prices.source, "read the price list");
@@ -152,16 +190,17 @@ impl Market {
             }
             state.offer.read = Some(self.client.now());
             (state.has_prices, state.has_own) = (true, is_own);
+            self.is_whole.store(state.has_types, Relaxed);
         }
-        state.prices_due = Some(Instant::now() + pause);
+        state.prices_due = Some(Instant::now() + pause.unwrap_or_else(|| again(state.has_prices)));
     }
 
     /// The account's own prices. Who is refused them for good does not ask again for a while.
-    async fn own_prices(&self, state: &mut State) -> Own {
-        if !is_due(state.own_due) {
+    async fn own_prices(&self) -> Own {
+        if !is_due(self.state().own_due) {
             return Own::Refused;
         }
-        let why = match self.client.call(&wire::ReadCatalog {}).await {
+        let why = match within("ReadCatalog", self.client.call(&wire::ReadCatalog {})).await {
             Ok(answer) => match self.judged("account's price list", &answer) {
                 Ok(prices) => return Own::Read(prices),
                 Err(why) => why,
@@ -176,7 +215,7 @@ impl Market {
             why,
             "the account's own price list cannot be had, the public one counts; not asked again for a day"
         );
-        state.own_due = Some(Instant::now() + REFUSED_FOR);
+        self.state().own_due = Some(Instant::now() + REFUSED_FOR);
         Own::Refused
     }
 
@@ -205,6 +244,18 @@ enum Own {
 fn is_for_good(error: &Error) -> bool {
     let is_answered = error.status.is_some_and(|status| (200..300).contains(&status));
     is_answered || matches!(error.class, Class::Denied | Class::Invalid | Class::NotFound)
+}
+
+impl State {
+    fn is_due(&self) -> bool {
+        is_due(self.types_due) || is_due(self.prices_due)
+    }
+}
+
+/// A list that comes in time, or none.
+async fn within<T>(action: &'static str, list: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let late = || Error::silent(action, Class::Temporary, format!("no list within {} s", LISTED_WITHIN.as_secs()));
+    timeout(LISTED_WITHIN, list).await.unwrap_or_else(|_| Err(late()))
 }
 
 fn is_due(due: Option<Instant>) -> bool {

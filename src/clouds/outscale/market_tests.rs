@@ -20,10 +20,15 @@ struct Line {
     says: Lock<Option<(u16, &'static str)>>,
     /// How often the account's own list was asked for.
     asked: Lock<u32>,
+    /// What is never answered.
+    silent: Lock<Vec<&'static str>>,
 }
 
 impl Transport for Line {
     fn post(&self, post: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
+        if self.silent.lock().unwrap().iter().any(|action| post.url.path().ends_with(action)) {
+            return std::future::pending().boxed();
+        }
         if post.url.path().ends_with("/ReadCatalog") {
             *self.asked.lock().unwrap() += 1;
             if let Some((status, body)) = *self.says.lock().unwrap() {
@@ -60,7 +65,7 @@ fn market() -> (Arc<Line>, Market) {
     account.own_catalog = Some(Catalog { entries: account.catalog.entries.iter().map(negotiated).collect() });
     let access = account.access("http://127.0.0.1:1/api/v1").unwrap();
     let fake = Fake::new(account, Arc::clone(&now) as _, Seed(1));
-    let line = Arc::new(Line { fake, says: Lock::default(), asked: Lock::default() });
+    let line = Arc::new(Line { fake, says: Lock::default(), asked: Lock::default(), silent: Lock::default() });
     let client = Client::new(access, Arc::clone(&line) as _, Options::new(now));
     (line, Market::new(Arc::new(client), None).unwrap())
 }
@@ -144,5 +149,36 @@ async fn own_prices_that_were_missed_at_the_start_are_asked_for_soon() {
     assert_eq!((&*price(&market).await, market.lacks()), (PUBLIC, None));
     line.says(None);
     sleep_hours(1).await;
+    assert_eq!(price(&market).await, OWN);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_never_comes_holds_up_one_caller_a_while_and_the_rest_is_had() {
+    let (line, market) = market();
+    *line.silent.lock().unwrap() = vec!["/ReadVmTypes"];
+    let began = Instant::now();
+    // One that is dropped while it waits is no reason for the next to wait, too.
+    assert!(timeout(Duration::from_secs(1), market.offer()).await.is_err());
+    let (one, other) = tokio::join!(market.offer(), market.offer());
+    assert!(one.listed.is_empty() && other.listed.is_empty());
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert_eq!((price(&market).await.as_str(), market.lacks()), (OWN, Some(FIRST_RETRY)));
+    tokio::time::sleep(FIRST_RETRY).await;
+    let again = Instant::now();
+    tokio::join!(market.offer(), market.offer());
+    assert_eq!(again.elapsed().as_secs(), LISTED_WITHIN.as_secs(), "nobody waits twice");
+    line.silent.lock().unwrap().clear();
+    tokio::time::sleep(FIRST_RETRY).await;
+    assert!(!market.offer().await.listed.is_empty());
+    assert_eq!(market.lacks(), None);
+    // Neither price list comes: what was known stays in use.
+    *line.silent.lock().unwrap() = vec!["/ReadVmTypes", "/ReadCatalog", "/ReadPublicCatalog"];
+    sleep_hours(13).await;
+    let again = Instant::now();
+    let (_, waited) = tokio::join!(market.offer(), async {
+        market.offer().await;
+        again.elapsed()
+    });
+    assert!(waited < Duration::from_secs(1) && again.elapsed() <= 2 * LISTED_WITHIN, "{waited:?}");
     assert_eq!(price(&market).await, OWN);
 }

@@ -8,6 +8,7 @@
 //!
 //! What NodeClasses come to is worked out by [`Outscale`] when the actor `classes` asks, stands in their status, and is taken from there.
 
+mod absence;
 mod birth;
 mod catalogue;
 mod class;
