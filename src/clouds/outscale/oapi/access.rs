@@ -73,20 +73,22 @@ pub struct Access {
 impl Access {
     /// Reads the variables `OSC_ACCESS_KEY`, `OSC_SECRET_KEY`, `OSC_REGION`, `OSC_ENDPOINT_API`, `OSC_X509_CLIENT_CERT` and
     /// `OSC_X509_CLIENT_KEY`. What they do not say is taken from the profile `OSC_PROFILE` (`default`) of the file `OSC_CONFIG_FILE`
-    /// (`~/.osc/config.json`), if there is one.
+    /// (`~/.osc/config.json`), if there is one. Where neither of the last two is set, variables that say both who we are and where leave the file
+    /// unread: nothing of a profile that nobody asked for is put to them.
     pub fn read(
         variable: impl Fn(&str) -> Option<String>,
         file: impl Fn(&Path) -> std::io::Result<String>,
     ) -> Result<Self, AccessError> {
         let variable =
             |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        let profile = stored(&variable, file)?;
-        let or = |name: &str, stored: &Option<String>| {
-            variable(name).or_else(|| stored.clone().filter(|value| !value.trim().is_empty()))
-        };
+        let is_asked = variable("OSC_PROFILE").or_else(|| variable("OSC_CONFIG_FILE")).is_some();
+        let has_keys = variable("OSC_ACCESS_KEY").is_some() && variable("OSC_SECRET_KEY").is_some();
+        let has_place = variable("OSC_REGION").or_else(|| variable("OSC_ENDPOINT_API")).is_some();
+        let profile = if has_keys && has_place && !is_asked { Profile::default() } else { stored(&variable, file)? };
+        let or = |name: &str, stored: &Option<String>| variable(name).or_else(|| stored.clone());
         let certificate = (
-            variable("OSC_X509_CLIENT_CERT").map(PathBuf::from).or(profile.x509_client_cert),
-            variable("OSC_X509_CLIENT_KEY").map(PathBuf::from).or(profile.x509_client_key),
+            variable("OSC_X509_CLIENT_CERT").map(PathBuf::from).or(profile.certificate),
+            variable("OSC_X509_CLIENT_KEY").map(PathBuf::from).or(profile.certificate_key),
         );
         let certificate = match certificate {
             (Some(certificate), Some(key)) => Some((certificate, key)),
@@ -102,7 +104,7 @@ impl Access {
             access_key: or("OSC_ACCESS_KEY", &profile.access_key),
             secret_key: or("OSC_SECRET_KEY", &profile.secret_key),
             region: or("OSC_REGION", &profile.region),
-            endpoint: or("OSC_ENDPOINT_API", &profile.endpoints.api),
+            endpoint: or("OSC_ENDPOINT_API", &profile.endpoint),
         };
         Ok(Self { client_certificate: certificate, ..words.access()? })
     }

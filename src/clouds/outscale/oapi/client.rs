@@ -42,6 +42,8 @@ pub struct Options {
     pub answer_within: Duration,
     /// How long a call may wait for its turn.
     pub turn_within: Duration,
+    /// How long a call and its repetitions may take: none is begun that might not be answered by then.
+    pub all_within: Duration,
     /// How often a call is sent at most.
     pub attempts: u32,
     /// Seed of the jitter.
@@ -58,6 +60,7 @@ impl Options {
             limits: Limits::default(),
             answer_within: Duration::from_secs(30),
             turn_within: Duration::from_secs(30),
+            all_within: Duration::from_secs(75),
             attempts: 4,
             seed: 0,
             reread: None,
@@ -171,7 +174,7 @@ impl Client {
     }
 
     async fn repeat<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Error> {
-        let mut attempt = 1;
+        let (began, mut attempt) = (Instant::now(), 1);
         loop {
             let error = match self.attempt(call).await {
                 Ok(answer) => return Ok(answer),
@@ -181,6 +184,9 @@ impl Client {
                 return Err(error);
             }
             let pause = self.pause(attempt, error.retry_after);
+            if began.elapsed() + pause + self.options.answer_within > self.options.all_within {
+                return Err(error);
+            }
             tracing::debug!(action = call.action, attempt, ?pause, %error, "calling again");
             sleep(pause).await;
             attempt += 1;

@@ -7,24 +7,60 @@ use serde::Deserialize;
 
 use super::access::AccessError;
 
-/// What the file says of one profile. Its fields are those of osc-cli, oapi-cli and the SDKs, old and new; others are skipped.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+/// What the file says of one profile, without spaces around it and what is empty.
+#[derive(Default)]
 pub(super) struct Profile {
     pub(super) access_key: Option<String>,
     pub(super) secret_key: Option<String>,
-    #[serde(alias = "region_name")]
     pub(super) region: Option<String>,
-    pub(super) endpoints: Endpoints,
-    #[serde(alias = "client_certificate")]
-    pub(super) x509_client_cert: Option<PathBuf>,
-    pub(super) x509_client_key: Option<PathBuf>,
+    pub(super) endpoint: Option<String>,
+    pub(super) certificate: Option<PathBuf>,
+    pub(super) certificate_key: Option<PathBuf>,
+}
+
+/// A profile as it is written. Its fields are those of osc-cli, oapi-cli and the SDKs, old and new; others are skipped.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Written {
+    access_key: Option<String>,
+    secret_key: Option<String>,
+    region: Option<String>,
+    /// The same in osc-cli's older files.
+    region_name: Option<String>,
+    endpoints: Option<Endpoints>,
+    x509_client_cert: Option<String>,
+    x509_client_key: Option<String>,
+    /// One PEM file with private key and certificate both, as osc-cli has it.
+    client_certificate: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Endpoints {
-    pub(super) api: Option<String>,
+struct Endpoints {
+    api: Option<String>,
+}
+
+impl From<Written> for Profile {
+    fn from(written: Written) -> Self {
+        let word = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let path = |text: Option<String>| word(text).map(PathBuf::from);
+        let both = path(written.client_certificate);
+        let (certificate, key) = (path(written.x509_client_cert), path(written.x509_client_key));
+        // The SDKs' fields win. A certificate of theirs has its key in a file of its own.
+        let (certificate, certificate_key) = match (certificate, key) {
+            (None, None) => (both.clone(), both),
+            (None, Some(key)) => (both, Some(key)),
+            named => named,
+        };
+        Self {
+            access_key: word(written.access_key),
+            secret_key: word(written.secret_key),
+            region: word(written.region).or_else(|| word(written.region_name)),
+            endpoint: word(written.endpoints.and_then(|endpoints| endpoints.api)),
+            certificate,
+            certificate_key,
+        }
+    }
 }
 
 /// Reads one profile of the file's text.
@@ -44,7 +80,8 @@ pub(super) fn read(file: &Path, text: &str, name: &str) -> Result<Profile, Acces
             format!("{} has no profile {name:?}; it has {known}", file.display()),
         ));
     };
-    serde_path_to_error::deserialize(profile).map_err(|error| {
+    let written: Result<Written, _> = serde_path_to_error::deserialize(profile);
+    written.map(Profile::from).map_err(|error| {
         wrong(format!(
             "profile {name:?}: field {} is not what it should be; see Outscale's documentation of OSC CLI",
             error.path()

@@ -319,6 +319,57 @@ fn keys_are_read_where_outscales_tools_read_them() {
 }
 
 #[test]
+fn profiles_of_all_of_outscales_tools_are_read() {
+    let home = ("HOME", "/h");
+    let profile = |rest: &str| format!(r#"{{"default": {{"access_key": " FILEKEY ", "secret_key": "s\n", {rest}}}}}"#);
+    let paths = |file: &str| read(&[home], Some(&profile(file))).unwrap().client_certificate;
+    let pair = |certificate: &str, key: &str| Some((certificate.into(), key.into()));
+    // osc-cli's certificate has its key beside it.
+    assert_eq!(paths(r#""region": "eu-west-2", "client_certificate": " /both.pem ""#), pair("/both.pem", "/both.pem"));
+    let apart = r#""region": "eu-west-2", "client_certificate": "/both.pem", "x509_client_cert": "/c.pem", "x509_client_key": "/k.pem""#;
+    assert_eq!(paths(apart), pair("/c.pem", "/k.pem"));
+    assert_eq!(paths(r#""region": "eu-west-2", "client_certificate": null"#), None);
+    for place in [
+        r#""region": "eu-west-2", "region_name": "us-east-2""#,
+        r#""region_name": "eu-west-2", "region": "eu-west-2", "endpoints": null"#,
+        r#""region_name": " eu-west-2\n", "region": "", "endpoints": {"api": null}"#,
+        r#""region_name": "eu-west-2", "region": null, "endpoints": {"api": " https://api.eu-west-2.outscale.com "}"#,
+    ] {
+        let access = read(&[home], Some(&profile(place))).unwrap();
+        assert_eq!((access.keys.access_key.as_str(), access.keys.secret_key.expose()), ("FILEKEY", "s"), "{place}");
+        assert_eq!(access.region, "eu-west-2", "{place}");
+        assert_eq!(access.endpoint.to_string(), "https://api.eu-west-2.outscale.com/api/v1", "{place}");
+    }
+}
+
+#[test]
+fn variables_that_say_all_are_not_mixed_with_a_profile_that_nobody_asked_for() {
+    let words = [("HOME", "/h"), ("OSC_ACCESS_KEY", "A"), ("OSC_SECRET_KEY", "s"), ("OSC_REGION", "eu-west-2")];
+    for file in [
+        "no JSON",
+        r#"{"default": {"access_key": 7}}"#,
+        r#"{"default": {"endpoints": {"api": "https://api.us-east-2.outscale.com"}, "client_certificate": "/c"}}"#,
+    ] {
+        let access = read(&words, Some(file)).unwrap();
+        assert_eq!(access.endpoint.to_string(), "https://api.eu-west-2.outscale.com/api/v1", "{file}");
+        assert_eq!(access.client_certificate, None, "{file}");
+        // Whoever asks for it means it.
+        let asked = [&words[..], &[("OSC_PROFILE", "default")]].concat();
+        assert!(read(&asked, Some(file)).is_err(), "{file}: combined and no fault");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_does_not_come_is_given_up_long_before_actors_give_it_up() {
+    let options = Options::new(Arc::new(|| Timestamp::UNIX_EPOCH));
+    let client = Client::new(access(), Arc::new(Silent), options);
+    let began = Instant::now();
+    let error = client.all(&super::wire::ReadVmTypes::default()).await.unwrap_err();
+    assert_eq!(error.class, Class::Temporary);
+    assert!(began.elapsed() <= Duration::from_secs(75), "{:?}", began.elapsed());
+}
+
+#[test]
 fn what_is_missing_or_wrong_is_named() {
     let keys = [("OSC_ACCESS_KEY", "A"), ("OSC_SECRET_KEY", "s")];
     let with = |more: &[(&'static str, &'static str)]| keys.iter().chain(more).copied().collect::<Vec<_>>();
