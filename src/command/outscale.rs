@@ -8,7 +8,7 @@ use futures::FutureExt;
 use crate::actors::runtime::Clock;
 use crate::clouds::outscale::oapi::{Access, Client, Dialect, Network, Options, Proxy, Rate};
 use crate::clouds::outscale::{self, NoSecrets, Outscale, Secrets};
-use crate::clouds::{Cloud as _, Judgement};
+use crate::clouds::{Cloud as _, Judgement, Resolution};
 use crate::config::{Settings, Signature};
 use crate::core::facts::Status;
 use crate::plan::Input;
@@ -59,6 +59,20 @@ async fn told_access(secret: Option<&str>, secrets: &dyn Secrets) -> Result<Acce
     Access::read(|name| std::env::var(name).ok(), |path| std::fs::read_to_string(path)).context("no access to Outscale")
 }
 
+/// What is wrong with a NodeClass for which nothing may be launched; nothing when all that was judged is right. No machine configuration is read
+/// for a plan: what would be in it is nobody's question here.
+fn unready(resolution: &Resolution) -> Option<String> {
+    let is_wrong = |judgement: &&Judgement| {
+        let is_unread = judgement.condition == "UserDataReady" && judgement.status == Status::Unknown;
+        judgement.status != Status::True && !is_unread
+    };
+    let wrong = resolution.judgements.iter().filter(is_wrong);
+    let said: Vec<String> = wrong
+        .map(|Judgement { condition, status, message, .. }| format!("{condition} is {}: {message}", status.as_str()))
+        .collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
 /// Has a plan buy what Outscale sells to the NodeClasses in it. Answers with what is wrong with them and where
 /// its prices come from, one sentence each.
 pub(super) async fn sell(
@@ -73,7 +87,6 @@ pub(super) async fn sell(
     let classes: Vec<_> = input.snapshot.classes.values().cloned().collect();
     for class in classes.iter().filter(|class| &*class.reference.group == outscale::CLASS_GROUP) {
         let resolution = cloud.resolve(class).await?;
-        // No machine configuration is read for a plan: what would be in it is nobody's question here.
         let is_told = |judgement: &&Judgement| match judgement.status {
             Status::True => !judgement.message.is_empty(),
             Status::False => true,
@@ -83,11 +96,14 @@ pub(super) async fn sell(
             let Judgement { condition, status, message, .. } = judgement;
             notices.push(format!("{}: {condition} is {}: {message}", class.reference, status.as_str()));
         }
-        let types = cloud.catalog(class).await?;
+        let unready = unready(&resolution);
+        // What `run` would launch nothing for is not bought for either.
+        let types = if unready.is_none() { cloud.catalog(class).await? } else { Arc::default() };
         input.sell(&class.reference, &types);
         let pools: Vec<_> = input.snapshot.pools.values().cloned().collect();
         for pool in pools.iter().filter(|pool| pool.template.class == class.reference) {
-            if let Some(why) = cloud.misfit(class, pool) {
+            let why = unready.as_ref().map(|why| format!("{} is not ready: {why}", class.reference));
+            if let Some(why) = why.or_else(|| cloud.misfit(class, pool)) {
                 input.refuse(pool, &why);
             }
         }
