@@ -60,11 +60,11 @@ async fn told_access(secret: Option<&str>, secrets: &dyn Secrets) -> Result<Acce
 }
 
 /// What is wrong with a NodeClass for which nothing may be launched; nothing when all that was judged is right. No machine configuration is read
-/// for a plan: what would be in it is nobody's question here.
+/// for a plan, and keys that may only read are enough for one: neither is anybody's question here.
 fn unready(resolution: &Resolution) -> Option<String> {
     let is_wrong = |judgement: &&Judgement| {
         let is_unread = judgement.condition == "UserDataReady" && judgement.status == Status::Unknown;
-        judgement.status != Status::True && !is_unread
+        judgement.status != Status::True && judgement.condition != "PermissionsReady" && !is_unread
     };
     let wrong = resolution.judgements.iter().filter(is_wrong);
     let said: Vec<String> = wrong

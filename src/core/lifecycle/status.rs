@@ -113,7 +113,9 @@ fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
         terminating(situation, &mut conditions);
     } else {
         // What only a deletion brings is not believed of one that lives: it would be taken down with pods and volumes that nobody asked to leave.
-        ["Drained", detach::DETACHED, TERMINATING].into_iter().for_each(|kind| conditions.clear(kind));
+        for kind in ["Drained", detach::DETACHED, TERMINATING] {
+            conditions.clear(kind);
+        }
         disruptable(situation, &mut conditions);
     }
     conditions.finish()

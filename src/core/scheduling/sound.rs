@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::core::facts::Pod;
-use crate::core::ids::PodUid;
+use crate::core::facts::{Pod, Snapshot};
+use crate::core::ids::{ClaimName, PodUid};
 use crate::core::labels;
 
 use super::checks::{Violation, check};
-use super::plan::{Plan, Refusal};
+use super::plan::{PlacedOn, Plan, PlannedClaim, Refusal};
 use super::problem::Problem;
 use super::reason::Reason;
 
@@ -52,7 +52,8 @@ pub fn sound(problem: &Problem<'_>, mut solve: impl FnMut(&Problem<'_>) -> Plan)
 
 /// The pods that violations are about, each with what is said of it.
 fn concerned(problem: &Problem<'_>, plan: &Plan, found: &[Violation]) -> BTreeMap<PodUid, Arc<str>> {
-    let places = places(problem, plan);
+    let new = plan.claims.iter().map(Place::New);
+    let places: Vec<Place<'_>> = new.chain(plan.existing.iter().map(Place::Known)).collect();
     let mut concerned = BTreeMap::new();
     for violation in found {
         let pods: Vec<&Arc<Pod>> = match violation {
@@ -69,8 +70,7 @@ fn concerned(problem: &Problem<'_>, plan: &Plan, found: &[Violation]) -> BTreeMa
             | Violation::PortTaken { place, .. }
             | Violation::NotUsable { place }
             | Violation::TooAlike { place, .. } => {
-                let there = places.iter().filter(|known| *known.name == **place);
-                there.flat_map(|place| place.pods).collect()
+                places.iter().filter(|known| *known.name() == **place).flat_map(Place::pods).collect()
             }
             Violation::VolumeShared { claim } => {
                 let uses =
@@ -78,8 +78,9 @@ fn concerned(problem: &Problem<'_>, plan: &Plan, found: &[Violation]) -> BTreeMa
                 problem.pods.iter().filter(uses).collect()
             }
             Violation::Skewed { key, domain } | Violation::NotApart { key, domain } => {
-                let there = places.iter().filter(|place| place.domain(key).is_some_and(|known| known == *domain));
-                let there: Vec<_> = there.flat_map(|place| place.pods).collect();
+                let is_there =
+                    |place: &&Place<'_>| place.domain(key, problem.snapshot).is_some_and(|known| known == *domain);
+                let there: Vec<_> = places.iter().filter(is_there).flat_map(Place::pods).collect();
                 let bound = there.iter().copied().filter(|pod| is_bound_by(pod, key)).collect::<Vec<_>>();
                 if bound.is_empty() { there } else { bound }
             }
@@ -106,33 +107,35 @@ fn is_bound_by(pod: &Pod, key: &str) -> bool {
     shape.spreads.iter().any(|spread| *spread.key == *key) || shape.anti_affinity.iter().any(|term| *term.key == *key)
 }
 
-/// A NodeClaim or node with the pods that are planned for it.
-struct Place<'a> {
-    name: &'a str,
-    pods: &'a [Arc<Pod>],
-    domain: Box<dyn Fn(&str) -> Option<Arc<str>> + 'a>,
+/// A NodeClaim to create, or a node that exists or is under way.
+enum Place<'a> {
+    New(&'a PlannedClaim),
+    Known(&'a PlacedOn),
 }
 
-impl Place<'_> {
-    fn domain(&self, key: &str) -> Option<Arc<str>> {
-        if key == labels::HOSTNAME { Some(self.name.into()) } else { (self.domain)(labels::normalized(key)) }
+impl<'a> Place<'a> {
+    fn name(&self) -> &'a str {
+        match self {
+            Self::New(claim) => claim.draft.name.as_str(),
+            Self::Known(PlacedOn { node: Some(node), .. }) => node.as_str(),
+            Self::Known(PlacedOn { claim, .. }) => claim.as_ref().map_or("", ClaimName::as_str),
+        }
     }
-}
 
-fn places<'a>(problem: &'a Problem<'_>, plan: &'a Plan) -> Vec<Place<'a>> {
-    let new = plan.claims.iter().map(|claim| Place {
-        name: claim.draft.name.as_str(),
-        pods: &claim.pods,
-        domain: Box::new(|key| claim.domain(key)),
-    });
-    let known = plan.existing.iter().map(|placed| Place {
-        name: match (&placed.node, &placed.claim) {
-            (Some(node), _) => node.as_str(),
-            (None, Some(claim)) => claim.as_str(),
-            (None, None) => "",
-        },
-        pods: &placed.pods,
-        domain: Box::new(|key| placed.domain(key, problem.snapshot)),
-    });
-    new.chain(known).collect()
+    fn pods(&self) -> &'a [Arc<Pod>] {
+        match self {
+            Self::New(claim) => &claim.pods,
+            Self::Known(placed) => &placed.pods,
+        }
+    }
+
+    fn domain(&self, key: &str, snapshot: &Snapshot) -> Option<Arc<str>> {
+        if key == labels::HOSTNAME {
+            return Some(self.name().into());
+        }
+        match self {
+            Self::New(claim) => claim.domain(labels::normalized(key)),
+            Self::Known(placed) => placed.domain(labels::normalized(key), snapshot),
+        }
+    }
 }

@@ -142,11 +142,7 @@ impl Player {
             Fault::RegistersTwice => {
                 let node = one_of(&nodes(store, Node::is_ready), pick)?;
                 let name = NodeName::from(format!("{}-twin", node.name));
-                let mut twin = twin(&node, &name);
-                if (pick >> 8).is_multiple_of(2) {
-                    twin.finalizers.push(FOREIGN.into());
-                }
-                store.create_node(twin).ok()?;
+                store.create_node(twin(&node, &name, (pick >> 8).is_multiple_of(2))).ok()?;
                 self.agenda.after(lasting, Todo::DeleteTwin(name.clone()));
                 Some(name.to_string())
             }
@@ -245,14 +241,7 @@ impl Player {
             }
             _ => {}
         }
-        let is_edit =
-            matches!(mishap.fault, Fault::UserEditsClaim | Fault::UserEditsProviderId | Fault::UserEditsStatus);
-        // The worst moment for an edit is a drain.
-        let ending = |claim: &&Arc<Claim>| is_edit && (pick >> 32).is_multiple_of(2) && claim.deleting.is_some();
-        let mut living: Vec<_> = store.claims.values().filter(ending).cloned().collect();
-        if living.is_empty() {
-            living = store.claims.values().filter(|claim| claim.deleting.is_none()).cloned().collect();
-        }
+        let living = victims(store, mishap);
         let claim = one_of(&living, pick)?;
         match mishap.fault {
             Fault::UserDeletesClaim => store.delete_claim(&claim.name).ok()?,
@@ -380,9 +369,10 @@ fn silence(store: &mut Store, name: &NodeName, wholly: bool) {
     });
 }
 
-/// A second Node as the same kubelet would register it under another name.
-fn twin(node: &Node, name: &NodeName) -> Node {
-    let mut twin = Node { name: name.clone(), finalizers: Vec::new(), owner_claims: Vec::new(), ..node.clone() };
+/// A second Node as the same kubelet would register it under another name, perhaps held by somebody else.
+fn twin(node: &Node, name: &NodeName, is_held: bool) -> Node {
+    let finalizers = is_held.then(|| FOREIGN.into()).into_iter().collect();
+    let mut twin = Node { name: name.clone(), finalizers, owner_claims: Vec::new(), ..node.clone() };
     for label in [labels::REGISTERED, labels::INITIALIZED] {
         twin.labels.remove(label);
     }
@@ -398,6 +388,14 @@ fn disfigure(node: &mut Node, pick: u64) {
         2 => node.owner_claims.clear(),
         _ => node.finalizers.clear(),
     }
+}
+
+/// The NodeClaims of which one is meant: living ones. Edits meet as often those that are being deleted, where there are some: the worst moment is a drain.
+fn victims(store: &Store, mishap: Mishap) -> Vec<Arc<Claim>> {
+    let is_edit = matches!(mishap.fault, Fault::UserEditsClaim | Fault::UserEditsProviderId | Fault::UserEditsStatus);
+    let all = |ending: bool| store.claims.values().filter(move |claim| claim.deleting.is_some() == ending).cloned();
+    let ending: Vec<_> = all(true).filter(|_| is_edit && (mishap.pick >> 32).is_multiple_of(2)).collect();
+    if ending.is_empty() { all(false).collect() } else { ending }
 }
 
 /// Says of a NodeClaim that lives what only a drain brings.
