@@ -80,7 +80,7 @@ pub(super) fn give_up(situation: &Situation<'_>, phase: Phase, reason: DeleteRea
 /// Asks the API server itself for the Node of a machine that none has been seen to register for, and waits for what the watch does not show; nothing
 /// when there is no such Node.
 pub(super) fn prove_nodeless(situation: &Situation<'_>, phase: Phase, id: &ProviderId) -> Option<Step> {
-    if situation.nodes.iter().any(|node| situation.is_ours(node)) {
+    if situation.own_nodes().next().is_some() {
         return None;
     }
     let Some((again, found)) = word_on(situation, id) else {

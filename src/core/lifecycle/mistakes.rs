@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use crate::core::facts::{Machine, Status};
 use crate::core::labels;
 
+use super::status::TERMINATING;
 use super::step::{self, Phase, Step};
 use super::{Act, Sight, Situation};
 
@@ -64,11 +65,7 @@ pub(super) fn kept_from(situation: &Situation<'_>) -> Option<Timestamp> {
     let claim = situation.claim;
     let deleting = claim.deleting.filter(|_| !claim.finalizers.is_empty())?;
     let gone = situation.memory.sight == Sight::Gone || !claim.has_finalizer();
-    let ordered = if situation.has("InstanceTerminating", Status::True) {
-        situation.since("InstanceTerminating")
-    } else {
-        deleting
-    };
+    let ordered = if situation.has(TERMINATING, Status::True) { situation.since(TERMINATING) } else { deleting };
     gone.then(|| step::after(ordered, PATIENCE))
 }
 

@@ -142,6 +142,11 @@ impl<'a> Situation<'a> {
         node.is_owned_by(&self.claim.name) || node.is_registered() || node.has_finalizer()
     }
 
+    /// The Nodes that were registered.
+    pub(super) fn own_nodes(&self) -> impl Iterator<Item = &'a Arc<Node>> {
+        self.nodes.iter().copied().filter(|node| self.is_ours(node))
+    }
+
     /// Since when a condition has had its status; the creation when it was never judged, or by a clock that was ahead.
     pub fn since(&self, kind: &str) -> Timestamp {
         let since = find_condition(&self.claim.conditions, kind).map(|condition| condition.since);

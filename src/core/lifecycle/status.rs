@@ -202,7 +202,7 @@ fn initialized(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
 
 fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
     // By the Nodes and not by what the status says of them, which somebody may have edited: pods may be there.
-    let had_node = situation.nodes.iter().any(|node| situation.is_ours(node));
+    let had_node = situation.own_nodes().next().is_some();
     let said = situation.has("Drained", Status::True);
     if had_node && situation.memory.sight != Sight::Gone && (!said || termination::is_drained_in_vain(situation)) {
         if !said && termination::is_drained(situation) {

@@ -176,7 +176,7 @@ fn next(situation: &Situation<'_>) -> Step {
     if let Some(reason) = liveness::due(situation) {
         return liveness::give_up(situation, phase, reason);
     }
-    if situation.nodes.iter().any(|node| node.deleting.is_some() && situation.is_ours(node)) {
+    if situation.own_nodes().any(|node| node.deleting.is_some()) {
         return Step::act(phase, Act::DeleteClaim(DeleteReason::NodeDeleted));
     }
     if let Some(step) = repair::next(situation, phase) {

@@ -11,6 +11,7 @@ use crate::core::time::rfc3339;
 use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::drain::Drain;
+use super::status::TERMINATING;
 use super::step::{self, Phase, Step};
 use super::{Act, Sight, Situation, detach, liveness, mistakes};
 
@@ -39,7 +40,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
         return Step::act(Phase::Draining, Act::PatchClaim(patch));
     }
     // Every Node is told to go first: its finalizer keeps it until the machine is confirmed gone.
-    if let Some(node) = situation.nodes.iter().find(|node| node.deleting.is_none() && situation.is_ours(node)) {
+    if let Some(node) = situation.own_nodes().find(|node| node.deleting.is_none()) {
         return Step::act(Phase::Draining, Act::DeleteNode(node.name.clone(), node.uid.clone()));
     }
     if let Some(step) = empty_nodes(situation) {
@@ -61,7 +62,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
         return Step::patch_node(situation, Phase::Terminating, node, without_finalizer(node), "the Node to vanish");
     }
     // Somebody else's finalizer may keep a Node; the NodeClaim goes last, so that whoever looks after the Node finds it.
-    if let Some(node) = situation.nodes.iter().find(|node| situation.is_ours(node)) {
+    if let Some(node) = situation.own_nodes().next() {
         return kept(situation, Step::wait(Phase::Terminating, format!("Node {} to vanish", node.name)));
     }
     let version = Some(Arc::clone(&claim.version));
@@ -130,7 +131,7 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     if situation.has("Drained", Status::True) && !is_drained_in_vain(situation) {
         return None;
     }
-    let nodes: Vec<&Arc<Node>> = situation.nodes.iter().copied().filter(|node| situation.is_ours(node)).collect();
+    let nodes: Vec<&Arc<Node>> = situation.own_nodes().collect();
     if nodes.is_empty() {
         return None;
     }
@@ -218,7 +219,7 @@ pub(super) fn is_drained_in_vain(situation: &Situation<'_>) -> bool {
 
 /// Whether the cloud was asked to take the machine down, by this actor or by one before it.
 fn is_ordered_down(situation: &Situation<'_>) -> bool {
-    situation.memory.delete_asked.is_some() || situation.has("InstanceTerminating", Status::True)
+    situation.memory.delete_asked.is_some() || situation.has(TERMINATING, Status::True)
 }
 
 /// Asks the API server itself, after `earliest`, which pods are on nodes that look empty, and waits for those that no watch shows; nothing when
@@ -300,8 +301,7 @@ fn doubt(situation: &Situation<'_>) -> Option<Step> {
 /// whoever came meanwhile is asked to leave. The order itself stands.
 fn guard(situation: &Situation<'_>, phase: Phase) -> Step {
     let wait = "the cloud to confirm that the machine is gone";
-    let mut ours = situation.nodes.iter().filter(|node| situation.is_ours(node));
-    if let Some((node, patch)) = ours.find_map(|node| Some((node, close(node)?))) {
+    if let Some((node, patch)) = situation.own_nodes().find_map(|node| Some((node, close(node)?))) {
         return Step::patch_node(situation, phase, node, patch, wait);
     }
     Step { act: situation.drain.as_ref().and_then(ask_to_leave), ..Step::wait(phase, wait) }
