@@ -247,6 +247,11 @@ pub fn mistaken(claim: About, mistake: &str) -> Event {
     event
 }
 
+/// A Node registered long ago and still waits for something before pods count on it. Karpenter has no such event.
+pub fn initialization_overdue(claim: About, what: &str) -> Event {
+    Event::warning(claim, "InitializationOverdue", what).every(Duration::from_mins(15))
+}
+
 /// The auditor does not dare to act: why, and what a person can do.
 pub fn audit_breaker_open(lease: About, reason: &str, remedy: &str) -> Event {
     let message = format!("Nothing is removed: {reason}. {remedy}");

@@ -131,6 +131,9 @@ impl Claim {
         }
         self.tell_of_quarantine(&claim, cx);
         self.tell_of_mistakes(&claim, &next.mistakes, cx);
+        if let Some(what) = &next.overdue {
+            self.tell_of_overdue(&claim, what, cx);
+        }
         if let Some(why) = &next.blocked {
             self.tell_of_blocked_repair(&claim, &snapshot, why, cx);
         }
@@ -219,6 +222,11 @@ impl Claim {
     pub(super) fn overtaken(&mut self, cx: &Cx<ClaimMsg>) {
         self.memory.hold_until = Some(cx.now().saturating_add(OVERTAKEN).unwrap_or(Timestamp::MAX));
         self.memory.held_by_cloud = false;
+    }
+
+    /// What initialization was last seen to wait for past its time.
+    pub(super) fn last_overdue(&self) -> Option<&str> {
+        self.last.as_ref().and_then(|step| step.overdue.as_deref())
     }
 
     /// What was to be mended at the last look.

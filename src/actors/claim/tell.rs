@@ -106,6 +106,14 @@ impl Claim {
         }
     }
 
+    /// A Node ought to be initialized by now.
+    pub(super) fn tell_of_overdue(&mut self, claim: &facts::Claim, what: &str, cx: &Cx<ClaimMsg>) {
+        if self.last_overdue() != Some(what) {
+            tracing::warn!(nodeclaim = %claim.name, what, "initialization is overdue");
+            self.announce(events::initialization_overdue(about(claim), what), cx);
+        }
+    }
+
     /// A repair is due and does not happen.
     pub(super) fn tell_of_blocked_repair(
         &mut self,

@@ -1,11 +1,19 @@
 //! Initialization: the Node becomes ready for the pods that were planned for it.
 
+use jiff::Timestamp;
+
 use crate::core::facts::{Node, Status};
 use crate::core::labels::{self, Labels};
+use crate::core::time::rfc3339;
 use crate::core::writes::NodePatch;
 
 use super::Situation;
+use super::reboot;
 use super::step::{self, Phase, Step};
+
+/// Seconds after which a registered Node ought to be initialized: as long as a machine has to register. Nothing is deleted then, as by Karpenter: what
+/// initialization waits for is somebody else's to do (the kubelet, the network, whoever takes a startup taint off), and he has to hear of it.
+const OVERDUE: i64 = 15 * 60;
 
 /// What is next until the Node is initialized and the object says so; nothing after that.
 pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
@@ -25,6 +33,28 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     let labels = Labels::from([(labels::INITIALIZED.into(), "true".into())]);
     let patch = NodePatch { labels, ..NodePatch::of(node) };
     Some(Step::patch_node(situation, phase, node, patch, "the Node to show its initialization"))
+}
+
+/// When the Node ought to be initialized at the latest; nothing when it is, or has not registered.
+pub(super) fn deadline(situation: &Situation<'_>) -> Option<Timestamp> {
+    let waits = situation.has("Registered", Status::True)
+        && !situation.has("Initialized", Status::True)
+        && situation.claim.deleting.is_none()
+        && !reboot::is_rebooting(situation.claim);
+    let begun = || situation.since("Registered").max(reboot::ended(situation.claim).unwrap_or(Timestamp::MIN));
+    waits.then(|| step::after(begun(), OVERDUE))
+}
+
+/// What a Node that ought to be initialized by now still waits for, and what somebody can do.
+pub(super) fn overdue(situation: &Situation<'_>) -> Option<String> {
+    deadline(situation).filter(|at| *at <= situation.now)?;
+    let (_, blocker) = blocker(situation)?;
+    let node = situation.node().map_or("which is not there", |node| node.name.as_str());
+    Some(format!(
+        "Node {node} registered at {} and still waits for {blocker}; see that whoever is to bring that about does (kubelet, network plugin, device \
+         plugin, or who takes the taint off), or delete the NodeClaim to have another machine",
+        rfc3339(situation.since("Registered"))
+    ))
 }
 
 /// What keeps the Node from being initialized: Karpenter's reason, and a sentence.

@@ -8,7 +8,7 @@ use crate::core::labels;
 
 use super::status::TERMINATING;
 use super::step::{self, Phase, Step};
-use super::{Act, Sight, Situation};
+use super::{Act, Sight, Situation, reboot};
 
 /// How long finalizers of others may keep what has no machine any more before that is said, in seconds; controllers need a moment.
 const PATIENCE: i64 = 60;
@@ -40,8 +40,22 @@ pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
             ));
         }
     }
+    found.extend(misplaced(situation));
+    found.extend(reboot::grace(claim).err().filter(|_| claim.deleting.is_none() && !reboot::is_rebooting(claim)));
     found.extend(kept(situation));
     found
+}
+
+/// A label that names another NodePool than the owner: limits, budgets and drift go by the label.
+fn misplaced(situation: &Situation<'_>) -> Option<String> {
+    let (owner, named) = (situation.owner()?, situation.claim.pool()?);
+    (owner.name != named).then(|| {
+        format!(
+            "metadata.labels[{0}]: NodePool {named} is not its owner, and limits and drift of that one are judged by it; write back {1:?}",
+            labels::NODEPOOL,
+            owner.name.as_str()
+        )
+    })
 }
 
 /// What keeps a NodeClaim whose machine is gone: finalizers of others, once they have had their time.

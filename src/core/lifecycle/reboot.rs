@@ -71,7 +71,7 @@ fn is_issued(request: &Condition) -> bool {
 }
 
 /// For how long pods may take to leave; nothing when for ever.
-fn grace(claim: &Claim) -> Result<Option<Duration>, String> {
+pub(super) fn grace(claim: &Claim) -> Result<Option<Duration>, String> {
     let Some(text) = claim.annotations.get(labels::REBOOT_GRACE) else { return Ok(None) };
     go_duration(text).map(Some).ok_or_else(|| {
         format!(

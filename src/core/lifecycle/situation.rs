@@ -153,6 +153,12 @@ impl<'a> Situation<'a> {
         since.filter(|since| *since <= self.now).unwrap_or(self.claim.created)
     }
 
+    /// The NodePool that owns the NodeClaim, whatever its label says.
+    pub(super) fn owner(&self) -> Option<&'a Pool> {
+        let owner = self.claim.owner_pool.as_ref()?;
+        self.snapshot.pools.values().find(|pool| pool.uid == *owner).map(|pool| &**pool)
+    }
+
     /// How many pods have still to leave the nodes of a NodeClaim that is being deleted; none before the drain has begun.
     pub fn waiting(&self) -> usize {
         if self.memory.sight == Sight::Gone || !self.has("Drained", Status::Unknown) {

@@ -191,7 +191,8 @@ fn initialized(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
     }
     match initialization::blocker(situation) {
         Some((reason, blocker)) => {
-            conditions.set("Initialized", Status::Unknown, reason, &format!("waiting for {blocker}"));
+            let message = initialization::overdue(situation).unwrap_or_else(|| format!("waiting for {blocker}"));
+            conditions.set("Initialized", Status::Unknown, reason, &cut(&message));
         }
         None if situation.node().is_some_and(crate::core::facts::Node::is_initialized) => {
             conditions.set_true("Initialized");

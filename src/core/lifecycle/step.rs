@@ -69,6 +69,8 @@ pub struct Step {
     pub deadlines: Vec<(&'static str, Timestamp)>,
     /// What somebody should mend: field and remedy of each.
     pub mistakes: Vec<String>,
+    /// What initialization still waits for past its time.
+    pub overdue: Option<String>,
     /// Why a repair that is due does not happen.
     pub blocked: Option<String>,
 }
@@ -107,6 +109,7 @@ impl Step {
             look_at: None,
             deadlines: Vec::new(),
             mistakes: Vec::new(),
+            overdue: None,
             blocked: None,
         }
     }
@@ -209,6 +212,8 @@ fn aside(situation: &Situation<'_>, step: &mut Step) {
         step.act = if asks { Some(Act::AskDrift) } else { hydration::next(situation) };
     }
     step.deadlines.extend(reboot::deadlines(situation));
+    step.deadlines.extend(initialization::deadline(situation).map(|at| ("initialization is overdue", at)));
+    step.overdue = initialization::overdue(situation);
     step.blocked = repair::blocked(situation);
     let diagnosis = repair::diagnosis(situation);
     step.deadlines.extend(diagnosis.map(|diagnosis| ("repair is due", diagnosis.due)));

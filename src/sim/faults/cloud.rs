@@ -30,6 +30,8 @@ pub struct HostileCloud {
 struct State {
     /// Machines that listings do not show, and until when.
     hidden: BTreeMap<ProviderId, Instant>,
+    /// Machines without their tags, and until when.
+    untagged: BTreeMap<ProviderId, Instant>,
     /// Machines whose end is delayed, and until when.
     lingering: BTreeMap<ProviderId, Instant>,
     /// Instance types and zones that the catalogue has.
@@ -178,6 +180,8 @@ impl HostileCloud {
         self.refuse().await?;
         let mut listing = self.inner.list().await?;
         let now = Instant::now();
+        self.untag(&listing.machines);
+        listing.machines.retain(|machine| self.has_tags(&machine.id));
         if let Some(mishap) = self.mishaps.strikes(Fault::ListingBroken) {
             let pages = usize::try_from(mishap.pick).unwrap_or(0) % (listing.machines.len() + 1);
             listing.machines.truncate(pages);
@@ -201,6 +205,23 @@ impl HostileCloud {
             });
         }
         Ok(listing)
+    }
+
+    /// A user takes the tags off one of these machines. Nothing that goes by tags shows it from then on, until they are back.
+    fn untag(&self, machines: &[Machine]) {
+        if machines.is_empty() {
+            return;
+        }
+        if let Some(mishap) = self.mishaps.strikes(Fault::MachineUntagged) {
+            let one = usize::try_from(mishap.pick >> 1).unwrap_or(0) % machines.len();
+            let id = &machines[one].id;
+            self.mishaps.note(id.as_str(), || format!("its tags are gone for {} s", mishap.lasting.as_secs()));
+            self.state().untagged.insert(id.clone(), Instant::now() + mishap.lasting);
+        }
+    }
+
+    fn has_tags(&self, id: &ProviderId) -> bool {
+        self.state().untagged.get(id).is_none_or(|until| *until <= Instant::now())
     }
 
     async fn take_down(&self, id: &ProviderId) -> Result<Deletion, Error> {
@@ -278,7 +299,12 @@ impl Cloud for HostileCloud {
     fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
         Box::pin(async move {
             self.refuse().await?;
-            let answer = self.inner.get(id).await;
+            let mut answer = self.inner.get(id).await;
+            if let Ok(Some(machine)) = &mut answer
+                && !self.has_tags(id)
+            {
+                (machine.token, machine.claim) = (None, None);
+            }
             self.note(id.as_str(), "get", &answer, |found| {
                 if found.is_some() { "there" } else { "not there" }.to_owned()
             });
@@ -289,7 +315,10 @@ impl Cloud for HostileCloud {
     fn find<'a>(&'a self, token: &'a ClaimUid) -> BoxFuture<'a, Result<Vec<Machine>, Error>> {
         Box::pin(async move {
             self.refuse().await?;
-            let answer = self.inner.find(token).await;
+            let mut answer = self.inner.find(token).await;
+            if let Ok(machines) = &mut answer {
+                machines.retain(|machine| self.has_tags(&machine.id));
+            }
             self.note(token.as_str(), "find", &answer, |found| format!("{} machines", found.len()));
             answer
         })

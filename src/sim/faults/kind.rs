@@ -88,6 +88,8 @@ faults! {
     LaunchLate = "launch-late", 4.0, 1..=30;
     /// A machine is missing from listings for a while.
     MachineHidden = "machine-hidden", 6.0, 60..=1800;
+    /// Somebody takes all tags off a machine, and puts them back a while later.
+    MachineUntagged = "machine-untagged", 2.0, 60..=7200;
     /// A listing breaks off, and says so.
     ListingBroken = "listing-broken", 4.0, 0..=0;
     /// Listings lack a part of the machines, and do not say so.
