@@ -187,7 +187,7 @@ pub enum ClaimMsg {
     /// *Outcome.* The machines with this NodeClaim's token.
     Found(OpId, Called<Vec<Machine>>),
     /// *Outcome.* The machine with this NodeClaim's provider ID.
-    Got(OpId, Called<Option<Machine>>),
+    Got(OpId, ProviderId, Called<Option<Machine>>),
     /// *Outcome.* The cloud was asked to take the machine down.
     Deleted(OpId, Called<Deletion>),
     /// *Outcome.* The cloud was asked to restart the machine: this operation.

@@ -11,12 +11,15 @@ use serde_json::Value;
 
 use crate::actors::runtime::Clock;
 use crate::actors::{self, Joiner, Parts};
-use crate::clouds::catalog;
 use crate::clouds::simulated::Conduct;
+use crate::clouds::{Cloud, catalog};
+use crate::cluster::Cluster;
 use crate::cluster::convert::ShapeStore;
 use crate::config::{Settings, Trace, TraceFormat};
 use crate::core::facts::InstanceType;
 use crate::manifests::{Object, Priorities, read_object};
+use crate::sim::faults::{HostileCloud, HostileCluster, Mishaps, Plan};
+use crate::sim::invariants::{Invariants, Journal};
 use crate::sim::{Act, Feature, Scenario, Step, World, WorldConfig, read_openb, read_scenario};
 
 use super::live;
@@ -58,15 +61,33 @@ impl Rehearsal {
 
     /// Starts a joiner in this world; it may be the second, after the first was killed.
     pub fn joiner(&self) -> Joiner {
+        self.start(Arc::new(self.world.cluster.clone()), Arc::new(self.world.cloud.clone()))
+    }
+
+    /// Begins to watch this world for what must never happen.
+    pub fn watch(&self, scenario: &Scenario) -> Invariants {
+        let clock = self.clock;
+        let (cluster, cloud) = (self.world.cluster.clone(), self.world.cloud.clone());
+        let invariants = Invariants::new(cluster, cloud, Arc::new(move || clock.now()), Journal::default());
+        let edits =
+            scenario.steps.iter().filter_map(|step| if let Act::Edit(edit) = &step.act { edit.strips() } else { None });
+        edits.for_each(|name| invariants.finalizers_stripped(&name));
+        invariants
+    }
+
+    /// Starts a joiner whose dangerous calls are watched. Nothing goes wrong but what the scenario says.
+    pub fn watched_joiner(&self, invariants: &Invariants) -> Joiner {
+        let (mishaps, _) = Mishaps::new(&Plan::default(), Duration::ZERO, Journal::default());
+        let (cluster, cloud) = (self.world.cluster.clone(), self.world.cloud.clone());
+        let cluster = HostileCluster::new(cluster, mishaps.clone(), invariants.clone());
+        self.start(Arc::new(cluster), Arc::new(HostileCloud::new(cloud, &[], mishaps, invariants.clone())))
+    }
+
+    fn start(&self, cluster: Arc<dyn Cluster>, cloud: Arc<dyn Cloud>) -> Joiner {
         let life = self.lives.fetch_add(1, Ordering::Relaxed);
         let settings =
             actors::Settings { name_salt: self.settings.name_salt.wrapping_add(life << 32), ..self.settings.clone() };
-        Joiner::start(Parts {
-            cluster: Arc::new(self.world.cluster.clone()),
-            cloud: Arc::new(self.world.cloud.clone()),
-            settings,
-            clock: self.clock,
-        })
+        Joiner::start(Parts { cluster, cloud, settings, clock: self.clock })
     }
 }
 

@@ -86,10 +86,12 @@ pub fn rehearse(
         let clock = Clock::simulated(Timestamp::from_second(BEGINNING)?);
         let settings = rehearsal::with_features(settings, &scenario.features);
         let rehearsal = Rehearsal::new(scenario, types, seed, clock, settings);
-        let joiner = rehearsal.joiner();
+        let invariants = rehearsal.watch(scenario);
+        let joiner = rehearsal.watched_joiner(&invariants);
         let boards = joiner.boards().clone();
         tokio::select! {
             biased;
+            () = invariants.clone().run() => {}
             () = rehearsal.world.run(&scenario.steps, scenario.end) => {}
             () = tell(&mut progress, scenario, &boards, clock) => {}
         }
@@ -97,6 +99,9 @@ pub fn rehearse(
         let reasons =
             |pod: &_| refusals.reasons.get(pod).cloned().unwrap_or_else(|| vec!["not decided yet".to_owned()]);
         let mut outcome = rehearsal.world.ledger.close(seed, &reasons);
+        outcome.violations.extend(invariants.violations().iter().map(|broken| {
+            format!("{} s after the start, {}: {}", broken.at.as_secs(), broken.invariant.as_str(), broken.what)
+        }));
         outcome.title.clone_from(&scenario.name);
         outcome.wall_seconds = stopwatch.elapsed().as_secs_f64();
         outcome.peak_memory_bytes = peak_memory();

@@ -323,10 +323,10 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
         if !settled || listed.contains(id) || marked.contains(&claim.uid) || !claim.is("Launched") {
             continue;
         }
-        let node = look.snapshot.node_of(claim);
-        // A kubelet that reports is better evidence of a machine than a listing that does not name it.
-        if node.is_none_or(|node| !node.is_ready()) {
-            let node = node.map_or("no Node", |_| "a Node that is not Ready");
+        // A kubelet that reports is better evidence of a machine than a listing that does not name it, whatever ID was written into the NodeClaim.
+        let mut nodes = look.snapshot.nodes_with(id).chain(look.snapshot.nodes_owned_by(&claim.name)).peekable();
+        let node = nodes.peek().map_or("no Node", |_| "a Node that is not Ready");
+        if !nodes.any(|node| node.is_ready()) {
             let machines = look.machines.len();
             let seen = format!("status.providerID is {id}, there is {node}, {machines} machines were listed");
             findings.insert(Finding::LostMachine(claim.name.clone()), seen);

@@ -175,6 +175,12 @@ impl Edit {
             .map(|(field, _, kinds)| format!("{field}: can be edited of {}, not of {}", kinds.join(", "), self.kind))
     }
 
+    /// The NodeClaim of which a finalizer is taken off: what becomes of its machine then is not joiner's doing.
+    pub fn strips(&self) -> Option<ClaimName> {
+        let takes_off = self.kind == "NodeClaim" && self.finalizers.values().any(Option::is_none);
+        takes_off.then(|| ClaimName::from(self.name.clone()))
+    }
+
     /// Changes the object; false when it is not there.
     pub(super) fn perform(&self, store: &mut Store) -> bool {
         let now = store.now();

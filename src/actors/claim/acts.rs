@@ -81,8 +81,9 @@ impl Claim {
             }
             Act::Get(id) => {
                 let op = self.begin("the cloud to say whether the machine exists");
-                let call = async move { cloud.get(&id).await };
-                cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Got(op, outcome));
+                let asked = id.clone();
+                let call = async move { cloud.get(&asked).await };
+                cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Got(op, id, outcome));
             }
             Act::Reboot(id, operation) => self.reboot(id, operation, cx),
             Act::DeleteMachine(id) => {

@@ -7,6 +7,7 @@ use crate::actors::runtime::{Cx, Outcome};
 use crate::clouds::{self, Deletion, LaunchRefused};
 use crate::cluster;
 use crate::core::facts::Machine;
+use crate::core::ids::ProviderId;
 use crate::core::lifecycle::{DeleteReason, Sight};
 
 use super::Claim;
@@ -58,12 +59,7 @@ impl Claim {
             ClaimMsg::DriftTold(op, outcome) if self.aside == Some(op) => self.drift_told(outcome, cx),
             ClaimMsg::Launched(op, outcome) if self.ends(op) => self.launched(outcome, cx),
             ClaimMsg::Found(op, outcome) if self.ends(op) => self.found(outcome, cx),
-            ClaimMsg::Got(op, outcome) if self.ends(op) => {
-                self.memory.asked = Some(cx.now());
-                if let Some(machine) = self.called("the cloud", outcome, cx) {
-                    self.memory.sight = machine.map_or(Sight::Missing, |machine| Sight::Present(Arc::new(machine)));
-                }
-            }
+            ClaimMsg::Got(op, id, outcome) if self.ends(op) => self.got(id, outcome, cx),
             ClaimMsg::Deleted(op, outcome) if self.ends(op) => match self.called("the deletion", outcome, cx) {
                 Some(Deletion::Gone) => {
                     self.note(cx.now(), "the cloud confirms that the machine is gone");
@@ -184,6 +180,17 @@ impl Claim {
                 }
             }
         }
+    }
+
+    /// What the cloud has under a provider ID.
+    fn got(&mut self, id: ProviderId, outcome: Outcome<Option<Machine>, clouds::Error>, cx: &Cx<ClaimMsg>) {
+        self.memory.asked = Some(cx.now());
+        let Some(machine) = self.called("the cloud", outcome, cx) else { return };
+        let uid = self.known.as_ref().map(|known| &known.uid);
+        if machine.as_ref().is_none_or(|machine| machine.token.as_ref() != uid) {
+            self.memory.tried.insert(id);
+        }
+        self.memory.sight = machine.map_or(Sight::Missing, |machine| Sight::Present(Arc::new(machine)));
     }
 
     /// Several machines with one token are a fault. The one that the NodeClaim names, else the first by name, is its machine; the others are the

@@ -168,6 +168,7 @@ impl Crew {
             ("nodes with pods", snapshot.bound.len()),
             ("nodes", snapshot.nodes.len()),
             ("provider IDs of nodes", snapshot.nodes_of.len()),
+            ("owners of nodes", snapshot.owned.len()),
             ("NodeClaims", snapshot.claims.len()),
             ("planned pods", snapshot.planned.len()),
             ("NodeClaims with planned pods", snapshot.planned_for.len()),

@@ -387,6 +387,13 @@ impl Fold {
         if let Some(id) = &node.provider_id {
             self.snapshot.nodes_of.entry(id.clone()).or_default().insert(node.name.clone());
         }
+        for owner in old.iter().flat_map(|old| &old.owner_claims).filter(|owner| !node.owner_claims.contains(owner)) {
+            self.disown(owner, &node.name);
+        }
+        for owner in &node.owner_claims {
+            let owned = self.snapshot.owned.entry(ClaimName::from(Arc::clone(owner))).or_default();
+            owned.insert(node.name.clone());
+        }
         let concerned: Vec<ClaimName> = self.standing_for(node).cloned().collect();
         self.news.claims.extend(concerned);
         if node.deleting.is_some() && old.is_none_or(|old| old.deleting.is_none()) {
@@ -453,6 +460,7 @@ impl Fold {
                     if let Some(id) = &node.provider_id {
                         self.unlink(id, name);
                     }
+                    node.owner_claims.iter().for_each(|owner| self.disown(owner, name));
                 }
                 self.snapshot.pod_events.remove(name);
                 self.news.usage = true;
@@ -583,6 +591,16 @@ impl Fold {
             self.snapshot.nodes_of.remove(id);
         }
         self.news.claims.extend(self.claim_of.get(id).cloned());
+    }
+
+    fn disown(&mut self, owner: &Arc<str>, node: &NodeName) {
+        let owner = ClaimName::from(Arc::clone(owner));
+        let Some(nodes) = self.snapshot.owned.get_mut(&owner) else { return };
+        nodes.remove(node);
+        if nodes.is_empty() {
+            self.snapshot.owned.remove(&owner);
+        }
+        self.news.claims.insert(owner);
     }
 }
 

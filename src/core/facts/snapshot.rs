@@ -35,6 +35,8 @@ pub struct Snapshot {
     pub nodes: OrdMap<NodeName, Arc<Node>>,
     /// Names of the nodes that carry each provider ID: more than one is a fault that somebody must see.
     pub nodes_of: OrdMap<ProviderId, OrdSet<NodeName>>,
+    /// Names of the nodes that name each NodeClaim as an owner, whether it is there or not.
+    pub owned: OrdMap<ClaimName, OrdSet<NodeName>>,
     /// NodeClaims by name.
     pub claims: OrdMap<ClaimName, Arc<Claim>>,
     /// NodePools by name.
@@ -119,6 +121,11 @@ impl Snapshot {
     /// The Nodes that carry a provider ID: one, unless something is wrong.
     pub fn nodes_with<'a>(&'a self, id: &ProviderId) -> impl Iterator<Item = &'a Arc<Node>> {
         self.nodes_of.get(id).into_iter().flatten().filter_map(|name| self.nodes.get(name))
+    }
+
+    /// The nodes that name this NodeClaim as an owner.
+    pub fn nodes_owned_by<'a>(&'a self, claim: &ClaimName) -> impl Iterator<Item = &'a Arc<Node>> {
+        self.owned.get(claim).into_iter().flatten().filter_map(|name| self.nodes.get(name))
     }
 
     /// The NodeClaims that own a Node and are there.

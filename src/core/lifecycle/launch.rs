@@ -8,7 +8,7 @@ use crate::core::requirements::Requirements;
 use crate::core::writes::ClaimPatch;
 
 use super::step::{self, Phase, Step};
-use super::{Act, Sight, Situation};
+use super::{Act, Sight, Situation, whereabouts};
 
 /// Seconds for which a machine that was launched must have been missing before its NodeClaim goes for it, as long as the auditor's grace.
 const LOST_AFTER: i64 = 300;
@@ -24,9 +24,10 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     Some(match &situation.memory.sight {
         // A lost answer: look before launching again.
         // The cloud may not say it for a while, which is written down first.
-        Sight::Uncertain | Sight::Missing => {
+        Sight::Uncertain => {
             step::tell(situation, phase).unwrap_or_else(|| Step::act(phase, Act::Find(situation.claim.uid.clone())))
         }
+        Sight::Missing => step::tell(situation, phase).unwrap_or_else(|| whereabouts::seek(situation, phase)),
         // A status that says of a launch what only a launch can have brought was edited: there is a machine, and it has to be found.
         Sight::Unasked if was_launched(situation) => Step::act(phase, Act::Find(situation.claim.uid.clone())),
         Sight::Absent if was_launched(situation) => lost(situation),
@@ -42,6 +43,9 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
             None => step::write_status(situation, phase)?,
         },
         // Launched, and gone before the object could say so.
+        Sight::Gone if serves(situation) => {
+            Step::wait(phase, "the Node to fall silent, whose machine the cloud does not know")
+        }
         Sight::Gone => Step::act(phase, Act::DeleteClaim(super::DeleteReason::MachineGone)),
     })
 }
@@ -52,7 +56,10 @@ fn lost(situation: &Situation<'_>) -> Step {
     let phase = Phase::Launching;
     let memory = situation.memory;
     let since = memory.absent_since.unwrap_or(situation.now);
-    if situation.now >= step::after(since, LOST_AFTER) && !situation.nodes.iter().any(|node| node.is_ready()) {
+    if let Some(id) = whereabouts::unasked(situation) {
+        return Step::act(phase, Act::Get(id.clone()));
+    }
+    if situation.now >= step::after(since, LOST_AFTER) && !serves(situation) {
         return Step::act(phase, Act::DeleteClaim(super::DeleteReason::MachineGone));
     }
     match memory.looked.map(|looked| step::after(looked, LOOK_AGAIN)) {
@@ -61,6 +68,11 @@ fn lost(situation: &Situation<'_>) -> Step {
         }
         _ => Step::act(phase, Act::Find(situation.claim.uid.clone())),
     }
+}
+
+/// Whether a kubelet reports from a machine: better evidence of it than a cloud that does not name it.
+fn serves(situation: &Situation<'_>) -> bool {
+    situation.nodes.iter().any(|node| node.is_ready())
 }
 
 /// Whether some part of the status says that there was a machine.

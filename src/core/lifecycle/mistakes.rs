@@ -3,12 +3,12 @@
 
 use jiff::Timestamp;
 
-use crate::core::facts::{Machine, Status};
+use crate::core::facts::{Machine, Node, Status};
 use crate::core::labels;
 
 use super::status::TERMINATING;
 use super::step::{self, Phase, Step};
-use super::{Act, Sight, Situation, reboot};
+use super::{Act, Sight, Situation, launch, reboot, whereabouts};
 
 /// How long finalizers of others may keep what has no machine any more before that is said, in seconds; controllers need a moment.
 const PATIENCE: i64 = 60;
@@ -83,9 +83,10 @@ pub(super) fn kept_from(situation: &Situation<'_>) -> Option<Timestamp> {
     gone.then(|| step::after(ordered, PATIENCE))
 }
 
-/// Whether a machine carries this NodeClaim's mark, or a damaged one: then the NodeClaim's word for it counts.
+/// Whether a machine carries this NodeClaim's mark, or has lost it: then the NodeClaim's word for it counts, unless its Node is another NodeClaim's.
 pub(super) fn is_own(situation: &Situation<'_>, machine: &Machine) -> bool {
-    !situation.by_token || machine.token.as_ref().is_none_or(|token| *token == situation.claim.uid)
+    let others = || situation.snapshot.nodes_with(&machine.id).any(|node| is_anothers_node(situation, node));
+    !situation.by_token || machine.token.as_ref().map_or_else(|| !others(), |token| *token == situation.claim.uid)
 }
 
 /// Asks the cloud for the machine when the object's word for it cannot be true.
@@ -93,11 +94,15 @@ pub(super) fn look_up(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
     let known = match &situation.memory.sight {
         Sight::Present(machine) => is_own(situation, machine),
         Sight::Unasked | Sight::Uncertain | Sight::Missing => false,
-        Sight::Absent | Sight::Gone => true,
+        Sight::Absent => whereabouts::unasked(situation).is_none(),
+        Sight::Gone => true,
     };
-    let doubtful = situation.has("Launched", Status::True)
+    let doubtful = launch::was_launched(situation)
         && (estranged(situation).is_some() || situation.by_token && is_anothers(situation));
-    (doubtful && !known).then(|| Step::act(phase, Act::Find(situation.claim.uid.clone())))
+    (doubtful && !known).then(|| match &situation.memory.sight {
+        Sight::Absent | Sight::Missing | Sight::Present(_) => whereabouts::seek(situation, phase),
+        Sight::Unasked | Sight::Uncertain | Sight::Gone => Step::act(phase, Act::Find(situation.claim.uid.clone())),
+    })
 }
 
 /// The Node that this NodeClaim owns or names, and its provider ID, when that is another than the NodeClaim's. The name counts too: whoever edits
@@ -116,8 +121,12 @@ fn estranged<'a>(situation: &Situation<'a>) -> Option<(&'a str, &'a str)> {
 /// Whether a Node with the NodeClaim's provider ID belongs to another NodeClaim.
 fn is_anothers(situation: &Situation<'_>) -> bool {
     let (claim, snapshot) = (situation.claim, situation.snapshot);
-    let nodes = claim.provider_id.iter().flat_map(|id| snapshot.nodes_with(id));
-    nodes.flat_map(|node| snapshot.owners_of(node)).any(|owner| owner.name != claim.name)
+    let mut nodes = claim.provider_id.iter().flat_map(|id| snapshot.nodes_with(id));
+    nodes.any(|node| is_anothers_node(situation, node))
+}
+
+fn is_anothers_node(situation: &Situation<'_>, node: &Node) -> bool {
+    situation.snapshot.owners_of(node).any(|owner| owner.name != situation.claim.name)
 }
 
 #[cfg(test)]

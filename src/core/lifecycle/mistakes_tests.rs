@@ -95,11 +95,10 @@ fn somebody_elses_machine_and_node_are_left_alone() {
     world.others.push(other);
     world.nodes = vec![node];
     world.memory.gone_node = world.claim.node.clone();
-    assert_eq!(
-        world.act(),
-        Act::Get(theirs.id.clone()),
-        "their Node is not touched, and the machine is looked at first"
-    );
+    assert_eq!(world.act(), Act::Find("uid-1".into()), "their Node is not touched, and the mark is looked for first");
+    world.memory.sight = Sight::Absent;
+    assert_eq!(world.act(), Act::Get(theirs.id.clone()), "a list by mark may lag behind");
+    world.memory.tried.insert(theirs.id.clone());
     world.memory.sight = Sight::Present(Arc::new(theirs));
     assert!(world.look().mistakes[0].contains("carries the mark of another NodeClaim and is left alone"));
     assert_eq!(world.act(), Act::Find("uid-1".into()), "where is its own?");
@@ -110,6 +109,7 @@ fn somebody_elses_machine_and_node_are_left_alone() {
     assert_eq!(found.act(), Act::DeleteMachine("sim://a/1".into()));
     found.memory.sight = Sight::Absent;
     (found.memory.looked, found.memory.doubt_until) = (Some(start()), Some(start()));
+    found.memory.tried.clear();
     assert!(matches!(found.act(), Act::Get(_)), "a list by token may lag behind");
     found.memory.sight = Sight::Gone;
     assert!(matches!(found.act(), Act::PatchStatus(_) | Act::PatchClaim(_)), "there is none: it may go");
@@ -123,7 +123,39 @@ fn an_id_that_the_cloud_does_not_know_is_no_proof_that_there_is_no_machine() {
     world.claim.provider_id = Some("sim://nonsense".into());
     assert_eq!(world.act(), Act::Get("sim://nonsense".into()));
     world.memory.sight = Sight::Missing;
+    world.memory.tried.insert("sim://nonsense".into());
     assert_eq!(world.act(), Act::Find("uid-1".into()));
+}
+
+#[test]
+fn a_machine_without_its_mark_is_known_by_its_node_when_its_id_was_edited() {
+    let unmarked = Machine { token: None, claim: None, ..machine() };
+    for mut world in [World::new(), World::deleted()] {
+        world.claim.provider_id = Some("sim://nonsense".into());
+        world.claim.node = None;
+        assert_eq!(world.act(), Act::Find("uid-1".into()));
+        world.memory.sight = Sight::Absent;
+        assert_eq!(world.act(), Act::Get("sim://nonsense".into()), "no list shows its mark");
+        world.memory.tried.insert("sim://nonsense".into());
+        world.memory.sight = Sight::Missing;
+        assert_eq!(world.act(), Act::Get("sim://a/1".into()), "so its Node says");
+        world.memory.tried.insert("sim://a/1".into());
+        world.memory.sight = Sight::Present(Arc::new(unmarked.clone()));
+        let act = world.act();
+        assert!(matches!(act, Act::PatchStatus(_) | Act::DeleteNode(..)), "{act:?}");
+    }
+}
+
+#[test]
+fn a_machine_without_any_mark_is_not_taken_from_the_nodeclaim_whose_node_it_has() {
+    let (other, theirs, node) = another();
+    let mut world = World::new();
+    world.claim.provider_id = Some(theirs.id.clone());
+    world.others.push(other);
+    world.nodes.push(node);
+    world.memory.tried = [theirs.id.clone()].into();
+    world.memory.sight = Sight::Present(Arc::new(Machine { token: None, claim: None, ..theirs }));
+    assert_eq!(world.act(), Act::Get("sim://a/1".into()), "by the ID of its own Node");
 }
 
 #[test]

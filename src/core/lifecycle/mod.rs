@@ -28,6 +28,7 @@ mod situation;
 mod status;
 mod step;
 mod termination;
+mod whereabouts;
 
 pub(in crate::core) use drain::{is_drainable, is_protected};
 

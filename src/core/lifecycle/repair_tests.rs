@@ -107,7 +107,8 @@ fn when_too_many_are_broken_none_is_repaired() {
         let (name, uid) = (format!("other-{n}"), format!("other-uid-{n}"));
         let id = Some(format!("sim://b/{n}").into());
         let conditions = vec![condition("Ready", status)];
-        Node { name: name.into(), uid: uid.into(), provider_id: id, conditions, ..serving_node() }
+        let owner_claims = vec![format!("other-{n}").into()];
+        Node { name: name.into(), uid: uid.into(), provider_id: id, conditions, owner_claims, ..serving_node() }
     };
     world.nodes.push(other(1, Status::False));
     let step = world.look();

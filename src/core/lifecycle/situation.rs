@@ -1,6 +1,7 @@
 //! What a step may look at: the observed objects, and the little that an actor remembers between looks.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -178,15 +179,18 @@ impl<'a> Situation<'a> {
     }
 }
 
-/// The Nodes of a NodeClaim: those with its provider ID that no other NodeClaim owns, and the one that its status names and that names it as
-/// its owner. A provider ID that was edited by hand must not lead to somebody else's Node.
+/// The Nodes of a NodeClaim: those with its provider ID that no other NodeClaim owns, and those that name it as their owner. A provider ID that was edited by hand must not lead to somebody else's Node.
 pub(super) fn nodes<'a>(claim: &Claim, snapshot: &'a Snapshot, id: Option<&ProviderId>) -> Vec<&'a Arc<Node>> {
     let owned = |node: &Node| node.is_owned_by(&claim.name);
     let free = |node: &Node| snapshot.owners_of(node).all(|owner| owner.uid == claim.uid);
     let by_id = id.into_iter().flat_map(|id| snapshot.nodes_with(id)).filter(|node| owned(node) || free(node));
     let mut nodes: Vec<_> = by_id.collect();
-    let named = claim.node.as_ref().and_then(|name| snapshot.nodes.get(name)).filter(|node| owned(node));
-    nodes.extend(named.filter(|named| !nodes.iter().any(|node| node.name == named.name)));
+    // Whoever edits the status of a NodeClaim takes neither its machine's Node off it nor the pods there.
+    for node in snapshot.nodes_owned_by(&claim.name) {
+        if !nodes.iter().any(|known| known.name == node.name) {
+            nodes.push(node);
+        }
+    }
     nodes
 }
 
@@ -203,6 +207,8 @@ pub struct Memory {
     pub unanswered: bool,
     /// When the cloud was last asked whether the machine exists, whatever became of the question.
     pub asked: Option<Timestamp>,
+    /// Provider IDs about which the cloud was asked, and under which it has no machine with this NodeClaim's mark.
+    pub tried: BTreeSet<ProviderId>,
     /// When the cloud last said which machines were launched with the token.
     pub looked: Option<Timestamp>,
     /// Since when it has said that there is none.

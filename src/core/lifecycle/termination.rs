@@ -13,7 +13,7 @@ use crate::core::writes::{ClaimPatch, NodePatch};
 use super::drain::Drain;
 use super::status::TERMINATING;
 use super::step::{self, Phase, Step};
-use super::{Act, Sight, Situation, detach, liveness, mistakes};
+use super::{Act, Sight, Situation, detach, liveness, mistakes, whereabouts};
 
 /// How often the cloud is asked whether a machine is gone (Karpenter's value).
 const ASK_AGAIN: i64 = 5;
@@ -38,6 +38,14 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
     }
     if let Some(patch) = announce_deadline(claim) {
         return Step::act(Phase::Draining, Act::PatchClaim(patch));
+    }
+    // Whose machine and Node it is comes before everything that is done to them. A cloud that does not answer holds nothing up.
+    if situation.memory.sight != Sight::Gone
+        && situation.memory.delete_asked.is_none()
+        && situation.memory.held_until(true, situation.now).is_none()
+        && let Some(step) = mistakes::look_up(situation, Phase::Draining)
+    {
+        return step;
     }
     // Every Node is told to go first: its finalizer keeps it until the machine is confirmed gone.
     if let Some(node) = situation.own_nodes().find(|node| node.deleting.is_none()) {
@@ -186,7 +194,7 @@ pub(super) fn look_for_machine(situation: &Situation<'_>, nodes: &[&Arc<Node>]) 
     }
     // Not under the ID that the object has: whether it is there under its mark is known at once.
     if situation.memory.sight == Sight::Missing {
-        return Some(Step::act(Phase::Draining, Act::Find(situation.claim.uid.clone())));
+        return Some(whereabouts::seek(situation, Phase::Draining));
     }
     let due = situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN));
     let id = situation.provider_id().filter(|_| due && situation.memory.held_until(true, situation.now).is_none())?;
@@ -310,14 +318,13 @@ fn guard(situation: &Situation<'_>, phase: Phase) -> Step {
 /// Takes the machine down; nothing once the cloud is certain that there is none.
 fn take_down(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Terminating;
-    let find = || Some(Step::act(phase, Act::Find(situation.claim.uid.clone())));
     match &situation.memory.sight {
         Sight::Gone => {
             let late = || if situation.memory.unanswered { doubt(situation) } else { None };
             step::write_status(situation, phase).or_else(late)
         }
         // A list by token may lag behind; whoever is asked for the one machine knows better.
-        Sight::Absent => match &situation.claim.provider_id {
+        Sight::Absent => match whereabouts::unasked(situation) {
             Some(id) => Some(Step::act(phase, Act::Get(id.clone()))),
             None => doubt(situation),
         },
@@ -325,10 +332,11 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
         Sight::Unasked => match situation.provider_id() {
             Some(id) => Some(Step::act(phase, Act::Get(id.clone()))),
             // Nothing says that there ever was a machine. Only the cloud can: an answer may have been lost with a predecessor.
-            None => find(),
+            None => Some(whereabouts::seek(situation, phase)),
         },
-        Sight::Uncertain | Sight::Missing => find(),
-        Sight::Present(machine) if !mistakes::is_own(situation, machine) => find(),
+        Sight::Uncertain => Some(Step::act(phase, Act::Find(situation.claim.uid.clone()))),
+        Sight::Missing => Some(whereabouts::seek(situation, phase)),
+        Sight::Present(machine) if !mistakes::is_own(situation, machine) => Some(whereabouts::seek(situation, phase)),
         Sight::Present(machine) => {
             let id = &machine.id;
             let asked = situation.memory.delete_asked;

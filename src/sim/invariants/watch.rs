@@ -107,7 +107,7 @@ impl Invariants {
     }
 
     /// A user took the finalizers off a NodeClaim: what follows is not joiner's doing.
-    pub(in crate::sim) fn finalizers_stripped(&self, name: &ClaimName) {
+    pub fn finalizers_stripped(&self, name: &ClaimName) {
         self.book().stripped.insert(name.clone());
     }
 
