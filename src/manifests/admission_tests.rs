@@ -10,7 +10,9 @@ fn value(yaml: &str) -> Value {
 
 fn admission(all: &[&str]) -> Admission {
     let mut admission = Admission::default();
-    all.iter().for_each(|yaml| admission.hear(&value(yaml)));
+    for yaml in all {
+        admission.hear(&value(yaml));
+    }
     admission
 }
 

@@ -482,7 +482,7 @@ impl Reader<'_> {
 /// Whether something is said of the field of a refusal already. Shapes call fields by their path in the pod.
 fn is_said(refusal: &str, known: &str) -> bool {
     let field = refusal.split(": ").next().unwrap_or_default();
-    let field = field.rfind("spec.").map_or(field, |at| &field[at..]);
+    let field = field.rfind("spec.").and_then(|at| field.get(at..)).unwrap_or(field);
     known.contains(&format!("{field}: "))
 }
 

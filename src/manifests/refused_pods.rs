@@ -80,7 +80,10 @@ impl Faults {
         match &key {
             Some(key) => self.check(&format!("{field}.key"), check_qualified_name(key)),
             None if !exists => {
-                self.add(&format!("{field}.operator"), "has to be Exists where there is no key; write a key, or Exists")
+                self.add(
+                    &format!("{field}.operator"),
+                    "has to be Exists where there is no key; write a key, or Exists",
+                );
             }
             None => {}
         }

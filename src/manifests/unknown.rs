@@ -5,13 +5,36 @@ use std::sync::LazyLock;
 
 use k8s_openapi::api::{apps::v1 as apps, batch::v1 as batch, core::v1 as core, node::v1 as node};
 use k8s_openapi::api::{policy::v1 as policy, scheduling::v1 as scheduling, storage::v1 as storage};
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
 use super::admission::is_stored;
 use crate::api::crds;
 
-/// What the kinds look like that a plan looks into.
+/// Describes a kind.
+type Describe = fn(&mut SchemaGenerator) -> Schema;
+
+/// Kinds of Kubernetes that a plan looks into.
+const KINDS: [(&str, Describe); 16] = [
+    ("Pod", SchemaGenerator::subschema_for::<core::Pod>),
+    ("PodTemplate", SchemaGenerator::subschema_for::<core::PodTemplate>),
+    ("Deployment", SchemaGenerator::subschema_for::<apps::Deployment>),
+    ("ReplicaSet", SchemaGenerator::subschema_for::<apps::ReplicaSet>),
+    ("StatefulSet", SchemaGenerator::subschema_for::<apps::StatefulSet>),
+    ("DaemonSet", SchemaGenerator::subschema_for::<apps::DaemonSet>),
+    ("Job", SchemaGenerator::subschema_for::<batch::Job>),
+    ("PodDisruptionBudget", SchemaGenerator::subschema_for::<policy::PodDisruptionBudget>),
+    ("PriorityClass", SchemaGenerator::subschema_for::<scheduling::PriorityClass>),
+    ("RuntimeClass", SchemaGenerator::subschema_for::<node::RuntimeClass>),
+    ("LimitRange", SchemaGenerator::subschema_for::<core::LimitRange>),
+    ("Namespace", SchemaGenerator::subschema_for::<core::Namespace>),
+    ("Node", SchemaGenerator::subschema_for::<core::Node>),
+    ("PersistentVolumeClaim", SchemaGenerator::subschema_for::<core::PersistentVolumeClaim>),
+    ("PersistentVolume", SchemaGenerator::subschema_for::<core::PersistentVolume>),
+    ("StorageClass", SchemaGenerator::subschema_for::<storage::StorageClass>),
+];
+
+/// What these kinds and those of Karpenter look like.
 struct Schemas {
     kinds: BTreeMap<String, Value>,
     /// What they have in common, by name.
@@ -34,27 +57,8 @@ pub(super) fn fields(kind: &str, value: &Value) -> Vec<String> {
 impl Schemas {
     fn new() -> Self {
         let mut generator = SchemaGenerator::default();
-        let mut kinds = BTreeMap::new();
-        let mut add = |kind: &str, schema: schemars::Schema| kinds.insert(kind.to_owned(), schema.to_value());
-        fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema {
-            generator.subschema_for::<T>()
-        }
-        add("Pod", of::<core::Pod>(&mut generator));
-        add("PodTemplate", of::<core::PodTemplate>(&mut generator));
-        add("Deployment", of::<apps::Deployment>(&mut generator));
-        add("ReplicaSet", of::<apps::ReplicaSet>(&mut generator));
-        add("StatefulSet", of::<apps::StatefulSet>(&mut generator));
-        add("DaemonSet", of::<apps::DaemonSet>(&mut generator));
-        add("Job", of::<batch::Job>(&mut generator));
-        add("PodDisruptionBudget", of::<policy::PodDisruptionBudget>(&mut generator));
-        add("PriorityClass", of::<scheduling::PriorityClass>(&mut generator));
-        add("RuntimeClass", of::<node::RuntimeClass>(&mut generator));
-        add("LimitRange", of::<core::LimitRange>(&mut generator));
-        add("Namespace", of::<core::Namespace>(&mut generator));
-        add("Node", of::<core::Node>(&mut generator));
-        add("PersistentVolumeClaim", of::<core::PersistentVolumeClaim>(&mut generator));
-        add("PersistentVolume", of::<core::PersistentVolume>(&mut generator));
-        add("StorageClass", of::<storage::StorageClass>(&mut generator));
+        let described = |(kind, describe): (&str, Describe)| (kind.to_owned(), describe(&mut generator).to_value());
+        let mut kinds: BTreeMap<String, Value> = KINDS.into_iter().map(described).collect();
         let parts = generator.take_definitions(true);
         for definition in crds::all() {
             let schema = definition.pointer("/spec/versions/0/schema/openAPIV3Schema");
