@@ -33,7 +33,8 @@ pub(super) fn faults(kind: &str, value: &Value) -> Vec<String> {
     }
     // The API server writes keys to match by into the selectors of the pods that it keeps.
     let has_merged = kind == "Pod" && is_stored(value);
-    all.extend(refused_pods::faults(&within("spec"), &template["spec"], has_merged));
+    let labels = &template["metadata"]["labels"];
+    all.extend(refused_pods::faults(&within("spec"), &template["spec"], labels, has_merged));
     all
 }
 

@@ -17,12 +17,15 @@ use crate::cluster::convert::wire::PodSpec;
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/// What is wrong with a pod's spec, `path` being its own. `has_merged` says that keys to match by stand in the selectors too, where the API server
-/// writes them.
-pub(super) fn faults(path: &str, spec: &Value, has_merged: bool) -> Vec<String> {
+/// The list of keys to match by.
+const MATCHING: &str = "matchLabelKeys";
+
+/// What is wrong with the spec of a pod with these labels, `path` being its own. `has_merged` says that keys to match by stand in the selectors too,
+/// where the API server writes them.
+pub(super) fn faults(path: &str, spec: &Value, labels: &Value, has_merged: bool) -> Vec<String> {
     // What has another form is noticed where it is read.
     let Ok(spec) = PodSpec::deserialize(spec) else { return Vec::new() };
-    let mut all = Faults { found: Vec::new(), has_merged };
+    let mut all = Faults { found: Vec::new(), labels, has_merged };
     if spec.containers.as_ref().is_none_or(Vec::is_empty) {
         all.add(&format!("{path}.containers"), "is empty; write a container");
     }
@@ -57,12 +60,13 @@ pub(super) fn faults(path: &str, spec: &Value, has_merged: bool) -> Vec<String> 
     all.found
 }
 
-struct Faults {
+struct Faults<'a> {
     found: Vec<String>,
+    labels: &'a Value,
     has_merged: bool,
 }
 
-impl Faults {
+impl Faults<'_> {
     fn add(&mut self, field: &str, problem: impl std::fmt::Display) {
         self.found.push(format!("{field}: {problem}"));
     }
@@ -87,14 +91,13 @@ impl Faults {
             }
             None => {}
         }
-        if let Some(value) = &value {
-            let verdict = if exists {
-                Err("has to be left out beside operator Exists; remove it, or write Equal".to_owned())
-            } else {
-                check_label_value(value)
-            };
-            self.check(&format!("{field}.value"), verdict);
-        }
+        // Gt and Lt have numbers.
+        let verdict = |value: &String| match one.operator.as_deref() {
+            Some("Exists") => Err("has to be left out beside operator Exists; remove it, or write Equal".to_owned()),
+            None | Some("" | "Equal") => check_label_value(value),
+            Some(_) => Ok(()),
+        };
+        self.check(&format!("{field}.value"), value.as_ref().map_or(Ok(()), verdict));
         if one.toleration_seconds.is_some() && effect.as_deref() != Some("NoExecute") {
             self.add(
                 &format!("{field}.effect"),
@@ -121,7 +124,7 @@ impl Faults {
             }
             let keys = one.match_label_keys.as_deref().unwrap_or_default();
             self.selector(&field, "labelSelector", one.label_selector.as_ref());
-            self.keys(&field, one.label_selector.as_ref(), "matchLabelKeys", keys);
+            self.keys(&field, one.label_selector.as_ref(), MATCHING, keys);
         }
     }
 
@@ -133,7 +136,7 @@ impl Faults {
         self.selector(field, "namespaceSelector", term.namespace_selector.as_ref());
         let matching = term.match_label_keys.as_deref().unwrap_or_default();
         let mismatching = term.mismatch_label_keys.as_deref().unwrap_or_default();
-        self.keys(field, term.label_selector.as_ref(), "matchLabelKeys", matching);
+        self.keys(field, term.label_selector.as_ref(), MATCHING, matching);
         self.keys(field, term.label_selector.as_ref(), "mismatchLabelKeys", mismatching);
         if let Some(both) = matching.iter().find(|key| mismatching.contains(key)) {
             self.add(
@@ -143,7 +146,8 @@ impl Faults {
         }
     }
 
-    /// Keys to match by, which a selector may not have already.
+    /// Keys to match by. For each that the pod has as a label, the API server adds a line to the selector, in which there may be no other: of those
+    /// to differ by, it lets several be.
     fn keys(&mut self, field: &str, selector: Option<&LabelSelector>, list: &str, keys: &[String]) {
         if !keys.is_empty() && selector.is_none() {
             self.add(&format!("{field}.{list}"), "needs a labelSelector beside it; write one");
@@ -155,7 +159,7 @@ impl Faults {
             self.check(&here, check_qualified_name(key));
             let is_said = labels.is_some_and(|labels| labels.contains_key(key))
                 || lines.is_some_and(|lines| lines.iter().any(|line| line.key == *key));
-            if is_said && !self.has_merged {
+            if is_said && list == MATCHING && !self.has_merged && !self.labels[key].is_null() {
                 self.add(&here, format!("{key} is in the labelSelector too; leave one of them out"));
             }
         }

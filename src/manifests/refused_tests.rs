@@ -10,7 +10,9 @@ fn of(yaml: &str) -> Vec<String> {
 }
 
 fn pod(spec: &str) -> Vec<String> {
-    of(&format!("{{kind: Pod, metadata: {{name: p}}, spec: {{containers: [{{name: c}}], {spec}}}}}"))
+    of(&format!(
+        "{{kind: Pod, metadata: {{name: p, labels: {{app: a}}}}, spec: {{containers: [{{name: c}}], {spec}}}}}"
+    ))
 }
 
 fn spread(more: &str) -> String {
@@ -47,10 +49,6 @@ fn pods() {
             "spec.topologySpreadConstraints[0].matchLabelKeys[0]: app is in",
         ),
         (near("matchLabelKeys: [app]"), "IgnoredDuringExecution[0].matchLabelKeys: needs a labelSelector"),
-        (
-            near(&format!("{selector}, mismatchLabelKeys: [app]")),
-            "IgnoredDuringExecution[0].mismatchLabelKeys[0]: app is in",
-        ),
         (
             near(&format!("{selector}, matchLabelKeys: [b], mismatchLabelKeys: [b]")),
             "matchLabelKeys: b is among mismatchLabelKeys",
@@ -89,8 +87,10 @@ fn pods() {
         }
     }
     let fine = [
+        near(&format!("{selector}, mismatchLabelKeys: [app]")),
+        spreads(&[spread(", matchLabelKeys: [tier]").replace("app: a", "tier: a")]),
         spreads(&[spread(""), spread(", matchLabelKeys: [b], minDomains: 2").replace("zone", "rack")]),
-        "tolerations: [{operator: Exists}, {key: a, value: b, effect: NoExecute, tolerationSeconds: 3}]".to_owned(),
+        "tolerations: [{operator: Exists}, {key: n, operator: Gt, value: '-1'}, {key: a, value: b, effect: NoExecute, tolerationSeconds: 3}]".to_owned(),
         wants("Lt", "['-1']")[0].clone(),
         wants("DoesNotExist", "[]")[1].clone(),
     ];
@@ -104,7 +104,7 @@ fn pods_that_an_api_server_has_kept_have_their_keys_in_their_selectors() {
     let pod = |uid: &str| {
         let spread = spread(", matchLabelKeys: [app]");
         of(&format!(
-            "{{kind: Pod, metadata: {{name: p, uid: {uid}}}, spec: {{containers: [{{name: c}}], topologySpreadConstraints: [{spread}]}}}}"
+            "{{kind: Pod, metadata: {{name: p, uid: {uid}, labels: {{app: a}}}}, spec: {{containers: [{{name: c}}], topologySpreadConstraints: [{spread}]}}}}"
         ))
     };
     assert_eq!((pod("u-1").len(), pod("null").len()), (0, 1));

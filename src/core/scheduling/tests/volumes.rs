@@ -166,7 +166,7 @@ fn a_volume_of_a_node_that_is_there_keeps_its_pod_on_that_node() {
     let full = scene("n-2").with_pods(vec![mounting("db", &shape(500_000, 512), &["data"])]);
     assert_eq!(full.solve().refused.len(), 1);
     let told = reason(scene("n-2").running("big", "n-2", &shape(8_000, 512)), &["data"]).to_string();
-    assert!(told.contains("kubernetes.io/hostname In [n-2]"), "{told}");
+    assert!(told.contains("kubernetes.io/hostname In [n-2]") && told.contains("make room on that node"), "{told}");
     // Another's name is no place for it, and the check sees that.
     let right = scene("n-1").with_pods(vec![mounting("db", &shape(500, 512), &["data"])]);
     let plan = right.solve();
