@@ -11,7 +11,7 @@ use joiner::core::conditions::Conditions;
 use joiner::core::facts::{Catalog, Fact, Fold, Pod, PodPhase};
 use joiner::core::ids::ObjectKey;
 use joiner::core::scheduling::{Problem, Settings, check, solve};
-use joiner::manifests::{Object, Priorities, Workload, read_object};
+use joiner::manifests::{Admission, Object, Workload, read_object};
 
 fn main() -> anyhow::Result<()> {
     let beginning = jiff::Timestamp::from_second(1_767_225_600)?;
@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
     }
     let mut pods = Vec::new();
     for manifest in mixed(100) {
-        for object in read_object(&manifest, &ShapeStore::new(), &Priorities::new())? {
+        for object in read_object(&manifest, &ShapeStore::new(), &Admission::default())? {
             if let Object::Workload(workload) = object {
                 pods.extend((0..workload.replicas).map(|number| pod(&workload, number, beginning)));
             }

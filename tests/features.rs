@@ -19,13 +19,14 @@ mod statics;
 use joiner::actors::{Joiner, Settings};
 use joiner::cluster::convert::ShapeStore;
 use joiner::command::Rehearsal;
-use joiner::manifests::{Priorities, read_object};
+use joiner::manifests::{Admission, read_object};
 use joiner::sim::{Act, Scenario};
 use serde_json::Value;
 
 /// A user applies a manifest.
 fn apply(rehearsal: &Rehearsal, manifest: &Value) {
-    let objects = read_object(manifest, &ShapeStore::new(), &Priorities::new()).expect("the manifest is well-formed");
+    let objects =
+        read_object(manifest, &ShapeStore::new(), &Admission::default()).expect("the manifest is well-formed");
     rehearsal.world.perform(&Act::Apply(objects)).expect("the object can be applied");
 }
 

@@ -138,7 +138,7 @@ fn the_same_input_gives_the_same_bytes_whatever_the_order_of_the_files() {
 fn pods_that_a_deployment_has_already_count() {
     let deployment = |hash: &str| {
         format!(
-            "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  replicas: 3\n  selector: {{}}\n  template: {{metadata: {{labels: {{app: web}}}}, spec: {{containers: [{{name: c, image: pause, resources: {{requests: {{cpu: 500m}}}}}}]}}}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {{name: web-0, labels: {{app: web, pod-template-hash: {hash}}}, ownerReferences: [{{apiVersion: apps/v1, kind: ReplicaSet, name: web-{hash}, uid: u, controller: true}}]}}\nspec: {{nodeName: there, containers: [{{name: c, image: pause, resources: {{requests: {{cpu: 500m}}}}}}]}}\nstatus: {{phase: Running}}\n"
+            "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  replicas: 3\n  selector: {{matchLabels: {{app: web}}}}\n  template: {{metadata: {{labels: {{app: web}}}}, spec: {{containers: [{{name: c, image: pause, resources: {{requests: {{cpu: 500m}}}}}}]}}}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {{name: web-0, labels: {{app: web, pod-template-hash: {hash}}}, ownerReferences: [{{apiVersion: apps/v1, kind: ReplicaSet, name: web-{hash}, uid: u, controller: true}}]}}\nspec: {{nodeName: there, containers: [{{name: c, image: pause, resources: {{requests: {{cpu: 500m}}}}}}]}}\nstatus: {{phase: Running}}\n"
         )
     };
     let node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: there, labels: {kubernetes.io/hostname: there}}\nstatus: {capacity: {cpu: '1100m', memory: 4Gi, pods: '10'}, allocatable: {cpu: '1100m', memory: 4Gi, pods: '10'}}\n";
@@ -195,6 +195,42 @@ fn what_is_wrong_is_named_and_the_others_are_planned() {
     assert!(said.contains("standard input: document 3: Pod quantity: "), "{said}");
     assert!(said.contains("is not YAML"), "{said}");
     assert!(said.contains("NodeOverlay cheaper: has no effect, the feature is off"), "{said}");
+}
+
+#[test]
+fn what_the_api_server_would_write_into_pods_counts_and_what_it_would_refuse_is_named() {
+    let classes = "---\napiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: heavy}\nhandler: h\noverhead: {podFixed: {cpu: '2'}}\n\
+                   ---\napiVersion: v1\nkind: LimitRange\nmetadata: {name: l, namespace: default}\nspec: {limits: [{type: Container, defaultRequest: {example.com/gpu: '1'}}]}\n";
+    let input = |classes: &str| {
+        [
+            POOL.to_owned(),
+            classes.to_owned(),
+            pod("heavy", "  runtimeClassName: heavy"),
+            pod("good", "").replace("default", "other").replace("name: good,", "name: good, namespace: other,"),
+            pod("Bad", ""),
+            pod("slip", "  nodeSelectors: {a: b}").replace("name: slip,", "name: slip, namespace: other,"),
+            "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: other}\nspec:\n  replicas: 2\n  selector: {matchLabels: {app: web}}\n  template: {metadata: {labels: {app: wbe}}, spec: {containers: [{name: c}]}}\n".to_owned(),
+        ]
+        .concat()
+    };
+    let (with, said) = plan(&input(classes));
+    assert!(!said.contains("RuntimeClass") && !said.contains("LimitRange"), "{said}");
+    assert!(reasons(&with, "default/heavy").contains("example.com/gpu"), "{with}");
+    assert!(said.contains("Pod other/slip: spec.nodeSelectors: is no field of a Pod"), "{said}");
+    let refused = [
+        ("default/Bad", "metadata.name: \"Bad\" is not a DNS name"),
+        ("other/web-0", "spec.selector: does not match"),
+        ("other/web-1", "spec.selector: does not match"),
+    ];
+    for (pod, why) in refused {
+        assert!(reasons(&with, pod).contains(why), "{pod}: {}", reasons(&with, pod));
+    }
+    let places = places(&with);
+    assert!(["other/good", "other/slip"].iter().all(|pod| places[*pod] != ["nowhere"]), "{places:?}");
+    let overhead = classes.split("---\n").nth(1).unwrap();
+    let cpu = |classes: &str| plan(&input(classes)).0["price"].as_f64().unwrap();
+    assert!(cpu(&format!("---\n{overhead}")) > cpu(""), "the overhead costs");
+    assert!(plan(&input("")).1.contains("spec.runtimeClassName: RuntimeClass heavy is not in the files"));
 }
 
 #[test]
@@ -255,7 +291,7 @@ spec:
 /// A StatefulSet of two pods with a volume each.
 fn stateful(class: &str) -> String {
     format!(
-        "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {{name: db}}\nspec:\n  replicas: 2\n  selector: {{}}\n  volumeClaimTemplates: [{{metadata: {{name: data}}, spec: {{storageClassName: {class}}}}}]\n  template: {{metadata: {{labels: {{app: db}}}}, spec: {{containers: [{{name: c, image: pause, resources: {{requests: {{cpu: 500m}}}}}}]}}}}\n"
+        "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {{name: db}}\nspec:\n  replicas: 2\n  selector: {{matchLabels: {{app: db}}}}\n  volumeClaimTemplates: [{{metadata: {{name: data}}, spec: {{storageClassName: {class}}}}}]\n  template: {{metadata: {{labels: {{app: db}}}}, spec: {{containers: [{{name: c, image: pause, resources: {{requests: {{cpu: 500m}}}}}}]}}}}\n"
     )
 }
 
@@ -507,7 +543,7 @@ fn pods_of_nodes_that_go_are_planned_as_far_as_budgets_let_them_go() {
     // In place of a pod that has begun to go its StatefulSet has another, which is planned once.
     let of_set = served(at, at).replace("kind: ReplicaSet, name: web-1", "kind: StatefulSet, name: web");
     let of_set = of_set.replace("uid: web-uid", "uid: web-uid, deletionTimestamp: '2026-01-01T00:00:00Z'");
-    let set = "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\nspec: {replicas: 1, selector: {}, template: {spec: {containers: [{name: c, image: pause, resources: {requests: {cpu: 500m}}}]}}}\n";
+    let set = "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\nspec: {replicas: 1, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: pause, resources: {requests: {cpu: 500m}}}]}}}\n";
     assert_eq!(planned(&of_set).0.keys().collect::<Vec<_>>(), ["default/web"]);
     assert_eq!(planned(&format!("{of_set}{set}")).0.keys().collect::<Vec<_>>(), ["default/web-0"]);
 }

@@ -288,7 +288,7 @@ pub(crate) fn check_qualified_name(text: &str) -> Result<(), String> {
 }
 
 /// Checks a label's value: a name of up to 63 characters, or nothing.
-fn check_label_value(text: &str) -> Result<(), String> {
+pub(crate) fn check_label_value(text: &str) -> Result<(), String> {
     if text.is_empty() || (text.len() <= LONGEST_NAME && is_name(text)) {
         return Ok(());
     }
@@ -305,7 +305,7 @@ fn is_name(text: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
-fn is_subdomain(text: &str) -> bool {
+pub(crate) fn is_subdomain(text: &str) -> bool {
     let lower = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.split('.').all(|label| {
         let bytes = label.as_bytes();

@@ -14,7 +14,7 @@ use crate::cluster::convert::ShapeStore;
 use crate::config::{self, Output, Subject};
 use crate::core::facts::{Fold, Snapshot};
 use crate::core::scheduling;
-use crate::manifests::{Object, Placed, Priorities, Source, gather, read_object};
+use crate::manifests::{Admission, Object, Placed, Source, gather, read_object};
 use crate::plan::{self, Answer, Input};
 use crate::sim::Act;
 
@@ -138,7 +138,7 @@ fn made(plan: &config::Plan, shapes: &ShapeStore) -> Result<Vec<Object>> {
         }
     }
     for manifest in load::mixed(plan.pods.unwrap_or(0)) {
-        objects.extend(read_object(&manifest, shapes, &Priorities::new())?);
+        objects.extend(read_object(&manifest, shapes, &Admission::default())?);
     }
     Ok(objects)
 }

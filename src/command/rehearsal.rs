@@ -17,7 +17,7 @@ use crate::cluster::Cluster;
 use crate::cluster::convert::ShapeStore;
 use crate::config::{Settings, Trace, TraceFormat};
 use crate::core::facts::InstanceType;
-use crate::manifests::{Object, Priorities, read_object};
+use crate::manifests::{Admission, Object, read_object};
 use crate::sim::faults::{HostileCloud, HostileCluster, Mishaps, Plan};
 use crate::sim::invariants::{Invariants, Journal};
 use crate::sim::{Act, Feature, Scenario, Step, World, WorldConfig, read_openb, read_scenario};
@@ -159,7 +159,7 @@ pub(super) fn trace(trace: &Trace, shapes: &ShapeStore) -> Result<Scenario> {
 /// A scenario that puts these manifests at its start, and is over when nothing is left to do.
 pub fn scenario_of(name: &str, manifests: &[Value]) -> Result<Scenario> {
     let shapes = ShapeStore::new();
-    let objects = manifests.iter().map(|manifest| read_object(manifest, &shapes, &Priorities::new()));
+    let objects = manifests.iter().map(|manifest| read_object(manifest, &shapes, &Admission::default()));
     let objects = objects.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
     let steps = vec![Step { at: Duration::ZERO, act: Act::Apply(objects) }];
     let mut scenario = Scenario {
@@ -190,5 +190,5 @@ fn give_pool(scenario: &mut Scenario) -> Result<()> {
 /// The NodePool and NodeClass of a rehearsal that names none.
 pub fn default_pool() -> Result<Vec<Object>> {
     let manifest: Value = serde_saphyr::from_str(DEFAULT_POOL)?;
-    Ok(read_object(&manifest, &ShapeStore::new(), &Priorities::new())?)
+    Ok(read_object(&manifest, &ShapeStore::new(), &Admission::default())?)
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::admission::Admission;
 use super::documents::documents;
-use super::object::{Found, Object, Priorities};
+use super::object::{Found, Object};
 use super::read::examine;
 use crate::cluster::convert::ShapeStore;
 
@@ -109,9 +110,11 @@ pub fn gather(sources: &[Source], stdin: &mut dyn FnMut() -> io::Result<String>,
     for ((kind, _, name), all) in &mut sheets {
         settle(kind, name, all, &mut gathered.troubles);
     }
-    let priorities = priorities(&sheets);
+    // What is written into pods counts for all of them, wherever it stands.
+    let mut admission = Admission::default();
+    sheets.values().filter_map(|all| all.first()).for_each(|sheet| admission.hear(&sheet.value));
     for sheet in sheets.into_values().flatten() {
-        for found in examine(&sheet.value, shapes, &priorities) {
+        for found in examine(&sheet.value, shapes, &admission) {
             let (file, document) = (Arc::clone(&sheet.file), sheet.document);
             let mut trouble = |problem: String| {
                 gathered.troubles.push(Trouble { file: Arc::clone(&file), document: Some(document), problem });
@@ -237,14 +240,8 @@ fn settle(kind: &str, name: &str, all: &mut Vec<Sheet>, troubles: &mut Vec<Troub
 
 fn is_namespaced(kind: &str) -> bool {
     let of_storage = ["PersistentVolume", "StorageClass", "CSINode", "VolumeAttachment"];
-    let without = ["Node", "NodePool", "NodeClaim", "NodeOverlay", "Namespace", "PriorityClass"];
+    let without = ["Node", "NodePool", "NodeClaim", "NodeOverlay", "Namespace", "PriorityClass", "RuntimeClass"];
     !without.contains(&kind) && !of_storage.contains(&kind) && !kind.ends_with("NodeClass")
-}
-
-/// PriorityClasses count for all pods, wherever they stand.
-fn priorities(sheets: &Sheets) -> Priorities {
-    let classes = sheets.iter().filter(|((kind, ..), _)| kind == "PriorityClass");
-    classes.filter_map(|((_, _, name), all)| Some((name.clone(), all.first()?.value["value"].as_i64()?))).collect()
 }
 
 #[cfg(test)]

@@ -23,9 +23,6 @@ pub struct Invalid {
     pub problem: String,
 }
 
-/// Values of PriorityClasses by name.
-pub type Priorities = BTreeMap<String, i64>;
-
 /// An object to put into a cluster.
 #[derive(Clone, Debug)]
 pub enum Object {

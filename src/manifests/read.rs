@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::admission::Admission;
 use super::classes::{self, RESTRICTED_DOMAINS};
-use super::object::{Found, Invalid, Object, Owned, Priorities, Secret};
+use super::object::{Found, Invalid, Object, Owned, Secret};
+use super::refused;
 use super::selector;
+use super::unknown;
 use super::volumes::{self, VolumeSource};
 use super::workload::{Workload, WorkloadKind};
 use crate::api::validation::CloudLabels;
@@ -38,7 +41,7 @@ const NOT_SIMULATED: [&str; 2] = ["CronJob", "ReplicationController"];
 
 /// Reads one manifest strictly: whatever is wrong with it is an error. A `List` gives all of its items, a lone pod
 /// something that keeps it unless it is on a node.
-pub fn read_object(value: &Value, shapes: &ShapeStore, priorities: &Priorities) -> Result<Vec<Object>, Invalid> {
+pub fn read_object(value: &Value, shapes: &ShapeStore, admission: &Admission) -> Result<Vec<Object>, Invalid> {
     let strict = |found: Result<Found, Invalid>| {
         let found = found?;
         match found.problems.into_iter().next() {
@@ -50,7 +53,7 @@ pub fn read_object(value: &Value, shapes: &ShapeStore, priorities: &Priorities) 
             }),
         }
     };
-    examine(value, shapes, priorities).into_iter().map(strict).collect()
+    examine(value, shapes, admission).into_iter().map(strict).collect()
 }
 
 fn is_bound(object: &Object) -> bool {
@@ -58,14 +61,25 @@ fn is_bound(object: &Object) -> bool {
 }
 
 /// Reads one manifest as far as possible: an object of which some part is wrong comes with its problems. A `List` gives all of its items.
-pub fn examine(value: &Value, shapes: &ShapeStore, priorities: &Priorities) -> Vec<Result<Found, Invalid>> {
+pub fn examine(value: &Value, shapes: &ShapeStore, admission: &Admission) -> Vec<Result<Found, Invalid>> {
     let kind = value["kind"].as_str().unwrap_or_default();
     if kind == "List" || (kind.ends_with("List") && value["items"].is_array()) {
         let items = value["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-        return items.iter().flat_map(|item| examine(item, shapes, priorities)).collect();
+        return items.iter().flat_map(|item| examine(item, shapes, admission)).collect();
     }
-    let mut reader = Reader { value, shapes, priorities, problems: Vec::new() };
-    let found = reader.read(kind).map(|object| Found {
+    let (refusals, unknown) = (refused::faults(kind, value), unknown::fields(kind, value));
+    let admitted = admission.admit(kind, value);
+    let (notices, more) = admitted.as_ref().map_or_else(Default::default, |all| (&all.notices[..], &all.refusals[..]));
+    let refusals = [&refusals[..], more].concat();
+    let value = admitted.as_ref().map_or(value, |admitted| &admitted.value);
+    let mut reader = Reader { value, shapes, refusals, problems: Vec::new() };
+    notices.iter().chain(&unknown).for_each(|notice| reader.note(Some(notice)));
+    let found = reader.read(kind);
+    // Those of objects without pods.
+    for refusal in std::mem::take(&mut reader.refusals) {
+        reader.note(Some(&refusal));
+    }
+    let found = found.map(|object| Found {
         object,
         owners: owners(value),
         gates: names(&value["spec"]["schedulingGates"]),
@@ -98,7 +112,8 @@ fn names(list: &Value) -> Vec<String> {
 struct Reader<'a> {
     value: &'a Value,
     shapes: &'a ShapeStore,
-    priorities: &'a Priorities,
+    /// Why the API server would not keep the object, or none of its pods.
+    refusals: Vec<String>,
     problems: Vec<Invalid>,
 }
 
@@ -131,8 +146,8 @@ impl Reader<'_> {
                 Ok(Object::Node(Box::new(node)))
             }
             "DaemonSet" => {
-                let daemon = read_daemon(self.value, self.shapes).map_err(|error| wrong(&error))?;
-                self.check(&daemon.shape);
+                let mut daemon = read_daemon(self.value, self.shapes).map_err(|error| wrong(&error))?;
+                daemon.shape = self.checked(daemon.shape);
                 Ok(Object::Daemon(daemon))
             }
             "Namespace" => {
@@ -153,8 +168,8 @@ impl Reader<'_> {
             "NodeOverlay" => self.overlay(),
             "CapacityBuffer" => self.buffer(),
             "PodTemplate" => {
-                let template = read_template(self.value, self.shapes).map_err(|error| wrong(&error))?;
-                self.check(&template.shape);
+                let mut template = read_template(self.value, self.shapes).map_err(|error| wrong(&error))?;
+                template.shape = self.checked(template.shape);
                 Ok(Object::Template(template))
             }
             "Deployment" => self.workload(WorkloadKind::Deployment, "replicas"),
@@ -272,8 +287,12 @@ impl Reader<'_> {
 
     fn job(&mut self) -> Result<Object, Invalid> {
         let parallelism = self.at_once("parallelism")?.unwrap_or(1);
-        let completions = self.whole("completions")?.unwrap_or(parallelism);
-        let parallelism = if self.is_over() { 0 } else { parallelism };
+        let completions = self.whole("completions")?;
+        let succeeded = self.value["status"]["succeeded"].as_u64().unwrap_or(0);
+        // Without a number of completions, the first success is that of the whole, and what runs then is the last.
+        let is_over = self.is_over() || completions.is_none() && succeeded > 0;
+        let completions = completions.unwrap_or(parallelism);
+        let parallelism = if is_over { 0 } else { parallelism };
         let name = self.name()?.to_owned();
         // No two Jobs of a namespace share a name, as no two share a UID.
         let added =
@@ -281,7 +300,7 @@ impl Reader<'_> {
         let added = added.map(|key| (key, name.clone()));
         let (shape, runs_for) = self.template(Some(("batch/v1", "Job")), &added)?;
         let runs_for = Some(runs_for.unwrap_or(JOB_RUNS_FOR));
-        let kind = WorkloadKind::Job { completions };
+        let kind = WorkloadKind::Job { completions, succeeded };
         let volumes = self.volumes();
         Ok(Object::Workload(Workload { kind, key: self.key()?, replicas: parallelism, shape, runs_for, volumes }))
     }
@@ -301,10 +320,8 @@ impl Reader<'_> {
     }
 
     fn pod(&mut self) -> Result<Object, Invalid> {
-        let mut whole = self.value.clone();
-        self.resolve_priority(&mut whole["spec"], "spec");
-        let mut pod = read_pod(&whole, self.shapes).map_err(|error| self.invalid(error.message))?;
-        self.check(&pod.shape);
+        let mut pod = read_pod(self.value, self.shapes).map_err(|error| self.invalid(error.message))?;
+        pod.shape = self.checked(pod.shape);
         pod.key = self.key()?;
         let runs_for = self.runs_for(&self.value["metadata"])?;
         Ok(Object::Pod { pod: Box::new(pod), runs_for, volumes: volumes::sources(&self.value["spec"], &Value::Null) })
@@ -328,7 +345,7 @@ impl Reader<'_> {
                 metadata["labels"][*key] = json!(value);
             }
         }
-        self.shape(&metadata, &template["spec"], owner, "spec.template.spec")
+        self.shape(&metadata, &template["spec"], owner)
     }
 
     fn shape(
@@ -336,10 +353,7 @@ impl Reader<'_> {
         metadata: &Value,
         spec: &Value,
         owner: Option<(&str, &str)>,
-        at: &str,
     ) -> Result<(Arc<PodShape>, Option<Duration>), Invalid> {
-        let mut spec = spec.clone();
-        self.resolve_priority(&mut spec, at);
         let key = self.key()?;
         let owners = owner.map(|(version, kind)| {
             json!([{ "apiVersion": version, "kind": kind, "name": &*key.name, "uid": "owner", "controller": true }])
@@ -357,23 +371,8 @@ impl Reader<'_> {
             "spec": spec,
         });
         let pod = read_pod(&whole, self.shapes).map_err(|error| self.invalid(error.message))?;
-        self.check(&pod.shape);
-        Ok((pod.shape, self.runs_for(metadata)?))
-    }
-
-    /// The API server's admission writes the value of a pod's PriorityClass into the pod.
-    fn resolve_priority(&mut self, spec: &mut Value, at: &str) {
-        let (Some(name), true) = (spec["priorityClassName"].as_str(), spec["priority"].is_null()) else { return };
-        let value = match name {
-            "system-cluster-critical" => Some(2_000_000_000),
-            "system-node-critical" => Some(2_000_001_000),
-            other => self.priorities.get(other).copied(),
-        };
-        if value.is_none() {
-            let problem = format!("{at}.priorityClassName: there is no PriorityClass {name}; apply it before");
-            self.note(Some(&problem));
-        }
-        spec["priority"] = json!(value.unwrap_or(0));
+        let shape = self.checked(pod.shape);
+        Ok((shape, self.runs_for(metadata)?))
     }
 
     fn runs_for(&self, metadata: &Value) -> Result<Option<Duration>, Invalid> {
@@ -384,8 +383,17 @@ impl Reader<'_> {
         })
     }
 
-    fn check(&mut self, shape: &PodShape) {
+    /// Notes what is wrong with a shape. One that the API server would not keep is broken, too.
+    fn checked(&mut self, mut shape: Arc<PodShape>) -> Arc<PodShape> {
+        let known = shape.broken.clone();
+        let mut refusals = std::mem::take(&mut self.refusals);
+        refusals.retain(|refusal| !known.as_ref().is_some_and(|known| is_said(refusal, known)));
+        if !refusals.is_empty() {
+            let all: Vec<&str> = known.as_deref().into_iter().chain(refusals.iter().map(String::as_str)).collect();
+            shape = self.shapes.share(PodShape { broken: Some(all.join("; ").into()), ..(*shape).clone() });
+        }
         self.note(shape.broken.as_deref());
+        shape
     }
 
     /// Notes what cannot be read of what a Node or a NodeClaim has. It counts as absent: nothing is planned on it.
@@ -469,6 +477,13 @@ impl Reader<'_> {
     fn invalid(&self, problem: impl std::fmt::Display) -> Invalid {
         Invalid { object: self.object(), problem: problem.to_string() }
     }
+}
+
+/// Whether something is said of the field of a refusal already. Shapes call fields by their path in the pod.
+fn is_said(refusal: &str, known: &str) -> bool {
+    let field = refusal.split(": ").next().unwrap_or_default();
+    let field = field.rfind("spec.").and_then(|at| field.get(at..)).unwrap_or(field);
+    known.contains(&format!("{field}: "))
 }
 
 /// What tells the revisions of a Deployment apart: equal for equal templates, and of letters and digits. It is not the number that the Deployment

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Object, Priorities, read_object};
+use super::{Admission, Object, read_object};
 use crate::cluster::convert::ShapeStore;
 use crate::core::facts::{Count, Owner};
 use crate::manifests::{VolumeSource, Workload, WorkloadKind};
@@ -14,11 +14,13 @@ fn value(yaml: &str) -> Value {
 }
 
 fn read(yaml: &str) -> Vec<Object> {
-    read_object(&value(yaml), &ShapeStore::new(), &Priorities::from([("high".to_owned(), 1_000)])).unwrap()
+    let mut admission = Admission::default();
+    admission.hear(&json!({"kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1_000}));
+    read_object(&value(yaml), &ShapeStore::new(), &admission).unwrap()
 }
 
 fn problem(yaml: &str) -> String {
-    read_object(&value(yaml), &ShapeStore::new(), &Priorities::new()).unwrap_err().to_string()
+    read_object(&value(yaml), &ShapeStore::new(), &Admission::default()).unwrap_err().to_string()
 }
 
 fn workload(yaml: &str) -> Workload {
@@ -54,7 +56,7 @@ fn kinds_of_workload_differ_in_owner_and_life() {
     assert_eq!((set.kind, set.shape.owner), (WorkloadKind::StatefulSet { ordered: true }, Owner::StatefulSet));
     let job =
         workload(&format!("{{kind: Job, metadata: {{name: j}}, spec: {{completions: 5, parallelism: 2, {spec}}}}}"));
-    assert_eq!((job.kind, job.replicas), (WorkloadKind::Job { completions: 5 }, 2));
+    assert_eq!((job.kind, job.replicas), (WorkloadKind::Job { completions: 5, succeeded: 0 }, 2));
     assert_eq!(job.runs_for, Some(Duration::from_mins(1)));
     let pod = workload(
         "{kind: Pod, metadata: {name: p, annotations: {sim.joiner.dev/run-for: 1m30s}}, spec: {containers: [{name: c}]}}",
@@ -270,7 +272,7 @@ fn a_pod_whose_labels_cannot_be_read_is_there_with_the_reason() {
     for (labels, field) in [("{a: 1}", "metadata.labels.a"), ("[a]", "metadata.labels")] {
         let yaml =
             format!("{{kind: Pod, metadata: {{name: p, labels: {labels}}}, spec: {{containers: [{{name: c}}]}}}}");
-        let found = super::examine(&value(&yaml), &shapes, &Priorities::new()).pop().unwrap().unwrap();
+        let found = super::examine(&value(&yaml), &shapes, &Admission::default()).pop().unwrap().unwrap();
         let Object::Pod { pod, .. } = found.object else { panic!("{found:?}") };
         assert!(pod.shape.broken.as_deref().is_some_and(|why| why.starts_with(field)), "{:?}", pod.shape.broken);
     }

@@ -24,6 +24,8 @@ pub enum WorkloadKind {
     Job {
         /// How many are to end well.
         completions: u64,
+        /// How many have, as its status says.
+        succeeded: u64,
     },
     /// A pod without an owner, which nobody replaces.
     Pod,

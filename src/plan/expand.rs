@@ -18,6 +18,8 @@ pub(super) struct Family<'a> {
     names: BTreeSet<ObjectKey>,
     /// How many living pods each owner has.
     living: BTreeMap<(Arc<str>, Owned), u64>,
+    /// How many pods of each owner have ended well.
+    succeeded: BTreeMap<(Arc<str>, Owned), u64>,
     /// Deployments by the ReplicaSets that they own.
     parents: BTreeMap<ObjectKey, ObjectKey>,
     deployments: BTreeSet<ObjectKey>,
@@ -42,6 +44,7 @@ impl<'a> Family<'a> {
             pods,
             names: pods.iter().map(|(pod, _)| pod.key.clone()).collect(),
             living: BTreeMap::new(),
+            succeeded: BTreeMap::new(),
             parents,
             deployments,
             numbered: pods.iter().any(|(pod, _)| tells_numbers(&pod.shape))
@@ -53,11 +56,13 @@ impl<'a> Family<'a> {
 
     fn count(&mut self) {
         for (pod, owners) in self.pods {
-            // A Job counts those that ended well, every other controller replaces what has ended.
-            let counts = pod.deleting.is_none() && (!pod.is_terminal() || pod.phase == PodPhase::Succeeded);
-            for owner in owners.iter().filter(|owner| counts && (!pod.is_terminal() || owner.kind == "Job")) {
-                let owner = self.root(pod, owner);
-                *self.living.entry((Arc::clone(&pod.key.namespace), owner)).or_default() += 1;
+            for owner in owners.iter().filter(|_| pod.deleting.is_none()) {
+                let owner = (Arc::clone(&pod.key.namespace), self.root(pod, owner));
+                if !pod.is_terminal() {
+                    *self.living.entry(owner).or_default() += 1;
+                } else if pod.phase == PodPhase::Succeeded {
+                    *self.succeeded.entry(owner).or_default() += 1;
+                }
             }
         }
     }
@@ -86,11 +91,16 @@ impl<'a> Family<'a> {
             return vec![pending(workload.key.clone(), workload)];
         }
         let owner = Owned { kind: workload.kind.as_str().to_owned(), name: workload.key.name.to_string() };
-        let there = self.living.get(&(Arc::clone(&workload.key.namespace), owner)).copied().unwrap_or(0);
-        let wanted = match workload.kind {
-            WorkloadKind::Job { completions } => workload.replicas.min(completions.saturating_sub(there)),
-            _ => workload.replicas.saturating_sub(there),
+        let owner = (Arc::clone(&workload.key.namespace), owner);
+        let count = |of: &BTreeMap<_, u64>| of.get(&owner).copied().unwrap_or(0);
+        let at_once = match workload.kind {
+            // Pods that have ended well may be there or be swept away; the status of the Job knows of all of them, as far as it is new.
+            WorkloadKind::Job { completions, succeeded } => {
+                workload.replicas.min(completions.saturating_sub(succeeded.max(count(&self.succeeded))))
+            }
+            _ => workload.replicas,
         };
+        let wanted = at_once.saturating_sub(count(&self.living));
         let mut pods = Vec::new();
         let mut index = 0_u64;
         while (pods.len() as u64) < wanted {

@@ -21,8 +21,8 @@ use crate::manifests::{Gathered, Object, Owned, Secret, Workload};
 /// Kinds that are accepted and change nothing in a plan yet, and what to know of them.
 const WITHOUT_EFFECT: [(&str, &str); 1] = [("ResourceClaim", "devices are not allocated")];
 
-/// Services tell which pods belong together, and are nothing else to a plan.
-const SERVICE: &str = "Service";
+/// Kinds that count by what is said of pods for their sake: which belong together, and what admission writes into them.
+const OF_PODS: [&str; 3] = ["Service", "LimitRange", "RuntimeClass"];
 
 /// Optional features of a plan, off unless somebody turns them on (Karpenter's feature gates of these names).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -318,7 +318,7 @@ fn ready(mut pool: Pool) -> Pool {
 fn without_effect(kinds: &BTreeMap<String, usize>) -> Vec<String> {
     let known = WITHOUT_EFFECT.into_iter().filter(|(kind, _)| kinds.contains_key(*kind));
     let mut all: Vec<String> = known.map(|(kind, why)| format!("{kind}: has no effect yet: {why}")).collect();
-    let is_known = |kind: &str| SERVICE == kind || WITHOUT_EFFECT.iter().any(|(known, _)| *known == kind);
+    let is_known = |kind: &str| OF_PODS.contains(&kind) || WITHOUT_EFFECT.iter().any(|(known, _)| *known == kind);
     let rest = kinds.iter().filter(|(kind, _)| !is_known(kind));
     let rest: Vec<String> = rest.map(|(kind, count)| format!("{kind} ({count})")).collect();
     if !rest.is_empty() {

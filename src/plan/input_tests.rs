@@ -79,3 +79,35 @@ fn pods_of_a_statefulset_are_numbered_where_somebody_tells_them_apart() {
     let alike = set("app: db");
     assert!(Arc::ptr_eq(&alike.pods[0].shape, &alike.pods[1].shape), "{:?}", alike.pods);
 }
+
+#[test]
+fn a_job_gets_the_pods_that_it_still_needs() {
+    let pods = |spec: &str, status: &str, there: &[&str]| {
+        let spec = format!("{spec}, template: {{spec: {{containers: [{{name: c}}]}}}}");
+        let job = format!("{{kind: Job, metadata: {{name: j}}, spec: {{{spec}}}, status: {{{status}}}}}");
+        let one = |(at, phase): (usize, &&str)| {
+            format!(
+                "\n---\n{{kind: Pod, metadata: {{name: j-x{at}, ownerReferences: [{{apiVersion: batch/v1, kind: Job, name: j, uid: u}}]}}, \
+                 spec: {{nodeName: n, containers: [{{name: c}}]}}, status: {{phase: {phase}}}}}"
+            )
+        };
+        let there: String = there.iter().enumerate().map(one).collect();
+        of_text(&format!("{job}{there}")).pods.len()
+    };
+    let spec = "parallelism: 3, completions: 5";
+    assert_eq!(pods(spec, "", &[]), 3);
+    assert_eq!(pods(spec, "succeeded: 3", &[]), 2);
+    assert_eq!(pods(spec, "succeeded: 5", &[]), 0);
+    assert_eq!(pods(spec, "", &["Running"]), 2, "no more than three at a time");
+    assert_eq!(
+        pods(spec, "succeeded: 3", &["Running", "Succeeded", "Failed"]),
+        1,
+        "the one that succeeded is among three"
+    );
+    assert_eq!(
+        pods(spec, "succeeded: 1", &["Succeeded", "Succeeded", "Succeeded", "Succeeded"]),
+        1,
+        "the status is old"
+    );
+    assert_eq!((pods("parallelism: 3", "", &[]), pods("parallelism: 3", "succeeded: 1", &[])), (3, 0));
+}

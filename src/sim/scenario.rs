@@ -21,7 +21,7 @@ use crate::clouds::simulated::{Conduct, SoldOutWindow};
 use crate::cluster::convert::ShapeStore;
 use crate::core::ids::ObjectKey;
 use crate::core::time::go_duration;
-use crate::manifests::{Object, Priorities, examine, read_object};
+use crate::manifests::{Admission, Object, examine, read_object};
 
 /// What is to happen in a world.
 #[derive(Clone, Debug)]
@@ -278,7 +278,7 @@ pub fn read_scenario(
     shapes: &ShapeStore,
     open: &dyn Fn(&Path) -> std::io::Result<String>,
 ) -> Result<Scenario, ScenarioError> {
-    let mut reader = Reader { shapes, open, priorities: Priorities::new() };
+    let mut reader = Reader { shapes, open, admission: Admission::default() };
     let mut written = None;
     let mut first = Vec::new();
     for (number, document) in reader.documents(file)?.into_iter().enumerate() {
@@ -329,7 +329,7 @@ pub fn read_scenario(
 struct Reader<'a> {
     shapes: &'a ShapeStore,
     open: &'a dyn Fn(&Path) -> std::io::Result<String>,
-    priorities: Priorities,
+    admission: Admission,
 }
 
 impl Reader<'_> {
@@ -342,13 +342,9 @@ impl Reader<'_> {
     }
 
     fn objects(&mut self, file: &Path, place: &str, value: &Value) -> Result<Vec<Object>, ScenarioError> {
-        let objects = read_object(value, self.shapes, &self.priorities)
+        let objects = read_object(value, self.shapes, &self.admission)
             .map_err(|invalid| error(file, place.to_owned(), invalid))?;
-        for object in &objects {
-            if let Object::Priority(name, value) = object {
-                self.priorities.insert(name.clone(), *value);
-            }
-        }
+        self.admission.hear(value);
         Ok(objects)
     }
 
@@ -366,7 +362,7 @@ impl Reader<'_> {
             acts.push(Act::Apply(objects));
         }
         if let Some(object) = &step.apply_unchecked {
-            let found = examine(object, self.shapes, &self.priorities).into_iter().map(|found| found.map(|f| f.object));
+            let found = examine(object, self.shapes, &self.admission).into_iter().map(|found| found.map(|f| f.object));
             let found: Result<Vec<_>, _> = found.collect();
             let place = format!("{place}.applyUnchecked");
             acts.push(Act::Apply(found.map_err(|invalid| error(file, place, invalid))?));

@@ -12,7 +12,7 @@ use crate::cluster::convert::ShapeStore;
 use crate::core::facts::Pod;
 use crate::core::ids::{ClaimName, ObjectKey};
 use crate::core::labels;
-use crate::manifests::{Priorities, read_object};
+use crate::manifests::{Admission, read_object};
 use crate::sim::scenario::Act;
 
 const ZONE: &str = "test-zone-b";
@@ -136,7 +136,7 @@ async fn a_pod_whose_claim_comes_late_is_refused_with_the_reason_and_then_placed
         until("the pods", || running(world, 4)).await;
         let read = |yaml: &str| {
             let value = serde_saphyr::from_str(yaml).unwrap();
-            read_object(&value, &ShapeStore::new(), &Priorities::new()).unwrap()
+            read_object(&value, &ShapeStore::new(), &Admission::default()).unwrap()
         };
         let pod = "{kind: Pod, metadata: {name: late}, spec: {containers: [{name: c}], volumes: [{name: v, persistentVolumeClaim: {claimName: mine}}]}}";
         for object in read(pod) {

@@ -101,7 +101,7 @@ impl Kept {
     fn reconcile(&mut self, name: &Arc<str>, store: &mut Store) {
         let (there, succeeded) = store.by_workload.get(name).map_or((0, 0), |owned| (owned.living, owned.succeeded));
         let wanted = match self.workload.kind {
-            WorkloadKind::Job { completions } => self.workload.replicas.min(completions.saturating_sub(succeeded)),
+            WorkloadKind::Job { completions, .. } => self.workload.replicas.min(completions.saturating_sub(succeeded)),
             _ => self.workload.replicas,
         };
         // Most changes of pods change nothing here: their number is looked at before they are. Pods come from here only, and one that

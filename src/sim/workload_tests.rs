@@ -140,7 +140,7 @@ async fn a_stateful_set_that_shrinks_while_its_first_pod_leaves_gets_it_back() {
 #[tokio::test(start_paused = true)]
 async fn a_job_ends_after_its_completions() {
     let (cluster, workloads) = world();
-    let job = workload(WorkloadKind::Job { completions: 5 }, 2, 100);
+    let job = workload(WorkloadKind::Job { completions: 5, succeeded: 0 }, 2, 100);
     workloads.apply(Workload { runs_for: Some(Duration::from_secs(10)), ..job });
     sleep(Duration::from_secs(5)).await;
     assert_eq!(cluster.store().pods.len(), 2);

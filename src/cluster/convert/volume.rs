@@ -1,14 +1,15 @@
 //! Volumes: claims, PersistentVolumes, StorageClasses, CSINodes and VolumeAttachments.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::NodeSelectorRequirement;
 use serde_json::Value;
 
-use crate::core::facts::{CsiNode, StorageClass, Volume, VolumeAttachment, VolumeClaim};
+use crate::core::facts::{CsiNode, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim};
 use crate::core::ids::ObjectKey;
 use crate::core::labels;
-use crate::core::requirements::{Operator, Requirement};
+use crate::core::requirements::{Operator, Requirement, Requirements};
 
 use super::problems::{Unreadable, lenient};
 use super::wire::{self, PersistentVolumeSource as Source};
@@ -70,19 +71,46 @@ pub fn volume(wire: &wire::PersistentVolume) -> Result<Volume, Unreadable> {
     let spec = wire.spec.clone().unwrap_or_default();
     let on_one_node = spec.source.local.is_some() || spec.source.host_path.is_some();
     let required = spec.node_affinity.and_then(|affinity| affinity.required);
-    let topologies = required.map(|required| {
+    let terms = required.map(|required| {
         let readable = required.node_selector_terms.iter().filter_map(|term| {
             // Fields of a node (its name) are known of no node that is yet to come.
             let fields = term.match_fields.as_ref().is_some_and(|fields| !fields.is_empty());
-            let mut one =
-                requirements(term.match_expressions.iter().flatten()).filter(|one| !one.is_empty() || fields)?;
-            one.retain(|requirement| !on_one_node || &*requirement.key != labels::HOSTNAME);
-            Some(one)
+            requirements(term.match_expressions.iter().flatten()).filter(|one| !one.is_empty() || fields)
         });
         readable.collect()
     });
+    let topologies = within(terms, &labelled(wire.metadata.labels.as_ref()));
     let deleting = wire.metadata.deletion_timestamp.is_some();
-    Ok(Volume { name, deleting, driver: driver_of(&spec.source), topologies })
+    Ok(Volume { name, deleting, driver: driver_of(&spec.source), on_one_node, topologies })
+}
+
+/// Zones and regions that the labels of a volume name, several with `__` between them. kube-scheduler keeps pods of the volume on nodes with these labels
+/// whatever the node affinity says (its plugin VolumeZone); it passes over a label with an empty name among them, as this does.
+fn labelled(labels: Option<&BTreeMap<String, String>>) -> Vec<Requirement> {
+    let mut all: Vec<Requirement> = Vec::new();
+    for (key, value) in labels.into_iter().flatten() {
+        let key = labels::normalized(key);
+        let names: Vec<&str> = value.split("__").map(str::trim).collect();
+        if [labels::ZONE, labels::REGION].contains(&key) && names.iter().all(|name| !name.is_empty()) {
+            all.push(Requirement::new(key, Operator::In, names));
+        }
+    }
+    all
+}
+
+/// Terms of node affinity, each with the labels besides; those that contradict the labels hold nowhere and are left out.
+fn within(terms: Option<Topologies>, labels: &[Requirement]) -> Option<Topologies> {
+    if labels.is_empty() {
+        return terms;
+    }
+    let here = Requirements::from_written(labels);
+    let mut terms = terms.unwrap_or_else(|| vec![Vec::new()]);
+    terms.retain(|term| here.intersects(&Requirements::from_written(term)).is_ok());
+    for term in &mut terms {
+        let new = labels.iter().filter(|label| !term.contains(label)).cloned().collect::<Vec<_>>();
+        term.extend(new);
+    }
+    Some(terms)
 }
 
 /// Reads a StorageClass from a manifest or an answer of the API server.

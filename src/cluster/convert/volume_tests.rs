@@ -33,7 +33,7 @@ fn a_bound_claim_names_its_volume_and_a_volume_its_driver_and_zone() {
 }
 
 #[test]
-fn a_volume_of_one_node_does_not_tie_its_pods_to_the_host_name() {
+fn a_volume_of_one_node_says_so_and_keeps_the_host_name() {
     let of = |source: &str| {
         read_volume(&json!({
             "metadata": { "name": "disk" },
@@ -46,9 +46,34 @@ fn a_volume_of_one_node_does_not_tie_its_pods_to_the_host_name() {
         }))
         .unwrap()
     };
-    assert_eq!(of("local").topologies, Some(vec![vec![]]), "an alternative without conditions");
-    assert_eq!(of("nfs").topologies.unwrap()[0].len(), 1);
+    let on_one_node = |source: &str| of(source).on_one_node;
+    assert_eq!(["local", "hostPath", "nfs"].map(on_one_node), [true, true, false]);
+    assert_eq!(of("local").topologies, Some(vec![vec![Requirement::new(labels::HOSTNAME, Operator::In, ["node-1"])]]));
     assert_eq!(of("local").driver, None);
+}
+
+#[test]
+fn the_zone_and_region_labels_of_a_volume_count_beside_its_node_affinity() {
+    let of = |labels: serde_json::Value, terms: &[&str]| {
+        let term =
+            |zone: &&str| json!({ "matchExpressions": [{ "key": labels::ZONE, "operator": "In", "values": [zone] }] });
+        let terms: Vec<_> = terms.iter().map(term).collect();
+        let mut volume = json!({ "metadata": { "name": "pv", "labels": labels }, "spec": { "nfs": {} } });
+        if !terms.is_empty() {
+            volume["spec"]["nodeAffinity"] = json!({ "required": { "nodeSelectorTerms": terms } });
+        }
+        read_volume(&volume).unwrap().topologies
+    };
+    let zones = |zones: &[&str]| Requirement::new(labels::ZONE, Operator::In, zones.iter().copied());
+    let region = Requirement::new(labels::REGION, Operator::In, ["eu"]);
+    assert_eq!(of(json!({ "app": "db" }), &[]), None);
+    assert_eq!(of(json!({ "topology.kubernetes.io/zone": "a__b" }), &[]), Some(vec![vec![zones(&["a", "b"])]]));
+    let old =
+        json!({ "failure-domain.beta.kubernetes.io/zone": "a", "failure-domain.beta.kubernetes.io/region": "eu" });
+    assert_eq!(of(old, &[]), Some(vec![vec![region, zones(&["a"])]]), "the old keys");
+    assert_eq!(of(json!({ "topology.kubernetes.io/zone": "a" }), &["a", "b"]), Some(vec![vec![zones(&["a"])]]));
+    assert_eq!(of(json!({ "topology.kubernetes.io/zone": "c" }), &["a", "b"]), Some(vec![]), "nowhere");
+    assert_eq!(of(json!({ "topology.kubernetes.io/zone": "a__" }), &[]), None, "kube-scheduler passes over it");
 }
 
 #[test]

@@ -1,12 +1,17 @@
 //! Volumes: what pods claim, what the claims are bound to, the classes that volumes are made by, and how many of them a node can hold.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use imbl::OrdMap;
 use jiff::Timestamp;
 
 use crate::core::ids::{NodeName, ObjectKey};
-use crate::core::requirements::Requirement;
+use crate::core::labels;
+use crate::core::requirements::{Operator, Requirement};
+
+use super::Node;
 
 /// Where a volume can be reached, as alternatives: lists of requirements on the node's labels, each of which must hold as a whole.
 pub type Topologies = Vec<Vec<Requirement>>;
@@ -40,9 +45,33 @@ pub struct Volume {
     pub deleting: bool,
     /// The CSI driver that attaches it, that of a migrated in-tree plugin included; nothing for what is not attached (NFS, local).
     pub driver: Option<Arc<str>>,
-    /// `spec.nodeAffinity.required`; nothing when it can be reached from everywhere. Of volumes that live on one node (`local`, `hostPath`)
-    /// the host name is left out: another node is another volume.
+    /// Whether it lives on one node (`local`, `hostPath`).
+    pub on_one_node: bool,
+    /// `spec.nodeAffinity.required`, within the zones and regions that its labels name; nothing when it can be reached from everywhere.
     pub topologies: Option<Topologies>,
+}
+
+impl Volume {
+    /// From where it can be reached while the cluster has these nodes; nothing when from everywhere. The host name of a volume that lives on one node
+    /// counts as long as that node is there. Once it is not, another node is another volume, as Karpenter has it.
+    pub fn reached_from(&self, nodes: &OrdMap<NodeName, Arc<Node>>) -> Option<Cow<'_, Topologies>> {
+        let all = self.topologies.as_ref()?;
+        let is_outdated = |one: &Requirement| {
+            let names = |one: &Requirement| one.values.iter().any(|host| is_there(nodes, host));
+            &*one.key == labels::HOSTNAME && one.operator == Operator::In && !names(one)
+        };
+        if !self.on_one_node || !all.iter().flatten().any(is_outdated) {
+            return Some(Cow::Borrowed(all));
+        }
+        let without = |term: &Vec<Requirement>| term.iter().filter(|one| !is_outdated(one)).cloned().collect();
+        Some(Cow::Owned(all.iter().map(without).collect()))
+    }
+}
+
+/// Whether a node has this host name. As a rule it is the node's name.
+fn is_there(nodes: &OrdMap<NodeName, Arc<Node>>, host: &str) -> bool {
+    let bears = |node: &Node| node.labels.get(labels::HOSTNAME).map_or(node.name.as_str(), |label| label) == host;
+    nodes.get(&NodeName::from(host)).is_some_and(|node| bears(node)) || nodes.values().any(|node| bears(node))
 }
 
 /// A StorageClass.

@@ -80,6 +80,13 @@ pub enum VolumeFault {
         /// PersistentVolumeClaim of the one that agrees with none before it.
         claim: ObjectKey,
     },
+    /// Where the volumes of the pod can be reached is described by more alternatives than are tried.
+    TooMany {
+        /// PersistentVolumeClaim of the one with which they are too many.
+        claim: ObjectKey,
+        /// How many alternatives are tried at most.
+        most: usize,
+    },
 }
 
 impl fmt::Display for VolumeFault {
@@ -129,7 +136,11 @@ impl fmt::Display for VolumeFault {
             ),
             Self::Apart { claim } => write!(
                 f,
-                "PersistentVolumeClaim {claim} can be reached from no place that the pod's other volumes can be reached from; put them into one zone"
+                "PersistentVolumeClaim {claim} can be reached from no place that the pod's other volumes can be reached from; put them into one place"
+            ),
+            Self::TooMany { claim, most } => write!(
+                f,
+                "PersistentVolumeClaim {claim}: the places from which the pod's volumes can be reached are more than {most} alternatives, which are not tried; describe them by fewer labels or terms (spec.nodeAffinity of the PersistentVolumes, allowedTopologies of the StorageClasses)"
             ),
         }
     }

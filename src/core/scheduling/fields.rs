@@ -146,6 +146,7 @@ impl VolumeFault {
             Self::ClaimLost { claim } => fault("ClaimLost", &claim.to_string()),
             Self::NoClass { claim } => fault("NoClass", &claim.to_string()),
             Self::Apart { claim } => fault("Apart", &claim.to_string()),
+            Self::TooMany { claim, .. } => fault("TooMany", &claim.to_string()),
             Self::InUse { claim, pod } => with(fault("InUse", &claim.to_string()), "pod", &pod.to_string()),
             Self::NoVolume { claim, volume } => with(fault("NoVolume", &claim.to_string()), "volume", volume),
             Self::Binding { claim, volume } => with(fault("Binding", &claim.to_string()), "volume", volume),

@@ -1,5 +1,6 @@
 //! The volumes of pods: from where they can be reached. What a node can hold of them is next door, in `attach`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,8 +14,9 @@ use super::attach::{Load, VolumeId};
 use super::fault::VolumeFault;
 use super::interner::number;
 
-/// No pod is tried with more combinations than this of where its volumes could be; zones of one key count as one.
-const MOST_ALTERNATIVES: usize = 32;
+/// No pod is tried with more combinations than this of where its volumes could be; zones of one key count as one. One with more is refused: each
+/// is a question of its own to every node.
+const MOST_ALTERNATIVES: usize = 256;
 
 /// What the volumes of a pod ask of its node. Pods of one shape whose volumes ask the same are one class.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -28,6 +30,11 @@ pub(super) struct Needs {
 }
 
 impl Needs {
+    /// Those of a pod that can go nowhere.
+    fn none(fault: VolumeFault) -> Self {
+        Self { alternatives: Vec::new(), load: Load::default(), fault: Some(fault) }
+    }
+
     /// Whether a volume asks for something of this label.
     pub(super) fn speaks_of(&self, key: &str) -> bool {
         self.alternatives.iter().flatten().any(|requirement| *requirement.key == *key)
@@ -111,11 +118,11 @@ fn needs_of(snapshot: &Snapshot, pod: &Pod, users: &Users) -> Needs {
         let claim = key(pod, name);
         let found = match found(snapshot, &claim) {
             Ok(found) => found,
-            Err(fault) => return Needs { alternatives: Vec::new(), load: Load::default(), fault: Some(fault) },
+            Err(fault) => return Needs::none(fault),
         };
         if let Some((_, holder)) = users.holders.get(&claim).filter(|(uid, _)| *uid != pod.uid) {
-            let fault = Some(VolumeFault::InUse { claim, pod: holder.clone() });
-            return Needs { alternatives: Vec::new(), load: Load::default(), fault };
+            let pod = holder.clone();
+            return Needs::none(VolumeFault::InUse { claim, pod });
         }
         if let Some(driver) = found.driver
             && seen.insert(Arc::clone(&found.id))
@@ -123,11 +130,10 @@ fn needs_of(snapshot: &Snapshot, pod: &Pod, users: &Users) -> Needs {
             load.add(driver, &found.id, users.is_alone(&claim, &found.id));
         }
         if let Some(terms) = found.topologies {
-            let Some(both) = combined(&all, terms) else {
-                let fault = Some(VolumeFault::Apart { claim });
-                return Needs { alternatives: Vec::new(), load: Load::default(), fault };
-            };
-            all = both;
+            match combined(&all, &terms) {
+                Ok(both) => all = both,
+                Err(misfit) => return Needs::none(misfit.fault(claim)),
+            }
         }
     }
     load.finish();
@@ -141,7 +147,7 @@ struct Found<'a> {
     /// The driver that attaches it.
     driver: Option<&'a Arc<str>>,
     /// From where it can be reached; nothing when from everywhere.
-    topologies: Option<&'a Topologies>,
+    topologies: Option<Cow<'a, Topologies>>,
 }
 
 /// Looks a claim up.
@@ -169,7 +175,8 @@ fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Found<'a>, Vol
         if there.topologies.as_ref().is_some_and(Vec::is_empty) {
             return Err(VolumeFault::Nowhere { claim, volume });
         }
-        return Ok(Found { id: volume, driver: there.driver.as_ref(), topologies: there.topologies.as_ref() });
+        let topologies = there.reached_from(&snapshot.nodes);
+        return Ok(Found { id: volume, driver: there.driver.as_ref(), topologies });
     }
     let class = class_of(snapshot, fact).ok_or_else(|| match &fact.class {
         Some(name) if !name.is_empty() => VolumeFault::ClassMissing { claim: claim.clone(), class: Arc::clone(name) },
@@ -178,7 +185,7 @@ fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Found<'a>, Vol
     if class.immediate {
         return Err(VolumeFault::Immediate { claim: claim.clone(), class: Arc::clone(&class.name) });
     }
-    let topologies = (!class.topologies.is_empty()).then_some(&class.topologies);
+    let topologies = (!class.topologies.is_empty()).then_some(Cow::Borrowed(&class.topologies));
     Ok(Found { id: unbound(claim), driver: class.driver.as_ref(), topologies })
 }
 
@@ -202,8 +209,26 @@ fn unbound(claim: &ObjectKey) -> VolumeId {
     claim.to_string().into()
 }
 
-/// What holds when one of each side holds; nothing when no two agree.
-fn combined(known: &[Requirements], terms: &[Vec<Requirement>]) -> Option<Vec<Requirements>> {
+/// Why alternatives cannot be put together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Misfit {
+    /// No two of them agree.
+    Apart,
+    /// There are more than are tried.
+    TooMany,
+}
+
+impl Misfit {
+    fn fault(self, claim: ObjectKey) -> VolumeFault {
+        match self {
+            Self::Apart => VolumeFault::Apart { claim },
+            Self::TooMany => VolumeFault::TooMany { claim, most: MOST_ALTERNATIVES },
+        }
+    }
+}
+
+/// What holds when one of each side holds.
+fn combined(known: &[Requirements], terms: &[Vec<Requirement>]) -> Result<Vec<Requirements>, Misfit> {
     let mut all: Vec<Requirements> = Vec::new();
     for term in terms {
         let term = Requirements::from_written(term);
@@ -211,10 +236,12 @@ fn combined(known: &[Requirements], terms: &[Vec<Requirement>]) -> Option<Vec<Re
             let mut both = one.clone();
             both.add_all(&term);
             join(&mut all, both);
+            if all.len() > MOST_ALTERNATIVES {
+                return Err(Misfit::TooMany);
+            }
         }
     }
-    all.truncate(MOST_ALTERNATIVES);
-    (!all.is_empty()).then_some(all)
+    if all.is_empty() { Err(Misfit::Apart) } else { Ok(all) }
 }
 
 /// Adds an alternative; two that differ in the values of one key only are one with the values of both. So the zones of a volume stay one

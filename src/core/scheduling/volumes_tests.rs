@@ -29,7 +29,7 @@ fn volumes_meet_where_both_can_be_reached() {
     let first = combined(&start(), &[zones(&["a"]), zones(&["b"])]).unwrap();
     let both = combined(&first, &[zones(&["b"]), zones(&["c"])]).unwrap();
     assert_eq!(told(&both), ["topology.kubernetes.io/zone In [b]"]);
-    assert!(combined(&both, &[zones(&["a", "c"])]).is_none());
+    assert_eq!(combined(&both, &[zones(&["a", "c"])]), Err(Misfit::Apart));
 }
 
 #[test]
@@ -54,4 +54,15 @@ fn alternatives_that_differ_in_two_keys_stay_apart() {
 fn an_alternative_without_conditions_is_one() {
     let all = combined(&start(), &[vec![]]).unwrap();
     assert!(all[0].is_empty());
+}
+
+#[test]
+fn more_alternatives_than_are_tried_are_not_cut_but_said() {
+    let rack = |at: usize| {
+        let rack = Requirement::new("example.com/rack", Operator::In, [format!("r{at}")]);
+        [vec![rack], zones(&[&format!("z{at}")])].concat()
+    };
+    let racks = |count: usize| (0..count).map(rack).collect::<Vec<_>>();
+    assert_eq!(combined(&start(), &racks(MOST_ALTERNATIVES)).unwrap().len(), MOST_ALTERNATIVES);
+    assert_eq!(combined(&start(), &racks(MOST_ALTERNATIVES + 1)), Err(Misfit::TooMany));
 }

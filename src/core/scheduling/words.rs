@@ -235,6 +235,9 @@ impl Reason {
             Self::NoMatchingType { .. } => "would fit if others were asked for, or the NodePool had more types",
             Self::HostPort { .. } => "use another port",
             Self::AttachLimit { .. } => "would fit with fewer volumes, or with types that attach more",
+            Self::VolumeTopology { key, .. } if **key == *labels::HOSTNAME => {
+                "make room on that node, or move the volume"
+            }
             Self::VolumeTopology { .. } => "widen the NodePool",
             Self::MinValues { .. } => "lower minValues",
             Self::ReservedInUse { .. } => {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cluster::convert::ShapeStore;
 use crate::core::facts::InstanceType;
 use crate::core::ids::ObjectKey;
-use crate::manifests::{Invalid, Object, Priorities, read_object};
+use crate::manifests::{Admission, Invalid, Object, read_object};
 use crate::sim::scenario::{Act, Step};
 use crate::sim::seed::{self, Seed};
 
@@ -146,7 +146,7 @@ impl Day {
 
 fn apply(at: Duration, manifests: &[Value]) -> Result<Step, Invalid> {
     let shapes = ShapeStore::new();
-    let objects = manifests.iter().map(|manifest| read_object(manifest, &shapes, &Priorities::new()));
+    let objects = manifests.iter().map(|manifest| read_object(manifest, &shapes, &Admission::default()));
     let objects: Vec<Object> = objects.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
     Ok(Step { at, act: Act::Apply(objects) })
 }

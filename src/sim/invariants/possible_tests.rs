@@ -55,7 +55,13 @@ fn one_more(cluster: &SimCluster, zone: Option<&str>) -> PodUid {
     let key = ObjectKey::new("default", "data");
     let mut store = cluster.store();
     let there = zone.map(|zone| vec![vec![Requirement::new(labels::ZONE, Operator::In, [Arc::from(zone)])]]);
-    store.apply_volume(Volume { name: "disk".into(), deleting: false, driver: None, topologies: there });
+    store.apply_volume(Volume {
+        name: "disk".into(),
+        deleting: false,
+        driver: None,
+        on_one_node: false,
+        topologies: there,
+    });
     let volume = Some("disk".into());
     store.apply_volume_claim(VolumeClaim {
         key,

@@ -189,7 +189,7 @@ impl Store {
         let claim = VolumeClaim::clone(claim);
         let name: Arc<str> = format!("pvc-{}", self.uid()).into();
         let driver = class.driver.clone();
-        self.apply_volume(Volume { name: Arc::clone(&name), deleting: false, driver, topologies });
+        self.apply_volume(Volume { name: Arc::clone(&name), deleting: false, driver, on_one_node: false, topologies });
         self.save_volume_claim(VolumeClaim { volume: Some(name), bound: true, ..claim });
     }
 

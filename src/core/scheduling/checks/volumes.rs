@@ -1,5 +1,6 @@
 //! Volumes of a plan: each can be reached from where its pod goes, and no node is to hold more than it can.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -19,16 +20,16 @@ pub(super) fn reachable(snapshot: &Snapshot, pod: &Pod, always: &dyn Fn(&Arc<str
     pod.volume_claims.iter().all(|name| {
         let key = ObjectKey { namespace: Arc::clone(&pod.key.namespace), name: Arc::clone(name) };
         let Some(claim) = snapshot.volume_claims.get(&key) else { return false };
-        let anywhere = vec![vec![]];
-        let terms: Option<&Topologies> = if let Some(volume) = &claim.volume {
-            snapshot.volumes.get(volume).map(|volume| volume.topologies.as_ref().unwrap_or(&anywhere))
+        let anywhere = || Cow::Owned(vec![vec![]]);
+        let terms: Option<Cow<'_, Topologies>> = if let Some(volume) = &claim.volume {
+            snapshot.volumes.get(volume).map(|volume| volume.reached_from(&snapshot.nodes).unwrap_or_else(anywhere))
         } else {
             let class = class_of(snapshot, claim);
-            class.map(|class| if class.topologies.is_empty() { &anywhere } else { &class.topologies })
+            class.map(|class| if class.topologies.is_empty() { anywhere() } else { Cow::Borrowed(&class.topologies) })
         };
         let Some(terms) = terms else { return false };
         let mut either: Vec<Requirements> = Vec::new();
-        for term in terms {
+        for term in terms.iter() {
             let mut one = Requirements::from_written(term);
             while let Some(at) = either.iter().position(|known| known.or_on_one_key(&one).is_some()) {
                 one = either.swap_remove(at).or_on_one_key(&one).unwrap_or(one);

@@ -28,7 +28,8 @@ impl Scene {
     }
 
     pub(super) fn with_volume(mut self, name: &str, topologies: Option<Topologies>) -> Self {
-        let volume = Volume { name: name.into(), deleting: false, driver: Some(DRIVER.into()), topologies };
+        let volume =
+            Volume { name: name.into(), deleting: false, driver: Some(DRIVER.into()), on_one_node: false, topologies };
         self.snapshot.volumes.insert(name.into(), Arc::new(volume));
         self
     }
@@ -139,6 +140,41 @@ fn a_volume_of_several_zones_takes_a_node_that_is_there_in_any_of_them() {
     let scene = Scene::new().with_node(node("n-b", 8, 32, &[(ZONE, "zone-b")])).bound_in("data", &["zone-a", "zone-b"]);
     let plan = scene.with_pods(vec![mounting("db", &shape(500, 512), &["data"])]).solve();
     assert_eq!(plan.existing[0].node, Some("n-b".into()), "no node is bought for the first zone of the list");
+}
+
+/// A claim that is bound to a volume that lives on one node.
+fn on_host(mut scene: Scene, claim: &str, host: &str) -> Scene {
+    let name: Arc<str> = format!("pv-{claim}").into();
+    scene = scene.with_volume_claim(claim, None, Some(&name));
+    let topologies = Some(vec![vec![within(HOSTNAME, &[host])]]);
+    let volume = Volume { name: Arc::clone(&name), deleting: false, driver: None, on_one_node: true, topologies };
+    scene.snapshot.volumes.insert(name, Arc::new(volume));
+    scene
+}
+
+#[test]
+fn a_volume_of_a_node_that_is_there_keeps_its_pod_on_that_node() {
+    let scene = |host: &str| {
+        let [one, two] = ["n-1", "n-2"].map(|name| node(name, 8, 32, &[(ZONE, "zone-a"), (HOSTNAME, name)]));
+        on_host(Scene::new().with_node(one).with_node(two), "data", host)
+    };
+    for host in ["n-1", "n-2"] {
+        let plan = scene(host).with_pods(vec![mounting("db", &shape(500, 512), &["data"])]).solve();
+        assert_eq!(plan.existing[0].node, Some(host.into()), "{plan:#?}");
+    }
+    // There is no room on it, and no other node will do.
+    let full = scene("n-2").with_pods(vec![mounting("db", &shape(500_000, 512), &["data"])]);
+    assert_eq!(full.solve().refused.len(), 1);
+    let told = reason(scene("n-2").running("big", "n-2", &shape(8_000, 512)), &["data"]).to_string();
+    assert!(told.contains("kubernetes.io/hostname In [n-2]") && told.contains("make room on that node"), "{told}");
+    // Another's name is no place for it, and the check sees that.
+    let right = scene("n-1").with_pods(vec![mounting("db", &shape(500, 512), &["data"])]);
+    let plan = right.solve();
+    let found = check(&on_host(right, "data", "n-2").problem(), &plan);
+    assert!(matches!(&found[..], [Violation::VolumeUnreachable { .. }]), "{found:?}");
+    // The node is gone: its volume is as good as gone, and who makes it anew may do so on any node.
+    let plan = scene("n-3").with_pods(vec![mounting("db", &shape(500, 512), &["data"])]).solve();
+    assert_eq!(plan.existing.len(), 1, "{plan:#?}");
 }
 
 #[test]
@@ -323,7 +359,7 @@ fn what_is_wrong_with_a_claim_is_said_with_its_remedy() {
     PersistentVolumeClaim default/data: spec.storageClassName names missing, which does not exist; create that StorageClass, or correct the claim
     PersistentVolumeClaim default/data is not bound, and StorageClass at-once binds at once; see its provisioner, or use volumeBindingMode WaitForFirstConsumer
     the pod has volumes, and joiner may not list PersistentVolumes; add the rule that its log names to its ClusterRole
-    PersistentVolumeClaim default/b can be reached from no place that the pod's other volumes can be reached from; put them into one zone
+    PersistentVolumeClaim default/b can be reached from no place that the pod's other volumes can be reached from; put them into one place
     ");
 }
 

@@ -2,7 +2,7 @@
 //!
 //! There: zones of bound volumes and of classes, attach limits, shared claims, default classes, what is wrong with a claim, alternatives
 //! that are put together. Ephemeral volumes are claims by the time that they are here (`tests/plan.rs`), hostname terms of local
-//! volumes are dropped where they are read (`cluster/convert/wire_volumes.rs`).
+//! volumes count for nodes that are there only (`../volumes.rs`).
 
 use super::super::build::*;
 use super::super::volumes::mounting;

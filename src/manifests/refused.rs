@@ -1,0 +1,89 @@
+//! What the API server would not keep: names and labels of objects, and selectors that miss the pods of their own template. What is wrong with the
+//! pods themselves is next door, in `refused_pods`; what a plan could not go on with anyway is noticed where it is read.
+
+use serde_json::Value;
+
+use super::admission::{is_stored, pods_at};
+use super::{refused_pods, selector};
+use crate::api::validation::{check_label_value, check_qualified_name, is_subdomain};
+use crate::core::labels::Labels;
+
+/// The longest name of an object, and the longest name of a namespace (Kubernetes' limits, those of DNS).
+const LONGEST_NAME: usize = 253;
+const LONGEST_LABEL: usize = 63;
+
+/// Why the API server would not keep an object, or none of the pods of its template; each with the field and the remedy.
+pub(super) fn faults(kind: &str, value: &Value) -> Vec<String> {
+    let mut all = Vec::new();
+    let Some(at) = pods_at(kind) else {
+        if kind == "Namespace" {
+            all.extend(named("metadata.name", &value["metadata"]["name"], LONGEST_LABEL));
+        }
+        return all;
+    };
+    all.extend(named("metadata.name", &value["metadata"]["name"], LONGEST_NAME));
+    all.extend(named("metadata.namespace", &value["metadata"]["namespace"], LONGEST_LABEL));
+    all.extend(labels("metadata.labels", &value["metadata"]["labels"]));
+    let template = value.pointer(at).unwrap_or(&Value::Null);
+    let path = at.trim_start_matches('/').replace('/', ".");
+    let within = |field: &str| if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") };
+    if !path.is_empty() {
+        all.extend(labels(&within("metadata.labels"), &template["metadata"]["labels"]));
+        all.extend(missed(kind, value, &template["metadata"]["labels"]));
+    }
+    // The API server writes keys to match by into the selectors of the pods that it keeps.
+    let has_merged = kind == "Pod" && is_stored(value);
+    let labels = &template["metadata"]["labels"];
+    all.extend(refused_pods::faults(&within("spec"), &template["spec"], labels, has_merged));
+    all
+}
+
+/// What is wrong with the name of an object or, where it may have so many characters only, of a namespace.
+fn named(field: &str, name: &Value, longest: usize) -> Option<String> {
+    // Without a name there is no object, and that is said.
+    let name = name.as_str().filter(|name| !name.is_empty())?;
+    let dots = longest == LONGEST_NAME;
+    if name.len() > longest {
+        return Some(format!("{field}: has {} characters; write {longest} at most", name.len()));
+    }
+    let is_name = is_subdomain(name) && (dots || !name.contains('.'));
+    let allowed = if dots { "'-' and '.'" } else { "and '-'" };
+    (!is_name).then(|| {
+        format!(
+            "{field}: {name:?} is not a DNS name; write lower-case letters, digits, {allowed}, with a letter or a digit first and last"
+        )
+    })
+}
+
+/// What is wrong with labels.
+fn labels(field: &str, labels: &Value) -> Vec<String> {
+    let of = |(key, value): (&String, &Value)| {
+        let key_fault = check_qualified_name(key).err();
+        key_fault.or_else(|| check_label_value(value.as_str()?).err()).map(|remedy| format!("{field}[{key}]: {remedy}"))
+    };
+    labels.as_object().into_iter().flatten().filter_map(of).collect()
+}
+
+/// A selector that does not mean the pods of its own template.
+fn missed(kind: &str, value: &Value, labels: &Value) -> Option<String> {
+    let written = &value["spec"]["selector"];
+    if !written.is_object() || kind == "PodTemplate" {
+        return None;
+    }
+    let selector = match selector::read("spec.selector", written) {
+        Ok(selector) => selector?,
+        Err(problem) => return Some(problem),
+    };
+    if selector.labels.is_empty() && selector.expressions.is_empty() && kind != "Job" {
+        return Some("spec.selector: is empty; write the labels of the template".to_owned());
+    }
+    let text = |(key, value): (&String, &Value)| Some((key.as_str().into(), value.as_str()?.into()));
+    let labels: Labels = labels.as_object().into_iter().flatten().filter_map(text).collect();
+    (!selector.matches(&labels)).then(|| {
+        "spec.selector: does not match spec.template.metadata.labels; write the same labels in both".to_owned()
+    })
+}
+
+#[cfg(test)]
+#[path = "refused_tests.rs"]
+mod tests;
