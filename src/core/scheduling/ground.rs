@@ -14,6 +14,7 @@ use crate::core::ids::{ClaimName, NodeName, PoolName};
 
 use super::algebra::{Algebra, ProfileId};
 use super::choose::best_buys;
+use super::daemons::Grouped;
 use super::existing::Host;
 use super::interner::{Collector, KeyId, Rest};
 use super::layout::Layout;
@@ -144,13 +145,14 @@ struct Kept {
     algebra: Algebra,
     tolerance: Tolerance,
     daemons_on: FxHashMap<(ProfileId, u32), (Amounts, Vec<HostPort>)>,
+    grouped: Grouped,
     layout: Arc<Layout>,
 }
 
 impl Stock {
     fn take_back(self, world: World<'_>) -> Kept {
-        let World { dimensions, algebra, tolerance, daemons_on, layout, .. } = world;
-        Kept { stock: self, dimensions, algebra, tolerance, daemons_on, layout }
+        let World { dimensions, algebra, tolerance, daemons_on, grouped, layout, .. } = world;
+        Kept { stock: self, dimensions, algebra, tolerance, daemons_on, grouped, layout }
     }
 }
 
@@ -355,10 +357,11 @@ impl Kept {
 
     /// The world of one question; what remains is taken back to it.
     fn lend<'p>(self, problem: &'p Problem<'p>, asked: Asked, unready: Vec<Reason>) -> (World<'p>, Stock) {
-        let Self { stock, dimensions, algebra, tolerance, daemons_on, layout } = self;
+        let Self { stock, dimensions, algebra, tolerance, daemons_on, grouped, layout } = self;
         let mut world = World::bare(problem, dimensions, algebra);
         world.tolerance = tolerance;
         world.daemons_on = daemons_on;
+        world.grouped = grouped;
         world.layout = layout;
         world.pools.clone_from(&stock.pools);
         world.unusable = unready;
