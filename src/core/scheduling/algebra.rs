@@ -295,14 +295,15 @@ impl Algebra {
     /// The instance types of which some node that a profile allows meets the term. What is sold out counts: it may be had again by the time
     /// that the node is bought.
     pub(super) fn sometimes(&self, profile: ProfileId, term: TermId) -> Mask {
-        let known = self.profile(profile);
-        let mut types = known.possible();
-        let (Some(shelf), Some(sets)) = (known.source.shelf(), self.met(profile, term)) else {
-            types.retain(|_| false);
-            return types;
-        };
-        let kinds = &self.shelves[shelf as usize].types;
-        types.retain(|at| agree(&kinds[at].sets, &sets) && kinds[at].offers(known.source, &sets));
+        let source = self.profile(profile).source;
+        let kinds = source.shelf().map_or(&[][..], |shelf| &self.shelves[shelf as usize].types);
+        let mut types = Mask::empty(kinds.len());
+        let Some(sets) = self.met(profile, term) else { return types };
+        for (at, kind) in kinds.iter().enumerate() {
+            if agree(&kind.sets, &sets) && kind.offers(source, &sets) {
+                types.set(at);
+            }
+        }
         types
     }
 

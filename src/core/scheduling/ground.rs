@@ -305,6 +305,8 @@ impl Kept {
         let mut world = World::bare(&plain, dimensions, algebra);
         world.tolerance = std::mem::take(&mut self.tolerance);
         world.daemons_on = std::mem::take(&mut self.daemons_on);
+        world.grouped = std::mem::take(&mut self.grouped);
+        world.pools = std::mem::take(&mut self.stock.pools);
         let snapshot = problem.snapshot;
         let mut owner: FxHashMap<&NodeName, &Arc<Claim>> = FxHashMap::default();
         let mut waiting: Vec<&Arc<Claim>> = Vec::new();
@@ -347,7 +349,9 @@ impl Kept {
         }
         let stands = self.stock.nodes.values().chain(self.stock.claims.values());
         let hosts = stands.map(|stand| Arc::clone(&stand.host)).collect();
-        let World { dimensions, algebra, tolerance, daemons_on, .. } = world;
+        let World { dimensions, algebra, tolerance, daemons_on, grouped, pools, .. } = world;
+        self.stock.pools = pools;
+        self.grouped = grouped;
         self.layout = Arc::new(Layout::new(hosts, dimensions.0.len()));
         self.dimensions = dimensions;
         self.algebra = algebra;

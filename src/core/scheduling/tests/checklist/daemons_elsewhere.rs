@@ -160,3 +160,16 @@ fn where_even_a_node_without_the_daemon_is_too_small_the_pod_hears_of_that_node(
     let every = buying(ladder(4)).with_daemon("d", heavy().on_port(80)).place(&web().on_port(80)).why();
     assert!(every.contains("host port 80"), "{every}");
 }
+
+#[test]
+fn a_nodeclaim_under_way_keeps_room_for_daemons_of_where_it_may_come_to_be() {
+    let scene = buying(ladder(4)).with_daemon("d", shape(100, 100).selecting(ZONE, "zone-a"));
+    let scene = scene.with_pods(pods("a", 1, &web()));
+    let plan = scene.solve();
+    assert!(may_have(&plan, ZONE, "zone-a"));
+    let scene = scene.written(&plan);
+    let mut small = scene.asking_for([pods("a", 1, &web()), pods("b", 1, &web().of(250, 100))].concat());
+    assert_eq!(small.solve().whole().claims.len(), 0, "0.9 cores hold 0.75 of pods and 0.1 of a daemon");
+    small.pods = [pods("a", 1, &web()), pods("b", 1, &web().of(350, 100))].concat();
+    assert_eq!(small.solve().whole().claims.len(), 1, "0.9 cores hold 0.85 of pods and no 0.1 of a daemon");
+}
