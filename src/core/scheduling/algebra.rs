@@ -6,13 +6,14 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::core::facts::Offering;
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::Requirement;
 
 use super::interner::{Domain, KeyId, Universe, number};
 use super::masks::Mask;
 use super::reserved::Reservations;
-use super::shelf::{Sets, Shelf};
+use super::shelf::{Offer, Sets, Shelf, Type};
 
 /// A conjunction of requirements on labels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -51,6 +52,25 @@ impl Profile {
         let mut all = self.types.clone();
         self.reserved.iter().for_each(|(at, _)| all.set(*at as usize));
         all
+    }
+}
+
+impl Type {
+    /// Whether a node with this source and these labels could have one of the type's offerings, if none were sold out.
+    fn offers(&self, source: Source, sets: &Sets) -> bool {
+        let is_for = |offer: &Offer, fact: &Offering| match source {
+            Source::Held(_, held) => offer.reservation == Some(held),
+            // Reserved capacity that nobody can name cannot be used.
+            _ => offer.reservation.is_some() || !fact.is_reserved(),
+        };
+        let mut all = self.offerings.iter().zip(&self.fact.offerings);
+        all.any(|(offer, fact)| is_for(offer, fact) && agree(&offer.sets, sets))
+    }
+
+    /// Whether the type, or else each of its offerings, says something of a key.
+    pub(super) fn tells(&self, key: KeyId) -> bool {
+        let tells = |sets: &Sets| sets.iter().any(|(known, _)| *known == key);
+        tells(&self.sets) || self.offerings.iter().all(|offer| tells(&offer.sets))
     }
 }
 
@@ -240,36 +260,62 @@ impl Algebra {
     }
 
     fn joined(&mut self, profile: ProfileId, term: TermId) -> Option<ProfileId> {
+        let sets = self.met(profile, term)?;
         let old = self.profile(profile);
-        let source = old.source;
-        let mut sets = old.sets.clone();
-        let mut changed = false;
-        for (key, wanted) in &self.terms[term.0 as usize] {
-            let (at, known) = match sets.binary_search_by_key(key, |(k, _)| *k) {
-                Ok(at) => (Ok(at), sets[at].1.clone()),
-                Err(at) => (Err(at), self.default_domain(source, *key)),
-            };
-            let met = self.universe.meet(*key, &known, wanted)?;
-            match at {
-                Ok(at) if sets[at].1 != met => {
-                    sets[at].1 = met;
-                    changed = true;
-                }
-                Err(at) if met != known => {
-                    sets.insert(at, (*key, met));
-                    changed = true;
-                }
-                _ => {}
-            }
-        }
-        if !changed {
+        if sets == old.sets {
             return Some(profile);
         }
+        let source = old.source;
         let stock = match source {
             Source::Node => Stock::default(),
             Source::Shelf(_) | Source::Held(..) => self.stock(source, &sets, Some(&old.possible())),
         };
         Some(self.insert(source, sets, stock))
+    }
+
+    /// What a profile says once it is narrowed by the term, or nothing when they exclude each other.
+    fn met(&self, profile: ProfileId, term: TermId) -> Option<Sets> {
+        let old = self.profile(profile);
+        let mut sets = old.sets.clone();
+        for (key, wanted) in self.sets_of(term) {
+            match sets.binary_search_by_key(key, |(k, _)| *k) {
+                Ok(at) => sets[at].1 = self.universe.meet(*key, &sets[at].1, wanted)?,
+                Err(at) => {
+                    let known = self.default_domain(old.source, *key);
+                    let met = self.universe.meet(*key, &known, wanted)?;
+                    if met != known {
+                        sets.insert(at, (*key, met));
+                    }
+                }
+            }
+        }
+        Some(sets)
+    }
+
+    /// The instance types of which some node that a profile allows meets the term. What is sold out counts: it may be had again by the time
+    /// that the node is bought.
+    pub(super) fn sometimes(&self, profile: ProfileId, term: TermId) -> Mask {
+        let source = self.profile(profile).source;
+        let kinds = source.shelf().map_or(&[][..], |shelf| &self.shelves[shelf as usize].types);
+        let mut types = Mask::empty(kinds.len());
+        let Some(sets) = self.met(profile, term) else { return types };
+        for (at, kind) in kinds.iter().enumerate() {
+            if agree(&kind.sets, &sets) && kind.offers(source, &sets) {
+                types.set(at);
+            }
+        }
+        types
+    }
+
+    /// The term that says of a key what none of these terms allows; nothing where one of them does not mention the key, or where that cannot be
+    /// said.
+    pub(super) fn opposite(&mut self, terms: &[TermId], key: KeyId) -> Option<TermId> {
+        let mut domain = self.universe.open(key);
+        for term in terms {
+            let (_, wanted) = self.sets_of(*term).iter().find(|(k, _)| *k == key)?;
+            domain = self.universe.meet(key, &domain, &self.universe.complement(key, wanted)?)?;
+        }
+        Some(self.intern(vec![(key, domain)]))
     }
 
     /// Whether every node of this instance type that a profile allows meets the term.

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::algebra::{ProfileId, TermId};
+use super::daemons::room_of;
 use super::fill::Filling;
 use super::interner::KeyId;
 use super::masks::Mask;
@@ -55,6 +56,11 @@ pub(super) struct Aim {
 }
 
 impl Aim {
+    /// Whether it gives more for the money, by so much that it is worth to have less choice.
+    pub(super) fn is_better_value(&self, other: &Self) -> bool {
+        self.value > other.value + other.value.abs() * CLOSE
+    }
+
     /// The better of two: more for the money, then more at all, then the smaller node.
     pub(super) fn compare(&self, other: &Self) -> Ordering {
         let (value, held) = (self.value.total_cmp(&other.value), self.held.total_cmp(&other.held));
@@ -163,12 +169,18 @@ impl World<'_> {
         Aim { room: room.clone(), promises: Promises::new(), value: -price, held: 0.0 }
     }
 
+    /// An aim at so much room beside daemons, at the price of what holds it where there is such a type.
+    pub(super) fn meant(&self, pool: usize, profile: ProfileId, mask: &Mask, room: &Amounts) -> Aim {
+        let roomy = self.holding(pool, profile, mask, room, &[]);
+        self.exactly(profile, if roomy.is_empty() { mask } else { &roomy }, room)
+    }
+
     /// No aim: the most of each resource that any of the types has beside its daemons.
     pub(super) fn anything(&self, pool: usize, profile: ProfileId, mask: &Mask) -> Aim {
-        let site = &self.pools[pool];
+        let (groups, shelf) = (self.groups(pool, profile), &self.algebra.shelves[self.pools[pool].shelf]);
         let mut most = self.zero();
         for at in mask.bits() {
-            let Some(room) = site.room_of(at, &self.algebra.shelves[site.shelf]) else { continue };
+            let Some(room) = room_of(&groups, at, shelf) else { continue };
             most.iter_mut().zip(&room).for_each(|(most, room)| *most = (*most).max(*room));
         }
         self.exactly(profile, mask, &most)
@@ -227,14 +239,13 @@ impl World<'_> {
     }
 
     fn tried(&self, pool: usize, profile: ProfileId, types: &[usize], company: &[usize], first: usize) -> Vec<Filled> {
-        let site = &self.pools[pool];
-        let shelf = &self.algebra.shelves[site.shelf];
+        let (groups, shelf) = (self.groups(pool, profile), &self.algebra.shelves[self.pools[pool].shelf]);
         let prices = &self.algebra.profile(profile).prices;
         let fair = self.demand.fair_share();
         let mut filling = Filling::new(&self.demand, company, first, fair);
         let mut all = Vec::with_capacity(types.len());
         for at in types {
-            let Some(room) = site.room_of(*at, shelf) else { continue };
+            let Some(room) = room_of(&groups, *at, shelf) else { continue };
             if !fits(&self.demand.entries[first].requests, &room) {
                 continue;
             }

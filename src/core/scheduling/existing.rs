@@ -8,7 +8,8 @@ use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 
-use super::algebra::{ProfileId, Source, narrow};
+use super::algebra::{ProfileId, Source, agree, narrow};
+use super::daemons::room_of;
 use super::layout::Many;
 use super::shelf::{Amounts, Sets, add, subtract};
 use super::world::World;
@@ -49,6 +50,8 @@ struct Site<'a> {
     taints: Vec<Taint>,
     capacity: Resources,
     allocatable: Resources,
+    /// What a machine that is not chosen yet has beside its daemons, whichever it will be, and the host ports that these may take.
+    beside: Option<(Amounts, Vec<HostPort>)>,
 }
 
 impl World<'_> {
@@ -65,7 +68,7 @@ impl World<'_> {
 
     fn host(&mut self, site: Site<'_>) -> Host {
         let snapshot = self.problem.snapshot;
-        let Site { node, claim, labels, taints, capacity, allocatable } = site;
+        let Site { node, claim, labels, taints, capacity, allocatable, beside } = site;
         let usable = !claim.is_some_and(Claim::is_leaving) && node.is_none_or(|n| n.deleting.is_none());
         let profile = self.host_profile(&labels, claim.filter(|_| node.is_none()));
         let taints = self.tolerance.taints(taints);
@@ -91,7 +94,10 @@ impl World<'_> {
             running[known].1.active += 1;
             running[known].1.staying += u32::from(pod.deleting.is_none());
         }
-        if usable {
+        if let Some((room, taken)) = beside {
+            free = room;
+            ports = taken;
+        } else if usable {
             let (wanted, taken) = self.daemons_on(profile, taints);
             for ((free, wanted), running) in free.iter_mut().zip(&wanted).zip(&daemons) {
                 *free = free.saturating_sub((wanted - running).max(0));
@@ -173,7 +179,36 @@ impl World<'_> {
         let mut labels = claim.labels.clone();
         labels.insert(labels::REGISTERED.into(), "true".into());
         labels.insert(labels::INITIALIZED.into(), "true".into());
-        Site { node: None, claim: Some(claim), labels, taints: claim.taints.clone(), capacity, allocatable }
+        let beside = if claim.allocatable.is_empty() { self.beside_daemons(claim) } else { None };
+        Site { node: None, claim: Some(claim), labels, taints: claim.taints.clone(), capacity, allocatable, beside }
+    }
+
+    /// What every machine that the NodeClaim may become has beside the daemons that may come to it, and their host ports; nothing where its
+    /// NodePool is not used any more, or has become another.
+    fn beside_daemons(&mut self, claim: &Claim) -> Option<(Amounts, Vec<HostPort>)> {
+        let name = claim.pool()?;
+        let pool = self.pools.iter().position(|site| site.fact.name == name)?;
+        let term = self.algebra.term(&claim.labels, &claim.requirements).ok()?;
+        let profile = self.algebra.join(self.pools[pool].base, term)?;
+        let groups = self.groups(pool, profile);
+        let shelf = &self.algebra.shelves[self.pools[pool].shelf];
+        let sets = &self.algebra.profile(profile).sets;
+        let may_be = |at: &usize| {
+            let kind = &shelf.types[*at];
+            agree(&kind.sets, sets) && claim.requests.fits(&kind.fact.allocatable())
+        };
+        let mut room: Option<Amounts> = None;
+        let mut ports: Vec<HostPort> = Vec::new();
+        for group in groups.iter() {
+            let kinds: Vec<usize> = group.types.bits().filter(may_be).collect();
+            for has in kinds.iter().filter_map(|at| room_of(&groups, *at, shelf)) {
+                room = Some(room.map_or_else(|| has.clone(), |least| lower(&least, &has)));
+            }
+            if !kinds.is_empty() {
+                ports.extend(group.ports.iter().cloned());
+            }
+        }
+        Some((room?, ports))
     }
 
     /// The most capacity that any instance type has which the NodeClaim may become, and what each of them has allocatable at least.
@@ -201,6 +236,11 @@ impl World<'_> {
         }
         outcomes
     }
+}
+
+/// Of each resource the less.
+fn lower(a: &[i64], b: &[i64]) -> Amounts {
+    a.iter().zip(b).map(|(a, b)| *a.min(b)).collect()
 }
 
 /// A node as Karpenter sees it: until it is initialized, and while its machine is being restarted, taints that go away by themselves do not count,
@@ -235,5 +275,5 @@ fn on_node<'a>(node: &'a Node, claim: Option<&'a Claim>) -> Site<'a> {
         labels.insert(labels::REGISTERED.into(), "true".into());
         labels.insert(labels::INITIALIZED.into(), "true".into());
     }
-    Site { node: Some(node), claim, labels, taints, capacity, allocatable }
+    Site { node: Some(node), claim, labels, taints, capacity, allocatable, beside: None }
 }

@@ -156,7 +156,8 @@ fn listed(world: &World<'_>, draft: &Draft) -> Result<(Vec<usize>, Least), Reaso
 
 /// What daemons take at least on any of the listed types.
 fn least_overhead(world: &World<'_>, draft: &Draft, listed: &[usize]) -> Amounts {
-    let groups = world.pools[draft.pool].groups.iter().filter(|group| listed.iter().any(|at| group.types.has(*at)));
+    let groups = world.groups(draft.pool, draft.profile);
+    let groups = groups.iter().filter(|group| listed.iter().any(|at| group.types.has(*at)));
     groups
         .map(|group| group.overhead.clone())
         .reduce(|a, b| a.iter().zip(&b).map(|(a, b)| *a.min(b)).collect())
@@ -174,8 +175,11 @@ fn custom_labels(world: &World<'_>, sets: &[(KeyId, Domain)]) -> Labels {
         }
         if let Some(value) = domain.bits.first() {
             labels.insert(Arc::clone(name), Arc::clone(&universe.key(*key).values[value]));
-        } else if let Rest::Within(low, _) = domain.rest {
-            labels.insert(Arc::clone(name), low.max(0).to_string().into());
+        } else if let Rest::Within(low, high) = domain.rest {
+            // Integers that are known are excluded, or else would be among the bits.
+            let all = (low.max(0)..=high).chain((low..=high.min(-1)).rev()).map(|integer| integer.to_string());
+            let free = all.into_iter().find(|text| universe.key(*key).value(text).is_none());
+            labels.extend(free.map(|text| (Arc::clone(name), text.into())));
         }
     }
     labels

@@ -14,6 +14,7 @@ use crate::core::ids::{ClaimName, NodeName, PoolName};
 
 use super::algebra::{Algebra, ProfileId};
 use super::choose::best_buys;
+use super::daemons::Grouped;
 use super::existing::Host;
 use super::interner::{Collector, KeyId, Rest};
 use super::layout::Layout;
@@ -144,13 +145,14 @@ struct Kept {
     algebra: Algebra,
     tolerance: Tolerance,
     daemons_on: FxHashMap<(ProfileId, u32), (Amounts, Vec<HostPort>)>,
+    grouped: Grouped,
     layout: Arc<Layout>,
 }
 
 impl Stock {
     fn take_back(self, world: World<'_>) -> Kept {
-        let World { dimensions, algebra, tolerance, daemons_on, layout, .. } = world;
-        Kept { stock: self, dimensions, algebra, tolerance, daemons_on, layout }
+        let World { dimensions, algebra, tolerance, daemons_on, grouped, layout, .. } = world;
+        Kept { stock: self, dimensions, algebra, tolerance, daemons_on, grouped, layout }
     }
 }
 
@@ -303,6 +305,8 @@ impl Kept {
         let mut world = World::bare(&plain, dimensions, algebra);
         world.tolerance = std::mem::take(&mut self.tolerance);
         world.daemons_on = std::mem::take(&mut self.daemons_on);
+        world.grouped = std::mem::take(&mut self.grouped);
+        world.pools = std::mem::take(&mut self.stock.pools);
         let snapshot = problem.snapshot;
         let mut owner: FxHashMap<&NodeName, &Arc<Claim>> = FxHashMap::default();
         let mut waiting: Vec<&Arc<Claim>> = Vec::new();
@@ -345,7 +349,9 @@ impl Kept {
         }
         let stands = self.stock.nodes.values().chain(self.stock.claims.values());
         let hosts = stands.map(|stand| Arc::clone(&stand.host)).collect();
-        let World { dimensions, algebra, tolerance, daemons_on, .. } = world;
+        let World { dimensions, algebra, tolerance, daemons_on, grouped, pools, .. } = world;
+        self.stock.pools = pools;
+        self.grouped = grouped;
         self.layout = Arc::new(Layout::new(hosts, dimensions.0.len()));
         self.dimensions = dimensions;
         self.algebra = algebra;
@@ -355,10 +361,11 @@ impl Kept {
 
     /// The world of one question; what remains is taken back to it.
     fn lend<'p>(self, problem: &'p Problem<'p>, asked: Asked, unready: Vec<Reason>) -> (World<'p>, Stock) {
-        let Self { stock, dimensions, algebra, tolerance, daemons_on, layout } = self;
+        let Self { stock, dimensions, algebra, tolerance, daemons_on, grouped, layout } = self;
         let mut world = World::bare(problem, dimensions, algebra);
         world.tolerance = tolerance;
         world.daemons_on = daemons_on;
+        world.grouped = grouped;
         world.layout = layout;
         world.pools.clone_from(&stock.pools);
         world.unusable = unready;

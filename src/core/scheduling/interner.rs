@@ -198,6 +198,18 @@ impl Universe {
         if met.is_empty() { None } else { Some(met) }
     }
 
+    /// All that a domain leaves out; nothing where that is no range and not all of the rest.
+    pub(super) fn complement(&self, key: KeyId, of: &Domain) -> Option<Domain> {
+        let rest = match of.rest {
+            Rest::Nothing => Rest::Any,
+            Rest::Any => Rest::Nothing,
+            Rest::Word | Rest::Within(..) => return None,
+        };
+        let mut bits = Mask::full(self.key(key).values.len());
+        bits.retain(|value| !of.bits.has(value));
+        Some(Domain { bits, rest, absent: !of.absent })
+    }
+
     /// A range all of whose integers are known values has no rest.
     fn tidy(&self, key: KeyId, mut domain: Domain) -> Domain {
         if let Rest::Within(low, high) = domain.rest {

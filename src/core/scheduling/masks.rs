@@ -53,6 +53,20 @@ impl Mask {
         }
     }
 
+    /// Leaves the bits that are to be kept.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(usize) -> bool) {
+        for (at, word) in self.0.iter_mut().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                if !is_kept(at * 64 + bit) {
+                    *word &= !(1 << bit);
+                }
+            }
+        }
+    }
+
     pub(super) fn meets(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).any(|(word, also)| word & also != 0)
     }

@@ -34,6 +34,8 @@ mod world;
 
 mod pools;
 
+mod daemons;
+
 mod existing;
 
 mod classes;

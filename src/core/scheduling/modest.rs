@@ -24,9 +24,10 @@ impl World<'_> {
         if site.room.resources.iter().all(Option::is_none) {
             return mask;
         }
+        let groups = self.groups(pool, profile);
         let (shelf, prices) = (&self.algebra.shelves[site.shelf], &self.algebra.profile(profile).prices);
         let holds = |at: &usize| {
-            let group = site.groups.iter().find(|group| group.types.has(*at));
+            let group = groups.iter().find(|group| group.types.has(*at));
             group.is_some_and(|group| fits(&sum(&group.overhead, room), &shelf.types[*at].allocatable))
         };
         let cheapest = mask.bits().filter(holds).min_by(|a, b| prices[*a].total_cmp(&prices[*b]).then(a.cmp(b)));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::algebra::{ProfileId, agree};
 use super::classes::{Class, Variant};
+use super::daemons::{Groups, room_of};
 use super::facts::fewest;
 use super::interner::{Domain, KeyId};
 use super::masks::Mask;
@@ -16,7 +17,7 @@ impl Run<'_> {
     pub(super) fn obstacles(&mut self, class: &Class, variant: &Variant, pool: usize) -> (Vec<Reason>, ProfileId) {
         let mut all = self.tainted(class, variant, pool);
         let (profile, kinds) = self.labelled(class, variant, pool, &mut all);
-        let holding = self.sized(class, pool, &kinds, &mut all);
+        let holding = self.sized(class, (pool, profile), &kinds, &mut all);
         all.extend(self.world.explain_attaching(pool, &holding, class));
         let allowed = self.world.within_limits(pool, &holding);
         if allowed.is_empty() {
@@ -92,8 +93,8 @@ impl Run<'_> {
 
     /// Whether the pool could make a node for the pod alone if the pod asked for these keys only.
     fn would_hold(&mut self, class: &Class, variant: &Variant, pool: usize, keys: &[KeyId]) -> bool {
-        let (_, types) = self.of_keys(pool, variant, keys);
-        let holding = self.world.holding(pool, &types, &class.requests, &class.shape.host_ports);
+        let (profile, types) = self.of_keys(pool, variant, keys);
+        let holding = self.world.could_hold(pool, profile, &types, &class.requests, &class.shape.host_ports);
         let holding = self.world.attaching(pool, holding, u32::MAX, class);
         !self.world.within_limits(pool, &holding).is_empty()
     }
@@ -138,37 +139,43 @@ impl Run<'_> {
     }
 
     /// What is too large for `kinds`, and those that would hold the pod without it.
-    fn sized(&self, class: &Class, pool: usize, kinds: &Mask, all: &mut Vec<Reason>) -> Mask {
-        let site = &self.world.pools[pool];
-        let name = || site.fact.name.clone();
+    fn sized(&mut self, class: &Class, at: (usize, ProfileId), kinds: &Mask, all: &mut Vec<Reason>) -> Mask {
+        let (pool, profile) = at;
+        let name = self.world.pools[pool].fact.name.clone();
         let mut requests = class.requests.clone();
-        let mut roomy = self.world.holding(pool, kinds, &requests, &[]);
+        let mut roomy = self.world.could_hold(pool, profile, kinds, &requests, &[]);
         if roomy.is_empty() {
-            let shelf = &self.world.algebra.shelves[site.shelf];
+            let ways = self.world.kept_from_daemons(pool, profile, |_| false);
+            let ways: Vec<Groups> = [profile].into_iter().chain(ways).map(|way| self.world.groups(pool, way)).collect();
+            let shelf = &self.world.algebra.shelves[self.world.pools[pool].shelf];
             for (at, resource) in self.world.dimensions.0.iter().enumerate().filter(|(at, _)| class.requests[*at] > 0) {
                 let whole = |kind: usize| shelf.types[kind].allocatable[at];
-                let room = |kind: usize| (site.room_of(kind, shelf).map_or_else(|| whole(kind), |room| room[at]), kind);
+                let rooms =
+                    |kind: usize| ways.iter().filter_map(move |way| room_of(way, kind, shelf)).map(|room| room[at]);
+                let room = |kind: usize| (rooms(kind).max().unwrap_or_else(|| whole(kind)), kind);
                 let (room, best) = kinds.bits().map(room).max_by_key(|(room, _)| *room).unwrap_or((0, 0));
                 if class.requests[at] > room {
                     let most = whole(best);
                     let wanted = class.requests[at].saturating_add(most - room);
-                    all.push(Reason::TooLarge { pool: name(), resource: resource.clone(), wanted, most });
+                    all.push(Reason::TooLarge { pool: name.clone(), resource: resource.clone(), wanted, most });
                     requests[at] = 0;
                 }
             }
-            roomy = self.world.holding(pool, kinds, &requests, &[]);
+            roomy = self.world.could_hold(pool, profile, kinds, &requests, &[]);
         }
         if roomy.is_empty() {
-            all.push(Reason::NoTypeHolds { pool: name() });
+            all.push(Reason::NoTypeHolds { pool: name.clone() });
             roomy = kinds.clone();
             requests = self.world.zero();
         }
-        let holding = self.world.holding(pool, &roomy, &requests, &class.shape.host_ports);
+        let wanted = &class.shape.host_ports;
+        let holding = self.world.could_hold(pool, profile, &roomy, &requests, wanted);
         if !holding.is_empty() {
             return holding;
         }
-        let taken = site.groups.iter().find_map(|g| super::ports::first_taken(&class.shape.host_ports, &g.ports));
-        all.extend(taken.map(|port| Reason::HostPort { pool: name(), port: port.port }));
+        let groups = self.world.groups(pool, profile);
+        let taken = groups.iter().find_map(|group| super::ports::first_taken(wanted, &group.ports));
+        all.extend(taken.map(|port| Reason::HostPort { pool: name, port: port.port }));
         roomy
     }
 

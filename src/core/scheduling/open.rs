@@ -10,7 +10,7 @@ use super::draft::{Caps, Draft};
 use super::interner::number;
 use super::least::Least;
 use super::masks::Mask;
-use super::place::Wants;
+use super::place::{Load, Wants};
 use super::shelf::Amounts;
 use super::solve::Run;
 
@@ -88,38 +88,56 @@ impl Run<'_> {
     }
 
     /// Whether such a pod has to wait for reserved capacity: it is all that the pool has for it, and none is free.
-    fn waits(&self, pool: usize, joined: ProfileId, class: &Class) -> bool {
+    fn waits(&mut self, pool: usize, joined: ProfileId, class: &Class) -> bool {
         let profile = self.world.algebra.profile(joined);
-        let holds = |types: &Mask| {
-            let holding = self.world.holding(pool, types, &class.requests, &class.shape.host_ports);
+        let (types, possible) = (profile.types.clone(), profile.possible());
+        let mut holds = |types: &Mask| {
+            let holding = self.world.could_hold(pool, joined, types, &class.requests, &class.shape.host_ports);
             !self.world.within_limits(pool, &holding).is_empty()
         };
-        !profile.reserved.is_empty()
+        let holds_some = holds(&possible) && !holds(&types);
+        holds_some
+            && !self.world.algebra.profile(joined).reserved.is_empty()
             && self.world.reservable(joined).is_empty()
-            && !holds(&profile.types)
-            && holds(&profile.possible())
     }
 
-    /// The node that a pool would make of such labels.
+    /// The node that a pool would make of such labels: kept from daemons that come to some of its nodes only where it would else not hold the
+    /// pod, or be worse value.
     fn design(&mut self, pool: usize, joined: ProfileId, asks: &Asks<'_>) -> Option<Design> {
+        let mut best = self.designed(pool, joined, asks);
+        if !self.world.pools[pool].daemons.are_partial {
+            return best;
+        }
+        let settled = |key| asks.class.pins.contains(&key) || asks.wants.iter().any(|want| want.key == key);
+        for way in self.world.kept_from_daemons(pool, joined, settled) {
+            let Some(other) = self.designed(pool, way, asks) else { continue };
+            if best.as_ref().is_none_or(|best| other.aim.is_better_value(&best.aim)) {
+                best = Some(other);
+            }
+        }
+        best
+    }
+
+    /// The node that a pool would make of exactly such labels.
+    fn designed(&mut self, pool: usize, joined: ProfileId, asks: &Asks<'_>) -> Option<Design> {
         let class = asks.class;
-        let possible = &self.world.algebra.profile(joined).types;
-        let holding = self.world.holding(pool, possible, &class.requests, &class.shape.host_ports);
+        let mut least = Arc::clone(&self.world.pools[pool].least);
+        let load = Load { requests: &class.requests, ports: &class.shape.host_ports, least: &least };
+        let holding = self.world.holding_at_best(pool, joined, &self.world.algebra.profile(joined).types, load);
         let types = self.world.within_limits(pool, &holding);
         let types = self.world.attaching(pool, types, self.host_of_draft(self.drafts.len()), class);
         if types.is_empty() {
             return None;
         }
-        let mut least = Arc::clone(&self.world.pools[pool].least);
-        let mut settled = self.settle(pool, joined, &types, class, asks.wants, &least);
+        let mut settled = self.settle(pool, joined, &types, class, asks.wants, load);
         if settled.is_none() && self.world.problem.settings.lower_min_values && !least.is_empty() {
-            settled = self.settle(pool, joined, &types, class, asks.wants, &[]);
+            settled = self.settle(pool, joined, &types, class, asks.wants, Load { least: &[], ..load });
             let (profile, types) = settled.as_ref()?;
             least = self.world.lowered(pool, *profile, types, &least);
         }
         let (profile, types) = settled?;
         let aim = match asks.meant {
-            Some(room) => self.world.exactly(profile, &types, room),
+            Some(room) => self.world.meant(pool, profile, &types, room),
             None if self.is_aimless => self.world.anything(pool, profile, &types),
             None => self.world.aim(pool, profile, &types, class.demand),
         };

@@ -29,6 +29,15 @@ pub(super) struct Allowed {
 /// What the topology allows a pod at this moment.
 pub(super) type Wants = SmallVec<[Allowed; 2]>;
 
+/// What a node is to hold.
+#[derive(Clone, Copy)]
+pub(super) struct Load<'a> {
+    pub(super) requests: &'a [i64],
+    pub(super) ports: &'a [HostPort],
+    /// So many values of labels must its instance types keep.
+    pub(super) least: &'a [(KeyId, u32)],
+}
+
 /// Why not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refused {
@@ -219,24 +228,43 @@ impl Run<'_> {
             return Err(Refused::Forever);
         }
         let joined = self.world.algebra.join(profile, variant.term).ok_or(Refused::Forever)?;
-        let types = draft.types_for(joined, self);
         let draft = &self.drafts[at];
-        let holding = if class.shape.host_ports.is_empty() {
-            self.world.holding(pool, &types, &requests, &draft.ports)
-        } else {
-            let ports: Vec<HostPort> = draft.ports.iter().chain(&class.shape.host_ports).cloned().collect();
-            self.world.holding(pool, &types, &requests, &ports)
-        };
+        let mut ports = draft.ports.clone();
+        ports.extend(class.shape.host_ports.iter().cloned());
+        let least = Arc::clone(&draft.least);
+        let load = Load { requests: &requests, ports: &ports, least: &least };
+        let found = self.grown(at, joined, class, wants, load);
+        if found.is_ok() || !beyond_aim || !self.world.pools[pool].daemons.are_partial {
+            return found;
+        }
+        let settled = |key| class.pins.contains(&key) || wants.iter().any(|want| want.key == key);
+        let ways = self.world.kept_from_daemons(pool, joined, settled);
+        let mut kept = ways.into_iter().map(|way| self.grown(at, way, class, wants, load));
+        kept.find(Result::is_ok).unwrap_or(found)
+    }
+
+    /// What a planned node would be with this load and the pod, if it may become no more than `profile`.
+    fn grown(
+        &mut self,
+        at: usize,
+        profile: ProfileId,
+        class: &Class,
+        wants: &Wants,
+        load: Load<'_>,
+    ) -> Result<(ProfileId, Mask), Refused> {
+        let draft = &self.drafts[at];
+        let pool = draft.pool;
+        let types = draft.types_for(profile, self);
+        let holding = self.world.holding_at_best(pool, profile, &types, load);
         // As with sizes: each further volume makes fewer types fit, whosever it is.
         let holding = self.world.attaching(pool, holding, self.host_of_draft(at), class);
         if holding.is_empty() {
             return Err(Refused::Forever);
         }
-        let least = Arc::clone(&self.drafts[at].least);
-        self.settle(pool, joined, &holding, class, wants, &least).ok_or(Refused::ForNow)
+        self.settle(pool, profile, &holding, class, wants, load).ok_or(Refused::ForNow)
     }
 
-    /// Pins every key that a constraint looks at. `types` are those that would hold the pods; so many values of labels must stay.
+    /// Pins every key that a constraint looks at. `types` are those that would hold the load at best.
     pub(super) fn settle(
         &mut self,
         pool: usize,
@@ -244,7 +272,7 @@ impl Run<'_> {
         types: &Mask,
         class: &Class,
         wants: &Wants,
-        least: &[(KeyId, u32)],
+        load: Load<'_>,
     ) -> Option<(ProfileId, Mask)> {
         let taints = self.world.pools[pool].taints;
         let mut profile = profile;
@@ -258,7 +286,7 @@ impl Run<'_> {
             for term in filter.terms.iter().flatten() {
                 let Some(inside) = self.world.algebra.join(profile, *term) else { continue };
                 // Where the pod may not go anyway it will be known that it does not.
-                if self.could(inside, wants) && self.still(pool, inside, types, least).is_some() {
+                if self.could(inside, wants) && self.still(pool, inside, types, load).is_some() {
                     profile = inside;
                     break;
                 }
@@ -266,16 +294,16 @@ impl Run<'_> {
         }
         let asked = wants.iter().map(|want| &want.key).filter(|key| !class.pins.contains(key));
         for key in class.pins.iter().chain(asked) {
-            profile = self.pin((pool, least), profile, types, *key, wants.iter().find(|w| w.key == *key))?;
+            profile = self.pin((pool, load), profile, types, *key, wants.iter().find(|w| w.key == *key))?;
         }
-        let left = self.still(pool, profile, types, least)?;
+        let left = self.still(pool, profile, types, load)?;
         Some((profile, left))
     }
 
     /// Settles one key: on the emptiest allowed domain, then the cheapest, then the first by name.
     fn pin(
         &mut self,
-        (pool, least): (usize, &[(KeyId, u32)]),
+        (pool, load): (usize, Load<'_>),
         profile: ProfileId,
         types: &Mask,
         key: KeyId,
@@ -295,7 +323,7 @@ impl Run<'_> {
         for value in values.bits() {
             let term = self.world.algebra.pin(key, Some(value));
             let Some(pinned) = self.world.algebra.join(profile, term) else { continue };
-            let Some(left) = self.still(pool, pinned, types, least) else { continue };
+            let Some(left) = self.still(pool, pinned, types, load) else { continue };
             let count = rank.map_or(0, |id| self.world.counters.get(id).in_domain(value));
             let prices = &self.world.algebra.profile(pinned).prices;
             let price = left.bits().map(|at| prices[at]).fold(f64::INFINITY, f64::min);
@@ -307,17 +335,21 @@ impl Run<'_> {
         }
         if domain.absent && want.is_none_or(|w| w.absent) {
             let term = self.world.algebra.pin(key, None);
-            return self.world.algebra.join(profile, term).filter(|p| self.still(pool, *p, types, least).is_some());
+            return self.world.algebra.join(profile, term).filter(|p| self.still(pool, *p, types, load).is_some());
         }
         None
     }
 
     /// The types that a narrower profile leaves, if they are enough.
-    pub(super) fn still(&self, pool: usize, profile: ProfileId, types: &Mask, least: &[(KeyId, u32)]) -> Option<Mask> {
+    fn still(&self, pool: usize, profile: ProfileId, types: &Mask, load: Load<'_>) -> Option<Mask> {
         let mut left = types.clone();
         left.and(&self.world.algebra.profile(profile).types);
-        let shelf = self.world.pools[pool].shelf;
-        if left.is_empty() || self.world.variety(shelf, profile, &left, least).is_err() { None } else { Some(left) }
+        let site = &self.world.pools[pool];
+        if site.daemons.are_partial {
+            left = self.world.holding(pool, profile, &left, load.requests, load.ports);
+        }
+        let is_enough = !left.is_empty() && self.world.variety(site.shelf, profile, &left, load.least).is_ok();
+        is_enough.then_some(left)
     }
 }
 

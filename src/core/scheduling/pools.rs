@@ -1,31 +1,21 @@
-//! NodePools in dense form: what their nodes' labels may be, what their daemons take of each instance type, and what their limits leave.
+//! NodePools in dense form: what their nodes' labels may be, which daemons come to them, and what their limits leave.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::core::facts::{HostPort, Pool};
+use crate::core::facts::Pool;
 use crate::core::labels;
 use crate::core::requirements::{Requirement, Requirements, ValueSet};
 use crate::core::resources::ResourceName;
 
 use super::algebra::{ProfileId, Source, narrow};
+use super::daemons::Daemons;
 use super::interner::KeyId;
 use super::least::Least;
 use super::masks::Mask;
-use super::ports;
 use super::reason::Reason;
-use super::shelf::{Amounts, Sets, Shelf, add, subtract};
+use super::shelf::{Amounts, Sets, subtract};
 use super::world::World;
-
-/// Instance types that carry the same daemons.
-pub(super) struct DaemonGroup {
-    pub(super) types: Mask,
-    /// What they take if all of them come.
-    pub(super) overhead: Amounts,
-    /// What those take that come to every node of these types, wherever it is and whatever labels it gets.
-    pub(super) surely: Amounts,
-    pub(super) ports: Vec<HostPort>,
-}
 
 /// What a pool's limits leave within a pass.
 #[derive(Clone)]
@@ -43,20 +33,10 @@ pub(super) struct PoolSite {
     pub(super) shelf: usize,
     pub(super) base: ProfileId,
     pub(super) taints: u32,
-    pub(super) groups: Arc<[DaemonGroup]>,
+    pub(super) daemons: Arc<Daemons>,
     pub(super) room: Room,
     /// How many values of which labels its NodeClaims must leave open.
     pub(super) least: Least,
-}
-
-impl PoolSite {
-    /// What a type of its shelf has beside the daemons that it would carry.
-    pub(super) fn room_of(&self, at: usize, shelf: &Shelf) -> Option<Amounts> {
-        let group = self.groups.iter().find(|group| group.types.has(at))?;
-        let mut room = shelf.types[at].allocatable.clone();
-        subtract(&mut room, &group.overhead);
-        Some(room)
-    }
 }
 
 /// The label of the NodeClass, and labels that a node of this pool will have.
@@ -117,13 +97,13 @@ impl World<'_> {
             return;
         }
         let taints = self.tolerance.taints(pool.template.taints.clone());
-        let groups = self.daemon_groups(base, taints, shelf);
+        let daemons = Arc::new(self.daemons_of(base, taints, shelf));
         let limit = |name: &ResourceName| pool.limits.mentioned(name);
         let room = Room {
             resources: self.dimensions.0.iter().map(limit).collect(),
             nodes: limit(&ResourceName::nodes()).map(|milli| milli.div_euclid(1000)),
         };
-        self.pools.push(PoolSite { fact: Arc::clone(pool), shelf, base, taints, groups, room, least });
+        self.pools.push(PoolSite { fact: Arc::clone(pool), shelf, base, taints, daemons, room, least });
     }
 
     /// What nodes may be that meet all lines, or the key on which these exclude each other.
@@ -157,79 +137,6 @@ impl World<'_> {
             (written.join(" and ").into(), types(&rest))
         };
         named.into_iter().map(without).collect()
-    }
-
-    /// Instance types grouped by the daemons that they would carry.
-    fn daemon_groups(&mut self, base: ProfileId, taints: u32, shelf: usize) -> Arc<[DaemonGroup]> {
-        let count = self.algebra.shelves[shelf].types.len();
-        // Of each type, which daemons, and whether they surely come.
-        let mut carried: Vec<Vec<(usize, bool)>> = vec![Vec::new(); count];
-        let expected = self.problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
-        let daemons: Vec<_> = expected.cloned().collect();
-        for (which, daemon) in daemons.iter().enumerate() {
-            let tolerations = self.tolerance.tolerations(&daemon.shape.tolerations);
-            if !self.tolerance.tolerates(tolerations, taints, true) {
-                continue;
-            }
-            let mut types = Mask::empty(count);
-            let terms = self.daemon_terms(&daemon.shape);
-            for term in &terms {
-                if let Some(profile) = self.algebra.join(base, *term) {
-                    types.or(&self.algebra.profile(profile).possible());
-                }
-            }
-            for at in types.bits() {
-                let surely = terms.iter().any(|term| self.algebra.always(base, shelf, at, *term));
-                carried[at].push((which, surely));
-            }
-        }
-        let mut groups: BTreeMap<Vec<(usize, bool)>, Mask> = BTreeMap::new();
-        for (at, which) in carried.into_iter().enumerate() {
-            groups.entry(which).or_insert_with(|| Mask::empty(count)).set(at);
-        }
-        groups
-            .into_iter()
-            .map(|(which, types)| {
-                let (mut overhead, mut surely) = (self.zero(), self.zero());
-                let mut ports = Vec::new();
-                for (daemon, comes) in which.iter().map(|(at, comes)| (&daemons[*at], *comes)) {
-                    let requests = self.dimensions.amounts(&daemon.shape.requests);
-                    add(&mut overhead, &requests);
-                    if comes {
-                        add(&mut surely, &requests);
-                    }
-                    ports.extend(daemon.shape.host_ports.iter().cloned());
-                }
-                DaemonGroup { types, overhead, surely, ports }
-            })
-            .collect()
-    }
-
-    /// The alternatives of a daemon's required node affinity.
-    pub(super) fn daemon_terms(&mut self, shape: &crate::core::facts::PodShape) -> Vec<super::algebra::TermId> {
-        if shape.node_affinity.required.is_empty() {
-            return self.algebra.term(&shape.node_selector, &[]).into_iter().collect();
-        }
-        shape.node_affinity.required.iter().filter_map(|t| self.algebra.term(&shape.node_selector, t).ok()).collect()
-    }
-
-    /// The types of `mask` that hold `requests` beside their daemons, without taking a daemon's host port.
-    pub(super) fn holding(&self, pool: usize, mask: &Mask, requests: &[i64], wanted: &[HostPort]) -> Mask {
-        let site = &self.pools[pool];
-        let shelf = &self.algebra.shelves[site.shelf];
-        let of_group = |group: &DaemonGroup| {
-            let mut types = mask.clone();
-            types.and(&group.types);
-            shelf.keep_room(&mut types, &super::choose::sum(&group.overhead, requests));
-            types
-        };
-        let free = |group: &&DaemonGroup| ports::first_taken(wanted, &group.ports).is_none();
-        let mut groups = site.groups.iter().filter(|group| group.types.meets(mask)).filter(free);
-        let mut all = groups.next().map_or_else(|| Mask::empty(shelf.types.len()), of_group);
-        for group in groups {
-            all.or(&of_group(group));
-        }
-        all
     }
 
     /// The types of `mask` whose capacity the pool's limits still allow.

@@ -12,6 +12,7 @@ use crate::core::requirements::Requirement;
 use super::algebra::{Algebra, ProfileId};
 use super::attach::Attached;
 use super::classes::{Class, Spread, group};
+use super::daemons::Grouped;
 use super::demand::Demand;
 use super::existing::Host;
 use super::interner::{Domain, KeyId};
@@ -61,6 +62,8 @@ pub(super) struct World<'p> {
     looks: FxHashMap<(FilterId, ProfileId, u32), bool>,
     /// What daemons take of nodes of one profile with the same taints.
     pub(super) daemons_on: FxHashMap<(ProfileId, u32), (Amounts, Vec<HostPort>)>,
+    /// What they take of new nodes.
+    pub(super) grouped: Grouped,
     /// Volumes on nodes, there and planned.
     pub(super) attached: Attached,
     /// How many more machines each reservation has room for.
@@ -117,6 +120,7 @@ impl<'p> World<'p> {
             known_domains: FxHashMap::default(),
             looks: FxHashMap::default(),
             daemons_on: FxHashMap::default(),
+            grouped: Grouped::default(),
             attached: Attached::default(),
             left_reserved: Vec::new(),
             still_on: FxHashMap::default(),

@@ -5,9 +5,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::ids::PodUid;
 use crate::core::scheduling::algebra::TermId;
 use crate::core::scheduling::classes::Class;
+use crate::core::scheduling::daemons::DaemonGroup;
 use crate::core::scheduling::masks::Mask;
 use crate::core::scheduling::plan::Plan;
-use crate::core::scheduling::pools::DaemonGroup;
 use crate::core::scheduling::shelf::{Amounts, subtract};
 use crate::core::scheduling::topology::Topo;
 use crate::core::scheduling::world::World;
@@ -167,7 +167,7 @@ fn candidates(world: &World<'_>, kinds: &[Kind], taken: impl Fn(&DaemonGroup) ->
     let mut all = Vec::new();
     for (pool, site) in world.pools.iter().enumerate() {
         for (at, entry) in world.algebra.shelves[site.shelf].types.iter().enumerate() {
-            let Some(group) = site.groups.iter().find(|group| group.types.has(at)) else { continue };
+            let Some(group) = site.daemons.groups.iter().find(|group| group.types.has(at)) else { continue };
             let mut levels: Vec<f64> =
                 kinds.iter().map(|kind| kind.prices[pool][at]).filter(|price| price.is_finite()).collect();
             levels.sort_by(f64::total_cmp);

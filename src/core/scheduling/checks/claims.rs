@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::core::facts::{ClaimDraft, Offering, Pod};
+use crate::core::facts::{ClaimDraft, InstanceType, Offering, Pod};
 use crate::core::ids::{InstanceTypeName, PoolName};
 use crate::core::labels;
 use crate::core::requirements::{Requirement, Requirements, ValueSet};
@@ -71,11 +71,14 @@ pub(super) fn check<'a>(
     let mut known: FxHashMap<(PoolName, Vec<Requirement>), (usize, Verdicts)> = FxHashMap::default();
     let mut lists: FxHashMap<(*const InstanceTypeName, usize), Listed> = FxHashMap::default();
     let offered = || problem.catalog.pools.values().flat_map(|list| list.iter()).flat_map(|kind| &kind.offerings);
-    // Where there is reserved capacity it matters whether a NodeClaim may have it; elsewhere the list of capacity types is as good as none.
-    let reserved = offered().any(Offering::is_reserved);
+    // Where there is reserved capacity it matters whether a NodeClaim may have it, and where a daemon asks for some capacity type, which;
+    // elsewhere the list of capacity types is as good as none.
+    let of_daemons = || problem.snapshot.daemons.values().flat_map(|daemon| alternatives(&daemon.shape));
+    let matters =
+        offered().any(Offering::is_reserved) || of_daemons().any(|term| term.get(labels::CAPACITY_TYPE).is_some());
     for claim in &plan.claims {
         let draft = &claim.draft;
-        let aside = |key: &str| key == labels::INSTANCE_TYPE || key == labels::CAPACITY_TYPE && !reserved;
+        let aside = |key: &str| key == labels::INSTANCE_TYPE || key == labels::CAPACITY_TYPE && !matters;
         let beside = |r: &&Requirement| !aside(&r.key);
         let rest: Vec<Requirement> = draft.requirements.iter().filter(beside).cloned().collect();
         let next = known.len();
@@ -168,8 +171,13 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
         }
         let mut room = fact.allocatable();
         let mut taken = Vec::new();
+        let machines = machines(fact, &both);
         for daemon in &daemons {
-            if alternatives(&daemon.shape).iter().any(|term| both.compatible(term, |key| open.contains(key)).is_ok()) {
+            let terms = alternatives(&daemon.shape);
+            let comes = |machine: &Requirements| {
+                terms.iter().any(|term| machine.compatible(term, |key| open.contains(key)).is_ok())
+            };
+            if machines.iter().any(comes) {
                 room.subtract(&daemon.shape.requests);
                 taken.extend(daemon.shape.host_ports.iter().cloned());
             }
@@ -178,6 +186,21 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
         verdicts.entry(fact.name.clone()).or_default().push(Verdict { fits_requirements, room, ports: taken, says });
     }
     verdicts.into_iter().map(|(name, sizes)| (name, sizes.into())).collect()
+}
+
+/// What the labels of a NodeClaim's machine may be if it gets this instance type, offering by offering. What is sold out now may be had again when
+/// the machine is asked for.
+fn machines(fact: &InstanceType, claim: &Requirements) -> Vec<Requirements> {
+    let mut all = Vec::new();
+    for offering in &fact.offerings {
+        let one = Requirements::from_written(&offering.requirements);
+        if claim.intersects(&one).is_ok() {
+            let mut machine = claim.clone();
+            machine.add_all(&one);
+            all.push(machine);
+        }
+    }
+    all
 }
 
 fn outcome(requirements: &Requirements, verdict: &Verdict, key: &Arc<str>, open: bool) -> Outcome {

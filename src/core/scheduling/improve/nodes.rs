@@ -124,7 +124,7 @@ fn draft(world: &World<'_>, site: &Site, node: &Node) -> Option<Draft> {
     }
     let (pool, profile) = (site.pool, site.profile);
     let least = Arc::clone(&world.pools[pool].least);
-    let holding = world.holding(pool, &world.algebra.profile(profile).types, &requests, &ports);
+    let holding = world.holding(pool, profile, &world.algebra.profile(profile).types, &requests, &ports);
     let types = world.modest(pool, profile, world.within_limits(pool, &holding), &requests, &least);
     if types.is_empty() || world.variety(world.pools[pool].shelf, profile, &types, &least).is_err() {
         return None;

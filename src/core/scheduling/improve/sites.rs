@@ -3,6 +3,7 @@
 use crate::core::labels;
 use crate::core::requirements::Operator;
 use crate::core::scheduling::algebra::ProfileId;
+use crate::core::scheduling::daemons::room_of;
 use crate::core::scheduling::plan::PlannedClaim;
 use crate::core::scheduling::shelf::{Amounts, fits};
 use crate::core::scheduling::world::World;
@@ -28,8 +29,8 @@ pub(super) struct Site {
 impl Site {
     pub(super) fn new(world: &World<'_>, pool: usize, profile: ProfileId) -> Self {
         let (site, known) = (&world.pools[pool], world.algebra.profile(profile));
-        let shelf = &world.algebra.shelves[site.shelf];
-        let good = |at: usize| Some(Good { price: known.prices[at], room: site.room_of(at, shelf)? });
+        let (groups, shelf) = (world.groups(pool, profile), &world.algebra.shelves[site.shelf]);
+        let good = |at: usize| Some(Good { price: known.prices[at], room: room_of(&groups, at, shelf)? });
         let mut all: Vec<Good> = world.within_limits(pool, &known.types).bits().filter_map(good).collect();
         all.sort_by(|a, b| a.price.total_cmp(&b.price).then_with(|| b.room.cmp(&a.room)));
         let mut goods: Vec<Good> = Vec::new();

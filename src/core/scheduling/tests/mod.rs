@@ -4,6 +4,7 @@ pub(in crate::core::scheduling) mod build;
 
 mod basics;
 mod checklist;
+mod daemons_elsewhere;
 mod defaults;
 mod exhaustive;
 mod kept;

@@ -24,7 +24,7 @@
 //! | static NodePools | | `core/statics_tests.rs`, `tests/features/statics.rs` |
 //! | topology: spread | [`spread`], [`spread_policies`], [`spread_many`] | `topology.rs` |
 //! | topology: affinity | [`affinity`], [`anti_affinity`] | `topology.rs` |
-//! | provisioner | [`pools`], [`daemons`], [`claims`] | `basics.rs` |
+//! | provisioner | [`pools`], [`daemons`], [`daemons_elsewhere`], [`claims`] | `basics.rs` |
 //! | cluster state | | `core/facts/order_tests.rs`, `core/facts/fold_tests.rs` |
 //!
 //! Where most is tested elsewhere, behaviour by behaviour:
@@ -87,6 +87,7 @@ mod spread_policies;
 
 mod claims;
 mod daemons;
+mod daemons_elsewhere;
 mod devices;
 mod pools;
 mod reasons;
