@@ -568,6 +568,8 @@ async fn the_life_of_a_machine_is_logged_without_a_secret() {
     let subscriber =
         tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone());
     let _logged = tracing::subscriber::set_default(subscriber.finish());
+    // With a single subscriber, what other tests' threads do not log would be left out here, too.
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let Scene { fake, cloud, .. } = scene();
     let class = ready(&cloud, spec()).await;
     let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
