@@ -29,6 +29,7 @@ mod resolve;
 mod secrets;
 mod talos;
 mod vm_type;
+mod yaml;
 
 pub use catalogue::{
     INSTANCE_CPU, INSTANCE_FAMILY, INSTANCE_GENERATION, INSTANCE_GPUS, INSTANCE_MEMORY, INSTANCE_PERFORMANCE,
