@@ -16,7 +16,6 @@ use crate::core::labels::Labels;
 use crate::core::quantity::Quantity;
 
 use super::birth;
-use super::catalogue;
 use super::cloud::Settings;
 use super::market::Offer;
 use super::marks::Marked;
@@ -25,7 +24,7 @@ use super::quotas::Quotas;
 use super::resolve::{self, Fault};
 use super::secrets::{SecretError, Secrets};
 use super::talos::Template;
-use super::vm_type::VmType;
+use super::types;
 
 /// How long a machine configuration that was read is good for launches.
 const FRESH_FOR: Duration = Duration::from_mins(1);
@@ -98,7 +97,7 @@ pub(super) async fn resolve(
     let groups = groups(client, spec, net.as_deref()).await.told("SecurityGroupsReady", &mut judgements);
     keypair.told("KeypairReady", &mut judgements);
     let template = user_data(template, settings, class).told("UserDataReady", &mut judgements);
-    if let Some(unpriced) = Found::of(types(spec, offer)).told("TypesReady", &mut judgements)
+    if let Some(unpriced) = Found::of(types::judged(spec, offer)).told("TypesReady", &mut judgements)
         && let Some(judgement) = judgements.last_mut()
     {
         // Nothing is wrong with the class, and whoever misses a type finds out why.
@@ -246,60 +245,6 @@ fn allowed(refusals: &[Error]) -> Found<()> {
         None => Found::Good(()),
     }
 }
-
-/// Whether the class offers anything that can be had at a known price, and what it does not offer for want of one.
-fn types(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Result<String, Fault> {
-    if !offer.listed.is_empty() {
-        let unknown = catalogue::unknown_names(spec, &offer.listed);
-        if !unknown.is_empty() {
-            let message = format!(
-                "spec.vmTypes.names: {} are no VM types; write names like tinav7.c4r8p1, or of the API's list",
-                unknown.join(", ")
-            );
-            return Err(Fault::new("UnknownTypes", message));
-        }
-    }
-    let admitted = catalogue::admitted(spec, &offer.listed, &offer.prices);
-    let is_unpriced = |kind: &&VmType| offer.prices.of(kind, false).is_none();
-    let unpriced: Vec<&str> = admitted.iter().filter(is_unpriced).map(|kind| kind.name.as_str()).collect();
-    let unnamed = catalogue::unnamed_gpus(spec, &offer.listed);
-    let unnamed = (!unnamed.is_empty()).then(|| {
-        format!(
-            "not offered unless spec.vmTypes.names names them, as their machines leave a flexible GPU behind that is paid for until somebody deletes it: {}",
-            listed(unnamed.iter().map(|kind| kind.name.as_str()).collect())
-        )
-    });
-    if unpriced.len() == admitted.len() {
-        let message = unnamed.filter(|_| admitted.is_empty()).unwrap_or_else(|| {
-            format!(
-                "none of the types has a price in the {}; name other families or performances, or give prices with --outscale-prices",
-                offer.prices.source
-            )
-        });
-        return Err(Fault::new("NoTypes", format!("spec.vmTypes: {message}")));
-    }
-    let unpriced = (!unpriced.is_empty()).then(|| {
-        format!(
-            "not offered, as they or their GPUs have no price in the {}: {}; give it with --outscale-prices (gpuModels says which GPU a family has)",
-            offer.prices.source,
-            listed(unpriced)
-        )
-    });
-    let told: Vec<String> = unnamed.into_iter().chain(unpriced).collect();
-    Ok(told.join("; "))
-}
-
-/// Names of types for a message, not too many of them.
-fn listed(mut names: Vec<&str>) -> String {
-    names.sort_unstable();
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", names.join(", "))
-}
-
-/// The most types that a message names.
-const NAMED: usize = 20;
 
 /// Whether a configuration fits into user data, with all that a launch adds to it; and its hash.
 fn user_data(template: Result<Arc<Template>, Fault>, settings: &Settings, class: &OutscaleNodeClass) -> Found<String> {

@@ -28,6 +28,7 @@ mod quotas;
 mod resolve;
 mod secrets;
 mod talos;
+mod types;
 mod vm_type;
 mod yaml;
 

@@ -684,7 +684,7 @@ async fn what_is_wrong_with_a_class_is_said_with_field_and_remedy() {
             },
             "TypesReady",
             "UnknownTypes",
-            "c9.huge are no VM types",
+            r#"spec.vmTypes.names: "c9.huge" is no VM type; there are custom types such as"#,
         ),
         (
             OutscaleNodeClassSpec {
@@ -696,7 +696,7 @@ async fn what_is_wrong_with_a_class_is_said_with_field_and_remedy() {
             },
             "TypesReady",
             "NoTypes",
-            "spec.vmTypes: none of the types has a price",
+            "tinav9 high; there are tinav5 highest",
         ),
     ] {
         let (class, resolution) = resolved(&cloud, &class_of(spec)).await;
