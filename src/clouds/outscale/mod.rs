@@ -22,6 +22,7 @@ mod market;
 pub mod marks;
 mod mend;
 pub mod oapi;
+mod permissions;
 mod prices;
 mod questions;
 mod quotas;
@@ -30,6 +31,7 @@ mod secrets;
 mod talos;
 mod types;
 mod vm_type;
+mod volumes;
 mod yaml;
 
 pub use catalogue::{

@@ -248,9 +248,11 @@ async fn asked_twice_there_is_one_machine_even_when_answers_are_lost() {
     let found = cloud.find(&lost.token).await.unwrap();
     assert!(found.len() <= 1, "{found:?}");
     let machine = cloud.create(&lost).await.unwrap();
-    assert_eq!(fake.vms().iter().filter(|vm| !vm.state.is_leaving()).count(), 2);
+    // One that could not be marked may have been taken down again.
+    let vms: Vec<Vm> = fake.vms().into_iter().filter(|vm| !vm.state.is_leaving()).collect();
+    assert_eq!(vms.len(), 2);
     assert_eq!(cloud.find(&lost.token).await.unwrap(), [machine]);
-    assert!(fake.vms().iter().all(|vm| tags(vm).contains_key("OscK8sNodeName")));
+    assert!(vms.iter().all(|vm| tags(vm).contains_key("OscK8sNodeName")));
 }
 
 #[tokio::test(start_paused = true)]
