@@ -93,11 +93,14 @@ async fn lists(client: &Client) {
         vm_type_names: one("t2.large"),
     });
     client.call(&ReadVmTypes { filters, next_page_token: None, results_per_page: size }).await.unwrap();
+    let filters = Some(SnapshotFilters { snapshot_ids: one(Account::SNAPSHOT) });
+    client.call(&ReadSnapshots { filters, next_page_token: None, results_per_page: size }).await.unwrap();
     // And all of each.
     client.all(&ReadImages::default()).await.unwrap();
     client.all(&ReadSubnets::default()).await.unwrap();
     client.all(&ReadSecurityGroups::default()).await.unwrap();
     client.all(&ReadSubregions::default()).await.unwrap();
+    client.all(&ReadSnapshots::default()).await.unwrap();
     client.all(&ReadKeypairs::default()).await.unwrap();
     client.all(&ReadQuotas::default()).await.unwrap();
     client.all(&ReadVmTypes::default()).await.unwrap();
@@ -165,7 +168,7 @@ async fn every_action_with_every_field() {
     refused(&client, &ReadVms { results_per_page: Some(0), ..ReadVms::default() }).await;
     judge.acquit();
     let answered = judge.seen().iter().filter(|seen| seen.ends_with(" 200")).count();
-    assert_eq!(answered, 22, "{:?}", judge.seen());
+    assert_eq!(answered, 23, "{:?}", judge.seen());
 }
 
 #[tokio::test(start_paused = true)]

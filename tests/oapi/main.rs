@@ -2,13 +2,7 @@
 //!
 //! Neither is in this repository: the tests look for them in `$JOINER_SHARED_DATA`, else beside the repository, and skip aloud.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::unwrap_in_result,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "helpers of tests fail loudly"
-)]
+#![expect(clippy::unwrap_used, clippy::unwrap_in_result, clippy::panic, reason = "helpers of tests fail loudly")]
 
 mod conformance;
 mod joiner;

@@ -1,6 +1,7 @@
 //! The published specification, as far as it says what requests and answers look like.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -12,7 +13,8 @@ pub(crate) fn shared(file: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    println!("SKIPPED: {file} is not there; set JOINER_SHARED_DATA");
+    // Straight to the stream, as what a test prints is shown only when it fails.
+    writeln!(std::io::stderr(), "SKIPPED: {} is not there; set JOINER_SHARED_DATA", path.display()).unwrap();
     None
 }
 

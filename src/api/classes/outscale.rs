@@ -10,11 +10,12 @@ use crate::api::common::{Condition, Quantity};
 use crate::api::schema;
 
 /// Conditions on which `Ready` depends, in the order in which they are worked out.
-pub const DEPENDENTS: [&str; 7] = [
+pub const DEPENDENTS: [&str; 8] = [
     "ImagesReady",
     "SubnetsReady",
     "SecurityGroupsReady",
     "KeypairReady",
+    "VolumesReady",
     "UserDataReady",
     "TypesReady",
     "PermissionsReady",
@@ -324,8 +325,8 @@ pub struct OutscaleNodeClassStatus {
     /// Hash of the machine configuration without what is a machine's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_data_hash: Option<String>,
-    /// What holds: `ImagesReady`, `SubnetsReady`, `SecurityGroupsReady`, `KeypairReady`, `UserDataReady`, `TypesReady`,
-    /// `PermissionsReady`, `Ready`.
+    /// What holds: `ImagesReady`, `SubnetsReady`, `SecurityGroupsReady`, `KeypairReady`, `VolumesReady`, `UserDataReady`,
+    /// `TypesReady`, `PermissionsReady`, `Ready`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::api::classes::outscale::{OutscaleNodeClassSpec, OutscaleNodeClassStatus};
+use crate::api::classes::outscale::{OutscaleNodeClassSpec, OutscaleNodeClassStatus, VmTypes};
 use crate::core::facts::{InstanceType, Offering};
 use crate::core::ids::InstanceTypeName;
 use crate::core::labels;
@@ -15,7 +15,7 @@ use super::learnt::Learnt;
 use super::oapi::wire;
 use super::prices::Prices;
 use super::quotas::Size;
-use super::vm_type::{Performance, VmType};
+use super::vm_type::{Performance, VmType, custom_family};
 
 /// Family of a VM type: what stands before the dot.
 pub const INSTANCE_FAMILY: &str = "karpenter.outscale.com/instance-family";
@@ -67,16 +67,35 @@ pub(super) struct Wanted<'a> {
     pub(super) memory_overhead: i64,
 }
 
+/// What a class says of VM types, with what is meant where it says nothing.
+pub(super) struct Selection {
+    pub(super) names: Vec<String>,
+    pub(super) families: Vec<String>,
+    pub(super) performances: Vec<String>,
+    /// Whether it says nothing of families and performances.
+    pub(super) is_usual: bool,
+}
+
+impl Selection {
+    pub(super) fn of(spec: &OutscaleNodeClassSpec) -> Self {
+        let VmTypes { families, names, performances } = spec.vm_types.clone().unwrap_or_default();
+        let names = names.unwrap_or_default();
+        let usual = || if names.is_empty() { USUAL_FAMILIES.map(str::to_owned).to_vec() } else { Vec::new() };
+        Self {
+            is_usual: families.is_none() && performances.is_none(),
+            families: families.unwrap_or_else(usual),
+            performances: performances.unwrap_or_else(|| vec![Performance::High.as_str().to_owned()]),
+            names,
+        }
+    }
+}
+
 /// The VM types that a class admits, whether they have a price or not.
 pub(super) fn admitted(spec: &OutscaleNodeClassSpec, listed: &[wire::VmType], prices: &Prices) -> Vec<VmType> {
-    let wanted = spec.vm_types.clone().unwrap_or_default();
-    let names = wanted.names.unwrap_or_default();
-    let usual = || if names.is_empty() { USUAL_FAMILIES.map(str::to_owned).to_vec() } else { Vec::new() };
-    let families = wanted.families.unwrap_or_else(usual);
-    let performances = wanted.performances.unwrap_or_else(|| vec![Performance::High.as_str().to_owned()]);
+    let Selection { names, families, performances, .. } = Selection::of(spec);
     let mut all = Vec::new();
     for (generation, performance) in prices.generations() {
-        let offered = families.iter().any(|family| *family == format!("tinav{generation}"));
+        let offered = families.contains(&custom_family(generation));
         if !offered || !performances.iter().any(|word| word == performance.as_str()) {
             continue;
         }
@@ -95,17 +114,9 @@ pub(super) fn admitted(spec: &OutscaleNodeClassSpec, listed: &[wire::VmType], pr
 /// The types of a class' families that have GPUs and that it does not name. They are not offered: of such a machine a flexible GPU stays behind that is
 /// paid for until somebody deletes it (Outscale's "Flexible GPUs FAQ"), so somebody has to mean the very type.
 pub(super) fn unnamed_gpus(spec: &OutscaleNodeClassSpec, listed: &[wire::VmType]) -> Vec<VmType> {
-    let wanted = spec.vm_types.clone().unwrap_or_default();
-    let (families, names) = (wanted.families.unwrap_or_default(), wanted.names.unwrap_or_default());
+    let Selection { names, families, .. } = Selection::of(spec);
     let is_unnamed = |kind: &VmType| kind.gpus > 0 && families.contains(&kind.family) && !names.contains(&kind.name);
     listed.iter().filter_map(VmType::fixed).filter(is_unnamed).collect()
-}
-
-/// Names that a class wants and nobody sells.
-pub(super) fn unknown_names(spec: &OutscaleNodeClassSpec, listed: &[wire::VmType]) -> Vec<String> {
-    let names = spec.vm_types.iter().flat_map(|types| types.names.iter().flatten());
-    let is_known = |name: &str| VmType::parse(name).is_some() || listed.iter().any(|row| row.vm_type_name == *name);
-    names.filter(|name| !is_known(name)).cloned().collect()
 }
 
 /// The instance types of a class, cheapest first. Types without a price are left out: nobody could say when they are worth it.

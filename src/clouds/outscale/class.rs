@@ -16,16 +16,16 @@ use crate::core::labels::Labels;
 use crate::core::quantity::Quantity;
 
 use super::birth;
-use super::catalogue;
 use super::cloud::Settings;
 use super::market::Offer;
 use super::marks::Marked;
 use super::oapi::{Class, Client, Error, wire};
+use super::permissions::{self, Permission};
 use super::quotas::Quotas;
 use super::resolve::{self, Fault};
 use super::secrets::{SecretError, Secrets};
 use super::talos::Template;
-use super::vm_type::VmType;
+use super::{types, volumes};
 
 /// How long a machine configuration that was read is good for launches.
 const FRESH_FOR: Duration = Duration::from_mins(1);
@@ -74,6 +74,27 @@ impl<T> Found<T> {
     }
 }
 
+impl Found<String> {
+    /// What is said of it, with its value as the message when it is good.
+    fn remarked(self, condition: &'static str, into: &mut Vec<Judgement>) {
+        if let Some(remark) = self.told(condition, into)
+            && let Some(judgement) = into.last_mut()
+        {
+            judgement.message = remark;
+        }
+    }
+}
+
+impl From<Permission> for Found<String> {
+    fn from(permission: Permission) -> Self {
+        match permission {
+            Permission::Given(left_out) => Self::Good(left_out),
+            Permission::Refused(fault) => Self::Bad(fault),
+            Permission::Unanswered(why) => Self::Unanswered(why),
+        }
+    }
+}
+
 /// Asks everything that a NodeClass depends on.
 pub(super) async fn resolve(
     (client, quotas): (&Client, &Quotas),
@@ -85,26 +106,24 @@ pub(super) async fn resolve(
     let spec = &class.spec;
     let old = class.status.clone().unwrap_or_default();
     let mut judgements = Vec::new();
-    let (images, subnets, keypair, template, may) = tokio::join!(
+    let (images, subnets, keypair, volumes, template, may) = tokio::join!(
         images(client, quotas, spec),
         subnets(client, spec),
         keypair(client, spec),
+        volumes(client, spec),
         desk.fresh(spec),
-        permission(client)
+        permissions::asked(client)
     );
     let images = images.told("ImagesReady", &mut judgements);
     let subnets = subnets.told("SubnetsReady", &mut judgements);
     let net = subnets.as_ref().unwrap_or(&old.subnets).first().map(|subnet| subnet.net_id.clone());
     let groups = groups(client, spec, net.as_deref()).await.told("SecurityGroupsReady", &mut judgements);
     keypair.told("KeypairReady", &mut judgements);
+    volumes.told("VolumesReady", &mut judgements);
     let template = user_data(template, settings, class).told("UserDataReady", &mut judgements);
-    if let Some(unpriced) = Found::of(types(spec, offer)).told("TypesReady", &mut judgements)
-        && let Some(judgement) = judgements.last_mut()
-    {
-        // Nothing is wrong with the class, and whoever misses a type finds out why.
-        judgement.message = unpriced;
-    }
-    may.told("PermissionsReady", &mut judgements);
+    // Nothing is wrong with the class, and whoever misses a type or a restart finds out why.
+    Found::of(types::judged(spec, offer)).remarked("TypesReady", &mut judgements);
+    Found::from(may).remarked("PermissionsReady", &mut judgements);
     // What is not found any more is still what machines were launched with; the conditions say that nothing new can be launched.
     let status = OutscaleNodeClassStatus {
         images: images.unwrap_or_else(|| old.images.clone()),
@@ -208,98 +227,21 @@ async fn keypair(client: &Client, spec: &OutscaleNodeClassSpec) -> Found<()> {
     }
 }
 
-/// Whether the keys may make, mark and delete machines, as far as the API tells without anything being done.
-async fn permission(client: &Client) -> Found<()> {
-    // Dry runs look at permissions and hardly at anything else: no such image, VM or tag need exist.
-    let id = "i-00000000".to_owned();
-    let create = wire::CreateVms { image_id: "ami-00000000".to_owned(), ..wire::CreateVms::default() };
-    let mark = wire::CreateTags {
-        resource_ids: vec![id.clone()],
-        tags: vec![wire::ResourceTag::new("karpenter.sh/managed-by", "nobody")],
-    };
-    let delete = wire::DeleteVms { vm_ids: vec![id.clone()] };
-    let filters = wire::VmFilters { vm_ids: vec![id], ..wire::VmFilters::default() };
-    let read = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
-    let (create, mark, delete, read) = tokio::join!(
-        client.rehearse(&create),
-        client.rehearse(&mark),
-        client.rehearse(&delete),
-        client.rehearse(&read)
-    );
-    let refusals: Vec<Error> = [create, mark, delete, read].into_iter().filter_map(Result::err).collect();
-    allowed(&refusals)
-}
-
-/// What refusals of dry runs say of the keys' permissions.
-fn allowed(refusals: &[Error]) -> Found<()> {
-    if let Some(error) = refusals.iter().find(|error| error.class == Class::Keys) {
-        return Found::Bad(Fault::new("Unauthorized", format!("the API refuses the keys: {}", error.words())));
-    }
-    let denied: Vec<String> = refusals.iter().filter(|error| error.class == Class::Denied).map(Error::stable).collect();
-    if !denied.is_empty() {
-        return Found::Bad(Fault::new("Forbidden", denied.join("; ")));
-    }
-    // What is refused for what the request names, which nobody means, is allowed. Everything else leaves it open.
-    let is_allowed = |error: &Error| matches!(error.class, Class::NotFound | Class::Invalid | Class::Conflict);
-    match refusals.iter().find(|error| !is_allowed(error)) {
-        Some(error) => Found::Unanswered(error.stable()),
-        None => Found::Good(()),
-    }
-}
-
-/// Whether the class offers anything that can be had at a known price, and what it does not offer for want of one.
-fn types(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Result<String, Fault> {
-    if !offer.listed.is_empty() {
-        let unknown = catalogue::unknown_names(spec, &offer.listed);
-        if !unknown.is_empty() {
-            let message = format!(
-                "spec.vmTypes.names: {} are no VM types; write names like tinav7.c4r8p1, or of the API's list",
-                unknown.join(", ")
-            );
-            return Err(Fault::new("UnknownTypes", message));
+async fn volumes(client: &Client, spec: &OutscaleNodeClassSpec) -> Found<()> {
+    let snapshot_ids = volumes::snapshots(spec);
+    let mut found = Vec::new();
+    // One by one: the API may refuse a list for one ID that it does not know.
+    for id in snapshot_ids {
+        let filters = wire::SnapshotFilters { snapshot_ids: vec![id] };
+        match client.all(&wire::ReadSnapshots { filters: Some(filters), ..wire::ReadSnapshots::default() }).await {
+            Ok(snapshots) => found.extend(snapshots),
+            // That an ID is unknown is an answer.
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Found::failed(&error),
         }
     }
-    let admitted = catalogue::admitted(spec, &offer.listed, &offer.prices);
-    let is_unpriced = |kind: &&VmType| offer.prices.of(kind, false).is_none();
-    let unpriced: Vec<&str> = admitted.iter().filter(is_unpriced).map(|kind| kind.name.as_str()).collect();
-    let unnamed = catalogue::unnamed_gpus(spec, &offer.listed);
-    let unnamed = (!unnamed.is_empty()).then(|| {
-        format!(
-            "not offered unless spec.vmTypes.names names them, as their machines leave a flexible GPU behind that is paid for until somebody deletes it: {}",
-            listed(unnamed.iter().map(|kind| kind.name.as_str()).collect())
-        )
-    });
-    if unpriced.len() == admitted.len() {
-        let message = unnamed.filter(|_| admitted.is_empty()).unwrap_or_else(|| {
-            format!(
-                "none of the types has a price in the {}; name other families or performances, or give prices with --outscale-prices",
-                offer.prices.source
-            )
-        });
-        return Err(Fault::new("NoTypes", format!("spec.vmTypes: {message}")));
-    }
-    let unpriced = (!unpriced.is_empty()).then(|| {
-        format!(
-            "not offered, as they or their GPUs have no price in the {}: {}; give it with --outscale-prices (gpuModels says which GPU a family has)",
-            offer.prices.source,
-            listed(unpriced)
-        )
-    });
-    let told: Vec<String> = unnamed.into_iter().chain(unpriced).collect();
-    Ok(told.join("; "))
+    Found::of(volumes::judged(spec, &found))
 }
-
-/// Names of types for a message, not too many of them.
-fn listed(mut names: Vec<&str>) -> String {
-    names.sort_unstable();
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", names.join(", "))
-}
-
-/// The most types that a message names.
-const NAMED: usize = 20;
 
 /// Whether a configuration fits into user data, with all that a launch adds to it; and its hash.
 fn user_data(template: Result<Arc<Template>, Fault>, settings: &Settings, class: &OutscaleNodeClass) -> Found<String> {

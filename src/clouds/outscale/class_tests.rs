@@ -60,23 +60,6 @@ async fn permissions_that_nobody_has_confirmed_are_unknown() {
     assert_eq!(judged(&cloud).await, told, "the text stays");
 }
 
-#[test]
-fn only_a_refusal_for_what_is_named_shows_that_an_action_is_allowed() {
-    let of = |class: Class| {
-        let error = Error { class, ..Error::silent("CreateVms", Class::Unknown, "said") };
-        allowed(&[error])
-    };
-    for class in [Class::NotFound, Class::Invalid, Class::Conflict] {
-        assert!(matches!(of(class), Found::Good(())), "{class:?}");
-    }
-    for class in [Class::Throttled, Class::SoldOut, Class::Quota, Class::Temporary, Class::Unknown] {
-        assert!(matches!(of(class), Found::Unanswered(_)), "{class:?}");
-    }
-    for class in [Class::Keys, Class::Denied] {
-        assert!(matches!(of(class), Found::Bad(_)), "{class:?}");
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn user_data_that_every_launch_would_be_refused_for_are_said_to_be_unfit() {
     let Scene { secrets, cloud, .. } = scene();

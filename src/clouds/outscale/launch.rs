@@ -18,6 +18,7 @@ use super::catalogue::{self, region};
 use super::cloud::{Outscale, read_failed};
 use super::fit::no_node_name;
 use super::marks::{self, Marked};
+use super::mend::{self, Told};
 use super::oapi::wire::{self, UserData, Vm};
 use super::oapi::{Class, Client, Error as Failure};
 use super::quotas::Left;
@@ -74,18 +75,35 @@ enum Names {
 }
 
 impl Remembered {
-    /// All tags of a machine.
+    /// All tags of a machine. An earlier attempt may have made it from another state of its NodeClass: the hashes and the name that it has from its
+    /// birth stay, for drift is seen by them.
     fn tags_of(&self, vm: &Vm) -> BTreeMap<String, String> {
         let mut tags = self.tags.clone();
-        let name = match &self.names {
-            Names::Fixed(name) => Some(name.clone()),
-            Names::ByAddress { fqdn } => marks::node_name(vm, *fqdn),
+        let told = mend::told(vm);
+        for key in [marks::CLASS_HASH, marks::USER_DATA_HASH] {
+            let of_birth = told.as_ref().and_then(|told| told.marks.get(key).map(String::as_str));
+            if let Some(hash) = of_birth.or_else(|| marks::tag(vm, key)) {
+                tags.insert(key.to_owned(), hash.to_owned());
+            }
+        }
+        let names = told.map_or_else(|| self.names.clone(), |told| Names::told(&told));
+        let name = match names {
+            Names::Fixed(name) => Some(name),
+            Names::ByAddress { fqdn } => marks::node_name(vm, fqdn),
         };
         if let Some(name) = name {
             tags.insert(marks::NAME.to_owned(), format!("{}-{name}", self.cluster));
             tags.insert(marks::NODE_NAME.to_owned(), name);
         }
         tags
+    }
+}
+
+impl Names {
+    /// As a machine was told.
+    fn told(told: &Told) -> Self {
+        let fixed = told.marks.get(marks::NODE_NAME).cloned();
+        fixed.map_or(Self::ByAddress { fqdn: told.fqdn }, Self::Fixed)
     }
 }
 

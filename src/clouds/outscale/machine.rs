@@ -11,6 +11,7 @@ use crate::core::resources::Resources;
 use super::catalogue::{capacity, overhead, own_labels, region};
 use super::learnt::Learnt;
 use super::marks;
+use super::mend;
 use super::oapi::wire::{self, Vm};
 use super::vm_type::VmType;
 
@@ -100,14 +101,19 @@ pub(super) fn machine(vm: &Vm, yardstick: Yardstick<'_>) -> Option<Machine> {
     })
 }
 
-/// What the NodeClaim is to remember of its launch, by which drift is seen.
+/// What the NodeClaim is to remember of its launch, by which drift is seen. A machine without these tags knows it from its birth.
 fn annotations(vm: &Vm) -> Labels {
+    let keys = [marks::CLASS_HASH, marks::USER_DATA_HASH];
+    let is_tagged = keys.iter().all(|key| marks::tag(vm, key).is_some());
+    let told = if is_tagged { None } else { mend::told(vm) };
+    let [class, user_data] =
+        keys.map(|key| marks::tag(vm, key).or_else(|| told.as_ref()?.marks.get(key).map(String::as_str)));
     let mut all = Labels::new();
-    if let Some((version, hash)) = marks::tag(vm, marks::CLASS_HASH).and_then(|mark| mark.split_once('-')) {
+    if let Some((version, hash)) = class.and_then(|mark| mark.split_once('-')) {
         all.insert(HASH.into(), hash.into());
         all.insert(HASH_VERSION_KEY.into(), version.into());
     }
-    if let Some(hash) = marks::tag(vm, marks::USER_DATA_HASH) {
+    if let Some(hash) = user_data {
         all.insert(USER_DATA_HASH.into(), hash.into());
     }
     all

@@ -49,24 +49,37 @@ impl Names {
     }
 }
 
+/// What a machine was told at its birth that it is.
+pub(super) struct Told {
+    /// Its marks.
+    pub(super) marks: BTreeMap<String, String>,
+    /// Whether its Node takes the full name that the metadata service tells.
+    pub(super) fqdn: bool,
+}
+
+/// What a machine was told at its birth, if it was told its own token.
+pub(super) fn told(vm: &Vm) -> Option<Told> {
+    let token = marks::token(vm)?;
+    let text = String::from_utf8(vm.user_data.as_ref()?.bytes()?).ok()?;
+    let (tags, configuration) = birth::read(&text)?;
+    let marks: BTreeMap<String, String> =
+        tags.filter(|(key, _)| marks::is_mark(key)).map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let fqdn = configuration.lines().any(|line| line.trim() == "registerWithFQDN: true");
+    marks.get(marks::NODECLAIM_UID).is_some_and(|uid| uid == token).then_some(Told { marks, fqdn })
+}
+
 /// The marks that a machine is to have, if it was made for this cluster by somebody who gave it its token.
 pub(super) fn wanted(vm: &Vm, owner: Owner<'_>, names: &Names) -> Option<BTreeMap<String, String>> {
-    let token = marks::token(vm)?;
-    let told = String::from_utf8(vm.user_data.as_ref()?.bytes()?).ok()?;
-    let (tags, configuration) = birth::read(&told)?;
-    let mut all: BTreeMap<String, String> =
-        tags.filter(|(key, _)| marks::is_mark(key)).map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let Told { marks: mut all, fqdn } = told(vm)?;
     let says = |key: &str, value: &str| all.get(key).is_some_and(|told| told == value);
     let cluster_id = marks::cluster_id_tag(owner.cluster_id);
-    let ours =
-        says(marks::MANAGED_BY, owner.cluster) && says(&cluster_id, "owned") && says(marks::NODECLAIM_UID, token);
+    let ours = says(marks::MANAGED_BY, owner.cluster) && says(&cluster_id, "owned");
     // Whoever wrote another owner has given the machine away.
     let given_away = |key: &str| marks::tag(vm, key).is_some_and(|there| all.get(key).is_none_or(|told| told != there));
     if !ours || given_away(marks::MANAGED_BY) || given_away(&cluster_id) {
         return None;
     }
     // A name that comes from the address was not known at birth. One that somebody wrote is left alone, unless it cannot be.
-    let fqdn = configuration.lines().any(|line| line.trim() == "registerWithFQDN: true");
     if !all.contains_key(marks::NODE_NAME)
         && let Some(name) = marks::node_name(vm, fqdn)
         && marks::tag(vm, marks::NODE_NAME).is_none_or(|tag| tag == name || names.refute(&vm.vm_id, &name, tag))

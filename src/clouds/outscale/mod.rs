@@ -22,13 +22,17 @@ mod market;
 pub mod marks;
 mod mend;
 pub mod oapi;
+mod permissions;
 mod prices;
 mod questions;
 mod quotas;
 mod resolve;
 mod secrets;
 mod talos;
+mod types;
 mod vm_type;
+mod volumes;
+mod yaml;
 
 pub use catalogue::{
     INSTANCE_CPU, INSTANCE_FAMILY, INSTANCE_GENERATION, INSTANCE_GPUS, INSTANCE_MEMORY, INSTANCE_PERFORMANCE,

@@ -11,6 +11,8 @@ use crate::api::classes::outscale::{Kubelet, Talos, fnv};
 use crate::core::facts::Taint;
 use crate::core::labels::{self, Labels};
 
+use super::yaml;
+
 /// Kubelet flags that Talos keeps to itself, and those that would make all nodes one.
 const NOT_FOR_KUBELETS: [&str; 8] = [
     "bootstrap-kubeconfig",
@@ -68,7 +70,7 @@ impl Template {
         let mut template = Self { main, others, named_by_claim: talos.named_by_claim() };
         let mut faults = Vec::new();
         for (at, patch) in talos.patches.iter().enumerate() {
-            match yaml(patch) {
+            match yaml::read(patch) {
                 Ok(patch @ Value::Object(_)) => merge(&mut template.main, patch),
                 Ok(_) => {
                     faults.push(format!("spec.talos.patches[{at}]: is no map; write the fields that are to change"));
@@ -85,6 +87,10 @@ impl Template {
         let enabled = "/cluster/externalCloudProvider/enabled";
         if template.main.pointer(enabled).is_none() {
             merge(&mut template.main, json!({ "cluster": { "externalCloudProvider": { "enabled": true } } }));
+        }
+        if template.registers_with_fqdn() {
+            // In one word, whichever it was: what a machine was told is searched for it.
+            merge(&mut template.main, json!({ "machine": { "kubelet": { "registerWithFQDN": true } } }));
         }
         template.judge(&mut faults);
         if faults.is_empty() { Ok(template) } else { Err(faults) }
@@ -105,7 +111,7 @@ impl Template {
         if !text(ENDPOINT).starts_with("https://") {
             wrong(ENDPOINT, "must be a URL beginning with https://; write it, or set spec.talos.clusterEndpoint");
         }
-        if self.main.pointer("/cluster/externalCloudProvider/enabled") != Some(&Value::Bool(true)) {
+        if !self.main.pointer("/cluster/externalCloudProvider/enabled").is_some_and(yaml::is_true) {
             wrong(
                 "/cluster/externalCloudProvider/enabled",
                 "must be true: the cloud controller manager gives nodes the provider ID by which they are recognised",
@@ -160,7 +166,7 @@ impl Template {
 
     /// Whether nodes take the full name that the metadata service tells.
     pub(super) fn registers_with_fqdn(&self) -> bool {
-        self.main.pointer("/machine/kubelet/registerWithFQDN") == Some(&Value::Bool(true))
+        self.main.pointer("/machine/kubelet/registerWithFQDN").is_some_and(yaml::is_true)
     }
 
     /// The hash of all that is the same for every machine.
@@ -195,10 +201,7 @@ impl Template {
             }
         }
         let documents = std::iter::once(&main).chain(&others);
-        let texts = documents.map(|document| {
-            serde_saphyr::to_string(document).expect("a JSON value has no type that YAML lacks").trim_end().to_owned()
-        });
-        texts.collect::<Vec<_>>().join("\n---\n") + "\n"
+        documents.map(yaml::write).collect::<Vec<_>>().join("\n---\n") + "\n"
     }
 }
 
@@ -223,7 +226,7 @@ fn documents(text: &str) -> Result<(Value, Vec<Value>), Vec<String>> {
     let mut main = None;
     let mut others = Vec::new();
     for (at, part) in parts(text).iter().enumerate() {
-        let value = yaml(part).map_err(|error| vec![format!("document {}: {error}; write YAML", at + 1)])?;
+        let value = yaml::read(part).map_err(|error| vec![format!("document {}: {error}; write YAML", at + 1)])?;
         match value {
             Value::Null => {}
             Value::Object(_) if value.get("kind").is_some() => others.push(value),
@@ -256,15 +259,6 @@ fn parts(text: &str) -> Vec<String> {
     }
     parts.retain(|part| part.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#')));
     parts
-}
-
-/// Reads a document. Errors say where, and show nothing of it: it holds secrets.
-fn yaml(part: &str) -> Result<Value, String> {
-    let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
-    serde_saphyr::from_str_with_options(part, options).map_err(|error| {
-        let place = error.location().map(|place| format!(" in line {}, column {}", place.line(), place.column()));
-        format!("cannot be read{}", place.unwrap_or_default())
-    })
 }
 
 /// A JSON merge patch (RFC 7386).

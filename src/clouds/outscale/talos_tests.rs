@@ -138,6 +138,20 @@ fn texts_that_yaml_takes_for_something_else_stay_texts() {
 }
 
 #[test]
+fn numbers_and_words_reach_talos_as_they_were_written() {
+    let file = "machine:\n  files: [{ path: /var/x, permissions: 0o644, op: create, content: a }]\n";
+    let talos = Talos { patches: vec![file.to_owned()], ..Talos::default() };
+    let text = WORKER
+        .replace("  kubelet:\n", "  sysctls: { a: 1.10, b: 0644, c: '0644' }\n  kubelet:\n    registerWithFQDN: yes\n");
+    let template = Template::read(&text, &talos, None).unwrap();
+    assert!(template.registers_with_fqdn());
+    let made = template.made_out_for(Own { claim: "a", labels: &Labels::new(), taints: &[] });
+    for line in ["permissions: 0o644", "registerWithFQDN: true", "a: 1.10", "b: 0644", "c: \"0644\""] {
+        assert!(made.lines().any(|there| there.trim() == line), "{line}: {made}");
+    }
+}
+
+#[test]
 fn a_configuration_that_cannot_work_is_refused_with_field_and_remedy() {
     for (patch, fault) in [
         (json!({ "machine": { "type": "controlplane" } }), "machine.type: must be worker"),

@@ -37,6 +37,11 @@ impl Performance {
         }
     }
 
+    /// Reads the API's word.
+    pub fn read(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|performance| performance.as_str() == word)
+    }
+
     fn of_number(number: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|performance| performance.number().to_string() == number)
     }
@@ -72,7 +77,7 @@ impl VmType {
     pub fn custom(generation: u32, cores: u32, gib: u32, performance: Performance) -> Self {
         Self {
             name: format!("tinav{generation}.c{cores}r{gib}p{}", performance.number()),
-            family: format!("tinav{generation}"),
+            family: custom_family(generation),
             generation: Some(generation),
             performance,
             cores,
@@ -120,6 +125,11 @@ impl VmType {
     pub fn same(one: &str, other: &str) -> bool {
         one == other || Self::parse(one).is_some_and(|one| Self::parse(other).is_some_and(|other| one == other))
     }
+}
+
+/// The family of the custom types of a generation.
+pub(super) fn custom_family(generation: u32) -> String {
+    format!("tinav{generation}")
 }
 
 /// Generation and GPU model of a family whose name says both: `inference7-h100` (as Outscale's provider for Cluster API checks names of types).

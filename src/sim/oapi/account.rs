@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::clouds::outscale::oapi::wire::{
-    BsuToCreate, Catalog, CatalogEntry, FlexibleGpuModel, Image, ImageDevice, Keypair, SecurityGroup, Subnet,
+    BsuToCreate, Catalog, CatalogEntry, FlexibleGpuModel, Image, ImageDevice, Keypair, SecurityGroup, Snapshot, Subnet,
     Subregion, VmType,
 };
 use crate::clouds::outscale::oapi::{Access, AccessError, Dialect, Endpoint, Keys, SecretKey};
@@ -29,6 +29,8 @@ pub struct Account {
     pub security_groups: Vec<SecurityGroup>,
     /// Images.
     pub images: Vec<Image>,
+    /// Snapshots of volumes.
+    pub snapshots: Vec<Snapshot>,
     /// Keypairs.
     pub keypairs: Vec<Keypair>,
     /// Fixed VM types.
@@ -82,6 +84,8 @@ impl Account {
     pub const SECRET_KEY: &'static str = "FAKESECRETKEY0123456FAKESECRETKEY0123456";
     /// The image of the sample.
     pub const IMAGE: &'static str = "ami-00000001";
+    /// The snapshot that the sample's image is made of.
+    pub const SNAPSHOT: &'static str = "snap-00000001";
     /// The security group of the sample.
     pub const GROUP: &'static str = "sg-00000001";
     /// The keypair of the sample.
@@ -106,6 +110,11 @@ impl Account {
                 ..SecurityGroup::default()
             }],
             images: vec![image(Self::IMAGE, "Talos-v1.11.5")],
+            snapshots: vec![Snapshot {
+                snapshot_id: Self::SNAPSHOT.to_owned(),
+                state: Some("completed".to_owned()),
+                volume_size: Some(10),
+            }],
             keypairs: vec![Keypair { keypair_name: Self::KEYPAIR.to_owned(), ..Keypair::default() }],
             vm_types: FIXED.iter().map(|(name, cores, memory)| fixed(name, *cores, *memory)).collect(),
             gpus: vec![FlexibleGpuModel {
@@ -162,7 +171,7 @@ fn subnet(number: u32, range: &str, subregion: &str) -> Subnet {
 fn image(id: &str, name: &str) -> Image {
     let root = BsuToCreate {
         delete_on_vm_deletion: Some(true),
-        snapshot_id: Some("snap-00000001".to_owned()),
+        snapshot_id: Some(Account::SNAPSHOT.to_owned()),
         volume_size: Some(10),
         volume_type: Some("standard".to_owned()),
         iops: None,

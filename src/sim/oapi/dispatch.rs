@@ -44,6 +44,7 @@ routes! {
     DeleteTags => tags::delete;
     ReadTags => tags::read;
     ReadImages => lists::images;
+    ReadSnapshots => lists::snapshots;
     ReadSubnets => lists::subnets;
     ReadSecurityGroups => lists::groups;
     ReadSubregions => lists::subregions;

@@ -6,9 +6,9 @@ use super::world::World;
 use super::{addresses, sizes};
 use crate::clouds::outscale::oapi::wire::{
     Quota, QuotasOfType, ReadCatalog, ReadFlexibleGpuCatalog, ReadImages, ReadKeypairs, ReadPublicCatalog, ReadQuotas,
-    ReadSecurityGroups, ReadSubnets, ReadSubregions, ReadUnitPrice, ReadVmTypes, Subnet, TheCatalog,
-    TheFlexibleGpuCatalog, TheImages, TheKeypairs, TheQuotas, TheSecurityGroups, TheSubnets, TheSubregions,
-    TheUnitPrice, TheVmTypes, UnitPriceEntry,
+    ReadSecurityGroups, ReadSnapshots, ReadSubnets, ReadSubregions, ReadUnitPrice, ReadVmTypes, Subnet, TheCatalog,
+    TheFlexibleGpuCatalog, TheImages, TheKeypairs, TheQuotas, TheSecurityGroups, TheSnapshots, TheSubnets,
+    TheSubregions, TheUnitPrice, TheVmTypes, UnitPriceEntry,
 };
 
 pub(super) fn images(world: &mut World, request: &ReadImages) -> Result<TheImages, Refusal> {
@@ -26,6 +26,16 @@ pub(super) fn images(world: &mut World, request: &ReadImages) -> Result<TheImage
     let wanted = numbered(wanted.cloned());
     let (images, next) = page(wanted, request.next_page_token.as_deref(), request.results_per_page)?;
     Ok(TheImages { images, next_page_token: next, ..TheImages::default() })
+}
+
+pub(super) fn snapshots(world: &mut World, request: &ReadSnapshots) -> Result<TheSnapshots, Refusal> {
+    let by = request.filters.clone().unwrap_or_default();
+    check_ids(&by.snapshot_ids, "snap-")?;
+    let wanted =
+        world.account.snapshots.iter().filter(|snapshot| passes(&by.snapshot_ids, Some(&snapshot.snapshot_id)));
+    let wanted = numbered(wanted.cloned());
+    let (snapshots, next) = page(wanted, request.next_page_token.as_deref(), request.results_per_page)?;
+    Ok(TheSnapshots { snapshots, next_page_token: next, ..TheSnapshots::default() })
 }
 
 pub(super) fn subnets(world: &mut World, request: &ReadSubnets) -> Result<TheSubnets, Refusal> {

@@ -10,9 +10,9 @@ use super::sizes::{self, Size};
 use super::world::World;
 use super::{addresses, section};
 use crate::clouds::outscale::oapi::wire::{
-    Bsu, ConsoleOutput, CreateVms, DeleteVms, Device, Done, GroupOfVm, Image, LinkNic, Nic, Placement, PrivateIp,
-    ReadConsoleOutput, ReadVms, ReadVmsState, RebootVms, ResourceTag, State, StopVms, Subnet, TheVm, TheVmStates,
-    TheVms, UpdateVm, UserData, Vm, VmStatus, VmTransition, VmTransitions,
+    Bsu, BsuToCreate, ConsoleOutput, CreateVms, DeleteVms, Device, Done, GroupOfVm, Image, LinkNic, Nic, Placement,
+    PrivateIp, ReadConsoleOutput, ReadVms, ReadVmsState, RebootVms, ResourceTag, State, StopVms, Subnet, TheVm,
+    TheVmStates, TheVms, UpdateVm, UserData, Vm, VmStatus, VmTransition, VmTransitions,
 };
 
 /// What a VM is whose type is not named.
@@ -97,6 +97,9 @@ fn order(world: &World, request: &CreateVms) -> Result<Order, Refusal> {
     {
         return Err(Refusal::missing("5071", name));
     }
+    for bsu in request.block_device_mappings.iter().filter_map(|device| device.bsu.as_ref()) {
+        volume(world, bsu)?;
+    }
     let asked = request.placement.as_ref().and_then(|placement| placement.subregion_name.as_ref());
     if asked.is_some_and(|asked| Some(asked) != subnet.subregion_name.as_ref()) {
         let details = format!("{subnet_id} is not in the subregion of Placement");
@@ -108,6 +111,24 @@ fn order(world: &World, request: &CreateVms) -> Result<Order, Refusal> {
     let user_data = request.user_data.as_ref().map(told).transpose()?.unwrap_or_default();
     let tags = if world.conduct.reads_section { section::tags(&user_data) } else { Vec::new() };
     Ok(Order { image: image.clone(), subnet: subnet.clone(), groups, vm_type, size, tags })
+}
+
+/// Whether a volume can be made, as the specification describes them.
+fn volume(world: &World, bsu: &BsuToCreate) -> Result<(), Refusal> {
+    let size = bsu.volume_size.unwrap_or(u32::MAX);
+    if bsu.iops.is_some_and(|iops| iops > size.saturating_mul(300)) {
+        return Err(Refusal::value(format!("{size} GiB cannot have {} IOPS", bsu.iops.unwrap_or_default())));
+    }
+    let Some(id) = &bsu.snapshot_id else { return Ok(()) };
+    let snapshot = world.account.snapshots.iter().find(|snapshot| snapshot.snapshot_id == *id);
+    let snapshot = snapshot.ok_or_else(|| Refusal::missing("5054", id))?;
+    if snapshot.state.as_deref() != Some("completed") {
+        return Err(Refusal::state(format!("{id} is not completed")));
+    }
+    if snapshot.volume_size.is_some_and(|needed| needed > size) {
+        return Err(Refusal::value(format!("{size} GiB are too few for {id}")));
+    }
+    Ok(())
 }
 
 fn told(user_data: &UserData) -> Result<Vec<u8>, Refusal> {

@@ -48,7 +48,12 @@ macro_rules! actions {
             const EFFECT: Effect = Effect::$effect;
             const SIGNED: bool = $signed;
         }
-    )*};
+    )*
+
+    /// All actions by name, and whether they need keys.
+    #[cfg(test)]
+    pub(in crate::clouds::outscale) const ACTIONS: &[(&str, bool)] = &[$((stringify!($name), $signed)),*];
+    };
 }
 
 macro_rules! paged {
@@ -81,6 +86,7 @@ actions! {
     DeleteTags => Done, Sets, signed true;
     ReadTags => TheTags, Reads, signed true;
     ReadImages => TheImages, Reads, signed true;
+    ReadSnapshots => TheSnapshots, Reads, signed true;
     ReadSubnets => TheSubnets, Reads, signed true;
     ReadSecurityGroups => TheSecurityGroups, Reads, signed true;
     ReadSubregions => TheSubregions, Reads, signed true;
@@ -98,6 +104,7 @@ paged! {
     ReadVmsState: vm_states of VmStatus;
     ReadTags: tags of Tag;
     ReadImages: images of Image;
+    ReadSnapshots: snapshots of Snapshot;
     ReadSubnets: subnets of Subnet;
     ReadSecurityGroups: security_groups of SecurityGroup;
     ReadSubregions: subregions of Subregion;

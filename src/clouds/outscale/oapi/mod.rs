@@ -21,6 +21,8 @@ mod transport;
 pub mod wire;
 
 pub use access::{Access, AccessError, Keys, SecretKey};
+#[cfg(test)]
+pub(super) use action::ACTIONS;
 pub use action::{Action, Effect, Paged};
 pub use client::{Client, Options};
 pub use codes::Class;

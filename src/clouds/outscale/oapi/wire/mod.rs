@@ -11,6 +11,7 @@ mod envelope;
 mod images;
 mod networks;
 mod quotas;
+mod snapshots;
 mod state;
 mod tags;
 mod user_data;
@@ -28,6 +29,7 @@ pub use networks::{
     TheSubnets, TheSubregions,
 };
 pub use quotas::{Quota, QuotaFilters, QuotasOfType, ReadQuotas, TheQuotas};
+pub use snapshots::{ReadSnapshots, Snapshot, SnapshotFilters, TheSnapshots};
 pub use state::State;
 pub use tags::{CreateTags, DeleteTags, ReadTags, ResourceTag, Tag, TagFilters, TheTags};
 pub use user_data::UserData;

@@ -1,0 +1,78 @@
+//! What the keys may do, as far as the API tells without anything being done: each action that makes, changes or ends machines is rehearsed.
+//!
+//! Not rehearsed is what looking at a NodeClass calls anyhow (`ReadImages`, `ReadSubnets`, `ReadSecurityGroups`, `ReadKeypairs`, `ReadSnapshots`,
+//! and `ReadQuotas` for whose images are meant): the condition that needs it says that it is missing. Nor `ReadCatalog`: without it the public prices
+//! count.
+
+use super::oapi::{Action, Class, Client, Error, wire};
+use super::resolve::Fault;
+
+/// What came of it.
+pub(super) enum Permission {
+    /// All that is needed is allowed. With what is not and only leaves something out.
+    Given(String),
+    /// Something that is needed is not.
+    Refused(Fault),
+    /// Nobody could say.
+    Unanswered(String),
+}
+
+/// Whether the keys may make, mark, read and take down machines, and what else they may not.
+pub(super) async fn asked(client: &Client) -> Permission {
+    // Dry runs look at permissions and hardly at anything else: no such image, VM or tag need exist.
+    let id = "i-00000000".to_owned();
+    let ids = vec![id.clone()];
+    let create = wire::CreateVms { image_id: "ami-00000000".to_owned(), ..wire::CreateVms::default() };
+    let mark = wire::CreateTags {
+        resource_ids: ids.clone(),
+        tags: vec![wire::ResourceTag::new("karpenter.sh/managed-by", "nobody")],
+    };
+    let filters = wire::VmFilters { vm_ids: ids.clone(), ..wire::VmFilters::default() };
+    let read = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
+    let delete = wire::DeleteVms { vm_ids: ids.clone() };
+    // By these two, machines are taken down that hang or that somebody has protected.
+    let stop = wire::StopVms { vm_ids: ids.clone(), force_stop: Some(true) };
+    let open = wire::UpdateVm { vm_id: id, deletion_protection: Some(false), ..wire::UpdateVm::default() };
+    let (reboot, maintenance) = (wire::RebootVms { vm_ids: ids }, wire::ReadVmsState::default());
+    let (create, mark, read, delete, stop, open, reboot, maintenance) = tokio::join!(
+        refusal(client, &create),
+        refusal(client, &mark),
+        refusal(client, &read),
+        refusal(client, &delete),
+        refusal(client, &stop),
+        refusal(client, &open),
+        refusal(client, &reboot),
+        refusal(client, &maintenance)
+    );
+    let needed: Vec<Error> = [create, mark, read, delete, stop, open].into_iter().flatten().collect();
+    let lesser = [("machines are not restarted", reboot), ("planned maintenance is not seen", maintenance)];
+    judged(&needed, &lesser)
+}
+
+async fn refusal<A: Action>(client: &Client, request: &A) -> Option<Error> {
+    client.rehearse(request).await.err()
+}
+
+/// What refusals say of the keys' permissions; the second ones with what does not happen without them.
+fn judged(needed: &[Error], lesser: &[(&str, Option<Error>)]) -> Permission {
+    if let Some(error) = needed.iter().find(|error| error.class == Class::Keys) {
+        return Permission::Refused(Fault::new("Unauthorized", format!("the API refuses the keys: {}", error.words())));
+    }
+    let denied: Vec<String> = needed.iter().filter(|error| error.class == Class::Denied).map(Error::stable).collect();
+    if !denied.is_empty() {
+        return Permission::Refused(Fault::new("Forbidden", denied.join("; ")));
+    }
+    // What is refused for what the request names, which nobody means, is allowed. Everything else leaves it open.
+    let is_allowed = |error: &Error| matches!(error.class, Class::NotFound | Class::Invalid | Class::Conflict);
+    if let Some(error) = needed.iter().find(|error| !is_allowed(error)) {
+        return Permission::Unanswered(error.stable());
+    }
+    let left_out = lesser.iter().filter_map(|(what, error)| Some((what, error.as_ref()?)));
+    let denied = left_out.filter(|(_, error)| error.class == Class::Denied);
+    let told: Vec<String> = denied.map(|(what, error)| format!("{what}: {}", error.stable())).collect();
+    Permission::Given(told.join("; "))
+}
+
+#[cfg(test)]
+#[path = "permissions_tests.rs"]
+mod tests;
