@@ -147,7 +147,8 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
     template.add_all(&on_registration());
     let open = problem.open_keys();
     let expected = problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
-    let daemons: Vec<_> = expected.filter(|daemon| tolerates(&daemon.shape, &draft.taints)).collect();
+    let tolerant = expected.filter(|daemon| tolerates(&daemon.shape, &draft.taints));
+    let daemons: Vec<_> = tolerant.map(|daemon| (daemon, alternatives(&daemon.shape))).collect();
     let list = problem.catalog.pools.get(&draft.pool).into_iter().flat_map(|list| list.iter());
     let mut verdicts: BTreeMap<InstanceTypeName, Vec<Verdict>> = BTreeMap::new();
     for fact in list {
@@ -171,9 +172,8 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
         }
         let mut room = fact.allocatable();
         let mut taken = Vec::new();
-        let machines = machines(fact, &both);
-        for daemon in &daemons {
-            let terms = alternatives(&daemon.shape);
+        let machines = if daemons.is_empty() { Vec::new() } else { machines(fact, &both) };
+        for (daemon, terms) in &daemons {
             let comes = |machine: &Requirements| {
                 terms.iter().any(|term| machine.compatible(term, |key| open.contains(key)).is_ok())
             };
