@@ -69,9 +69,13 @@ impl Rehearsal {
         let clock = self.clock;
         let (cluster, cloud) = (self.world.cluster.clone(), self.world.cloud.clone());
         let invariants = Invariants::new(cluster, cloud, Arc::new(move || clock.now()), Journal::default());
-        let edits =
-            scenario.steps.iter().filter_map(|step| if let Act::Edit(edit) = &step.act { edit.strips() } else { None });
-        edits.for_each(|name| invariants.finalizers_stripped(&name));
+        for step in &scenario.steps {
+            if let Act::Edit(edit) = &step.act
+                && let Some(name) = edit.strips()
+            {
+                invariants.finalizers_stripped(&name);
+            }
+        }
         invariants
     }
 

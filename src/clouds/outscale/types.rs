@@ -8,7 +8,7 @@ use crate::api::classes::outscale::OutscaleNodeClassSpec;
 use super::catalogue::{self, Selection};
 use super::market::Offer;
 use super::resolve::Fault;
-use super::vm_type::{Performance, VmType, custom_family};
+use super::vm_type::{Performance, VmType, custom_family, is_custom_family};
 
 /// The most names that a message tells.
 const NAMED: usize = 20;
@@ -71,7 +71,7 @@ fn misspelt(selection: &Selection, offer: &Offer) -> Option<String> {
         format!("spec.vmTypes.{field}: {word:?} is no {what}{meant}; there are {there}")
     };
     // A custom family of which nothing has a price is a family all the same.
-    let is_family = |word: &str| families.contains(word) || VmType::parse(&format!("{word}.c1r1")).is_some();
+    let is_family = |word: &str| families.contains(word) || is_custom_family(word);
     let is_name = |word: &str| names.contains(word) || VmType::parse(word).is_some();
     let family = selection.families.iter().find(|word| !is_family(word));
     let name = selection.names.iter().find(|word| !is_name(word));
@@ -99,7 +99,7 @@ fn nearest<'a>(word: &str, known: &BTreeSet<&'a str>) -> Option<&'a str> {
 fn unsold(selection: &Selection, offer: &Offer) -> Option<String> {
     let sold: BTreeSet<(String, Performance)> =
         offer.prices.generations().map(|(generation, performance)| (custom_family(generation), performance)).collect();
-    let customs = selection.families.iter().filter(|family| VmType::parse(&format!("{family}.c1r1")).is_some());
+    let customs = selection.families.iter().filter(|family| is_custom_family(family));
     let wanted = customs.flat_map(|family| {
         selection.performances.iter().filter_map(|word| Some((family.clone(), Performance::read(word)?)))
     });

@@ -132,6 +132,11 @@ pub(super) fn custom_family(generation: u32) -> String {
     format!("tinav{generation}")
 }
 
+/// Whether this is the family of custom types of some generation.
+pub(super) fn is_custom_family(family: &str) -> bool {
+    VmType::parse(&format!("{family}.c1r1")).is_some()
+}
+
 /// Generation and GPU model of a family whose name says both: `inference7-h100` (as Outscale's provider for Cluster API checks names of types).
 pub(super) fn inference(family: &str) -> Option<(u32, &str)> {
     let (generation, model) = family.strip_prefix("inference")?.split_once('-')?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use imbl::{OrdMap, OrdSet};
 use jiff::Timestamp;
 
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
@@ -556,11 +557,7 @@ impl Fold {
     }
 
     fn unbind(&mut self, node: &NodeName, uid: &PodUid) {
-        if let Some(pods) = self.snapshot.bound.get_mut(node) {
-            pods.remove(uid);
-            if pods.is_empty() {
-                self.snapshot.bound.remove(node);
-            }
+        if take_out(&mut self.snapshot.bound, node, uid) {
             self.news.supply = true;
         }
         self.pods_of_node_changed(node);
@@ -583,25 +580,26 @@ impl Fold {
     }
 
     fn unlink(&mut self, id: &ProviderId, node: &NodeName) {
-        let left = self.snapshot.nodes_of.get_mut(id).map_or(0, |names| {
-            names.remove(node);
-            names.len()
-        });
-        if left == 0 {
-            self.snapshot.nodes_of.remove(id);
-        }
+        take_out(&mut self.snapshot.nodes_of, id, node);
         self.news.claims.extend(self.claim_of.get(id).cloned());
     }
 
     fn disown(&mut self, owner: &Arc<str>, node: &NodeName) {
         let owner = ClaimName::from(Arc::clone(owner));
-        let Some(nodes) = self.snapshot.owned.get_mut(&owner) else { return };
-        nodes.remove(node);
-        if nodes.is_empty() {
-            self.snapshot.owned.remove(&owner);
+        if take_out(&mut self.snapshot.owned, &owner, node) {
+            self.news.claims.insert(owner);
         }
-        self.news.claims.insert(owner);
     }
+}
+
+/// Takes a value out of those of a key, and the key with its last one. Says whether the key was there.
+fn take_out<K: Ord + Clone, V: Ord + Clone>(index: &mut OrdMap<K, OrdSet<V>>, key: &K, value: &V) -> bool {
+    let Some(values) = index.get_mut(key) else { return false };
+    values.remove(value);
+    if values.is_empty() {
+        index.remove(key);
+    }
+    true
 }
 
 /// Whether `claim` is an older version than `known`. Resource versions are numbers that grow (Kubernetes says so since 1.35); those that

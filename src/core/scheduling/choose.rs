@@ -15,6 +15,7 @@ use super::daemons::room_of;
 use super::fill::Filling;
 use super::interner::KeyId;
 use super::masks::Mask;
+use super::place::Load;
 use super::shelf::{Amounts, Type, add, fits};
 use super::topology::CounterId;
 use super::world::World;
@@ -171,7 +172,7 @@ impl World<'_> {
 
     /// An aim at so much room beside daemons, at the price of what holds it where there is such a type.
     pub(super) fn meant(&self, pool: usize, profile: ProfileId, mask: &Mask, room: &Amounts) -> Aim {
-        let roomy = self.holding(pool, profile, mask, room, &[]);
+        let roomy = self.holding(pool, profile, mask, Load::of(room, &[]));
         self.exactly(profile, if roomy.is_empty() { mask } else { &roomy }, room)
     }
 

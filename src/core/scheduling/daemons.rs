@@ -71,7 +71,7 @@ pub(super) struct Daemons {
 
 impl DaemonGroup {
     /// What a type of the group has beside its daemons.
-    fn room(&self, at: usize, shelf: &Shelf) -> Amounts {
+    pub(super) fn room(&self, at: usize, shelf: &Shelf) -> Amounts {
         let mut room = shelf.types[at].allocatable.clone();
         subtract(&mut room, &self.overhead);
         room
@@ -227,23 +227,16 @@ impl World<'_> {
         self.algebra.join(profile, away).filter(|without| !self.algebra.profile(*without).possible().is_empty())
     }
 
-    /// The types of `mask` that hold `requests` beside the daemons of a node which may become this, without taking a daemon's host port.
-    pub(super) fn holding(
-        &self,
-        pool: usize,
-        profile: ProfileId,
-        mask: &Mask,
-        requests: &[i64],
-        wanted: &[HostPort],
-    ) -> Mask {
+    /// The types of `mask` that hold a load beside the daemons of a node which may become this, without taking a daemon's host port.
+    pub(super) fn holding(&self, pool: usize, profile: ProfileId, mask: &Mask, load: Load<'_>) -> Mask {
         let shelf = &self.algebra.shelves[self.pools[pool].shelf];
         let of_group = |group: &DaemonGroup| {
             let mut types = mask.clone();
             types.and(&group.types);
-            shelf.keep_room(&mut types, &sum(&group.overhead, requests));
+            shelf.keep_room(&mut types, &sum(&group.overhead, load.requests));
             types
         };
-        let free = |group: &&DaemonGroup| ports::first_taken(wanted, &group.ports).is_none();
+        let free = |group: &&DaemonGroup| ports::first_taken(load.ports, &group.ports).is_none();
         let all = self.groups(pool, profile);
         let mut groups = all.iter().filter(|group| group.types.meets(mask)).filter(free);
         let mut all = groups.next().map_or_else(|| Mask::empty(shelf.types.len()), of_group);
@@ -258,23 +251,16 @@ impl World<'_> {
         if self.pools[pool].daemons.are_partial {
             return mask.clone();
         }
-        self.holding(pool, profile, mask, load.requests, load.ports)
+        self.holding(pool, profile, mask, load)
     }
 
-    /// The types of `mask` that could hold `requests`, if need be on a node that is kept from some daemons.
-    pub(super) fn could_hold(
-        &mut self,
-        pool: usize,
-        profile: ProfileId,
-        mask: &Mask,
-        requests: &[i64],
-        wanted: &[HostPort],
-    ) -> Mask {
-        let mut all = self.holding(pool, profile, mask, requests, wanted);
+    /// The types of `mask` that could hold a load, if need be on a node that is kept from some daemons.
+    pub(super) fn could_hold(&mut self, pool: usize, profile: ProfileId, mask: &Mask, load: Load<'_>) -> Mask {
+        let mut all = self.holding(pool, profile, mask, load);
         for without in self.kept_from_daemons(pool, profile, |_| false) {
             let mut types = self.algebra.profile(without).possible();
             types.and(mask);
-            all.or(&self.holding(pool, without, &types, requests, wanted));
+            all.or(&self.holding(pool, without, &types, load));
         }
         all
     }

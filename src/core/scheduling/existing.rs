@@ -9,9 +9,8 @@ use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 
 use super::algebra::{ProfileId, Source, agree, narrow};
-use super::daemons::room_of;
 use super::layout::Many;
-use super::shelf::{Amounts, Sets, add, subtract};
+use super::shelf::{Amounts, Sets, add, lower, subtract};
 use super::world::World;
 
 /// A node or a NodeClaim without one.
@@ -201,7 +200,7 @@ impl World<'_> {
         let mut ports: Vec<HostPort> = Vec::new();
         for group in groups.iter() {
             let kinds: Vec<usize> = group.types.bits().filter(may_be).collect();
-            for has in kinds.iter().filter_map(|at| room_of(&groups, *at, shelf)) {
+            for has in kinds.iter().map(|at| group.room(*at, shelf)) {
                 room = Some(room.map_or_else(|| has.clone(), |least| lower(&least, &has)));
             }
             if !kinds.is_empty() {
@@ -236,11 +235,6 @@ impl World<'_> {
         }
         outcomes
     }
-}
-
-/// Of each resource the less.
-fn lower(a: &[i64], b: &[i64]) -> Amounts {
-    a.iter().zip(b).map(|(a, b)| *a.min(b)).collect()
 }
 
 /// A node as Karpenter sees it: until it is initialized, and while its machine is being restarted, taints that go away by themselves do not count,

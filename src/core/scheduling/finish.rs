@@ -19,7 +19,7 @@ use super::masks::Mask;
 use super::name::Names;
 use super::plan::PlannedClaim;
 use super::reason::Reason;
-use super::shelf::{Amounts, Offer};
+use super::shelf::{Amounts, Offer, lower};
 use super::world::World;
 
 /// What NodeClaims have in common whose pool, labels and possible instance types are the same: most of what is written in them.
@@ -158,10 +158,7 @@ fn listed(world: &World<'_>, draft: &Draft) -> Result<(Vec<usize>, Least), Reaso
 fn least_overhead(world: &World<'_>, draft: &Draft, listed: &[usize]) -> Amounts {
     let groups = world.groups(draft.pool, draft.profile);
     let groups = groups.iter().filter(|group| listed.iter().any(|at| group.types.has(*at)));
-    groups
-        .map(|group| group.overhead.clone())
-        .reduce(|a, b| a.iter().zip(&b).map(|(a, b)| *a.min(b)).collect())
-        .unwrap_or_else(|| world.zero())
+    groups.map(|group| group.overhead.clone()).reduce(|a, b| lower(&a, &b)).unwrap_or_else(|| world.zero())
 }
 
 /// Custom labels that the requirements leave to the node: each gets one value, always the same.

@@ -8,6 +8,7 @@ use super::daemons::{Groups, room_of};
 use super::facts::fewest;
 use super::interner::{Domain, KeyId};
 use super::masks::Mask;
+use super::place::Load;
 use super::reason::{Blame, Lack, Reason};
 use super::solve::Run;
 
@@ -94,7 +95,7 @@ impl Run<'_> {
     /// Whether the pool could make a node for the pod alone if the pod asked for these keys only.
     fn would_hold(&mut self, class: &Class, variant: &Variant, pool: usize, keys: &[KeyId]) -> bool {
         let (profile, types) = self.of_keys(pool, variant, keys);
-        let holding = self.world.could_hold(pool, profile, &types, &class.requests, &class.shape.host_ports);
+        let holding = self.world.could_hold(pool, profile, &types, Load::of(&class.requests, &class.shape.host_ports));
         let holding = self.world.attaching(pool, holding, u32::MAX, class);
         !self.world.within_limits(pool, &holding).is_empty()
     }
@@ -143,7 +144,7 @@ impl Run<'_> {
         let (pool, profile) = at;
         let name = self.world.pools[pool].fact.name.clone();
         let mut requests = class.requests.clone();
-        let mut roomy = self.world.could_hold(pool, profile, kinds, &requests, &[]);
+        let mut roomy = self.world.could_hold(pool, profile, kinds, Load::of(&requests, &[]));
         if roomy.is_empty() {
             let ways = self.world.kept_from_daemons(pool, profile, |_| false);
             let ways: Vec<Groups> = [profile].into_iter().chain(ways).map(|way| self.world.groups(pool, way)).collect();
@@ -161,7 +162,7 @@ impl Run<'_> {
                     requests[at] = 0;
                 }
             }
-            roomy = self.world.could_hold(pool, profile, kinds, &requests, &[]);
+            roomy = self.world.could_hold(pool, profile, kinds, Load::of(&requests, &[]));
         }
         if roomy.is_empty() {
             all.push(Reason::NoTypeHolds { pool: name.clone() });
@@ -169,7 +170,7 @@ impl Run<'_> {
             requests = self.world.zero();
         }
         let wanted = &class.shape.host_ports;
-        let holding = self.world.could_hold(pool, profile, &roomy, &requests, wanted);
+        let holding = self.world.could_hold(pool, profile, &roomy, Load::of(&requests, wanted));
         if !holding.is_empty() {
             return holding;
         }

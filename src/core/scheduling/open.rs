@@ -10,7 +10,7 @@ use super::draft::{Caps, Draft};
 use super::interner::number;
 use super::least::Least;
 use super::masks::Mask;
-use super::place::{Load, Wants};
+use super::place::{Load, Wants, settles};
 use super::shelf::Amounts;
 use super::solve::Run;
 
@@ -90,15 +90,16 @@ impl Run<'_> {
     /// Whether such a pod has to wait for reserved capacity: it is all that the pool has for it, and none is free.
     fn waits(&mut self, pool: usize, joined: ProfileId, class: &Class) -> bool {
         let profile = self.world.algebra.profile(joined);
+        if profile.reserved.is_empty() || !self.world.reservable(joined).is_empty() {
+            return false;
+        }
         let (types, possible) = (profile.types.clone(), profile.possible());
         let mut holds = |types: &Mask| {
-            let holding = self.world.could_hold(pool, joined, types, &class.requests, &class.shape.host_ports);
+            let holding =
+                self.world.could_hold(pool, joined, types, Load::of(&class.requests, &class.shape.host_ports));
             !self.world.within_limits(pool, &holding).is_empty()
         };
-        let holds_some = holds(&possible) && !holds(&types);
-        holds_some
-            && !self.world.algebra.profile(joined).reserved.is_empty()
-            && self.world.reservable(joined).is_empty()
+        !holds(&types) && holds(&possible)
     }
 
     /// The node that a pool would make of such labels: kept from daemons that come to some of its nodes only where it would else not hold the
@@ -108,8 +109,7 @@ impl Run<'_> {
         if !self.world.pools[pool].daemons.are_partial {
             return best;
         }
-        let settled = |key| asks.class.pins.contains(&key) || asks.wants.iter().any(|want| want.key == key);
-        for way in self.world.kept_from_daemons(pool, joined, settled) {
+        for way in self.world.kept_from_daemons(pool, joined, settles(asks.class, asks.wants)) {
             let Some(other) = self.designed(pool, way, asks) else { continue };
             if best.as_ref().is_none_or(|best| other.aim.is_better_value(&best.aim)) {
                 best = Some(other);

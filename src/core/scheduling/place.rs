@@ -38,6 +38,18 @@ pub(super) struct Load<'a> {
     pub(super) least: &'a [(KeyId, u32)],
 }
 
+impl<'a> Load<'a> {
+    /// These requests and host ports, whatever the values of labels.
+    pub(super) fn of(requests: &'a [i64], ports: &'a [HostPort]) -> Self {
+        Self { requests, ports, least: &[] }
+    }
+}
+
+/// Which keys are settled for such a pod, whatever else a node may become.
+pub(super) fn settles(class: &Class, wants: &Wants) -> impl Fn(KeyId) -> bool {
+    |key| class.pins.contains(&key) || wants.iter().any(|want| want.key == key)
+}
+
 /// Why not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refused {
@@ -237,8 +249,7 @@ impl Run<'_> {
         if found.is_ok() || !beyond_aim || !self.world.pools[pool].daemons.are_partial {
             return found;
         }
-        let settled = |key| class.pins.contains(&key) || wants.iter().any(|want| want.key == key);
-        let ways = self.world.kept_from_daemons(pool, joined, settled);
+        let ways = self.world.kept_from_daemons(pool, joined, settles(class, wants));
         let mut kept = ways.into_iter().map(|way| self.grown(at, way, class, wants, load));
         kept.find(Result::is_ok).unwrap_or(found)
     }
@@ -346,7 +357,7 @@ impl Run<'_> {
         left.and(&self.world.algebra.profile(profile).types);
         let site = &self.world.pools[pool];
         if site.daemons.are_partial {
-            left = self.world.holding(pool, profile, &left, load.requests, load.ports);
+            left = self.world.holding(pool, profile, &left, load);
         }
         let is_enough = !left.is_empty() && self.world.variety(site.shelf, profile, &left, load.least).is_ok();
         is_enough.then_some(left)

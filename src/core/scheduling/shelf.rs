@@ -44,6 +44,11 @@ pub(super) fn add(total: &mut [i64], more: &[i64]) {
     }
 }
 
+/// Of each resource the less.
+pub(super) fn lower(a: &[i64], b: &[i64]) -> Amounts {
+    a.iter().zip(b).map(|(a, b)| *a.min(b)).collect()
+}
+
 pub(super) fn subtract(total: &mut [i64], less: &[i64]) {
     for (total, less) in total.iter_mut().zip(less) {
         *total = total.saturating_sub(*less);

@@ -14,6 +14,7 @@ use crate::core::scheduling::draft::{Caps, Draft};
 use crate::core::scheduling::finish::{Moulds, finished};
 use crate::core::scheduling::interner::{Domain, KeyId};
 use crate::core::scheduling::name::Names;
+use crate::core::scheduling::place::Load;
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::shelf::{Amounts, add};
 use crate::core::scheduling::topology::Topo;
@@ -124,7 +125,7 @@ fn draft(world: &World<'_>, site: &Site, node: &Node) -> Option<Draft> {
     }
     let (pool, profile) = (site.pool, site.profile);
     let least = Arc::clone(&world.pools[pool].least);
-    let holding = world.holding(pool, profile, &world.algebra.profile(profile).types, &requests, &ports);
+    let holding = world.holding(pool, profile, &world.algebra.profile(profile).types, Load::of(&requests, &ports));
     let types = world.modest(pool, profile, world.within_limits(pool, &holding), &requests, &least);
     if types.is_empty() || world.variety(world.pools[pool].shelf, profile, &types, &least).is_err() {
         return None;
