@@ -14,7 +14,8 @@ pub(crate) fn shared(file: &str) -> Option<PathBuf> {
         return Some(path);
     }
     // Straight to the stream, as what a test prints is shown only when it fails.
-    writeln!(std::io::stderr(), "SKIPPED: {} is not there; set JOINER_SHARED_DATA", path.display()).unwrap();
+    let said = format!("SKIPPED: {} is not there; set JOINER_SHARED_DATA\n", path.display());
+    std::io::stderr().write_all(said.as_bytes()).unwrap();
     None
 }
 

@@ -55,8 +55,8 @@ fn adapter() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/clouds/outscale");
     let files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     let is_code = |file: &&PathBuf| {
-        let name = file.file_name().unwrap().to_str().unwrap();
-        name.ends_with(".rs") && !name.ends_with("tests.rs")
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        file.is_file() && !name.ends_with("tests")
     };
     files.iter().filter(is_code).map(|file| std::fs::read_to_string(file).unwrap()).collect()
 }

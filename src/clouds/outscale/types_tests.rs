@@ -4,20 +4,22 @@ use std::sync::Arc;
 
 use super::*;
 use crate::api::classes::outscale::VmTypes;
-use crate::clouds::outscale::oapi::wire;
 use crate::clouds::outscale::prices::Prices;
 use crate::sim::oapi::Account;
 
-/// What the sample account's market says of these families, names and performances.
+/// The sample account's market.
+fn offer() -> Offer {
+    let account = Account::sample();
+    let (prices, _) = Prices::read("price list", &account.catalog.entries).unwrap();
+    Offer { listed: Arc::new(account.vm_types), prices: Arc::new(prices), read: None, epoch: 0 }
+}
+
+/// What is said there of these families, names and performances.
 fn told(families: &[&str], names: &[&str], performances: &[&str]) -> Result<String, Fault> {
     let words = |all: &[&str]| (!all.is_empty()).then(|| all.iter().map(|word| (*word).to_owned()).collect());
     let (families, names, performances) = (words(families), words(names), words(performances));
     let vm_types = Some(VmTypes { families, names, performances });
-    let account = Account::sample();
-    let (prices, _) = Prices::read("price list", &account.catalog.entries).unwrap();
-    let listed: Vec<wire::VmType> = account.vm_types;
-    let offer = Offer { listed: Arc::new(listed), prices: Arc::new(prices), read: None, epoch: 0 };
-    judged(&OutscaleNodeClassSpec { vm_types, ..OutscaleNodeClassSpec::default() }, &offer)
+    judged(&OutscaleNodeClassSpec { vm_types, ..OutscaleNodeClassSpec::default() }, &offer())
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::super::tests::{SMALL, Scene, class_of, launch, ready, resolved, scene, spec};
 use super::*;
-use crate::api::classes::outscale::Bsu;
+use crate::api::classes::outscale::{Bsu, OutscaleNodeClass};
 use crate::clouds::Cloud;
 use crate::clouds::outscale::oapi::wire;
 use crate::core::facts::{Status, find_condition};
@@ -68,12 +68,8 @@ async fn volumes_that_the_api_would_not_make_are_told_before_it_is_asked_to() {
         assert_eq!(find_condition(&class.conditions, "Ready").unwrap().status, Status::False);
         // The API would refuse it, too.
         let mut wanted = launch(&cloud, &good, 1, &[SMALL]).await;
-        let status =
-            good.body.downcast_ref::<crate::api::classes::outscale::OutscaleNodeClass>().unwrap().status.clone();
-        let body = crate::api::classes::outscale::OutscaleNodeClass {
-            status,
-            ..crate::api::classes::outscale::OutscaleNodeClass::new("workers", with(bsu))
-        };
+        let status = good.body.downcast_ref::<OutscaleNodeClass>().unwrap().status.clone();
+        let body = OutscaleNodeClass { status, ..OutscaleNodeClass::new("workers", with(bsu)) };
         wanted.class =
             std::sync::Arc::new(crate::core::facts::NodeClass { body: std::sync::Arc::new(body), ..good.clone() });
         cloud.create(&wanted).await.unwrap_err();
