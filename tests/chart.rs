@@ -77,6 +77,23 @@ fn the_schema_knows_every_value_and_no_other() {
     compare("", &values, &schema);
 }
 
+#[test]
+fn the_chart_takes_what_joiner_takes_of_a_hypervisors_part() {
+    let schema: Value = serde_json::from_str(&read("values.schema.json")).expect("the schema is JSON");
+    let part = &schema["properties"]["outscale"]["properties"]["vmMemoryOverheadPercent"];
+    let most = part["maximum"].as_f64().expect("there is a maximum");
+    let is_taken = |part: f64| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_joiner"))
+            .args(["plan", "--vm-memory-overhead-percent", &part.to_string(), "-f", "/nonexistent"])
+            .env_clear()
+            .output()
+            .expect("joiner can be started");
+        !String::from_utf8_lossy(&output.stderr).contains("a part from 0 to")
+    };
+    assert!(is_taken(most) && !is_taken(most + 0.01));
+    assert_eq!(part["minimum"], 0);
+}
+
 /// Holds the names of a map against those that its schema allows.
 fn compare(path: &str, values: &Value, schema: &Value) {
     let (Some(values), Some(properties)) = (values.as_object(), schema["properties"].as_object()) else { return };

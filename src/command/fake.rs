@@ -4,11 +4,11 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 
 use crate::actors::runtime::Clock;
-use crate::config::{Fake, FakeCloud};
+use crate::config::{Fake, FakeCloud, Quota};
 use crate::sim::Seed;
 use crate::sim::oapi::{self, Account, Scarce};
 
@@ -32,7 +32,7 @@ pub fn fake(told: &Fake) -> Result<()> {
 
 async fn outscale(listener: TcpListener, port: u16, told: &Fake) -> Result<()> {
     let clock = Clock::machine();
-    let account = Account::sample();
+    let account = account(told)?;
     let greeting = greeting(&account, port);
     let fake = oapi::Fake::new(account, Arc::new(move || clock.now()), Seed(told.seed));
     fake.conduct(|conduct| {
@@ -54,6 +54,24 @@ async fn outscale(listener: TcpListener, port: u16, told: &Fake) -> Result<()> {
     oapi::serve(listener, fake.clone(), stop).await.context("cannot serve")?;
     let calls: Vec<String> = fake.load().iter().map(|(action, load)| format!("# {action}: {load}\n")).collect();
     say(&calls.concat())
+}
+
+/// The account of the fake, with what it may not do and not have.
+fn account(told: &Fake) -> Result<Account> {
+    let mut account = Account::sample();
+    if let Some(unknown) = told.deny.iter().find(|action| !oapi::signed_actions().any(|known| known == *action)) {
+        let known: Vec<&str> = oapi::signed_actions().collect();
+        bail!("--deny {unknown}: no such action needs keys here; there are {}", known.join(", "));
+    }
+    account.denied = told.deny.iter().cloned().collect();
+    for quota in &told.quota {
+        match *quota {
+            Quota::Vms(most) => account.quotas.vms = most,
+            Quota::Cores(most) => account.quotas.cores = most,
+            Quota::Memory(most) => account.quotas.memory = most,
+        }
+    }
+    Ok(account)
 }
 
 fn scarce(sold_out: &crate::config::SoldOut) -> Scarce {

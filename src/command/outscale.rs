@@ -50,13 +50,14 @@ pub(super) async fn cloud(
     Ok(Outscale::new(client, configurations, settings)?)
 }
 
-/// Who we are to the API: of the Secret that is named, else as Outscale's own tools read it.
+/// Who we are to the API: of the Secret that is named, with what variables say of the way to it; else as Outscale's own tools read it.
 async fn told_access(secret: Option<&str>, secrets: &dyn Secrets) -> Result<Access> {
+    let variable = |name: &str| std::env::var(name).ok();
     if let Some(name) = secret {
         let data = secrets.read(name).await.context("--osc-secret")?;
-        return Access::of_secret(&data).with_context(|| format!("Secret {name}"));
+        return Access::of_secret(&data, variable).with_context(|| format!("Secret {name}"));
     }
-    Access::read(|name| std::env::var(name).ok(), |path| std::fs::read_to_string(path)).context("no access to Outscale")
+    Access::read(variable, |path| std::fs::read_to_string(path)).context("no access to Outscale")
 }
 
 /// What is wrong with a NodeClass for which nothing may be launched; nothing when all that was judged is right. No machine configuration is read

@@ -37,6 +37,31 @@ impl SoldOut {
     }
 }
 
+/// How much the account may have of something: `vms=3`, `cores=16` or `memory=64` (GiB).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quota {
+    /// VMs.
+    Vms(u32),
+    /// Cores of all VMs.
+    Cores(u32),
+    /// Memory of all VMs in GiB.
+    Memory(u32),
+}
+
+impl Quota {
+    fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || "vms=N, cores=N or memory=N (GiB) are accepted".to_owned();
+        let (what, most) = text.split_once('=').ok_or_else(wrong)?;
+        let most = most.parse().map_err(|_| wrong())?;
+        match what {
+            "vms" => Ok(Self::Vms(most)),
+            "cores" => Ok(Self::Cores(most)),
+            "memory" => Ok(Self::Memory(most)),
+            _ => Err(wrong()),
+        }
+    }
+}
+
 /// `joiner fake`.
 #[derive(Args, Clone, PartialEq, Debug)]
 pub struct Fake {
@@ -83,6 +108,14 @@ pub struct Fake {
     /// What is sold out: the beginning of a type's name, `@` and a zone, or both; may be repeated
     #[arg(long, value_name = "TYPE@ZONE", value_parser = SoldOut::parse, help_heading = FAKE)]
     pub sold_out: Vec<SoldOut>,
+
+    /// An action that a policy denies to the keys: `ReadImages`, ...; may be repeated
+    #[arg(long, value_name = "ACTION", help_heading = FAKE)]
+    pub deny: Vec<String>,
+
+    /// How much the account may have: `vms=N`, `cores=N` or `memory=N` (GiB); may be repeated
+    #[arg(long, value_name = "WHAT=N", value_parser = Quota::parse, help_heading = FAKE)]
+    pub quota: Vec<Quota>,
 
     /// Seed of all chance
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = FAKE)]

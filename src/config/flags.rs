@@ -290,7 +290,7 @@ pub(super) struct OutscaleFlags {
     #[arg(long, env, value_name = "ID", value_parser = values::mark)]
     pub(super) osc_cluster_id: Option<String>,
 
-    /// Secret in joiner's own namespace with `access_key`, `secret_key`, `region` and, if need be, `endpoint`. Default: variables, or a profile
+    /// Secret in joiner's own namespace with `access_key`, `secret_key`, `region` and, if need be, `endpoint`; where it names no region or endpoint, `OSC_REGION` and `OSC_ENDPOINT_API` do. Default: variables, or a profile
     #[arg(long, env, value_name = "NAME")]
     pub(super) osc_secret: Option<String>,
 

@@ -16,7 +16,7 @@ mod spreads;
 mod table;
 mod values;
 
-pub use fake::{Fake, FakeCloud, SoldOut};
+pub use fake::{Fake, FakeCloud, Quota, SoldOut};
 pub use gates::FeatureGates;
 pub use parse::parse;
 pub use settings::{

@@ -127,6 +127,32 @@ fn the_keys_of_a_plan_may_stand_in_a_secret_among_the_files() {
 }
 
 #[test]
+fn nothing_is_planned_for_a_nodeclass_whose_permissions_are_missing_and_the_statement_is_told() {
+    let flags = ["--deny", "ReadSubnets"];
+    let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &flags);
+    let files = [example("outscale/nodepool.yaml"), example("plan/workloads.yaml")];
+    let (plan, said) = plan(&account, &[], &[&files[0], &files[1]]);
+    assert_eq!(plan["nodeClaims"], Value::Array(Vec::new()), "{said}");
+    let statement = r#"{"Effect":"Allow","Action":["api:ReadSubnets"],"Resource":["*"]}"#;
+    assert!(said.contains(statement), "{said}");
+    let reasons = plan["unschedulable"][0]["reasons"].as_array().cloned().unwrap_or_default();
+    let why: Vec<String> = reasons.iter().map(Value::to_string).collect();
+    let is_told =
+        |why: &String| why.contains("workers is not ready: SubnetsReady is False: ") && why.contains("api:ReadSubnets");
+    assert!(why.iter().any(is_told), "{why:?}");
+}
+
+#[test]
+fn whoever_may_only_read_can_plan() {
+    let flags = ["--deny", "CreateVms", "--deny", "DeleteVms", "--quota", "vms=0"];
+    let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &flags);
+    let files = [example("outscale/nodepool.yaml"), example("plan/workloads.yaml")];
+    let (plan, said) = plan(&account, &[], &[&files[0], &files[1]]);
+    assert!(plan["nodeClaims"].as_array().is_some_and(|claims| !claims.is_empty()), "{plan:#} {said}");
+    assert!(said.contains("PermissionsReady is False: ") && said.contains("api:CreateVms"), "{said}");
+}
+
+#[test]
 fn a_nodepool_of_a_zone_without_subnets_is_refused_with_the_zones_that_there_are() {
     let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
     let text = std::fs::read_to_string(example("outscale/nodepool.yaml")).expect("it is there");

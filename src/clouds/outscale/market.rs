@@ -44,14 +44,41 @@ pub(super) struct Market {
 
 struct State {
     offer: Offer,
-    types_due: Option<Instant>,
-    prices_due: Option<Instant>,
+    types: List,
+    prices: List,
     /// When the account's own price list may be asked for again, after it was refused.
     own_due: Option<Instant>,
-    has_types: bool,
-    has_prices: bool,
     /// Whether the prices in use are those of the account's own list.
     has_own: bool,
+}
+
+/// When a list is asked for.
+#[derive(Default)]
+struct List {
+    due: Option<Instant>,
+    /// Whether it has ever been had.
+    had: bool,
+}
+
+impl List {
+    /// Whether it is time to ask. If so it counts as asked for in vain until it comes: who asks may be dropped.
+    fn begin(&mut self) -> bool {
+        let is_time = is_due(self.due);
+        if is_time {
+            self.missed();
+        }
+        is_time
+    }
+
+    /// It is there, and good for so long.
+    fn came(&mut self, good_for: Duration) {
+        *self = Self { due: Some(Instant::now() + good_for), had: true };
+    }
+
+    /// It did not come.
+    fn missed(&mut self) {
+        self.due = Some(Instant::now() + if self.had { RETRY } else { FIRST_RETRY });
+    }
 }
 
 /// What is known of the market.
@@ -72,15 +99,7 @@ impl Market {
     pub(super) fn new(client: Arc<Client>, file: Option<PathBuf>) -> Result<Self, PriceError> {
         let prices = over(Prices::built_in(), file.as_ref())?;
         let offer = Offer { listed: Arc::default(), prices: Arc::new(prices), read: None, epoch: 0 };
-        let state = State {
-            offer,
-            types_due: None,
-            prices_due: None,
-            own_due: None,
-            has_types: false,
-            has_prices: false,
-            has_own: false,
-        };
+        let state = State { offer, types: List::default(), prices: List::default(), own_due: None, has_own: false };
         Ok(Self {
             client,
             file,
@@ -121,15 +140,9 @@ impl Market {
     }
 
     async fn read_types(&self) {
-        let had_before = {
-            let mut state = self.state();
-            if !is_due(state.types_due) {
-                return;
-            }
-            // Before anybody is asked: who is dropped meanwhile leaves word that it was in vain.
-            state.types_due = Some(Instant::now() + again(state.has_types));
-            state.has_types
-        };
+        if !self.state().types.begin() {
+            return;
+        }
         match within("ReadVmTypes", self.client.all(&wire::ReadVmTypes::default())).await {
             // An empty list is a mishap of the cloud, not the end of all types.
             Ok(listed) if !listed.is_empty() => {
@@ -139,9 +152,8 @@ impl Market {
                     state.offer.listed = Arc::new(listed);
                     state.offer.epoch += 1;
                 }
-                state.has_types = true;
-                state.types_due = Some(Instant::now() + FRESH_FOR);
-                self.is_whole.store(state.has_prices, Relaxed);
+                state.types.came(FRESH_FOR);
+                self.is_whole.store(state.prices.had, Relaxed);
                 return;
             }
             Ok(_) => tracing::warn!("the API lists no VM types; what was known stays in use"),
@@ -149,50 +161,51 @@ impl Market {
                 tracing::warn!(%error, "VM types not read; custom types are offered, fixed ones as last known");
             }
         }
-        self.state().types_due = Some(Instant::now() + again(had_before));
+        self.state().types.missed();
     }
 
     async fn read_prices(&self) {
         let had_own = {
             let mut state = self.state();
-            if !is_due(state.prices_due) {
+            if !state.prices.begin() {
                 return;
             }
-            state.prices_due = Some(Instant::now() + again(state.has_prices));
             state.has_own
         };
-        let (read, pause) = match self.own_prices().await {
-            Own::Read(prices) => (Some((prices, true)), Some(FRESH_FOR)),
+        let read = match self.own_prices().await {
+            Own::Read(prices) => Some((prices, true, FRESH_FOR)),
             // Prices that somebody has negotiated are not given up for those of everybody because of one bad hour.
-            Own::Failed if had_own => (None, Some(RETRY)),
+            Own::Failed if had_own => None,
             missed => {
                 let read = match within("ReadPublicCatalog", self.client.call(&wire::ReadPublicCatalog {})).await {
                     Ok(answer) => self.judged("public price list", &answer),
                     Err(error) => Err(error.to_string()),
                 };
                 match read {
-                    Ok(prices) if matches!(missed, Own::Failed) => (Some((prices, false)), Some(RETRY)),
-                    Ok(prices) => (Some((prices, false)), Some(FRESH_FOR)),
+                    Ok(prices) if matches!(missed, Own::Failed) => Some((prices, false, RETRY)),
+                    Ok(prices) => Some((prices, false, FRESH_FOR)),
                     Err(error) => {
                         let in_use = &self.known().prices.source;
                         tracing::warn!(error, in_use, "prices not read; what was known stays in use");
-                        (None, None)
+                        None
                     }
                 }
             }
         };
         let mut state = self.state();
-        if let Some((prices, is_own)) = read {
-            if *state.offer.prices != prices {
-                tracing::info!(source = prices.source, "read the price list");
-                state.offer.prices = Arc::new(prices);
-                state.offer.epoch += 1;
-            }
-            state.offer.read = Some(self.client.now());
-            (state.has_prices, state.has_own) = (true, is_own);
-            self.is_whole.store(state.has_types, Relaxed);
+        let Some((prices, is_own, good_for)) = read else {
+            state.prices.missed();
+            return;
+        };
+        if *state.offer.prices != prices {
+            tracing::info!(source = prices.source, "read the price list");
+            state.offer.prices = Arc::new(prices);
+            state.offer.epoch += 1;
         }
-        state.prices_due = Some(Instant::now() + pause.unwrap_or_else(|| again(state.has_prices)));
+        state.offer.read = Some(self.client.now());
+        state.has_own = is_own;
+        state.prices.came(good_for);
+        self.is_whole.store(state.types.had, Relaxed);
     }
 
     /// The account's own prices. Who is refused them for good does not ask again for a while.
@@ -248,7 +261,7 @@ fn is_for_good(error: &Error) -> bool {
 
 impl State {
     fn is_due(&self) -> bool {
-        is_due(self.types_due) || is_due(self.prices_due)
+        is_due(self.types.due) || is_due(self.prices.due)
     }
 }
 
@@ -260,10 +273,6 @@ async fn within<T>(action: &'static str, list: impl Future<Output = Result<T, Er
 
 fn is_due(due: Option<Instant>) -> bool {
     due.is_none_or(|due| due <= Instant::now())
-}
-
-fn again(had_before: bool) -> Duration {
-    if had_before { RETRY } else { FIRST_RETRY }
 }
 
 fn over(prices: Prices, file: Option<&PathBuf>) -> Result<Prices, PriceError> {

@@ -58,17 +58,19 @@ fn judged(needed: &[Error], lesser: &[(&str, Option<Error>)]) -> Permission {
     if let Some(error) = needed.iter().find(|error| error.class == Class::Keys) {
         return Permission::Refused(Fault::new("Unauthorized", format!("the API refuses the keys: {}", error.words())));
     }
-    let denied: Vec<String> = needed.iter().filter(|error| error.class == Class::Denied).map(Error::stable).collect();
+    let is_denied = |error: &Error| error.class == Class::Denied && !error.is_foreign();
+    let denied: Vec<String> = needed.iter().filter(|error| is_denied(error)).map(Error::stable).collect();
     if !denied.is_empty() {
         return Permission::Refused(Fault::new("Forbidden", denied.join("; ")));
     }
     // What is refused for what the request names, which nobody means, is allowed. Everything else leaves it open.
-    let is_allowed = |error: &Error| matches!(error.class, Class::NotFound | Class::Invalid | Class::Conflict);
+    let is_allowed =
+        |error: &Error| matches!(error.class, Class::NotFound | Class::Invalid | Class::Conflict) || error.is_foreign();
     if let Some(error) = needed.iter().find(|error| !is_allowed(error)) {
         return Permission::Unanswered(error.stable());
     }
     let left_out = lesser.iter().filter_map(|(what, error)| Some((what, error.as_ref()?)));
-    let denied = left_out.filter(|(_, error)| error.class == Class::Denied);
+    let denied = left_out.filter(|(_, error)| is_denied(error));
     let told: Vec<String> = denied.map(|(what, error)| format!("{what}: {}", error.stable())).collect();
     Permission::Given(told.join("; "))
 }

@@ -28,6 +28,10 @@ fn only_a_refusal_for_what_is_named_shows_that_an_action_is_allowed() {
     for class in [Class::Keys, Class::Denied] {
         assert!(matches!(of(class), Permission::Refused(_)), "{class:?}");
     }
+    // That nobody's machine is somebody else's says that the action is allowed.
+    let entry = oapi::wire::ErrorEntry { code: "5".to_owned(), ..Default::default() };
+    let foreign = Error { entries: vec![entry], ..error(Class::Denied) };
+    assert!(matches!(judged(&[foreign], &[]), Permission::Given(told) if told.is_empty()));
     // What only leaves something out decides nothing.
     for class in [Class::Denied, Class::Throttled, Class::Unknown] {
         let Permission::Given(told) = judged(&[], &[("it is not done", Some(error(class)))]) else {

@@ -63,6 +63,11 @@ pub(super) fn of_path(path: &str) -> Option<&'static Known> {
     ROUTES.iter().find(|known| known.name == name)
 }
 
+/// The names of the actions that need keys, and that a policy can deny.
+pub fn signed_actions() -> impl Iterator<Item = &'static str> {
+    ROUTES.iter().filter(|known| known.is_signed).map(|known| known.name)
+}
+
 fn read<T: DeserializeOwned>(parameters: Value) -> Result<T, Refusal> {
     serde_path_to_error::deserialize(parameters).map_err(|error| {
         let (place, said) = (error.path().to_string(), error.inner().to_string());

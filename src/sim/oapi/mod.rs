@@ -26,6 +26,7 @@ mod world;
 
 pub use account::{Account, Quotas};
 pub use conduct::{Conduct, Scarce};
+pub use dispatch::signed_actions;
 pub use fake::{Fake, Load, Reply};
 pub use serve::serve;
 

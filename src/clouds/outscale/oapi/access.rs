@@ -86,20 +86,11 @@ impl Access {
         let has_place = variable("OSC_REGION").or_else(|| variable("OSC_ENDPOINT_API")).is_some();
         let profile = if has_keys && has_place && !is_asked { Profile::default() } else { stored(&variable, file)? };
         let or = |name: &str, stored: &Option<String>| variable(name).or_else(|| stored.clone());
-        let certificate = (
-            variable("OSC_X509_CLIENT_CERT").map(PathBuf::from).or(profile.certificate),
-            variable("OSC_X509_CLIENT_KEY").map(PathBuf::from).or(profile.certificate_key),
-        );
-        let certificate = match certificate {
-            (Some(certificate), Some(key)) => Some((certificate, key)),
-            (None, None) => None,
-            (Some(_), None) => {
-                return Err(AccessError::new("OSC_X509_CLIENT_KEY", "is missing; a certificate needs its key"));
-            }
-            (None, Some(_)) => {
-                return Err(AccessError::new("OSC_X509_CLIENT_CERT", "is missing; a key needs its certificate"));
-            }
-        };
+        let path = |name: &str| variable(name).map(PathBuf::from);
+        let certificate = certificate(
+            path("OSC_X509_CLIENT_CERT").or(profile.certificate),
+            path("OSC_X509_CLIENT_KEY").or(profile.certificate_key),
+        )?;
         let words = Words {
             access_key: or("OSC_ACCESS_KEY", &profile.access_key),
             secret_key: or("OSC_SECRET_KEY", &profile.secret_key),
@@ -109,20 +100,37 @@ impl Access {
         Ok(Self { client_certificate: certificate, ..words.access()? })
     }
 
-    /// Reads the data of a Secret: `access_key`, `secret_key`, `region` and `endpoint`, or the same under the names of the variables.
-    pub fn of_secret(data: &BTreeMap<String, Vec<u8>>) -> Result<Self, AccessError> {
+    /// Reads the data of a Secret: `access_key`, `secret_key`, `region` and `endpoint`, or the same under the names of the variables. Keys are the
+    /// Secret's alone. Where the API is, and what certificate it wants, is the variables' to say where the Secret does not; no profile is read.
+    pub fn of_secret(
+        data: &BTreeMap<String, Vec<u8>>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, AccessError> {
+        let filled = |text: String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let word = |short: &str, long: &str| {
             let bytes = data.get(short).or_else(|| data.get(long))?;
-            let text = String::from_utf8_lossy(bytes).trim().to_owned();
-            (!text.is_empty()).then_some(text)
+            filled(String::from_utf8_lossy(bytes).into_owned())
         };
+        let variable = |name: &str| variable(name).and_then(filled);
+        let path = |name: &str| variable(name).map(PathBuf::from);
         let words = Words {
             access_key: word("access_key", "OSC_ACCESS_KEY"),
             secret_key: word("secret_key", "OSC_SECRET_KEY"),
-            region: word("region", "OSC_REGION"),
-            endpoint: word("endpoint", "OSC_ENDPOINT_API"),
+            region: word("region", "OSC_REGION").or_else(|| variable("OSC_REGION")),
+            endpoint: word("endpoint", "OSC_ENDPOINT_API").or_else(|| variable("OSC_ENDPOINT_API")),
         };
-        words.access()
+        let certificate = certificate(path("OSC_X509_CLIENT_CERT"), path("OSC_X509_CLIENT_KEY"))?;
+        Ok(Self { client_certificate: certificate, ..words.access()? })
+    }
+}
+
+/// A certificate with its key: one is nothing without the other.
+fn certificate(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<(PathBuf, PathBuf)>, AccessError> {
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(AccessError::new("OSC_X509_CLIENT_KEY", "is missing; a certificate needs its key")),
+        (None, Some(_)) => Err(AccessError::new("OSC_X509_CLIENT_CERT", "is missing; a key needs its certificate")),
     }
 }
 

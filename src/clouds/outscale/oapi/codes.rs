@@ -29,6 +29,8 @@ pub enum Class {
     Unknown,
 }
 
+/// What the request names belongs to another account: no policy of one's own opens it.
+pub(super) const FOREIGN: &str = "5";
 /// There is no free address.
 pub(super) const NO_ADDRESSES: u32 = 10_021;
 

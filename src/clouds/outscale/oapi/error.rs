@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::codes::{Class, NO_ADDRESSES};
+use super::codes::{Class, FOREIGN, NO_ADDRESSES};
 use super::wire::ErrorEntry;
 use crate::clouds;
 use crate::clouds::LaunchRefused;
@@ -75,6 +75,11 @@ impl Error {
         self.class == Class::NotFound
     }
 
+    /// Whether what the request names is refused for belonging to another account, and not the action by a policy.
+    pub fn is_foreign(&self) -> bool {
+        self.code() == Some(FOREIGN)
+    }
+
     /// Whether the subnet has no free address, whatever is to be put into it.
     pub fn is_subnet_full(&self) -> bool {
         self.entries.iter().any(|entry| entry.code.trim().parse() == Ok(NO_ADDRESSES))
@@ -99,6 +104,9 @@ impl Error {
                 "check the access key, the secret key and the region, and that this machine's clock is right; joiner reads keys of a Secret or a \
                  file again by itself, and has to be restarted for those in variables"
                     .to_owned(),
+            ),
+            Class::Denied if self.is_foreign() => Some(
+                "what is named belongs to another account; name something of the keys' own account, or have its owner share it".to_owned(),
             ),
             Class::Denied => Some(format!(
                 "allow the action api:{0} in an EIM policy of the keys' user: {{\"Effect\":\"Allow\",\"Action\":[\"api:{0}\"],\"Resource\":[\"*\"]}}",

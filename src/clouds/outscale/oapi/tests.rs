@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::wire::{CreateTags, CreateVms, DeleteVms, ReadVmTypes, ReadVms, ResourceTag, UserData, VmFilters};
 use super::*;
+use crate::sim::oapi::Account;
 
 const SECRET: &str = "SKEXAMPLE0123456789SKEXAMPLE0123456789AB";
 
@@ -84,6 +85,7 @@ async fn refusals_are_told_apart_by_their_code() {
         (401, "1", "AccessDenied", Class::Keys),
         (405, "2", "AccessDenied", Class::Keys),
         (401, "4", "AccessDenied", Class::Denied),
+        (401, "5", "AccessDenied", Class::Denied),
         (401, "4120", "InvalidParameterValue", Class::Keys),
         (409, "9085", "ResourceConflict", Class::Conflict),
         (400, "6007", "InvalidState", Class::Conflict),
@@ -110,6 +112,16 @@ async fn refusals_are_told_apart_by_their_code() {
         for text in [error.to_string(), crate::clouds::Error::from(error.clone()).to_string()] {
             assert!(text.contains(code) && text.contains("r-1") && text.contains("CreateVms"), "{text}");
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_another_accounts_no_policy_opens() {
+    for (code, remedy, other) in [("4", "EIM policy", "another account"), ("5", "another account", "EIM policy")] {
+        let script = Scripted::default();
+        script.answers.lock().unwrap().push_back(Ok((401, refusal(code, "AccessDenied"))));
+        let error = client(&Arc::new(script)).call(&CreateVms::default()).await.unwrap_err();
+        assert!(error.words().contains(remedy) && !error.words().contains(other), "{error}");
     }
 }
 
@@ -314,8 +326,47 @@ fn keys_are_read_where_outscales_tools_read_them() {
     );
     let data = [("access_key", "A"), ("secret_key", "s\n"), ("region", "eu-west-2")];
     let data = data.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
-    let access = Access::of_secret(&data.into()).unwrap();
+    let access = Access::of_secret(&data.into(), |_| None).unwrap();
     assert_eq!((access.keys.secret_key.expose(), access.region.as_str()), ("s", "eu-west-2"));
+}
+
+#[test]
+fn a_secret_says_who_we_are_and_variables_the_way_where_it_does_not() {
+    let told = |data: &[(&str, &str)], variables: &[(&str, &str)]| {
+        let keys = [("access_key", "SECRETKEY"), ("secret_key", "s")];
+        let data = keys.iter().chain(data).map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
+        let variable =
+            |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        Access::of_secret(&data, variable)
+    };
+    let (fake, here) = ("http://127.0.0.1:4510/api/v1", ("region", "eu-west-2"));
+    let endpoint =
+        |data: &[(&str, &str)], variables: &[(&str, &str)]| told(data, variables).unwrap().endpoint.to_string();
+    assert_eq!(endpoint(&[here], &[]), "https://api.eu-west-2.outscale.com/api/v1");
+    assert_eq!(endpoint(&[here], &[("OSC_ENDPOINT_API", fake)]), fake);
+    assert_eq!(endpoint(&[here, ("endpoint", fake)], &[("OSC_ENDPOINT_API", "http://127.0.0.1:1")]), fake);
+    assert_eq!(endpoint(&[], &[("OSC_REGION", "us-east-2")]), "https://api.us-east-2.outscale.com/api/v1");
+    assert_eq!(told(&[here], &[("OSC_REGION", "us-east-2")]).unwrap().region, "eu-west-2");
+    // Keys are never mixed: those of the environment are somebody else's.
+    let access = told(&[here], &[("OSC_ACCESS_KEY", "OTHER"), ("OSC_SECRET_KEY", "o")]).unwrap();
+    assert_eq!((access.keys.access_key.as_str(), access.keys.secret_key.expose()), ("SECRETKEY", "s"));
+    let pair = [("OSC_X509_CLIENT_CERT", "/c.pem"), ("OSC_X509_CLIENT_KEY", "/k.pem")];
+    assert_eq!(told(&[here], &pair).unwrap().client_certificate, Some(("/c.pem".into(), "/k.pem".into())));
+    assert_eq!(told(&[here], &pair[..1]).unwrap_err().field, "OSC_X509_CLIENT_KEY");
+    // An endpoint of another region is somebody's mistake.
+    let elsewhere = told(&[here], &[("OSC_ENDPOINT_API", "https://api.us-east-2.outscale.com")]).unwrap_err();
+    assert_eq!(elsewhere.field, "OSC_REGION");
+}
+
+#[test]
+fn the_secret_of_the_example_leads_to_the_fake_and_nowhere_else() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/outscale/secrets.yaml");
+    let text = std::fs::read_to_string(file).unwrap();
+    let secret: serde_json::Value = serde_saphyr::from_str(text.split("\n---\n").next().unwrap()).unwrap();
+    let entries = secret["stringData"].as_object().unwrap();
+    let data = entries.iter().map(|(key, value)| (key.clone(), value.as_str().unwrap().as_bytes().to_vec())).collect();
+    let access = Access::of_secret(&data, |_| None).unwrap();
+    assert_eq!(access, Account::sample().access("http://127.0.0.1:4510/api/v1").unwrap());
 }
 
 #[test]
