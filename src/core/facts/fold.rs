@@ -95,6 +95,7 @@ impl Fold {
             epoch: earlier.epoch,
             planned: earlier.planned.clone(),
             planned_for: earlier.planned_for.clone(),
+            replanned: earlier.replanned,
             pod_events: earlier.pod_events.clone(),
             ..Snapshot::default()
         };
@@ -200,6 +201,11 @@ impl Fold {
     /// These pods are now planned for a NodeClaim, and for no other.
     pub fn planned(&mut self, claim: &ClaimName, pods: Vec<PodUid>) {
         self.snapshot.epoch += 1;
+        self.snapshot.replanned = self.snapshot.epoch;
+        self.plan(claim, pods);
+    }
+
+    fn plan(&mut self, claim: &ClaimName, pods: Vec<PodUid>) {
         for uid in pods {
             if self.snapshot.arrival(&uid).is_some() {
                 self.unplan(&uid);
@@ -213,6 +219,7 @@ impl Fold {
     /// Nothing is planned for this NodeClaim any more: its pods need another place.
     pub fn unplanned(&mut self, claim: &ClaimName) {
         self.snapshot.epoch += 1;
+        self.snapshot.replanned = self.snapshot.epoch;
         for uid in self.snapshot.planned_for.remove(claim).unwrap_or_default() {
             self.snapshot.planned.remove(&uid);
             self.news.pending |= self.snapshot.pending.contains_key(&uid);
@@ -372,8 +379,11 @@ impl Fold {
             (None, Some(_)) => self.news.landed.exchanged += 1,
             (None, None) => self.news.landed.elsewhere += 1,
         }
+        if alike.is_some() {
+            self.snapshot.replanned = self.snapshot.epoch;
+        }
         if let Some(other) = equal.or(alike) {
-            self.planned(&planned, vec![other]);
+            self.plan(&planned, vec![other]);
         }
     }
 

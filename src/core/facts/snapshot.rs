@@ -51,6 +51,8 @@ pub struct Snapshot {
     pub planned: OrdMap<PodUid, ClaimName>,
     /// The same the other way round: the pods planned for each NodeClaim.
     pub planned_for: OrdMap<ClaimName, OrdSet<PodUid>>,
+    /// The epoch in which places of the plan were last given or taken away, but for those that pods which equal each other exchanged, or have come to.
+    pub replanned: u64,
     /// PersistentVolumeClaims.
     pub volume_claims: OrdMap<ObjectKey, Arc<VolumeClaim>>,
     /// PersistentVolumes by name.

@@ -9,12 +9,14 @@
 //! 8 seconds after they appear, 13 nodes that were opened together when all were there became 15 to 17. So a node stays closed until it is ready.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
+use imbl::OrdMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Claim, Node, Pod, Snapshot, Taint};
-use crate::core::ids::{ClaimName, PodUid, PoolName};
+use crate::core::ids::{ClaimName, NodeName, PodUid, PoolName};
 use crate::core::labels;
 
 /// Nodes that are not there are given up after this long in which none has come. Machines of real clouds take tens of seconds and do not come at one
@@ -48,11 +50,38 @@ pub struct Opening {
     released: BTreeSet<ClaimName>,
     /// NodePools whose last node was not ready in time: their nodes open as soon as they are there, until one of them is ready while it is closed.
     impatient: BTreeSet<PoolName>,
+    /// What it was looked at last.
+    looked: Looked,
+}
+
+/// What decides on who is at the door.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Looked {
+    claims: OrdMap<ClaimName, Arc<Claim>>,
+    nodes: OrdMap<NodeName, Arc<Node>>,
+    replanned: u64,
+}
+
+impl Looked {
+    fn at(snapshot: &Snapshot) -> Self {
+        Self { claims: snapshot.claims.clone(), nodes: snapshot.nodes.clone(), replanned: snapshot.replanned }
+    }
+
+    fn is_still(&self, snapshot: &Snapshot) -> bool {
+        self.replanned == snapshot.replanned
+            && self.claims.ptr_eq(&snapshot.claims)
+            && self.nodes.ptr_eq(&snapshot.nodes)
+    }
 }
 
 impl Opening {
     /// Looks who is there, and lets those open that may: all, when nobody is missing who may be waited for.
     pub fn look(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<ClaimName> {
+        // Pods are bound by the hundred while nobody is at the door.
+        if self.waiting() + self.released.len() == 0 && self.looked.is_still(snapshot) {
+            return Vec::new();
+        }
+        self.looked = Looked::at(snapshot);
         let is_there = |name: &ClaimName| at_the_door(snapshot, name).is_some();
         self.starting.retain(|name, _| is_there(name) && is_expected(snapshot, name));
         self.waiting.retain(|name, _| is_there(name) && is_expected(snapshot, name));

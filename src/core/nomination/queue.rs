@@ -1,15 +1,15 @@
 //! Who is nominated next: the first of those that kube-scheduler will take, each to its place in the plan.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::facts::{Pod, PodShape, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 
-use super::seats::{Nomination, Seats, seats};
+use super::seats::{Doors, Nomination, Seats, doors, seats};
 
 /// A pod that has lost more nominations than this gets no further one: kube-scheduler has another opinion, and each costs a request.
 const RENOMINATIONS: u32 = 1;
@@ -27,6 +27,9 @@ pub struct Nominations {
     /// The pods that were tried to be nominated. One attempt each, until kube-scheduler takes it away: a node that stays closed hurts more than a
     /// pod that goes elsewhere.
     tried: FxHashMap<PodUid, Try>,
+    /// Pods that only wait for kube-scheduler, in `places` that are what they were: most of them, most of the time, and each that is looked at costs.
+    content: FxHashSet<PodUid>,
+    places: Places,
 }
 
 #[derive(Debug)]
@@ -34,6 +37,34 @@ struct Try {
     node: NodeName,
     /// How many nominations the pod had lost by then.
     lost: u32,
+    /// Whom it could change places with.
+    shape: Arc<PodShape>,
+}
+
+impl Try {
+    /// Whether the pod waits for its place, or has taken it.
+    fn is_as_it_was(&self, pod: &Pod) -> bool {
+        pod.node.as_ref().is_none_or(|node| *node == self.node) && Arc::ptr_eq(&pod.shape, &self.shape)
+    }
+}
+
+/// What the places of a plan depend on.
+#[derive(Debug, Default)]
+struct Places {
+    replanned: u64,
+    nodes: BTreeMap<ClaimName, Option<NodeName>>,
+}
+
+impl Places {
+    fn of(snapshot: &Snapshot, doors: &Doors<'_>) -> Self {
+        let nodes = doors.iter().map(|(name, door)| ((*name).clone(), door.map(|door| door.node.clone())));
+        Self { replanned: snapshot.replanned, nodes: nodes.collect() }
+    }
+
+    /// Whether these are the same, but for NodeClaims that nobody is planned for any more.
+    fn are_still(&self, now: &Self) -> bool {
+        self.replanned == now.replanned && now.nodes.iter().all(|(name, node)| self.nodes.get(name) == Some(node))
+    }
 }
 
 impl Nominations {
@@ -62,7 +93,8 @@ impl Nominations {
         {
             let uid = &first.pod.uid;
             if snapshot.pods.get(uid).is_some_and(|pod| pod.node.is_none()) {
-                self.tried.insert(uid.clone(), Try { node: first.node.clone(), lost: lost(snapshot, uid) });
+                let (node, shape) = (first.node.clone(), Arc::clone(&first.pod.shape));
+                self.tried.insert(uid.clone(), Try { node, lost: lost(snapshot, uid), shape });
                 next.push(first);
             }
         }
@@ -83,18 +115,29 @@ impl Nominations {
             *standing += usize::from(fits);
             fits
         };
+        let mut is_disturbed = false;
         self.tried.retain(|uid, tried| {
-            let Some(pod) = snapshot.pods.get(uid).filter(|pod| pod.node.is_none()) else { return false };
-            if at_a_time(&pod.shape).is_some() && tried.lost >= lost(snapshot, uid) {
+            let pod = snapshot.pods.get(uid);
+            let is_lost = tried.lost < lost(snapshot, uid);
+            is_disturbed |= is_lost || pod.is_none_or(|pod| !tried.is_as_it_was(pod));
+            let Some(pod) = pod.filter(|pod| pod.node.is_none()) else { return false };
+            if !is_lost && at_a_time(&pod.shape).is_some() {
                 stands(&tried.node, &pod.shape, usize::MAX);
             }
             true
         });
+        let doors = doors(snapshot, opening);
+        let places = Places::of(snapshot, &doors);
+        if is_disturbed || !self.places.are_still(&places) {
+            self.content.clear();
+        }
+        self.places = places;
         let tried_to = |uid: &PodUid| {
             let tried = self.tried.get(uid).filter(|tried| tried.lost >= lost(snapshot, uid));
             tried.map(|tried| &tried.node)
         };
-        let Seats { kept, open } = seats(snapshot, opening, tried_to);
+        let Seats { kept, open, content } = seats(snapshot, &doors, &self.content, tried_to);
+        self.content.extend(content.into_iter().cloned());
         // Nominated before this instance was born.
         for (pod, node) in kept {
             if at_a_time(&pod.shape).is_some() && !self.tried.contains_key(&pod.uid) {
@@ -114,6 +157,7 @@ impl Nominations {
     /// The nomination of a pod was not written, and is to be tried again.
     pub fn forget(&mut self, pod: &PodUid) {
         self.tried.remove(pod);
+        self.content.clear();
     }
 
     /// Forgets the order: other nodes open.

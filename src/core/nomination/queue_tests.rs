@@ -267,3 +267,111 @@ fn a_nomination_that_was_taken_away_is_renewed_once_when_it_is_its_turn_again() 
     lose(&mut fold);
     assert_eq!(next(&mut nominations, &fold, at(3)), NOBODY);
 }
+
+/// What happens to pods that wait, and their nominations; numbers choose among what there is.
+#[derive(Clone, Debug)]
+enum Turn {
+    /// A pod comes, of one of three kinds, and is planned for a node.
+    Comes(u8, u8),
+    /// kube-scheduler binds a pod where it is nominated, or elsewhere.
+    Binds(u8, Option<u8>),
+    /// kube-scheduler takes a nomination away.
+    Denominates(u8),
+    /// Nominations show in the API.
+    Shows(u8),
+    Deleted(u8),
+    /// A nomination could not be written.
+    Forgotten(u8),
+    /// Nothing is planned for a node any more.
+    Unplanned(u8),
+    NodeGone(u8),
+}
+
+fn turns() -> impl proptest::strategy::Strategy<Value = Vec<Turn>> {
+    use proptest::prelude::*;
+    let turn = prop_oneof![
+        4 => (any::<u8>(), any::<u8>()).prop_map(|(kind, on)| Turn::Comes(kind, on)),
+        6 => (any::<u8>(), proptest::option::weighted(0.2, any::<u8>())).prop_map(|(pod, on)| Turn::Binds(pod, on)),
+        3 => any::<u8>().prop_map(Turn::Shows),
+        1 => any::<u8>().prop_map(Turn::Denominates),
+        1 => any::<u8>().prop_map(Turn::Deleted),
+        1 => any::<u8>().prop_map(Turn::Forgotten),
+        1 => any::<u8>().prop_map(Turn::Unplanned),
+        1 => any::<u8>().prop_map(Turn::NodeGone),
+    ];
+    proptest::collection::vec(turn, 1..60)
+}
+
+/// A cluster of three nodes, and where pods were nominated.
+struct Ward {
+    fold: Fold,
+    came: usize,
+    nominated: BTreeMap<PodUid, NodeName>,
+}
+
+impl Ward {
+    fn waiting(&self, choice: u8) -> Option<Pod> {
+        let all = self.fold.snapshot().pods.values().filter(|pod| pod.node.is_none()).collect::<Vec<_>>();
+        (!all.is_empty()).then(|| (**all[usize::from(choice) % all.len()]).clone())
+    }
+
+    fn changed(&mut self, choice: u8, change: impl FnOnce(&mut Pod, Option<&NodeName>)) {
+        if let Some(mut pod) = self.waiting(choice) {
+            let own = self.nominated.get(&pod.uid);
+            change(&mut pod, own);
+            self.fold.fold(Fact::PodSeen(Arc::new(pod)));
+        }
+    }
+
+    fn play(&mut self, turn: &Turn) {
+        let name = |choice: u8| ["a", "b", "c"][usize::from(choice) % 3];
+        match *turn {
+            Turn::Comes(kind, on) => {
+                self.came += 1;
+                let uid = format!("pod-{}", self.came);
+                let spread = [None, Some(1), Some(2)][usize::from(kind) % 3];
+                self.fold.fold(seen(&uid, spread, |_| {}));
+                self.fold.planned(&name(on).into(), vec![uid.as_str().into()]);
+            }
+            Turn::Binds(choice, elsewhere) => self.changed(choice, |pod, own| {
+                let elsewhere = elsewhere.map(|on| NodeName::from(name(on)));
+                pod.node = elsewhere.or_else(|| own.cloned());
+            }),
+            Turn::Shows(choice) => self.changed(choice, |pod, own| pod.nominated = own.cloned()),
+            Turn::Denominates(choice) => self.changed(choice, |pod, _| pod.nominated = None),
+            Turn::Deleted(choice) => {
+                if let Some(pod) = self.waiting(choice) {
+                    self.fold.fold(Fact::PodGone(pod.uid));
+                }
+            }
+            Turn::Unplanned(choice) => self.fold.unplanned(&name(choice).into()),
+            Turn::NodeGone(choice) => self.fold.fold(Fact::NodeGone(name(choice).into())),
+            Turn::Forgotten(_) => {}
+        }
+    }
+}
+
+proptest::proptest! {
+    /// Who is not looked at would not have been nominated.
+    #[test]
+    fn the_order_does_not_depend_on_what_is_remembered(turns in turns()) {
+        let mut ward = Ward { fold: nodes(&["a", "b", "c"]), came: 0, nominated: BTreeMap::new() };
+        let (mut clever, mut plain) = (Nominations::default(), Nominations::default());
+        for (turn, seconds) in turns.iter().zip(0..) {
+            ward.play(turn);
+            if let Turn::Forgotten(choice) = turn
+                && let Some(pod) = ward.waiting(*choice)
+            {
+                clever.forget(&pod.uid);
+                plain.forget(&pod.uid);
+            }
+            plain.content.clear();
+            let ask = |one: &mut Nominations| {
+                one.next(ward.fold.snapshot(), &BTreeSet::new(), |_, _| true, usize::MAX, at(seconds))
+            };
+            let next = ask(&mut clever);
+            proptest::prop_assert_eq!(&next, &ask(&mut plain));
+            ward.nominated.extend(next.into_iter().map(|one| (one.pod.uid.clone(), one.node)));
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::facts::{Pod, PodShape, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
@@ -24,11 +24,14 @@ type Turn = (Reverse<i32>, u64);
 
 /// A node to which pods can be nominated. Those that are closed open in the order of their NodeClaims' names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Door<'a> {
+pub(super) struct Door<'a> {
     closed: bool,
     claim: &'a ClaimName,
-    node: &'a NodeName,
+    pub(super) node: &'a NodeName,
 }
+
+/// The NodeClaims that pods are planned for, and the doors of those whose nodes are there.
+pub(super) type Doors<'a> = BTreeMap<&'a ClaimName, Option<Door<'a>>>;
 
 /// The values of the keys by which pods spread, but for the host name.
 type Domain<'a> = Vec<Option<&'a str>>;
@@ -49,6 +52,9 @@ pub(super) struct Seats<'a> {
     pub(super) kept: Vec<(&'a Arc<Pod>, &'a NodeName)>,
     /// Those that are to be nominated, in the order of their turns.
     pub(super) open: Vec<Nomination>,
+    /// The pods of groups in which everybody was tried to be nominated to a place that is there: as long as none of them goes elsewhere and places stay
+    /// what they are, they need not be looked at.
+    pub(super) content: Vec<&'a PodUid>,
 }
 
 /// The pods that are planned for nodes that are there.
@@ -56,16 +62,21 @@ pub(super) struct Seats<'a> {
 /// Of pods that equal each other, those whose turns come first get the places on the nodes that open first: kube-scheduler goes through its queue
 /// as soon as one node is open, and a pod whose own node is closed then takes room that is meant for another. Pods that spread go from domain to domain
 /// in the order in which kube-scheduler was thought to take them, which keeps the balance, and take turns with the nodes of each. Who is nominated to a
-/// place, or was just tried to be, keeps it.
+/// place, or was just tried to be, keeps it. Those who are `content` are left out.
 pub(super) fn seats<'a>(
     snapshot: &'a Snapshot,
-    opening: &BTreeSet<ClaimName>,
+    doors: &Doors<'a>,
+    content: &FxHashSet<PodUid>,
     tried_to: impl Fn(&PodUid) -> Option<&'a NodeName>,
 ) -> Seats<'a> {
     let mut kept: Vec<(&Arc<Pod>, &NodeName)> = Vec::new();
     let mut open: Vec<(Turn, Nomination)> = Vec::new();
-    for mut group in groups(snapshot, opening) {
+    let mut newly_content: Vec<&PodUid> = Vec::new();
+    for mut group in groups(snapshot, doors, content) {
         if let Some(settled) = settled(&group, &tried_to) {
+            if settled.is_empty() {
+                newly_content.extend(group.iter().map(|(pod, _)| &pod.uid));
+            }
             kept.extend(settled);
             continue;
         }
@@ -112,7 +123,7 @@ pub(super) fn seats<'a>(
         }
     }
     open.sort_by_key(|(turn, _)| *turn);
-    Seats { kept, open: open.into_iter().map(|(_, place)| place).collect() }
+    Seats { kept, open: open.into_iter().map(|(_, place)| place).collect(), content: newly_content }
 }
 
 /// When every pod of a group keeps a place, so that nobody is to be nominated: those that keep theirs without having been tried. Most groups are like this
@@ -139,14 +150,15 @@ fn settled<'a>(
 }
 
 /// The pods that wait for a place of the plan: those in a group can change places. Pods with volumes keep the places that suit these.
-fn groups<'a>(snapshot: &'a Snapshot, opening: &BTreeSet<ClaimName>) -> Vec<Vec<Planned<'a>>> {
+fn groups<'a>(snapshot: &'a Snapshot, doors: &Doors<'a>, content: &FxHashSet<PodUid>) -> Vec<Vec<Planned<'a>>> {
     let mut groups: Vec<Vec<Planned<'_>>> = Vec::new();
     let mut by_shape: BTreeMap<&PodShape, usize> = BTreeMap::new();
     // Equal shapes are mostly one and the same, and comparing them takes its time.
     let mut group_of: FxHashMap<*const PodShape, usize> = FxHashMap::default();
     for (name, uids) in &snapshot.planned_for {
-        let door = door(snapshot, name, opening);
-        for pod in uids.iter().filter_map(|uid| snapshot.pods.get(uid)).filter(|pod| pod.node.is_none()) {
+        let door = doors.get(name).copied().flatten();
+        let uids = uids.iter().filter(|uid| !content.contains(*uid));
+        for pod in uids.filter_map(|uid| snapshot.pods.get(uid)).filter(|pod| pod.node.is_none()) {
             let next = groups.len();
             let group = if pod.volume_claims.is_empty() {
                 *group_of.entry(Arc::as_ptr(&pod.shape)).or_insert_with(|| *by_shape.entry(&pod.shape).or_insert(next))
@@ -198,6 +210,11 @@ fn in_turns<'a>(snapshot: &Snapshot, keys: &[&str], places: &[Place<'a>]) -> Vec
 fn turn(snapshot: &Snapshot, pod: &Pod) -> Turn {
     let since = snapshot.weighed.get(&pod.uid).copied().or_else(|| snapshot.arrival(&pod.uid));
     (Reverse(pod.shape.priority), since.unwrap_or(u64::MAX))
+}
+
+/// The doors of the plan.
+pub(super) fn doors<'a>(snapshot: &'a Snapshot, opening: &BTreeSet<ClaimName>) -> Doors<'a> {
+    snapshot.planned_for.keys().map(|name| (name, door(snapshot, name, opening))).collect()
 }
 
 /// The door of a NodeClaim's node, when pods can be nominated to that: it is open, or about to be.
