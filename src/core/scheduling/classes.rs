@@ -81,6 +81,12 @@ impl Class {
         self.variants.iter().take_while(move |variant| first.is_some_and(|first| first.level == variant.level))
     }
 
+    /// The alternatives of what its pods require of a node's labels.
+    pub(super) fn bare_terms(&self) -> Vec<TermId> {
+        let bare = self.variants.last().map(|bare| bare.level);
+        self.variants.iter().filter(|variant| Some(variant.level) == bare).map(|variant| variant.term).collect()
+    }
+
     /// The anti-affinities of one of its variants that keep its pods away from each other, too.
     pub(super) fn away_from_its_like<'a>(
         &'a self,

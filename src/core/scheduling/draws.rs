@@ -35,9 +35,7 @@ impl Run<'_> {
             }
             let class = self.world.class_at(pod);
             let Some(bare) = class.variants.last() else { continue };
-            let alike = class.variants.iter().filter(|variant| variant.level == bare.level);
-            let terms = Some(alike.map(|variant| variant.term).collect());
-            let filter = Filter { keys: Vec::new(), terms, tolerations: Some(class.tolerations) };
+            let filter = own_filter(class);
             let all: Vec<(Topo, CounterId)> = bare.affinities.iter().flat_map(|one| one.counters.to_vec()).collect();
             for (topo, counter) in all {
                 meant.insert(counter);
@@ -68,9 +66,7 @@ impl Run<'_> {
     pub(super) fn choices(&mut self, pod: usize, key: KeyId) -> Mask {
         let class = self.world.class_at(pod);
         let Some(bare) = class.variants.last() else { return Mask::default() };
-        let alike = class.variants.iter().filter(|variant| variant.level == bare.level);
-        let terms = Some(alike.map(|variant| variant.term).collect());
-        let filter = Filter { keys: Vec::new(), terms, tolerations: Some(class.tolerations) };
+        let filter = own_filter(class);
         let apart = bare.apart.iter().chain(&class.repelled).filter(|(topo, _)| *topo == Topo::Key(key));
         let apart: Vec<CounterId> = apart.map(|(_, id)| *id).collect();
         let mut domains = self.world.domains(key, &filter);
@@ -79,4 +75,9 @@ impl Run<'_> {
         }
         domains
     }
+}
+
+/// The nodes that the pods of a class may be on, as far as these say what they are.
+fn own_filter(class: &Class) -> Filter {
+    Filter { keys: Vec::new(), terms: Some(class.bare_terms()), tolerations: Some(class.tolerations) }
 }

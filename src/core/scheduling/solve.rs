@@ -232,7 +232,7 @@ impl<'p> Run<'p> {
     /// On a node that is there, on one that is planned, or on a new one.
     fn somewhere(&mut self, pod: usize, class: &Class, variant: &Variant, wants: &Wants, cursor: &mut Cursor) -> bool {
         // Room that is there is used whoever counts the pod: kube-scheduler would do so.
-        self.on_host(pod, class, variant, (wants, &class.requests), cursor)
+        self.on_host(pod, class, variant, (wants, None), cursor)
             || self.courteous(class, wants).is_some_and(|wants| {
                 self.on_draft(pod, class, variant, &wants, cursor) || self.on_new(pod, class, variant, &wants, None)
             })

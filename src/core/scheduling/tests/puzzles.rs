@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::super::{Ground, Plan, Reason, check};
 use super::build::*;
-use crate::core::facts::{Pod, PodShape};
-use crate::core::labels::{HOSTNAME, ZONE};
+use crate::core::facts::{Effect, Pod, PodShape, Pool, Taint, Toleration, TolerationOperator};
+use crate::core::labels::{ARCH, HOSTNAME, ZONE};
+use crate::core::resources::Resources;
 
 fn of_app(app: &str, cpu: i64) -> PodShape {
     let mut one = shape(cpu, 64);
@@ -91,4 +92,66 @@ fn who_is_waited_for_on_a_node_comes_to_one_with_room_for_both() {
     let plan = Ground::default().plan(&scene.problem());
     assert!(plan.refused.is_empty(), "{:?}", plan.refused);
     assert_eq!((plan.claims.len(), plan.claims[0].pods.len()), (1, 2));
+}
+
+/// The cache may go to either NodePool, and `first` comes first; whoever has to be beside it may not go there.
+fn of_two_pools(first: Pool, web: &PodShape) -> Scene {
+    let mut first = first;
+    first.weight = 10;
+    let mut cache = of_app("cache", 900);
+    cache.priority = 1;
+    cache.tolerations.push(Toleration {
+        key: "team".into(),
+        operator: TolerationOperator::Exists,
+        value: "".into(),
+        effect: None,
+        seconds: None,
+    });
+    let mut all = vec![pod("cache", 0, &cache)];
+    all.extend(pods("web", 3, web));
+    Scene::default().with_pool(first, types()).with_pool(pool("second"), types()).with_pods(all)
+}
+
+fn beside_the_cache() -> PodShape {
+    let mut web = of_app("web", 900);
+    web.affinity.push(term(HOSTNAME, &[("app", "cache")]));
+    web
+}
+
+fn all_on_one_node_of(scene: &Scene, pool: &str) {
+    let plan = scene.solve();
+    assert!(plan.refused.is_empty(), "{:?}", plan.refused);
+    let [claim] = &plan.claims[..] else { panic!("{:?}", plan.claims) };
+    assert_eq!((claim.draft.pool.as_str(), claim.pods.len()), (pool, scene.pods.len()));
+}
+
+#[test]
+fn who_is_waited_for_goes_to_a_pool_whose_taints_all_tolerate() {
+    let mut first = pool("first");
+    first.template.taints.push(Taint::new("team", Effect::NoSchedule));
+    all_on_one_node_of(&of_two_pools(first, &beside_the_cache()), "second");
+}
+
+#[test]
+fn who_is_waited_for_goes_to_a_pool_whose_labels_all_ask_for() {
+    let mut first = pool("first");
+    first.template.requirements.push(within(ARCH, &["arm64"]));
+    let mut arm = types();
+    for kind in &mut arm {
+        kind.requirements.retain(|one| &*one.key != ARCH);
+        kind.requirements.push(within(ARCH, &["arm64"]));
+    }
+    let mut web = beside_the_cache();
+    web.node_selector = labels(&[(ARCH, "amd64")]);
+    let mut scene = of_two_pools(first.clone(), &web);
+    first.weight = 10;
+    scene = scene.with_pool(first, arm);
+    all_on_one_node_of(&scene, "second");
+}
+
+#[test]
+fn who_is_waited_for_goes_to_a_pool_whose_limits_have_room_for_all() {
+    let mut first = pool("first");
+    first.limits = Resources::new().with("cpu", 2000);
+    all_on_one_node_of(&of_two_pools(first, &beside_the_cache()), "second");
 }
