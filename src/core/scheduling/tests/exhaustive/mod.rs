@@ -2,7 +2,8 @@
 //! bound and no less than half of what it pays.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngSeed, TestRunner};
 
 use super::super::{Ground, check, lower_bound};
 
@@ -73,6 +74,34 @@ fn any_world() -> impl Strategy<Value = World> {
     )
 }
 
+/// Whether the solver is right about a world, or what is wrong.
+fn judged(world: &World) -> Result<(), String> {
+    let scene = world.scene();
+    let plan = Ground::default().plan(&scene.problem());
+    let wrong = check(&scene.problem(), &plan);
+    if !wrong.is_empty() {
+        return Err(format!("the plan is wrong: {wrong:?}"));
+    }
+    let optimum = cheapest(world);
+    if plan.refused.is_empty() {
+        if !can_be_bound(world, &scene, &plan) {
+            return Err(format!("no order leads to {:#?}", plan.claims));
+        }
+        let bound = lower_bound(&scene.problem(), &plan);
+        if bound > optimum.unwrap_or(f64::INFINITY) + 1e-9 {
+            return Err(format!("the bound is {bound}, and {optimum:?} would do"));
+        }
+    }
+    let Some(optimum) = optimum else { return Ok(()) };
+    if !plan.refused.is_empty() {
+        return Err(format!("refused: {:#?}", plan.refused));
+    }
+    if plan.price > optimum * 2.0 + 1e-9 {
+        return Err(format!("{} $/h, and {optimum} would do: {:#?}", plan.price, plan.claims));
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 512,
@@ -83,17 +112,32 @@ proptest! {
 
     #[test]
     fn the_solver_finds_a_plan_where_there_is_one(world in any_world()) {
-        let scene = world.scene();
-        let plan = Ground::default().plan(&scene.problem());
-        prop_assert_eq!(check(&scene.problem(), &plan), []);
-        let optimum = cheapest(&world);
-        if plan.refused.is_empty() {
-            prop_assert!(can_be_bound(&world, &scene, &plan), "no order leads to {:#?}", plan.claims);
-            prop_assert!(lower_bound(&scene.problem(), &plan) <= optimum.unwrap_or(f64::INFINITY) + 1e-9);
-        }
-        if let Some(optimum) = optimum {
-            prop_assert!(plan.refused.is_empty(), "{:#?}", plan.refused);
-            prop_assert!(plan.price <= optimum * 2.0 + 1e-9, "{} $/h, and {optimum} would do: {:#?}", plan.price, plan.claims);
+        let judged = judged(&world);
+        prop_assert!(judged.is_ok(), "{}", judged.unwrap_err());
+    }
+}
+
+/// The world of a seed.
+fn seeded(seed: u64) -> World {
+    let config =
+        ProptestConfig { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..ProptestConfig::default() };
+    any_world().new_tree(&mut TestRunner::new(config)).expect("nothing is filtered out").current()
+}
+
+/// Many more worlds, one a seed. For those who work on the solver: `JOINER_SEEDS=0..20000 cargo test --lib many_small_worlds -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn many_small_worlds() {
+    let asked = std::env::var("JOINER_SEEDS").unwrap_or_else(|_| "0..20000".to_owned());
+    let (from, to) = asked.split_once("..").expect("from..to");
+    let seeds = from.parse().expect("a number")..to.parse().expect("a number");
+    let mut wrong: Vec<u64> = Vec::new();
+    for seed in seeds {
+        let world = seeded(seed);
+        if let Err(why) = judged(&world) {
+            println!("seed {seed}: {world:#?}\n{why}\n");
+            wrong.push(seed);
         }
     }
+    assert!(wrong.is_empty(), "{} worlds: {wrong:?}", wrong.len());
 }
