@@ -15,6 +15,7 @@ use super::topology::CounterId;
 pub(super) type Caps = SmallVec<[(CounterId, u32); 1]>;
 
 /// A NodeClaim to be. It keeps every instance type that holds its pods; `aim` says how full it should become.
+#[derive(Clone)]
 pub(super) struct Draft {
     pub(super) pool: usize,
     pub(super) profile: ProfileId,

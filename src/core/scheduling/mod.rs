@@ -49,6 +49,7 @@ mod draws;
 mod place;
 mod puzzle;
 mod rooms;
+mod seats;
 
 mod choose;
 mod fill;

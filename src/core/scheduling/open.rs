@@ -77,6 +77,17 @@ impl Run<'_> {
             && (self.in_reservation(pool, joined, &asks).is_some() || self.design(pool, joined, &asks).is_some())
     }
 
+    /// A planned node of a pool as it would be for such a pod alone, without the pod yet; nothing when the pool can make none.
+    pub(super) fn begin(&mut self, pool: usize, class: &Class, variant: &Variant, wants: &Wants) -> Option<usize> {
+        let joined = self.world.algebra.join(self.world.pools[pool].base, variant.term)?;
+        if !self.could(joined, wants) {
+            return None;
+        }
+        let asks = Asks { class, wants, meant: Some(&Party::of_room(class.requests.clone())) };
+        let design = self.in_reservation(pool, joined, &asks).or_else(|| self.design(pool, joined, &asks))?;
+        Some(self.start(pool, design))
+    }
+
     /// The best node in a reservation that has room: what was paid for is used first.
     fn in_reservation(&mut self, pool: usize, joined: ProfileId, asks: &Asks<'_>) -> Option<Design> {
         let mut best: Option<Design> = None;
@@ -91,7 +102,7 @@ impl Run<'_> {
     }
 
     /// Whether such a pod has to wait for reserved capacity: it is all that the pool has for it, and none is free.
-    fn waits(&mut self, pool: usize, joined: ProfileId, class: &Class) -> bool {
+    pub(super) fn waits(&mut self, pool: usize, joined: ProfileId, class: &Class) -> bool {
         let profile = self.world.algebra.profile(joined);
         if profile.reserved.is_empty() || !self.world.reservable(joined).is_empty() {
             return false;
@@ -150,6 +161,15 @@ impl Run<'_> {
     }
 
     fn open(&mut self, pod: usize, pool: usize, class: &Class, design: Design) {
+        let (profile, types) = (design.profile, design.types.clone());
+        let at = self.start(pool, design);
+        self.world.demand.promise(number(at), &self.drafts[at]);
+        self.rooms.push(None, &self.drafts[at].left());
+        self.put_on_draft(pod, at, class, profile, types);
+    }
+
+    /// A planned node with nobody on it yet.
+    fn start(&mut self, pool: usize, design: Design) -> usize {
         let Design { profile, types, aim: Aim { room: aim, promises, .. }, least } = design;
         if let Source::Held(_, id) = self.world.algebra.profile(profile).source {
             self.world.left_reserved[id as usize] -= 1;
@@ -164,17 +184,14 @@ impl Run<'_> {
             aim,
             promises,
             reserved,
-            types: types.clone(),
+            types,
             least,
             ports: Vec::new(),
             caps: Caps::new(),
             charged,
             pods: Vec::new(),
         });
-        let at = self.drafts.len() - 1;
-        self.world.demand.promise(number(at), &self.drafts[at]);
-        self.rooms.push(None, &self.drafts[at].left());
-        self.put_on_draft(pod, at, class, profile, types);
+        self.drafts.len() - 1
     }
 
     fn promised(&self, promises: &Promises) -> Amounts {

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::algebra::ProfileId;
 use super::classes::{Class, Variant};
 use super::company::Company;
 use super::cursor::{Cursor, Cursors};
 use super::draft::{Caps, Draft};
 use super::draws::Draw;
 use super::interner::{KeyId, number};
+use super::masks::Mask;
 use super::partners::Waiting;
 use super::place::Wants;
 use super::plan::{PlacedOn, Plan, Refusal};
@@ -106,7 +108,8 @@ impl<'p> Run<'p> {
         self.rounds(urgent)
     }
 
-    fn rounds(&mut self, mut waiting: Vec<usize>) -> Vec<usize> {
+    /// The same for pods of which none is promised anything.
+    pub(super) fn rounds(&mut self, mut waiting: Vec<usize>) -> Vec<usize> {
         loop {
             let before = self.placements;
             waiting.retain(|pod| !self.place(*pod));
@@ -126,7 +129,7 @@ impl<'p> Run<'p> {
     }
 
     /// Pods that were promised a node or a NodeClaim go back there before anybody else comes.
-    fn return_planned(&mut self, waiting: Vec<usize>) -> Vec<usize> {
+    pub(super) fn return_planned(&mut self, waiting: Vec<usize>) -> Vec<usize> {
         let layout = Arc::clone(&self.world.layout);
         let (by_node, by_claim) = (&layout.by_node, &layout.by_claim);
         waiting
@@ -174,7 +177,7 @@ impl<'p> Run<'p> {
     }
 
     /// So many more pods of a class where they have been from the start.
-    fn recount(&mut self, class: &Class, host: u32, many: i32) {
+    pub(super) fn recount(&mut self, class: &Class, host: u32, many: i32) {
         let (profile, taints) = (self.world.hosts[host as usize].profile, self.world.hosts[host as usize].taints);
         for id in &class.touches {
             self.world.count(*id, host, profile, taints, many);
@@ -241,33 +244,41 @@ impl<'p> Run<'p> {
     }
 
     pub(super) fn put_on_host(&mut self, pod: usize, at: usize, class: &Class) {
+        self.occupy_host(pod, at, class);
+        self.world.rooms.set_free(at, &self.world.hosts[at].free);
+        self.spent(class, None);
+    }
+
+    /// The same, and nobody is told: neither the index of what is free nor those to whom room was promised.
+    pub(super) fn occupy_host(&mut self, pod: usize, at: usize, class: &Class) {
         let host = Arc::make_mut(&mut self.world.hosts[at]);
         subtract(&mut host.free, &class.requests);
         host.ports.extend(class.shape.host_ports.iter().cloned());
         let (profile, taints) = (host.profile, host.taints);
-        self.world.rooms.set_free(at, &host.free);
         self.on_hosts[at].push(pod);
         self.world.attached.put(number(at), class);
         self.record(class, number(at), profile, taints);
-        self.spent(class, None);
     }
 
     /// One pod less waits: promises that nobody is left for end, and the room is free again.
-    fn spent(&mut self, class: &Class, on: Option<usize>) {
+    pub(super) fn spent(&mut self, class: &Class, on: Option<usize>) {
         for draft in self.world.demand.placed(class.demand, on, &mut self.drafts) {
             let left = self.drafts[draft as usize].left();
             self.rooms.set_free(draft as usize, &left);
         }
     }
 
-    pub(super) fn put_on_draft(
-        &mut self,
-        pod: usize,
-        at: usize,
-        class: &Class,
-        profile: super::algebra::ProfileId,
-        types: super::masks::Mask,
-    ) {
+    pub(super) fn put_on_draft(&mut self, pod: usize, at: usize, class: &Class, profile: ProfileId, types: Mask) {
+        self.occupy_draft(pod, at, class, profile, types);
+        let taints = self.world.pools[self.drafts[at].pool].taints;
+        self.rooms.set_kind(at, Kind { taints, profile });
+        self.spent(class, Some(at));
+        let left = self.drafts[at].left();
+        self.rooms.set_free(at, &left);
+    }
+
+    /// The same, and nobody is told.
+    pub(super) fn occupy_draft(&mut self, pod: usize, at: usize, class: &Class, profile: ProfileId, types: Mask) {
         let draft = &mut self.drafts[at];
         let pool = draft.pool;
         add(&mut draft.requests, &class.requests);
@@ -286,15 +297,11 @@ impl<'p> Run<'p> {
             }
         }
         let (host, taints) = (self.host_of_draft(at), self.world.pools[pool].taints);
-        self.rooms.set_kind(at, Kind { taints, profile });
         self.world.attached.put(host, class);
         self.record(class, host, profile, taints);
-        self.spent(class, Some(at));
-        let left = self.drafts[at].left();
-        self.rooms.set_free(at, &left);
     }
 
-    fn record(&mut self, class: &Class, host: u32, profile: super::algebra::ProfileId, taints: u32) {
+    fn record(&mut self, class: &Class, host: u32, profile: ProfileId, taints: u32) {
         for id in &class.touches {
             self.world.count(*id, host, profile, taints, 1);
         }
