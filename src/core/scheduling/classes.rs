@@ -35,6 +35,8 @@ pub(super) struct Affinity {
     pub(super) counters: SmallVec<[(Topo, CounterId); 1]>,
     /// Whether the pod itself is one of those meant: then it may be the first.
     pub(super) own: bool,
+    /// Then also those who are on their way out: kube-scheduler lets nobody be the first before they are gone.
+    pub(super) leaving: SmallVec<[(Topo, CounterId); 1]>,
 }
 
 /// One step of relaxation: what still has to hold.
@@ -182,7 +184,9 @@ impl World<'_> {
             terms.iter().map(|term| self.counter(&term.key, None, targets.clone(), Whom::Staying)).collect();
         counters.sort_unstable();
         counters.dedup();
-        Affinity { counters, own }
+        let on_keys = terms.iter().filter(|term| own && &*term.key != labels::HOSTNAME);
+        let leaving = on_keys.map(|term| self.counter(&term.key, None, targets.clone(), Whom::Present)).collect();
+        Affinity { counters, own, leaving }
     }
 
     fn spread(&mut self, spread: &TopologySpread, shape: &PodShape, terms: &[TermId], tolerations: u32) -> Spread {

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::classes::Class;
+use super::classes::{Affinity, Class, Variant};
 use super::interner::KeyId;
 use super::masks::Mask;
 use super::place::{Allowed, Wants, also};
@@ -58,6 +58,24 @@ impl Run<'_> {
         let mut wants = wants.clone();
         for Draw { key, domains, .. } in missing {
             also(&mut wants, Allowed { key: *key, values: domains.clone(), absent: false, rank: None })?;
+        }
+        Some(wants)
+    }
+
+    /// What the topology allows a pod that may be the first of its kind, where older ones of its kind are that are on their way out: kube-scheduler
+    /// would bind it nowhere else before they are gone. Nothing where there are none, or it can be the first of many.
+    pub(super) fn beside_leaving(&self, variant: &Variant, wants: &Wants) -> Option<Wants> {
+        let total = |(_, id): &(Topo, CounterId)| self.world.counters.get(*id).total;
+        let is_first = |one: &&Affinity| {
+            one.counters.iter().all(|at| total(at) == 0) && one.leaving.iter().any(|at| total(at) > 0)
+        };
+        let mut all = variant.affinities.iter().filter(is_first).peekable();
+        all.peek()?;
+        let mut wants = wants.clone();
+        for (topo, id) in all.flat_map(|one| &one.leaving) {
+            let Topo::Key(key) = topo else { continue };
+            let values = self.world.counters.get(*id).domains(true);
+            also(&mut wants, Allowed { key: *key, values, absent: false, rank: None })?;
         }
         Some(wants)
     }

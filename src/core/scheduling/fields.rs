@@ -105,7 +105,7 @@ fn of_affinity(key: &str, selector: &str, partner: &Partner) -> Fields {
         Fields::from([("key", text(key)), ("selector", text(selector)), ("partner", text(partner.as_str()))]);
     let named: &[Arc<str>] = match partner {
         Partner::NoKey | Partner::Nobody => &[],
-        Partner::Waiting(pod) => std::slice::from_ref(pod),
+        Partner::Unplanned(pod) | Partner::Waiting(pod) => std::slice::from_ref(pod),
         Partner::Cycle(all) | Partner::Elsewhere(all) => all,
     };
     if !named.is_empty() {
@@ -130,6 +130,7 @@ impl Partner {
         match self {
             Self::NoKey => "NoKey",
             Self::Nobody => "Nobody",
+            Self::Unplanned(_) => "Unplanned",
             Self::Waiting(_) => "Waiting",
             Self::Cycle(_) => "Cycle",
             Self::Elsewhere(_) => "Elsewhere",

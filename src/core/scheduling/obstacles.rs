@@ -32,7 +32,11 @@ impl Run<'_> {
         }
         let least = Arc::clone(&self.world.pools[pool].least);
         let lowers = self.world.problem.settings.lower_min_values;
-        if let Err((key, wanted, found)) = self.world.variety(self.world.pools[pool].shelf, profile, &allowed, &least)
+        let variety = self.world.variety(self.world.pools[pool].shelf, profile, &allowed, &least);
+        // A constraint between pods that looks at a label leaves a node one value of it.
+        let pinned = least.iter().find(|(key, wanted)| *wanted > 1 && class.pins.contains(key));
+        let variety = variety.and_then(|()| pinned.map_or(Ok(()), |(key, wanted)| Err((*key, *wanted, 1))));
+        if let Err((key, wanted, found)) = variety
             && !lowers
         {
             all.push(Reason::MinValues { pool: name, key: self.key_name(key), wanted, found });

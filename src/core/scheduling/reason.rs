@@ -252,6 +252,8 @@ pub enum Partner {
     NoKey,
     /// There are no such pods.
     Nobody,
+    /// They wait, and are not for joiner to place now, such as this one: gated, another scheduler's, or ending.
+    Unplanned(Arc<str>),
     /// They have no place themselves, such as this one.
     Waiting(Arc<str>),
     /// Pods that wait for each other, this one first, and each for the next.

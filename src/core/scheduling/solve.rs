@@ -225,6 +225,9 @@ impl<'p> Run<'p> {
         let drawn = self.drawn(class, &wants);
         let placed = drawn.as_ref().is_some_and(|wants| self.in_company(pod, class, variant, wants, &mut cursor))
             || self.in_company(pod, class, variant, &wants, &mut cursor)
+            || self
+                .beside_leaving(variant, &wants)
+                .is_some_and(|wants| self.somewhere(pod, class, variant, &wants, &mut cursor))
             || drawn.is_some_and(|wants| self.somewhere(pod, class, variant, &wants, &mut cursor))
             || self.somewhere(pod, class, variant, &wants, &mut cursor)
             || self.beyond(pod, class, variant, &wants, &mut cursor);

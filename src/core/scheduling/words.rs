@@ -307,6 +307,10 @@ fn write_affinity(f: &mut fmt::Formatter<'_>, key: &str, selector: &str, partner
             f,
             "no pod is there that {affinity} (spec.affinity.podAffinity) asks for ({selector}), neither one that runs nor one that waits"
         ),
+        Partner::Unplanned(pod) => write!(
+            f,
+            "the pods that {affinity} (spec.affinity.podAffinity) asks for ({selector}) run nowhere and are not to be placed now, such as {pod}"
+        ),
         Partner::Waiting(pod) => {
             write!(f, "the pods that {affinity} asks for ({selector}) have no place themselves, such as {pod}")
         }
@@ -331,6 +335,7 @@ fn of_affinity(partner: &Partner) -> &'static str {
     match partner {
         Partner::NoKey => "state values for it in a NodePool's spec.template, or use another topologyKey",
         Partner::Nobody => "would fit beside such a pod, or if the affinity were merely preferred",
+        Partner::Unplanned(_) => "would fit once they are, or if the affinity were merely preferred",
         Partner::Waiting(_) => "would fit once they have one, or if the affinity were merely preferred",
         Partner::Cycle(_) => {
             "one of these affinities has to be merely preferred (preferredDuringSchedulingIgnoredDuringExecution)"

@@ -8,7 +8,7 @@ use super::Seating;
 use super::sit::{Place, Seat};
 
 /// So many seats are tried in one search.
-const STEPS: usize = 20_000;
+const STEPS: usize = 2_000;
 
 /// Who sits where, however it came about: a planned node is called by the first of its pods and by what it has become.
 type State = Vec<Option<(Place, u32)>>;
@@ -47,7 +47,8 @@ impl<'a, 'p> Search<'a, 'p> {
 
     fn extend(&mut self) -> bool {
         if self.way.len() == self.pods.len() {
-            return self.pods.iter().all(|pod| self.run.stays(*pod));
+            let seated = self.pods.iter().zip(&self.seats);
+            return seated.into_iter().all(|(pod, seat)| seat.is_some_and(|seat| self.run.stays(*pod, seat)));
         }
         for at in 0..self.pods.len() {
             if self.seats[at].is_some() || self.is_like_one_before(at) {

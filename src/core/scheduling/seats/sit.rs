@@ -240,8 +240,7 @@ impl Run<'_> {
     }
 
     /// Whether a pod could be put again where it is, as far as the others allow it.
-    pub(super) fn stays(&mut self, pod: usize) -> bool {
-        let Some(place) = self.place_of(pod) else { return false };
+    pub(super) fn stays(&mut self, pod: usize, place: Place) -> bool {
         let (host, profile) = match place {
             Place::Host(at) => (number(at), self.world.hosts[at].profile),
             Place::Planned(at) => (self.host_of_draft(at), self.drafts[at].profile),

@@ -155,3 +155,73 @@ fn who_is_waited_for_goes_to_a_pool_whose_limits_have_room_for_all() {
     first.limits = Resources::new().with("cpu", 2000);
     all_on_one_node_of(&of_two_pools(first, &beside_the_cache()), "second");
 }
+
+fn tolerant(mut one: PodShape) -> PodShape {
+    let (key, operator) = ("team".into(), TolerationOperator::Exists);
+    one.tolerations.push(Toleration { key, operator, value: "".into(), effect: None, seconds: None });
+    one
+}
+
+/// Nodes for those who tolerate it, and one node of a core for all.
+fn of_a_team() -> Scene {
+    let mut own = pool("team");
+    own.template.taints.push(Taint::new("team", Effect::NoSchedule));
+    Scene::default().with_pool(own, types()).with_node(node("old", 1, 64, &[(ZONE, "zone-a")]))
+}
+
+#[track_caller]
+fn all_are_seated(scene: &Scene) -> Plan {
+    let plan = Ground::default().plan(&scene.problem());
+    assert_eq!(check(&scene.problem(), &plan), []);
+    assert!(plan.refused.is_empty(), "{:?}", plan.refused);
+    plan
+}
+
+#[test]
+fn who_can_go_elsewhere_leaves_the_zone_of_the_only_node_to_who_cannot() {
+    // The first comes to zone-a by its size and keeps away from the second, which may go to no other node than the old one, in zone-a.
+    let mut large = tolerant(of_app("web", 1600));
+    large.anti_affinity.push(term(ZONE, &[("app", "web")]));
+    let plan =
+        all_are_seated(&of_a_team().with_pods(vec![pod("large", 0, &large), pod("web", 1, &of_app("web", 400))]));
+    assert_ne!(zone_of(&plan, "large"), "zone-a");
+}
+
+#[test]
+fn who_spreads_and_can_go_elsewhere_leaves_the_zone_of_the_only_node_to_who_cannot() {
+    let even = |mut one: PodShape| {
+        one.spreads.push(spread(ZONE, 1, &[("app", "web")]));
+        one
+    };
+    let (large, small) = (even(tolerant(of_app("web", 1600))), even(of_app("web", 400)));
+    all_are_seated(&of_a_team().with_pods(vec![pod("large", 0, &large), pod("small", 1, &small)]));
+}
+
+#[test]
+fn the_only_node_of_a_pool_is_made_where_all_can_be() {
+    // The larger comes first and may be in any zone.
+    let mut own = pool("default");
+    own.limits = Resources::new().with("nodes", 1000);
+    let mut large = of_app("db", 1600);
+    large.spreads.push(spread(ZONE, 1, &[("app", "db")]));
+    let mut small = of_app("web", 400);
+    small.node_selector = labels(&[(ZONE, "zone-b")]);
+    let pods = vec![pod("large", 0, &large), pod("small", 1, &small)];
+    let plan = all_are_seated(&Scene::default().with_pool(own, types()).with_pods(pods));
+    assert_eq!(plan.claims.len(), 1);
+}
+
+#[test]
+fn a_node_takes_no_more_of_its_pools_limit_than_it_must_when_others_need_it() {
+    // Together they would need a type that is beyond the limit; apart, two small ones are just within it.
+    let mut own = pool("default");
+    own.limits = Resources::new().with("cpu", 4000);
+    let mut away = of_app("db", 900);
+    away.anti_affinity.push(term(HOSTNAME, &[("app", "db")]));
+    let mut arm = of_app("db", 1600);
+    arm.node_selector = labels(&[(ZONE, "zone-b")]);
+    let pods = vec![pod("away", 0, &away), pod("web", 1, &of_app("web", 1600)), pod("arm", 2, &arm)];
+    let sizes = vec![instance_type("small", 2, 64, 0.1), instance_type("large", 4, 64, 0.19)];
+    let scene = Scene::default().with_pool(own, sizes).with_node(node("old", 1, 64, &[(ZONE, "zone-a")]));
+    all_are_seated(&scene.with_pods(pods));
+}
