@@ -12,6 +12,7 @@ use super::algebra::TermId;
 use super::interner::{KeyId, number};
 use super::masks::Mask;
 use super::shelf::Amounts;
+use super::shunned::Shunned;
 use super::topology::{CounterId, Filter, FilterId, Target, Topo, Whom};
 use super::volumes::Needs;
 use super::world::World;
@@ -72,6 +73,8 @@ pub(super) struct Class {
     pub(super) courtesies: Vec<Spread>,
     /// Keys (not the host name) that must be settled where such a pod is placed.
     pub(super) pins: Vec<KeyId>,
+    /// DaemonSets whose pods may not be on a node with such a pod.
+    pub(super) shunned: Shunned,
     /// The entry of the demand that this class belongs to.
     pub(super) demand: usize,
 }
@@ -259,6 +262,7 @@ impl World<'_> {
             courtesies: Vec::new(),
             repelled: Vec::new(),
             pins: Vec::new(),
+            shunned: self.shunned_by(shape),
             demand: 0,
         }
     }

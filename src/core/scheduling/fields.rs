@@ -66,6 +66,7 @@ impl Reason {
             ]),
             Self::NoOffering { types, .. } => Fields::from([("types", number(*types))]),
             Self::HostPort { port, .. } => Fields::from([("port", Datum::Number(i64::from(*port)))]),
+            Self::Daemon { daemon, .. } => Fields::from([("daemon", text(daemon))]),
             Self::AttachLimit { driver, wanted, most, .. } => Fields::from([
                 ("driver", text(driver)),
                 ("wanted", Datum::Number(i64::from(*wanted))),

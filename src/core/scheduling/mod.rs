@@ -35,6 +35,7 @@ mod world;
 mod pools;
 
 mod daemons;
+mod shunned;
 
 mod existing;
 

@@ -109,8 +109,7 @@ impl Run<'_> {
         }
         let (types, possible) = (profile.types.clone(), profile.possible());
         let mut holds = |types: &Mask| {
-            let holding =
-                self.world.could_hold(pool, joined, types, Load::of(&class.requests, &class.shape.host_ports));
+            let holding = self.world.could_hold(pool, joined, types, Load::of_pod(class));
             !self.world.within_limits(pool, &holding).is_empty()
         };
         !holds(&types) && holds(&possible)
@@ -137,7 +136,7 @@ impl Run<'_> {
         let class = asks.class;
         let mut least = Arc::clone(&self.world.pools[pool].least);
         let requests = asks.meant.map_or(&class.requests, |party| party.at_least(&class.requests));
-        let load = Load { requests, ports: &class.shape.host_ports, least: &least };
+        let load = Load { requests, least: &least, ..Load::of_pod(class) };
         let holding = self.world.holding_at_best(pool, joined, &self.world.algebra.profile(joined).types, load);
         let types = self.world.within_limits(pool, &holding);
         let types = self.world.attaching(pool, types, self.host_of_draft(self.drafts.len()), class);
@@ -187,6 +186,7 @@ impl Run<'_> {
             types,
             least,
             ports: Vec::new(),
+            shunned: Vec::new(),
             caps: Caps::new(),
             charged,
             pods: Vec::new(),

@@ -108,6 +108,13 @@ pub enum Reason {
         /// The port.
         port: i32,
     },
+    /// A DaemonSet's pod comes to every node of the pool, and required anti-affinity keeps it and the pod apart.
+    Daemon {
+        /// NodePool.
+        pool: PoolName,
+        /// The DaemonSet.
+        daemon: Arc<str>,
+    },
     /// No instance type of the pool can attach all volumes of the pod.
     AttachLimit {
         /// NodePool.

@@ -286,6 +286,7 @@ impl<'p> Run<'p> {
         let pool = draft.pool;
         add(&mut draft.requests, &class.requests);
         draft.ports.extend(class.shape.host_ports.iter().cloned());
+        draft.shunned.extend(&class.shunned);
         for cap in class.caps().filter(|cap| !draft.caps.contains(cap)).collect::<Caps>() {
             draft.caps.push(cap);
         }

@@ -144,6 +144,11 @@ impl Reason {
                 write!(f, "has only reserved capacity that suits the pod, and NodeClaims use all of it")
             }
             Self::HostPort { port, .. } => write!(f, "has a DaemonSet that takes host port {port} on every node"),
+            Self::Daemon { daemon, .. } => write!(
+                f,
+                "has a pod of DaemonSet {daemon} on every node, and required pod anti-affinity on {} keeps it and the pod apart",
+                labels::HOSTNAME
+            ),
             Self::AttachLimit { driver, wanted, most, .. } => write!(
                 f,
                 "has no instance type that can attach the pod's {wanted} volumes of {driver}, the most there is is {most}"
@@ -234,6 +239,9 @@ impl Reason {
             Self::NoOffering { .. } => "allow more zones, capacity types or types",
             Self::NoMatchingType { .. } => "would fit if others were asked for, or the NodePool had more types",
             Self::HostPort { .. } => "use another port",
+            Self::Daemon { .. } => {
+                "would fit in a NodePool that the DaemonSet does not come to, or if the anti-affinity were merely preferred"
+            }
             Self::AttachLimit { .. } => "would fit with fewer volumes, or with types that attach more",
             Self::VolumeTopology { key, .. } if **key == *labels::HOSTNAME => {
                 "make room on that node, or move the volume"

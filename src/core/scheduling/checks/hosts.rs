@@ -14,6 +14,7 @@ use super::super::plan::{PlacedOn, Plan};
 use super::super::ports;
 use super::super::problem::Problem;
 use super::claims::holds;
+use super::meet;
 use super::verify::{Place, alternatives, certain, shapes, tolerates};
 use super::violation::Violation;
 use super::volumes;
@@ -168,6 +169,7 @@ fn check_place(
         .filter(|p| p.shape.owner != Owner::DaemonSet)
         .flat_map(|p| p.shape.host_ports.clone())
         .collect();
+    meet::check(problem, &place.name, &place.planned, daemons(problem, place).into_iter(), found);
     for daemon in daemons(problem, place) {
         taken.extend(daemon.host_ports.iter().cloned());
     }

@@ -212,16 +212,20 @@ fn the_only_node_of_a_pool_is_made_where_all_can_be() {
 }
 
 #[test]
-fn a_node_takes_no_more_of_its_pools_limit_than_it_must_when_others_need_it() {
-    // Together they would need a type that is beyond the limit; apart, two small ones are just within it.
-    let mut own = pool("default");
-    own.limits = Resources::new().with("cpu", 4000);
-    let mut away = of_app("db", 900);
-    away.anti_affinity.push(term(HOSTNAME, &[("app", "db")]));
-    let mut arm = of_app("db", 1600);
-    arm.node_selector = labels(&[(ZONE, "zone-b")]);
-    let pods = vec![pod("away", 0, &away), pod("web", 1, &of_app("web", 1600)), pod("arm", 2, &arm)];
-    let sizes = vec![instance_type("small", 2, 64, 0.1), instance_type("large", 4, 64, 0.19)];
-    let scene = Scene::default().with_pool(own, sizes).with_node(node("old", 1, 64, &[(ZONE, "zone-a")]));
-    all_are_seated(&scene.with_pods(pods));
+fn what_a_limit_leaves_is_for_who_can_go_to_no_other_pool() {
+    // The larger comes first, and to the first NodePool, of which the limit leaves one small node.
+    let mut gold = pool("gold");
+    gold.weight = 10;
+    gold.template.labels = labels(&[("example.com/tier", "gold")]);
+    gold.limits = Resources::new().with("cpu", 2000);
+    let mut own = of_app("web", 400);
+    own.node_selector = labels(&[("example.com/tier", "gold")]);
+    let mut large = of_app("web", 1600);
+    large.affinity.push(term(ZONE, &[("app", "web")]));
+    let sizes = || vec![instance_type("small", 2, 64, 0.1), instance_type("large", 4, 64, 0.19)];
+    let scene = Scene::default().with_pool(gold, sizes()).with_pool(pool("other"), sizes());
+    let plan = all_are_seated(&scene.with_pods(vec![pod("own", 0, &own), pod("large", 1, &large)]));
+    let mut pools: Vec<&str> = plan.claims.iter().map(|claim| claim.draft.pool.as_str()).collect();
+    pools.sort_unstable();
+    assert_eq!(pools, ["gold", "other"]);
 }
