@@ -139,7 +139,9 @@ fn daemons<'a>(problem: &'a Problem<'_>, place: &Place<'_>) -> Vec<&'a PodShape>
 /// Whether a node with so much room holds what the plan puts on it, beside its pods and its daemons.
 fn check_room(problem: &Problem<'_>, place: &Place<'_>, (room, kind): (Resources, &str), found: &mut Vec<Violation>) {
     let mut expected = Resources::new();
-    daemons(problem, place).iter().for_each(|shape| expected.add(&shape.requests));
+    for shape in daemons(problem, place) {
+        expected.add(&shape.requests);
+    }
     let (mut need, mut running) = (Resources::new(), Resources::new());
     for pod in &place.running {
         let of = if pod.shape.owner == Owner::DaemonSet { &mut running } else { &mut need };
@@ -148,7 +150,9 @@ fn check_room(problem: &Problem<'_>, place: &Place<'_>, (room, kind): (Resources
     expected.raise(&running);
     need.add(&expected);
     let mut planned = Resources::new();
-    place.planned.iter().for_each(|pod| planned.add(&pod.shape.requests));
+    for pod in &place.planned {
+        planned.add(&pod.shape.requests);
+    }
     let mut left = room;
     left.subtract(&need);
     if !holds(&planned, &left) {

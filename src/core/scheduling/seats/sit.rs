@@ -102,19 +102,15 @@ impl Run<'_> {
             ..self.now(pod, Place::Planned(at), host)
         };
         self.widen(at);
-        match self.try_draft(at, class, variant, &wants, true) {
-            Ok((profile, types)) => {
-                self.narrow(at, class, profile, types);
-                let types = self.drafts[at].types.clone();
-                self.occupy_draft(pod, at, class, profile, types);
-                Some(Before { draft: Some(draft), ..before })
-            }
-            Err(_) => {
-                self.drafts[at] = draft;
-                self.restore_room(before.room);
-                None
-            }
-        }
+        let Ok((profile, types)) = self.try_draft(at, class, variant, &wants, true) else {
+            self.drafts[at] = draft;
+            self.restore_room(before.room);
+            return None;
+        };
+        self.narrow(at, class, profile, types);
+        let types = self.drafts[at].types.clone();
+        self.occupy_draft(pod, at, class, profile, types);
+        Some(Before { draft: Some(draft), ..before })
     }
 
     /// A planned node may become all that its pool's limits allow.

@@ -128,7 +128,7 @@ impl<'w> Seats<'w> {
         let within = |at: usize| {
             let Site { nodes, cores: most, .. } = self.world.pools[at];
             let many = self.nodes.iter().filter(|(pool, _)| *pool == Some(at)).count();
-            nodes.is_none_or(|most| many <= most as usize) && most.is_none_or(|most| cores[at] <= most)
+            nodes.is_none_or(|most| many <= usize::try_from(most).unwrap()) && most.is_none_or(|most| cores[at] <= most)
         };
         (0..cores.len()).all(within).then_some(total)
     }
