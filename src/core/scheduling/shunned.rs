@@ -28,13 +28,14 @@ impl World<'_> {
 
     /// The DaemonSets whose pods may not be on a node with pods of this shape.
     pub(super) fn shunned_by(&self, shape: &PodShape) -> Shunned {
-        let bars = |a: &PodShape, b: &PodShape| {
-            let mut per_node = a.anti_affinity.iter().filter(|term| &*term.key == HOSTNAME);
-            per_node.any(|term| Target::of(term, self.problem.snapshot).selects(b))
+        let targets = |one: &PodShape| -> Vec<Target> {
+            let per_node = one.anti_affinity.iter().filter(|term| &*term.key == HOSTNAME);
+            per_node.map(|term| Target::of(term, self.problem.snapshot)).collect()
         };
-        let barred =
-            self.expected_daemons().filter(|(_, daemon)| bars(shape, &daemon.shape) || bars(&daemon.shape, shape));
-        barred.map(|(which, _)| which).collect()
+        let own = targets(shape);
+        let means = |targets: &[Target], other: &PodShape| targets.iter().any(|target| target.selects(other));
+        let is_barred = |daemon: &PodShape| means(&own, daemon) || means(&targets(daemon), shape);
+        self.expected_daemons().filter(|(_, daemon)| is_barred(&daemon.shape)).map(|(which, _)| which).collect()
     }
 
     /// Whether one of these daemons may come to a node that is there or on its way.

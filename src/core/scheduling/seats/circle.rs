@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::scheduling::between::only;
 use crate::core::scheduling::classes::Class;
@@ -72,8 +72,7 @@ impl Run<'_> {
 
     fn seated_by(&self, plan: &Plan) -> Seated {
         let world = &self.world;
-        let of_uid: rustc_hash::FxHashMap<_, usize> =
-            world.pods.iter().enumerate().map(|(at, pod)| (&pod.uid, at)).collect();
+        let of_uid: FxHashMap<_, usize> = world.pods.iter().enumerate().map(|(at, pod)| (&pod.uid, at)).collect();
         let mut seated = Seated { on_pool: Vec::new(), on_host: Vec::new() };
         for claim in &plan.claims {
             let Some(pool) = world.pools.iter().position(|pool| pool.fact.name == claim.draft.pool) else { continue };
@@ -137,13 +136,13 @@ impl Run<'_> {
 
     /// Whether such a pod gets no node of later pools because this one will have reserved capacity for it.
     pub(super) fn has_to_wait(&mut self, pod: usize, pool: usize) -> bool {
+        let base = self.world.pools[pool].base;
         self.world.problem.settings.wait_for_reserved
             && self.with_class(pod, |run, class| {
-                let base = run.world.pools[pool].base;
-                let joined = |variant: &crate::core::scheduling::classes::Variant, run: &mut Self| {
-                    run.world.algebra.join(base, variant.term)
-                };
-                class.variants.iter().any(|variant| joined(variant, run).is_some_and(|at| run.waits(pool, at, class)))
+                class.variants.iter().any(|variant| {
+                    let joined = run.world.algebra.join(base, variant.term);
+                    joined.is_some_and(|joined| run.waits(pool, joined, class))
+                })
             })
     }
 

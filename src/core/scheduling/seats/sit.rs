@@ -1,5 +1,7 @@
 //! A pod takes a seat, and leaves it again as if it had never been there.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::core::scheduling::algebra::ProfileId;
@@ -14,7 +16,6 @@ use crate::core::scheduling::place::{Allowed, Wants, also};
 use crate::core::scheduling::pools::Room;
 use crate::core::scheduling::rooms::Kind;
 use crate::core::scheduling::solve::Run;
-use std::sync::Arc;
 
 /// So many values of a label are tried for new nodes.
 const VALUES: usize = 8;

@@ -54,9 +54,9 @@ fn any_site() -> impl Strategy<Value = Site> {
     )
 }
 
-fn any_world() -> impl Strategy<Value = World> {
+fn any_world(most: usize) -> impl Strategy<Value = World> {
     let pools = prop_oneof![1 => Just(vec![Site::default()]), 3 => prop::collection::vec(any_site(), 1..4)];
-    (pools, prop::option::weighted(0.3, 0..APPS.len()), prop::collection::vec(any_small(), 1..5)).prop_map(
+    (pools, prop::option::weighted(0.3, 0..APPS.len()), prop::collection::vec(any_small(), 1..=most)).prop_map(
         |(pools, running, mut pods)| {
             // Whoever is counted is bound: what pods do that nothing binds is not for the solver to say. And what such a constraint makes of nodes
             // that its pods do not ask for is told elsewhere.
@@ -111,29 +111,30 @@ proptest! {
     })]
 
     #[test]
-    fn the_solver_finds_a_plan_where_there_is_one(world in any_world()) {
+    fn the_solver_finds_a_plan_where_there_is_one(world in any_world(4)) {
         let judged = judged(&world);
         prop_assert!(judged.is_ok(), "{}", judged.unwrap_err());
     }
 }
 
 /// The world of a seed.
-fn seeded(seed: u64) -> World {
+fn seeded(seed: u64, most: usize) -> World {
     let config =
         ProptestConfig { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..ProptestConfig::default() };
-    any_world().new_tree(&mut TestRunner::new(config)).expect("nothing is filtered out").current()
+    any_world(most).new_tree(&mut TestRunner::new(config)).expect("nothing is filtered out").current()
 }
 
-/// Many more worlds, one a seed. For those who work on the solver: `JOINER_SEEDS=0..20000 cargo test --lib many_small_worlds -- --ignored`.
+/// Many more worlds, one a seed, of up to `JOINER_PODS` pods. For those who work on the solver: `JOINER_SEEDS=0..20000 cargo test --lib many_small_worlds -- --ignored`.
 #[test]
 #[ignore = "takes minutes"]
 fn many_small_worlds() {
     let asked = std::env::var("JOINER_SEEDS").unwrap_or_else(|_| "0..20000".to_owned());
     let (from, to) = asked.split_once("..").expect("from..to");
     let seeds = from.parse().expect("a number")..to.parse().expect("a number");
+    let most = std::env::var("JOINER_PODS").map_or(4, |most| most.parse().expect("a number"));
     let mut wrong: Vec<u64> = Vec::new();
     for seed in seeds {
-        let world = seeded(seed);
+        let world = seeded(seed, most);
         if let Err(why) = judged(&world) {
             println!("seed {seed}: {world:#?}\n{why}\n");
             wrong.push(seed);
