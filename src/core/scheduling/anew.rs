@@ -31,7 +31,7 @@ fn minds_others(refusal: &Refusal) -> bool {
     refusal.reasons.iter().any(Reason::minds_others)
 }
 
-fn refused(plan: &Plan) -> FxHashSet<PodUid> {
+pub(super) fn refused(plan: &Plan) -> FxHashSet<PodUid> {
     plan.refused.iter().map(|refusal| refusal.pod.clone()).collect()
 }
 
@@ -65,6 +65,7 @@ impl Ground {
     pub fn plan(&mut self, problem: &Problem<'_>) -> Plan {
         let plan = self.solve(problem);
         let plan = self.untangled(problem, plan);
+        let plan = self.seated(problem, plan);
         let plan = improved(self, problem, plan);
         mingled(problem, plan)
     }

@@ -53,7 +53,7 @@ impl Load {
 
 /// The volumes of one node, there or planned.
 #[derive(Clone, Default)]
-struct Held {
+pub(super) struct Held {
     counts: BTreeMap<Arc<str>, u32>,
     /// Volumes that another pod may bring again.
     ids: FxHashSet<VolumeId>,
@@ -105,6 +105,19 @@ impl Attached {
         let (Some(needs), Some(held)) = (&class.needs, self.0.get(&host)) else { return true };
         let fits = |(driver, count): (&Arc<str>, &u32)| held.limits.get(driver).is_none_or(|limit| count <= limit);
         held.limits.is_empty() || held.with(&needs.load).iter().all(fits)
+    }
+
+    /// What a node holds, to be put back when pods are taken away again.
+    pub(super) fn of_host(&self, host: u32) -> Option<Held> {
+        self.0.get(&host).cloned()
+    }
+
+    /// A node holds again what it held.
+    pub(super) fn put_back(&mut self, host: u32, held: Option<Held>) {
+        match held {
+            Some(held) => self.0.insert(host, held),
+            None => self.0.remove(&host),
+        };
     }
 
     /// Notes a pod that was placed.

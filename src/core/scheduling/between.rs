@@ -157,7 +157,7 @@ fn is_own(class: &Class, repelling: CounterId) -> bool {
 }
 
 /// The variant with these constraints only, and the counters of those who then keep the pod away.
-fn only(class: &Class, variant: &Variant, kept: &[Tie]) -> (Variant, Vec<(Topo, CounterId)>) {
+pub(super) fn only(class: &Class, variant: &Variant, kept: &[Tie]) -> (Variant, Vec<(Topo, CounterId)>) {
     let mut bare = Variant { spreads: Vec::new(), affinities: Vec::new(), apart: Vec::new(), ..*variant };
     let mut repelled = Vec::new();
     for tie in kept {

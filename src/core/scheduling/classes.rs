@@ -12,6 +12,7 @@ use super::algebra::TermId;
 use super::interner::{KeyId, number};
 use super::masks::Mask;
 use super::shelf::Amounts;
+use super::shunned::Shunned;
 use super::topology::{CounterId, Filter, FilterId, Target, Topo, Whom};
 use super::volumes::Needs;
 use super::world::World;
@@ -35,6 +36,8 @@ pub(super) struct Affinity {
     pub(super) counters: SmallVec<[(Topo, CounterId); 1]>,
     /// Whether the pod itself is one of those meant: then it may be the first.
     pub(super) own: bool,
+    /// Then also those who are on their way out: kube-scheduler lets nobody be the first before they are gone.
+    pub(super) leaving: SmallVec<[(Topo, CounterId); 1]>,
 }
 
 /// One step of relaxation: what still has to hold.
@@ -70,6 +73,8 @@ pub(super) struct Class {
     pub(super) courtesies: Vec<Spread>,
     /// Keys (not the host name) that must be settled where such a pod is placed.
     pub(super) pins: Vec<KeyId>,
+    /// DaemonSets whose pods may not be on a node with such a pod.
+    pub(super) shunned: Shunned,
     /// The entry of the demand that this class belongs to.
     pub(super) demand: usize,
 }
@@ -79,6 +84,12 @@ impl Class {
     pub(super) fn with_all_wishes(&self) -> impl Iterator<Item = &Variant> {
         let first = self.variants.first();
         self.variants.iter().take_while(move |variant| first.is_some_and(|first| first.level == variant.level))
+    }
+
+    /// The alternatives of what its pods require of a node's labels.
+    pub(super) fn bare_terms(&self) -> Vec<TermId> {
+        let bare = self.variants.last().map(|bare| bare.level);
+        self.variants.iter().filter(|variant| Some(variant.level) == bare).map(|variant| variant.term).collect()
     }
 
     /// The anti-affinities of one of its variants that keep its pods away from each other, too.
@@ -176,7 +187,9 @@ impl World<'_> {
             terms.iter().map(|term| self.counter(&term.key, None, targets.clone(), Whom::Staying)).collect();
         counters.sort_unstable();
         counters.dedup();
-        Affinity { counters, own }
+        let on_keys = terms.iter().filter(|term| own && &*term.key != labels::HOSTNAME);
+        let leaving = on_keys.map(|term| self.counter(&term.key, None, targets.clone(), Whom::Present)).collect();
+        Affinity { counters, own, leaving }
     }
 
     fn spread(&mut self, spread: &TopologySpread, shape: &PodShape, terms: &[TermId], tolerations: u32) -> Spread {
@@ -249,6 +262,7 @@ impl World<'_> {
             courtesies: Vec::new(),
             repelled: Vec::new(),
             pins: Vec::new(),
+            shunned: self.shunned_by(shape),
             demand: 0,
         }
     }

@@ -1,9 +1,11 @@
 //! Pods that have to be on a node with others, and for which there was no room where those are.
 //!
-//! A plan that refuses such a pod is made anew: whoever it waits for is placed on a node that has room for both, and it follows at once.
+//! A plan that refuses such a pod is made anew: whoever it waits for is placed on a node that suits both and has room for both, and it follows at
+//! once.
 
 use std::collections::BTreeSet;
 
+use super::algebra::{ProfileId, TermId};
 use super::classes::{Class, Variant};
 use super::cursor::Cursor;
 use super::interner::KeyId;
@@ -27,8 +29,36 @@ struct Mate {
     pod: usize,
     requests: Amounts,
     domains: Vec<(KeyId, Mask)>,
+    guest: Guest,
     /// Who counts it: others may wait for it in turn.
     touches: Vec<CounterId>,
+}
+
+/// What a pod asks of the node that others are placed on for its sake.
+#[derive(Clone)]
+struct Guest {
+    tolerations: u32,
+    /// The alternatives of what it requires of labels.
+    terms: Vec<TermId>,
+}
+
+/// Pods for which a node is meant.
+pub(super) struct Party {
+    /// What they need together.
+    pub(super) room: Amounts,
+    guests: Vec<Guest>,
+}
+
+impl Party {
+    /// Pods of which it is known that the node suits them.
+    pub(super) fn of_room(room: Amounts) -> Self {
+        Self { room, guests: Vec::new() }
+    }
+
+    /// The room that a node must have: with guests, for all of them; else for the first pod, and the others come if they can.
+    pub(super) fn at_least<'a>(&'a self, first: &'a Amounts) -> &'a Amounts {
+        if self.guests.is_empty() { first } else { &self.room }
+    }
 }
 
 impl Mate {
@@ -55,6 +85,7 @@ impl Run<'_> {
         let counters = affinities.flat_map(|one| &one.counters).filter(|(topo, _)| *topo == Topo::Host);
         let counters: Vec<CounterId> = counters.map(|(_, counter)| *counter).collect();
         let (requests, touches) = (class.requests.clone(), class.touches.clone());
+        let guest = Guest { tolerations: class.tolerations, terms: class.bare_terms() };
         for counter in counters {
             let known = self.company.iter().position(|company| company.counter == counter);
             if known.map_or(self.company.len(), |at| self.company[at].mates.len()) >= FEW {
@@ -63,7 +94,8 @@ impl Run<'_> {
             let meant = self.world.classes.iter().filter(|class| class.touches.contains(&counter));
             let keys: BTreeSet<KeyId> = meant.flat_map(|class| class.pins.iter().copied()).collect();
             let domains = keys.into_iter().map(|key| (key, self.choices(pod, key))).collect();
-            let mate = Mate { pod, requests: requests.clone(), domains, touches: touches.clone() };
+            let mate =
+                Mate { pod, requests: requests.clone(), domains, guest: guest.clone(), touches: touches.clone() };
             match known {
                 Some(at) => self.company[at].mates.push(mate),
                 None => self.company.push(Company { counter, mates: vec![mate], sought: 0 }),
@@ -99,6 +131,15 @@ impl Run<'_> {
         mates
     }
 
+    /// What becomes of a node's labels when all of a party come to it; nothing when one of them cannot.
+    pub(super) fn with_party(&mut self, profile: ProfileId, taints: u32, party: &Party) -> Option<ProfileId> {
+        party.guests.iter().try_fold(profile, |profile, guest| {
+            let tolerates = self.world.tolerance.tolerates(guest.tolerations, taints, true);
+            let joined = || guest.terms.iter().find_map(|term| self.world.algebra.join(profile, *term));
+            tolerates.then(joined).flatten()
+        })
+    }
+
     /// On a node that has room for those, too, who have to be there with such a pod: all of them, or one.
     pub(super) fn in_company(
         &mut self,
@@ -120,10 +161,11 @@ impl Run<'_> {
             for mate in mates {
                 add(&mut room, &mate.requests);
             }
+            let party = Party { room, guests: mates.iter().map(|mate| mate.guest.clone()).collect() };
             let wants = mates.iter().try_fold(wants.clone(), |wants, mate| mate.within(&wants));
             let placed = wants.is_some_and(|wants| {
-                self.on_host(pod, class, variant, (&wants, &room), cursor)
-                    || self.on_new(pod, class, variant, &wants, Some(&room))
+                self.on_host(pod, class, variant, (&wants, Some(&party)), cursor)
+                    || self.on_new(pod, class, variant, &wants, Some(&party))
             });
             if placed {
                 self.invited.extend(mates.iter().map(|mate| mate.pod));

@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::algebra::ProfileId;
 use super::classes::{Class, Variant};
+use super::company::Party;
 use super::place::{Refused, Wants};
 use super::rooms::Marks;
-use super::shelf::Amounts;
 use super::solve::Run;
 use super::topology::{CounterId, Topo};
 use super::world::World;
@@ -131,19 +131,26 @@ impl Run<'_> {
         kinds.iter().filter(|(_, profile)| self.could(*profile, wants)).map(|(kind, _)| *kind).collect()
     }
 
-    /// A node that is there and has so much room.
+    /// A node that is there, with room for the pod or for all of a party.
     pub(super) fn on_host(
         &mut self,
         pod: usize,
         class: &Class,
         variant: &Variant,
-        (wants, room): (&Wants, &Amounts),
+        (wants, meant): (&Wants, Option<&Party>),
         cursor: &mut Cursor,
     ) -> bool {
         if cursor.host_kinds.is_empty() {
             return false;
         }
-        let kinds = self.suitable(&cursor.host_kinds, wants);
+        let mut kinds = self.suitable(&cursor.host_kinds, wants);
+        if let Some(party) = meant {
+            kinds.retain(|kind| {
+                let kind = self.world.rooms.kinds[*kind as usize];
+                self.with_party(kind.profile, kind.taints, party) == Some(kind.profile)
+            });
+        }
+        let room = meant.map_or(&class.requests, |party| &party.room);
         let rule = cursor.rule.expect("a cursor is prepared before it is used");
         let mut from = 0;
         loop {

@@ -19,6 +19,7 @@ use super::masks::Mask;
 use super::place::Load;
 use super::ports;
 use super::shelf::{Amounts, Shelf, add, subtract};
+use super::shunned::any_of;
 use super::world::World;
 
 /// So many ways to keep daemons away from a node are looked at.
@@ -32,6 +33,8 @@ pub(super) struct DaemonGroup {
     /// What those take that come to every node of these types, wherever it is and whatever labels it gets.
     pub(super) surely: Amounts,
     pub(super) ports: Vec<HostPort>,
+    /// Which DaemonSets they are of.
+    pub(super) coming: Vec<u32>,
 }
 
 /// Every instance type of a shelf, by its daemons.
@@ -42,6 +45,7 @@ pub(super) type Grouped = RefCell<FxHashMap<(usize, ProfileId), Groups>>;
 
 /// A daemon that nodes of a NodePool may carry.
 struct Daemon {
+    which: u32,
     /// The alternatives of what it requires of a node.
     terms: Vec<TermId>,
     requests: Amounts,
@@ -96,15 +100,16 @@ fn grouped(daemons: &[(&Daemon, Mask)], count: usize, zero: &Amounts) -> Groups 
         groups.entry(known).or_insert_with(|| Mask::empty(count)).set(at);
     }
     let group = |(which, types): (Vec<(usize, bool)>, Mask)| {
-        let (mut overhead, mut surely, mut ports) = (zero.clone(), zero.clone(), Vec::new());
+        let (mut overhead, mut surely, mut ports, mut coming) = (zero.clone(), zero.clone(), Vec::new(), Vec::new());
         for (daemon, comes) in which.into_iter().map(|(which, comes)| (daemons[which].0, comes)) {
             add(&mut overhead, &daemon.requests);
             if comes {
                 add(&mut surely, &daemon.requests);
             }
             ports.extend(daemon.ports.iter().cloned());
+            coming.push(daemon.which);
         }
-        DaemonGroup { types, overhead, surely, ports }
+        DaemonGroup { types, overhead, surely, ports, coming }
     };
     groups.into_iter().map(group).collect()
 }
@@ -113,10 +118,10 @@ impl World<'_> {
     /// The daemons of a NodePool with these labels and taints.
     pub(super) fn daemons_of(&mut self, base: ProfileId, taints: u32, shelf: usize) -> Daemons {
         let count = self.algebra.shelves[shelf].types.len();
-        let expected = self.problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
-        let shapes: Vec<Arc<PodShape>> = expected.map(|daemon| Arc::clone(&daemon.shape)).collect();
+        let expected = self.expected_daemons().map(|(which, daemon)| (which, Arc::clone(&daemon.shape)));
+        let expected: Vec<(u32, Arc<PodShape>)> = expected.collect();
         let mut all = Vec::new();
-        for shape in shapes {
+        for (which, shape) in expected {
             let tolerations = self.tolerance.tolerations(&shape.tolerations);
             if !self.tolerance.tolerates(tolerations, taints, true) {
                 continue;
@@ -127,7 +132,7 @@ impl World<'_> {
             surely.retain(|at| terms.iter().any(|term| self.algebra.always(base, shelf, at, *term)));
             if !types.is_empty() {
                 let requests = self.dimensions.amounts(&shape.requests);
-                all.push(Daemon { terms, requests, ports: shape.host_ports.clone(), types, surely });
+                all.push(Daemon { which, terms, requests, ports: shape.host_ports.clone(), types, surely });
             }
         }
         let whole: Vec<(&Daemon, Mask)> = all.iter().map(|daemon| (daemon, daemon.types.clone())).collect();
@@ -227,7 +232,8 @@ impl World<'_> {
         self.algebra.join(profile, away).filter(|without| !self.algebra.profile(*without).possible().is_empty())
     }
 
-    /// The types of `mask` that hold a load beside the daemons of a node which may become this, without taking a daemon's host port.
+    /// The types of `mask` that hold a load beside the daemons of a node which may become this, without taking a daemon's host port
+    /// or meeting one that is shunned.
     pub(super) fn holding(&self, pool: usize, profile: ProfileId, mask: &Mask, load: Load<'_>) -> Mask {
         let shelf = &self.algebra.shelves[self.pools[pool].shelf];
         let of_group = |group: &DaemonGroup| {
@@ -236,7 +242,9 @@ impl World<'_> {
             shelf.keep_room(&mut types, &sum(&group.overhead, load.requests));
             types
         };
-        let free = |group: &&DaemonGroup| ports::first_taken(load.ports, &group.ports).is_none();
+        let free = |group: &&DaemonGroup| {
+            ports::first_taken(load.ports, &group.ports).is_none() && !any_of(load.shunned, &group.coming)
+        };
         let all = self.groups(pool, profile);
         let mut groups = all.iter().filter(|group| group.types.meets(mask)).filter(free);
         let mut all = groups.next().map_or_else(|| Mask::empty(shelf.types.len()), of_group);

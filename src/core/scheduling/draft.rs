@@ -9,12 +9,14 @@ use super::choose::Promises;
 use super::least::Least;
 use super::masks::Mask;
 use super::shelf::Amounts;
+use super::shunned::Shunned;
 use super::topology::CounterId;
 
 /// Counters, and the most that each may count on one node.
 pub(super) type Caps = SmallVec<[(CounterId, u32); 1]>;
 
 /// A NodeClaim to be. It keeps every instance type that holds its pods; `aim` says how full it should become.
+#[derive(Clone)]
 pub(super) struct Draft {
     pub(super) pool: usize,
     pub(super) profile: ProfileId,
@@ -29,6 +31,8 @@ pub(super) struct Draft {
     /// How many values of which labels `types` must have: what the pool asks for, or what is left of that.
     pub(super) least: Least,
     pub(super) ports: Vec<HostPort>,
+    /// DaemonSets whose pods may not come to it.
+    pub(super) shunned: Shunned,
     /// The spread constraints per node of its pods: whom each counts, and how many of them the node may have in the end.
     pub(super) caps: Caps,
     /// What it takes of its pool's limits as long as all of `types` are possible.

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::classes::Class;
+use super::classes::{Affinity, Class, Variant};
 use super::interner::KeyId;
 use super::masks::Mask;
 use super::place::{Allowed, Wants, also};
@@ -35,9 +35,7 @@ impl Run<'_> {
             }
             let class = self.world.class_at(pod);
             let Some(bare) = class.variants.last() else { continue };
-            let alike = class.variants.iter().filter(|variant| variant.level == bare.level);
-            let terms = Some(alike.map(|variant| variant.term).collect());
-            let filter = Filter { keys: Vec::new(), terms, tolerations: Some(class.tolerations) };
+            let filter = own_filter(class);
             let all: Vec<(Topo, CounterId)> = bare.affinities.iter().flat_map(|one| one.counters.to_vec()).collect();
             for (topo, counter) in all {
                 meant.insert(counter);
@@ -64,13 +62,29 @@ impl Run<'_> {
         Some(wants)
     }
 
+    /// What the topology allows a pod that may be the first of its kind, where older ones of its kind are that are on their way out: kube-scheduler
+    /// would bind it nowhere else before they are gone. Nothing where there are none, or it can be the first of many.
+    pub(super) fn beside_leaving(&self, variant: &Variant, wants: &Wants) -> Option<Wants> {
+        let total = |(_, id): &(Topo, CounterId)| self.world.counters.get(*id).total;
+        let is_first = |one: &&Affinity| {
+            one.counters.iter().all(|at| total(at) == 0) && one.leaving.iter().any(|at| total(at) > 0)
+        };
+        let mut all = variant.affinities.iter().filter(is_first).peekable();
+        all.peek()?;
+        let mut wants = wants.clone();
+        for (topo, id) in all.flat_map(|one| &one.leaving) {
+            let Topo::Key(key) = topo else { continue };
+            let values = self.world.counters.get(*id).domains(true);
+            also(&mut wants, Allowed { key: *key, values, absent: false, rank: None })?;
+        }
+        Some(wants)
+    }
+
     /// The domains in which a pod could be, were it not for the others that wait.
     pub(super) fn choices(&mut self, pod: usize, key: KeyId) -> Mask {
         let class = self.world.class_at(pod);
         let Some(bare) = class.variants.last() else { return Mask::default() };
-        let alike = class.variants.iter().filter(|variant| variant.level == bare.level);
-        let terms = Some(alike.map(|variant| variant.term).collect());
-        let filter = Filter { keys: Vec::new(), terms, tolerations: Some(class.tolerations) };
+        let filter = own_filter(class);
         let apart = bare.apart.iter().chain(&class.repelled).filter(|(topo, _)| *topo == Topo::Key(key));
         let apart: Vec<CounterId> = apart.map(|(_, id)| *id).collect();
         let mut domains = self.world.domains(key, &filter);
@@ -79,4 +93,9 @@ impl Run<'_> {
         }
         domains
     }
+}
+
+/// The nodes that the pods of a class may be on, as far as these say what they are.
+fn own_filter(class: &Class) -> Filter {
+    Filter { keys: Vec::new(), terms: Some(class.bare_terms()), tolerations: Some(class.tolerations) }
 }

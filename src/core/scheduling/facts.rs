@@ -98,6 +98,7 @@ impl Reason {
             Self::NoOffering { .. } => "NoOffering",
             Self::NoMatchingType { .. } => "NoMatchingType",
             Self::HostPort { .. } => "HostPort",
+            Self::Daemon { .. } => "Daemon",
             Self::AttachLimit { .. } => "AttachLimit",
             Self::VolumeTopology { .. } => "VolumeTopology",
             Self::MinValues { .. } => "MinValues",
@@ -136,6 +137,7 @@ impl Reason {
             | Self::NoOffering { pool, .. }
             | Self::NoMatchingType { pool, .. }
             | Self::HostPort { pool, .. }
+            | Self::Daemon { pool, .. }
             | Self::AttachLimit { pool, .. }
             | Self::VolumeTopology { pool, .. }
             | Self::MinValues { pool, .. }
@@ -173,6 +175,7 @@ impl Reason {
             | Self::NoOffering { pool, .. }
             | Self::NoMatchingType { pool, .. }
             | Self::HostPort { pool, .. }
+            | Self::Daemon { pool, .. }
             | Self::AttachLimit { pool, .. }
             | Self::VolumeTopology { pool, .. }
             | Self::MinValues { pool, .. }

@@ -66,6 +66,7 @@ impl Reason {
             ]),
             Self::NoOffering { types, .. } => Fields::from([("types", number(*types))]),
             Self::HostPort { port, .. } => Fields::from([("port", Datum::Number(i64::from(*port)))]),
+            Self::Daemon { daemon, .. } => Fields::from([("daemon", text(daemon))]),
             Self::AttachLimit { driver, wanted, most, .. } => Fields::from([
                 ("driver", text(driver)),
                 ("wanted", Datum::Number(i64::from(*wanted))),
@@ -105,7 +106,7 @@ fn of_affinity(key: &str, selector: &str, partner: &Partner) -> Fields {
         Fields::from([("key", text(key)), ("selector", text(selector)), ("partner", text(partner.as_str()))]);
     let named: &[Arc<str>] = match partner {
         Partner::NoKey | Partner::Nobody => &[],
-        Partner::Waiting(pod) => std::slice::from_ref(pod),
+        Partner::Unplanned(pod) | Partner::Waiting(pod) => std::slice::from_ref(pod),
         Partner::Cycle(all) | Partner::Elsewhere(all) => all,
     };
     if !named.is_empty() {
@@ -130,6 +131,7 @@ impl Partner {
         match self {
             Self::NoKey => "NoKey",
             Self::Nobody => "Nobody",
+            Self::Unplanned(_) => "Unplanned",
             Self::Waiting(_) => "Waiting",
             Self::Cycle(_) => "Cycle",
             Self::Elsewhere(_) => "Elsewhere",

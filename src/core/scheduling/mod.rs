@@ -35,6 +35,7 @@ mod world;
 mod pools;
 
 mod daemons;
+mod shunned;
 
 mod existing;
 
@@ -49,6 +50,7 @@ mod draws;
 mod place;
 mod puzzle;
 mod rooms;
+mod seats;
 
 mod choose;
 mod fill;

@@ -32,7 +32,11 @@ impl Run<'_> {
         }
         let least = Arc::clone(&self.world.pools[pool].least);
         let lowers = self.world.problem.settings.lower_min_values;
-        if let Err((key, wanted, found)) = self.world.variety(self.world.pools[pool].shelf, profile, &allowed, &least)
+        let variety = self.world.variety(self.world.pools[pool].shelf, profile, &allowed, &least);
+        // A constraint between pods that looks at a label leaves a node one value of it.
+        let pinned = least.iter().find(|(key, wanted)| *wanted > 1 && class.pins.contains(key));
+        let variety = variety.and_then(|()| pinned.map_or(Ok(()), |(key, wanted)| Err((*key, *wanted, 1))));
+        if let Err((key, wanted, found)) = variety
             && !lowers
         {
             all.push(Reason::MinValues { pool: name, key: self.key_name(key), wanted, found });
@@ -95,7 +99,7 @@ impl Run<'_> {
     /// Whether the pool could make a node for the pod alone if the pod asked for these keys only.
     fn would_hold(&mut self, class: &Class, variant: &Variant, pool: usize, keys: &[KeyId]) -> bool {
         let (profile, types) = self.of_keys(pool, variant, keys);
-        let holding = self.world.could_hold(pool, profile, &types, Load::of(&class.requests, &class.shape.host_ports));
+        let holding = self.world.could_hold(pool, profile, &types, Load::of_pod(class));
         let holding = self.world.attaching(pool, holding, u32::MAX, class);
         !self.world.within_limits(pool, &holding).is_empty()
     }
@@ -172,12 +176,25 @@ impl Run<'_> {
         let wanted = &class.shape.host_ports;
         let holding = self.world.could_hold(pool, profile, &roomy, Load::of(&requests, wanted));
         if !holding.is_empty() {
-            return holding;
+            let load = Load { shunned: &class.shunned, ..Load::of(&requests, wanted) };
+            let apart = self.world.could_hold(pool, profile, &roomy, load);
+            if apart.is_empty() {
+                all.extend(self.shunned(class, (pool, profile)));
+            }
+            return if apart.is_empty() { holding } else { apart };
         }
         let groups = self.world.groups(pool, profile);
         let taken = groups.iter().find_map(|group| super::ports::first_taken(wanted, &group.ports));
         all.extend(taken.map(|port| Reason::HostPort { pool: name, port: port.port }));
         roomy
+    }
+
+    /// The daemon that comes to nodes of a pool and may not be on one with the pod.
+    fn shunned(&self, class: &Class, (pool, profile): (usize, ProfileId)) -> Option<Reason> {
+        let groups = self.world.groups(pool, profile);
+        let which = class.shunned.iter().find(|which| groups.iter().any(|group| group.coming.contains(which)))?;
+        let (_, daemon) = self.world.expected_daemons().find(|(at, _)| at == which)?;
+        Some(Reason::Daemon { pool: self.world.pools[pool].fact.name.clone(), daemon: daemon.key.to_string().into() })
     }
 
     /// The limits that leave none of `holding`: one that would be enough to raise, or all that have to be raised together.

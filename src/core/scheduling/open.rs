@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::algebra::{ProfileId, Source};
 use super::choose::{Aim, Promises};
 use super::classes::{Class, Variant};
+use super::company::Party;
 use super::draft::{Caps, Draft};
 use super::interner::number;
 use super::least::Least;
@@ -18,8 +19,8 @@ use super::solve::Run;
 struct Asks<'a> {
     class: &'a Class,
     wants: &'a Wants,
-    /// The room that pods need together for which the node is meant; nothing leaves it to the solver what the node should hold.
-    meant: Option<&'a Amounts>,
+    /// The pods for which the node is meant; nothing leaves it to the solver what the node should hold.
+    meant: Option<&'a Party>,
 }
 
 /// A node that could be opened.
@@ -31,14 +32,14 @@ struct Design {
 }
 
 impl Run<'_> {
-    /// Opens a node from the first pool that allows it: for pods that need this much room together, or as large as is good value.
+    /// Opens a node from the first pool that allows it: for a party, or as large as is good value.
     pub(super) fn on_new(
         &mut self,
         pod: usize,
         class: &Class,
         variant: &Variant,
         wants: &Wants,
-        meant: Option<&Amounts>,
+        meant: Option<&Party>,
     ) -> bool {
         let host = self.host_of_draft(self.drafts.len());
         if self.host_allows(class, variant, host).is_err() {
@@ -50,10 +51,12 @@ impl Run<'_> {
             if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints) {
                 continue;
             }
-            let Some(joined) = self.world.algebra.join(base, variant.term) else { continue };
-            if !self.could(joined, wants) {
-                continue;
-            }
+            let joined = self.world.algebra.join(base, variant.term);
+            let joined = joined.and_then(|joined| match meant {
+                Some(party) => self.with_party(joined, taints, party),
+                None => Some(joined),
+            });
+            let Some(joined) = joined.filter(|joined| self.could(*joined, wants)) else { continue };
             let design = self.in_reservation(pool, joined, &asks).or_else(|| self.design(pool, joined, &asks));
             if let Some(design) = design {
                 self.open(pod, pool, class, design);
@@ -69,9 +72,20 @@ impl Run<'_> {
     /// Whether a pool could make a node for such a pod alone.
     pub(super) fn could_open(&mut self, pool: usize, class: &Class, variant: &Variant, wants: &Wants) -> bool {
         let Some(joined) = self.world.algebra.join(self.world.pools[pool].base, variant.term) else { return false };
-        let asks = Asks { class, wants, meant: Some(&class.requests) };
+        let asks = Asks { class, wants, meant: Some(&Party::of_room(class.requests.clone())) };
         self.could(joined, wants)
             && (self.in_reservation(pool, joined, &asks).is_some() || self.design(pool, joined, &asks).is_some())
+    }
+
+    /// A planned node of a pool as it would be for such a pod alone, without the pod yet; nothing when the pool can make none.
+    pub(super) fn begin(&mut self, pool: usize, class: &Class, variant: &Variant, wants: &Wants) -> Option<usize> {
+        let joined = self.world.algebra.join(self.world.pools[pool].base, variant.term)?;
+        if !self.could(joined, wants) {
+            return None;
+        }
+        let asks = Asks { class, wants, meant: Some(&Party::of_room(class.requests.clone())) };
+        let design = self.in_reservation(pool, joined, &asks).or_else(|| self.design(pool, joined, &asks))?;
+        Some(self.start(pool, design))
     }
 
     /// The best node in a reservation that has room: what was paid for is used first.
@@ -88,15 +102,14 @@ impl Run<'_> {
     }
 
     /// Whether such a pod has to wait for reserved capacity: it is all that the pool has for it, and none is free.
-    fn waits(&mut self, pool: usize, joined: ProfileId, class: &Class) -> bool {
+    pub(super) fn waits(&mut self, pool: usize, joined: ProfileId, class: &Class) -> bool {
         let profile = self.world.algebra.profile(joined);
         if profile.reserved.is_empty() || !self.world.reservable(joined).is_empty() {
             return false;
         }
         let (types, possible) = (profile.types.clone(), profile.possible());
         let mut holds = |types: &Mask| {
-            let holding =
-                self.world.could_hold(pool, joined, types, Load::of(&class.requests, &class.shape.host_ports));
+            let holding = self.world.could_hold(pool, joined, types, Load::of_pod(class));
             !self.world.within_limits(pool, &holding).is_empty()
         };
         !holds(&types) && holds(&possible)
@@ -122,7 +135,8 @@ impl Run<'_> {
     fn designed(&mut self, pool: usize, joined: ProfileId, asks: &Asks<'_>) -> Option<Design> {
         let class = asks.class;
         let mut least = Arc::clone(&self.world.pools[pool].least);
-        let load = Load { requests: &class.requests, ports: &class.shape.host_ports, least: &least };
+        let requests = asks.meant.map_or(&class.requests, |party| party.at_least(&class.requests));
+        let load = Load { requests, least: &least, ..Load::of_pod(class) };
         let holding = self.world.holding_at_best(pool, joined, &self.world.algebra.profile(joined).types, load);
         let types = self.world.within_limits(pool, &holding);
         let types = self.world.attaching(pool, types, self.host_of_draft(self.drafts.len()), class);
@@ -137,7 +151,7 @@ impl Run<'_> {
         }
         let (profile, types) = settled?;
         let aim = match asks.meant {
-            Some(room) => self.world.meant(pool, profile, &types, room),
+            Some(party) => self.world.meant(pool, profile, &types, &party.room),
             None if self.is_aimless => self.world.anything(pool, profile, &types),
             None => self.world.aim(pool, profile, &types, class.demand),
         };
@@ -146,6 +160,15 @@ impl Run<'_> {
     }
 
     fn open(&mut self, pod: usize, pool: usize, class: &Class, design: Design) {
+        let (profile, types) = (design.profile, design.types.clone());
+        let at = self.start(pool, design);
+        self.world.demand.promise(number(at), &self.drafts[at]);
+        self.rooms.push(None, &self.drafts[at].left());
+        self.put_on_draft(pod, at, class, profile, types);
+    }
+
+    /// A planned node with nobody on it yet.
+    fn start(&mut self, pool: usize, design: Design) -> usize {
         let Design { profile, types, aim: Aim { room: aim, promises, .. }, least } = design;
         if let Source::Held(_, id) = self.world.algebra.profile(profile).source {
             self.world.left_reserved[id as usize] -= 1;
@@ -160,17 +183,15 @@ impl Run<'_> {
             aim,
             promises,
             reserved,
-            types: types.clone(),
+            types,
             least,
             ports: Vec::new(),
+            shunned: Vec::new(),
             caps: Caps::new(),
             charged,
             pods: Vec::new(),
         });
-        let at = self.drafts.len() - 1;
-        self.world.demand.promise(number(at), &self.drafts[at]);
-        self.rooms.push(None, &self.drafts[at].left());
-        self.put_on_draft(pod, at, class, profile, types);
+        self.drafts.len() - 1
     }
 
     fn promised(&self, promises: &Promises) -> Amounts {

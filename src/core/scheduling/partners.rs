@@ -48,7 +48,17 @@ impl Run<'_> {
             return Partner::Cycle(cycle);
         }
         let there = self.waiting.iter().find(|other| self.means(&class.shape, &other.shape));
-        there.map_or(Partner::Nobody, |other| Partner::Waiting(Arc::clone(&other.name)))
+        if let Some(other) = there {
+            return Partner::Waiting(Arc::clone(&other.name));
+        }
+        // Whoever is in the question and does not wait has a place, on a node that is in no domain of the key.
+        if self.world.pods.iter().any(|other| self.means(&class.shape, &other.shape)) {
+            return Partner::Elsewhere(Vec::new());
+        }
+        let others = self.world.problem.snapshot.pods.values().filter(|other| other.node.is_none());
+        let named =
+            others.filter(|other| self.means(&class.shape, &other.shape)).map(|other| other.key.to_string()).min();
+        named.map_or(Partner::Nobody, |name| Partner::Unplanned(name.into()))
     }
 
     /// Whether the required affinity of one pod means another.

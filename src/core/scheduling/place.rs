@@ -12,6 +12,7 @@ use super::interner::KeyId;
 use super::masks::Mask;
 use super::ports;
 use super::shelf::fits;
+use super::shunned::Shunned;
 use super::solve::Run;
 use super::topology::{CounterId, Topo};
 
@@ -34,6 +35,8 @@ pub(super) type Wants = SmallVec<[Allowed; 2]>;
 pub(super) struct Load<'a> {
     pub(super) requests: &'a [i64],
     pub(super) ports: &'a [HostPort],
+    /// DaemonSets whose pods may not come there.
+    pub(super) shunned: &'a [u32],
     /// So many values of labels must its instance types keep.
     pub(super) least: &'a [(KeyId, u32)],
 }
@@ -41,7 +44,12 @@ pub(super) struct Load<'a> {
 impl<'a> Load<'a> {
     /// These requests and host ports, whatever the values of labels.
     pub(super) fn of(requests: &'a [i64], ports: &'a [HostPort]) -> Self {
-        Self { requests, ports, least: &[] }
+        Self { requests, ports, shunned: &[], least: &[] }
+    }
+
+    /// All that a pod brings.
+    pub(super) fn of_pod(class: &'a Class) -> Self {
+        Self { shunned: &class.shunned, ..Self::of(&class.requests, &class.shape.host_ports) }
     }
 }
 
@@ -189,6 +197,7 @@ impl Run<'_> {
         }
         if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints)
             || self.world.algebra.join(profile, variant.term) != Some(profile)
+            || !class.shunned.is_empty() && self.world.may_get_one_of(&class.shunned, profile, taints)
         {
             return Err(Refused::Forever);
         }
@@ -243,8 +252,9 @@ impl Run<'_> {
         let draft = &self.drafts[at];
         let mut ports = draft.ports.clone();
         ports.extend(class.shape.host_ports.iter().cloned());
+        let shunned: Shunned = draft.shunned.iter().chain(&class.shunned).copied().collect();
         let least = Arc::clone(&draft.least);
-        let load = Load { requests: &requests, ports: &ports, least: &least };
+        let load = Load { requests: &requests, ports: &ports, shunned: &shunned, least: &least };
         let found = self.grown(at, joined, class, wants, load);
         if found.is_ok() || !beyond_aim || !self.world.pools[pool].daemons.are_partial {
             return found;

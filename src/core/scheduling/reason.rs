@@ -108,6 +108,13 @@ pub enum Reason {
         /// The port.
         port: i32,
     },
+    /// A DaemonSet's pod comes to every node of the pool, and required anti-affinity keeps it and the pod apart.
+    Daemon {
+        /// NodePool.
+        pool: PoolName,
+        /// The DaemonSet.
+        daemon: Arc<str>,
+    },
     /// No instance type of the pool can attach all volumes of the pod.
     AttachLimit {
         /// NodePool.
@@ -252,6 +259,8 @@ pub enum Partner {
     NoKey,
     /// There are no such pods.
     Nobody,
+    /// They wait, and are not for joiner to place now, such as this one: gated, another scheduler's, or ending.
+    Unplanned(Arc<str>),
     /// They have no place themselves, such as this one.
     Waiting(Arc<str>),
     /// Pods that wait for each other, this one first, and each for the next.

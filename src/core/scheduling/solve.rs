@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::algebra::ProfileId;
 use super::classes::{Class, Variant};
 use super::company::Company;
 use super::cursor::{Cursor, Cursors};
 use super::draft::{Caps, Draft};
 use super::draws::Draw;
 use super::interner::{KeyId, number};
+use super::masks::Mask;
 use super::partners::Waiting;
 use super::place::Wants;
 use super::plan::{PlacedOn, Plan, Refusal};
@@ -106,7 +108,8 @@ impl<'p> Run<'p> {
         self.rounds(urgent)
     }
 
-    fn rounds(&mut self, mut waiting: Vec<usize>) -> Vec<usize> {
+    /// The same for pods of which none is promised anything.
+    pub(super) fn rounds(&mut self, mut waiting: Vec<usize>) -> Vec<usize> {
         loop {
             let before = self.placements;
             waiting.retain(|pod| !self.place(*pod));
@@ -126,7 +129,7 @@ impl<'p> Run<'p> {
     }
 
     /// Pods that were promised a node or a NodeClaim go back there before anybody else comes.
-    fn return_planned(&mut self, waiting: Vec<usize>) -> Vec<usize> {
+    pub(super) fn return_planned(&mut self, waiting: Vec<usize>) -> Vec<usize> {
         let layout = Arc::clone(&self.world.layout);
         let (by_node, by_claim) = (&layout.by_node, &layout.by_claim);
         waiting
@@ -174,7 +177,7 @@ impl<'p> Run<'p> {
     }
 
     /// So many more pods of a class where they have been from the start.
-    fn recount(&mut self, class: &Class, host: u32, many: i32) {
+    pub(super) fn recount(&mut self, class: &Class, host: u32, many: i32) {
         let (profile, taints) = (self.world.hosts[host as usize].profile, self.world.hosts[host as usize].taints);
         for id in &class.touches {
             self.world.count(*id, host, profile, taints, many);
@@ -222,6 +225,9 @@ impl<'p> Run<'p> {
         let drawn = self.drawn(class, &wants);
         let placed = drawn.as_ref().is_some_and(|wants| self.in_company(pod, class, variant, wants, &mut cursor))
             || self.in_company(pod, class, variant, &wants, &mut cursor)
+            || self
+                .beside_leaving(variant, &wants)
+                .is_some_and(|wants| self.somewhere(pod, class, variant, &wants, &mut cursor))
             || drawn.is_some_and(|wants| self.somewhere(pod, class, variant, &wants, &mut cursor))
             || self.somewhere(pod, class, variant, &wants, &mut cursor)
             || self.beyond(pod, class, variant, &wants, &mut cursor);
@@ -232,7 +238,7 @@ impl<'p> Run<'p> {
     /// On a node that is there, on one that is planned, or on a new one.
     fn somewhere(&mut self, pod: usize, class: &Class, variant: &Variant, wants: &Wants, cursor: &mut Cursor) -> bool {
         // Room that is there is used whoever counts the pod: kube-scheduler would do so.
-        self.on_host(pod, class, variant, (wants, &class.requests), cursor)
+        self.on_host(pod, class, variant, (wants, None), cursor)
             || self.courteous(class, wants).is_some_and(|wants| {
                 self.on_draft(pod, class, variant, &wants, cursor) || self.on_new(pod, class, variant, &wants, None)
             })
@@ -241,37 +247,46 @@ impl<'p> Run<'p> {
     }
 
     pub(super) fn put_on_host(&mut self, pod: usize, at: usize, class: &Class) {
+        self.occupy_host(pod, at, class);
+        self.world.rooms.set_free(at, &self.world.hosts[at].free);
+        self.spent(class, None);
+    }
+
+    /// The same, and nobody is told: neither the index of what is free nor those to whom room was promised.
+    pub(super) fn occupy_host(&mut self, pod: usize, at: usize, class: &Class) {
         let host = Arc::make_mut(&mut self.world.hosts[at]);
         subtract(&mut host.free, &class.requests);
         host.ports.extend(class.shape.host_ports.iter().cloned());
         let (profile, taints) = (host.profile, host.taints);
-        self.world.rooms.set_free(at, &host.free);
         self.on_hosts[at].push(pod);
         self.world.attached.put(number(at), class);
         self.record(class, number(at), profile, taints);
-        self.spent(class, None);
     }
 
     /// One pod less waits: promises that nobody is left for end, and the room is free again.
-    fn spent(&mut self, class: &Class, on: Option<usize>) {
+    pub(super) fn spent(&mut self, class: &Class, on: Option<usize>) {
         for draft in self.world.demand.placed(class.demand, on, &mut self.drafts) {
             let left = self.drafts[draft as usize].left();
             self.rooms.set_free(draft as usize, &left);
         }
     }
 
-    pub(super) fn put_on_draft(
-        &mut self,
-        pod: usize,
-        at: usize,
-        class: &Class,
-        profile: super::algebra::ProfileId,
-        types: super::masks::Mask,
-    ) {
+    pub(super) fn put_on_draft(&mut self, pod: usize, at: usize, class: &Class, profile: ProfileId, types: Mask) {
+        self.occupy_draft(pod, at, class, profile, types);
+        let taints = self.world.pools[self.drafts[at].pool].taints;
+        self.rooms.set_kind(at, Kind { taints, profile });
+        self.spent(class, Some(at));
+        let left = self.drafts[at].left();
+        self.rooms.set_free(at, &left);
+    }
+
+    /// The same, and nobody is told.
+    pub(super) fn occupy_draft(&mut self, pod: usize, at: usize, class: &Class, profile: ProfileId, types: Mask) {
         let draft = &mut self.drafts[at];
         let pool = draft.pool;
         add(&mut draft.requests, &class.requests);
         draft.ports.extend(class.shape.host_ports.iter().cloned());
+        draft.shunned.extend(&class.shunned);
         for cap in class.caps().filter(|cap| !draft.caps.contains(cap)).collect::<Caps>() {
             draft.caps.push(cap);
         }
@@ -286,15 +301,11 @@ impl<'p> Run<'p> {
             }
         }
         let (host, taints) = (self.host_of_draft(at), self.world.pools[pool].taints);
-        self.rooms.set_kind(at, Kind { taints, profile });
         self.world.attached.put(host, class);
         self.record(class, host, profile, taints);
-        self.spent(class, Some(at));
-        let left = self.drafts[at].left();
-        self.rooms.set_free(at, &left);
     }
 
-    fn record(&mut self, class: &Class, host: u32, profile: super::algebra::ProfileId, taints: u32) {
+    fn record(&mut self, class: &Class, host: u32, profile: ProfileId, taints: u32) {
         for id in &class.touches {
             self.world.count(*id, host, profile, taints, 1);
         }

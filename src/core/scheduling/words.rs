@@ -144,6 +144,11 @@ impl Reason {
                 write!(f, "has only reserved capacity that suits the pod, and NodeClaims use all of it")
             }
             Self::HostPort { port, .. } => write!(f, "has a DaemonSet that takes host port {port} on every node"),
+            Self::Daemon { daemon, .. } => write!(
+                f,
+                "has a pod of DaemonSet {daemon} on every node, and required pod anti-affinity on {} keeps it and the pod apart",
+                labels::HOSTNAME
+            ),
             Self::AttachLimit { driver, wanted, most, .. } => write!(
                 f,
                 "has no instance type that can attach the pod's {wanted} volumes of {driver}, the most there is is {most}"
@@ -234,6 +239,9 @@ impl Reason {
             Self::NoOffering { .. } => "allow more zones, capacity types or types",
             Self::NoMatchingType { .. } => "would fit if others were asked for, or the NodePool had more types",
             Self::HostPort { .. } => "use another port",
+            Self::Daemon { .. } => {
+                "would fit in a NodePool that the DaemonSet does not come to, or if the anti-affinity were merely preferred"
+            }
             Self::AttachLimit { .. } => "would fit with fewer volumes, or with types that attach more",
             Self::VolumeTopology { key, .. } if **key == *labels::HOSTNAME => {
                 "make room on that node, or move the volume"
@@ -307,6 +315,10 @@ fn write_affinity(f: &mut fmt::Formatter<'_>, key: &str, selector: &str, partner
             f,
             "no pod is there that {affinity} (spec.affinity.podAffinity) asks for ({selector}), neither one that runs nor one that waits"
         ),
+        Partner::Unplanned(pod) => write!(
+            f,
+            "the pods that {affinity} (spec.affinity.podAffinity) asks for ({selector}) run nowhere and are not to be placed now, such as {pod}"
+        ),
         Partner::Waiting(pod) => {
             write!(f, "the pods that {affinity} asks for ({selector}) have no place themselves, such as {pod}")
         }
@@ -331,6 +343,7 @@ fn of_affinity(partner: &Partner) -> &'static str {
     match partner {
         Partner::NoKey => "state values for it in a NodePool's spec.template, or use another topologyKey",
         Partner::Nobody => "would fit beside such a pod, or if the affinity were merely preferred",
+        Partner::Unplanned(_) => "would fit once they are, or if the affinity were merely preferred",
         Partner::Waiting(_) => "would fit once they have one, or if the affinity were merely preferred",
         Partner::Cycle(_) => {
             "one of these affinities has to be merely preferred (preferredDuringSchedulingIgnoredDuringExecution)"

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::core::facts::{ClaimDraft, InstanceType, Offering, Pod};
+use crate::core::facts::{ClaimDraft, InstanceType, Offering, Pod, PodShape};
 use crate::core::ids::{InstanceTypeName, PoolName};
 use crate::core::labels;
 use crate::core::requirements::{Requirement, Requirements, ValueSet};
@@ -15,6 +15,7 @@ use crate::core::resources::{ResourceName, Resources};
 use super::super::plan::{Plan, PlannedClaim};
 use super::super::ports;
 use super::super::problem::Problem;
+use super::meet;
 use super::verify::{Outcome, Place, alternatives, shapes, tolerates};
 use super::violation::Violation;
 use super::volumes;
@@ -25,6 +26,8 @@ struct Verdict {
     /// Room beside daemons, and their ports.
     room: Resources,
     ports: Vec<crate::core::facts::HostPort>,
+    /// The daemons that may come to a machine of it.
+    coming: Vec<Arc<PodShape>>,
     /// What the type and its fitting offerings say of each key.
     says: BTreeMap<Arc<str>, Vec<ValueSet>>,
 }
@@ -93,6 +96,8 @@ pub(super) fn check<'a>(
         let pods: Vec<&Arc<Pod>> = claim.pods.iter().collect();
         check_types(claim, &place, listed, found);
         check_ports(claim, &place, listed, found);
+        let coming = listed.verdicts().flat_map(|verdict| &verdict.coming).map(|shape| &**shape);
+        meet::check(problem, &place, &pods, coming, found);
         let mut requirements = Requirements::from_written(&*draft.requirements);
         requirements.add_all(&Requirements::from_labels(&draft.labels));
         requirements.add_all(&on_registration());
@@ -171,7 +176,7 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
             says.entry(Arc::clone(key)).or_insert_with(|| vec![set.clone()]);
         }
         let mut room = fact.allocatable();
-        let mut taken = Vec::new();
+        let (mut taken, mut coming) = (Vec::new(), Vec::new());
         let machines = if daemons.is_empty() { Vec::new() } else { machines(fact, &both) };
         for (daemon, terms) in &daemons {
             let comes = |machine: &Requirements| {
@@ -180,10 +185,17 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
             if machines.iter().any(comes) {
                 room.subtract(&daemon.shape.requests);
                 taken.extend(daemon.shape.host_ports.iter().cloned());
+                coming.push(Arc::clone(&daemon.shape));
             }
         }
         let fits_requirements = offered && requirements.intersects(&own).is_ok();
-        verdicts.entry(fact.name.clone()).or_default().push(Verdict { fits_requirements, room, ports: taken, says });
+        verdicts.entry(fact.name.clone()).or_default().push(Verdict {
+            fits_requirements,
+            room,
+            ports: taken,
+            coming,
+            says,
+        });
     }
     verdicts.into_iter().map(|(name, sizes)| (name, sizes.into())).collect()
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::facts::{Claim, Effect, InstanceType, Node, Owner, Pod, Taint};
+use crate::core::facts::{Claim, Effect, InstanceType, Node, Owner, Pod, PodShape, Taint};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirements, ValueSet};
@@ -14,6 +14,7 @@ use super::super::plan::{PlacedOn, Plan};
 use super::super::ports;
 use super::super::problem::Problem;
 use super::claims::holds;
+use super::meet;
 use super::verify::{Place, alternatives, certain, shapes, tolerates};
 use super::violation::Violation;
 use super::volumes;
@@ -90,6 +91,12 @@ pub(super) fn check<'a>(
             planned,
             running: Vec::new(),
         };
+        // The cloud may yet make any of these of it.
+        if room.is_none() {
+            for kind in possible(problem, claim) {
+                check_room(problem, &place, (kind.allocatable(), kind.name.as_str()), found);
+            }
+        }
         check_place(problem, &place, room, Some(claim), found);
         places.push(place);
     }
@@ -117,6 +124,42 @@ fn seen(node: &Node, claim: Option<&Claim>, restarts: bool) -> (Labels, Vec<Tain
     (labels, taints)
 }
 
+/// The DaemonSet pods that run on such a node, or surely will.
+fn daemons<'a>(problem: &'a Problem<'_>, place: &Place<'_>) -> Vec<&'a PodShape> {
+    let waits = [labels::REGISTERED, labels::INITIALIZED].map(|key| (key.into(), "true".into()));
+    let mut own = Requirements::from_labels(&place.labels);
+    own.add_all(&Requirements::from_labels(
+        &waits.into_iter().filter(|(key, _)| !place.labels.contains_key(key)).collect(),
+    ));
+    let expected = problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
+    let shapes = expected.map(|daemon| &*daemon.shape).filter(|shape| tolerates(shape, &place.taints));
+    shapes.filter(|shape| alternatives(shape).iter().any(|term| own.compatible(term, |_| false).is_ok())).collect()
+}
+
+/// Whether a node with so much room holds what the plan puts on it, beside its pods and its daemons.
+fn check_room(problem: &Problem<'_>, place: &Place<'_>, (room, kind): (Resources, &str), found: &mut Vec<Violation>) {
+    let mut expected = Resources::new();
+    for shape in daemons(problem, place) {
+        expected.add(&shape.requests);
+    }
+    let (mut need, mut running) = (Resources::new(), Resources::new());
+    for pod in &place.running {
+        let of = if pod.shape.owner == Owner::DaemonSet { &mut running } else { &mut need };
+        of.add(&pod.shape.requests);
+    }
+    expected.raise(&running);
+    need.add(&expected);
+    let mut planned = Resources::new();
+    for pod in &place.planned {
+        planned.add(&pod.shape.requests);
+    }
+    let mut left = room;
+    left.subtract(&need);
+    if !holds(&planned, &left) {
+        found.push(Violation::Overfull { place: Arc::clone(&place.name), instance_type: kind.into() });
+    }
+}
+
 fn check_place(
     problem: &Problem<'_>,
     place: &Place<'_>,
@@ -124,44 +167,18 @@ fn check_place(
     claim: Option<&Claim>,
     found: &mut Vec<Violation>,
 ) {
-    let waits = [labels::REGISTERED, labels::INITIALIZED].map(|key| (key.into(), "true".into()));
-    let mut own = Requirements::from_labels(&place.labels);
-    own.add_all(&Requirements::from_labels(
-        &waits.into_iter().filter(|(key, _)| !place.labels.contains_key(key)).collect(),
-    ));
     let mut taken: Vec<_> = place
         .running
         .iter()
         .filter(|p| p.shape.owner != Owner::DaemonSet)
         .flat_map(|p| p.shape.host_ports.clone())
         .collect();
-    let mut daemons = Resources::new();
-    let expected = problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
-    for daemon in expected.filter(|daemon| tolerates(&daemon.shape, &place.taints)) {
-        if alternatives(&daemon.shape).iter().any(|term| own.compatible(term, |_| false).is_ok()) {
-            daemons.add(&daemon.shape.requests);
-            taken.extend(daemon.shape.host_ports.iter().cloned());
-        }
+    meet::check(problem, &place.name, &place.planned, daemons(problem, place).into_iter(), found);
+    for daemon in daemons(problem, place) {
+        taken.extend(daemon.host_ports.iter().cloned());
     }
     if let Some(room) = room {
-        let mut need = Resources::new();
-        let mut running = Resources::new();
-        for pod in &place.running {
-            let of = if pod.shape.owner == Owner::DaemonSet { &mut running } else { &mut need };
-            of.add(&pod.shape.requests);
-        }
-        daemons.raise(&running);
-        need.add(&daemons);
-        let mut planned = Resources::new();
-        place.planned.iter().for_each(|pod| planned.add(&pod.shape.requests));
-        let left = {
-            let mut left = room;
-            left.subtract(&need);
-            left
-        };
-        if !holds(&planned, &left) {
-            found.push(Violation::Overfull { place: Arc::clone(&place.name), instance_type: "".into() });
-        }
+        check_room(problem, place, (room, ""), found);
     }
     for pod in &place.planned {
         if let Some(port) = ports::first_taken(&pod.shape.host_ports, &taken) {

@@ -4,6 +4,7 @@
 
 mod claims;
 mod hosts;
+mod meet;
 mod reserved;
 mod topology;
 mod variety;

@@ -1,7 +1,7 @@
 //! Constraints between pods, in the state that the plan leads to.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -123,6 +123,8 @@ fn apart(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], found:
 
 fn together(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], found: &mut Vec<Violation>) {
     let mut known: BTreeMap<&[AffinityTerm], Vec<Counts>> = BTreeMap::new();
+    // The terms for which somebody was allowed to be alone: whoever it was, it was only one.
+    let mut begun: BTreeSet<&[AffinityTerm]> = BTreeSet::new();
     for kind in
         kinds.iter().filter(|kind| !kind.shape.affinity.is_empty() && kind.at.iter().any(|(_, new, _)| *new > 0))
     {
@@ -136,7 +138,6 @@ fn together(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], fou
         let own = usize::from(means(kind.shape));
         // The very first of its kind was allowed to be alone, and others may since have gone elsewhere.
         let first = own == 1 && counts.iter().all(|counts| counts.values().all(|(_, old)| *old == 0));
-        let mut pardoned = !first;
         for (place, ..) in kind.at.iter().filter(|(_, new, _)| *new > 0) {
             let here: Vec<Option<usize>> = terms
                 .iter()
@@ -149,8 +150,7 @@ fn together(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], fou
             if here.iter().all(|many| many.is_some_and(|many| many > own)) {
                 continue;
             }
-            if !pardoned && here.iter().all(Option::is_some) {
-                pardoned = true;
+            if first && here.iter().all(Option::is_some) && begun.insert(terms) {
                 continue;
             }
             found.push(Violation::Lonely { pod: kind.sample.uid.clone() });

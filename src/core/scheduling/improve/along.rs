@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::core::ids::PodUid;
+use crate::core::scheduling::company::Party;
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::shelf::add;
 use crate::core::scheduling::solve::Run;
@@ -33,13 +34,14 @@ impl Run<'_> {
         for pod in pods {
             add(&mut room, &self.world.class_at(*pod).requests.clone());
         }
+        let party = Party::of_room(room);
         let mut taken = Vec::new();
         let mut rest = pods.iter().copied();
         let at = self.drafts.len();
         for pod in rest.by_ref() {
             let opened = self.moving(pod, |run, class| {
                 class.with_all_wishes().any(|variant| {
-                    run.wants(class, variant).is_some_and(|wants| run.on_new(pod, class, variant, &wants, Some(&room)))
+                    run.wants(class, variant).is_some_and(|wants| run.on_new(pod, class, variant, &wants, Some(&party)))
                 })
             });
             if opened {

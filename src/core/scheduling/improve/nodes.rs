@@ -117,22 +117,24 @@ fn draft(world: &World<'_>, site: &Site, node: &Node) -> Option<Draft> {
     let mut pods: Vec<usize> = node.fixed.iter().chain(node.pods.values().flatten()).copied().collect();
     pods.sort_by_key(|pod| (Reverse(world.class_at(*pod).shape.priority), *pod));
     let mut requests = world.zero();
-    let mut ports = Vec::new();
+    let (mut ports, mut shunned) = (Vec::new(), Vec::new());
     for pod in &pods {
         let class = world.class_at(*pod);
         add(&mut requests, &class.requests);
         ports.extend(class.shape.host_ports.iter().cloned());
+        shunned.extend(&class.shunned);
     }
+    let load = Load { shunned: &shunned, ..Load::of(&requests, &ports) };
     let (pool, profile) = (site.pool, site.profile);
     let least = Arc::clone(&world.pools[pool].least);
-    let holding = world.holding(pool, profile, &world.algebra.profile(profile).types, Load::of(&requests, &ports));
+    let holding = world.holding(pool, profile, &world.algebra.profile(profile).types, load);
     let types = world.modest(pool, profile, world.within_limits(pool, &holding), &requests, &least);
     if types.is_empty() || world.variety(world.pools[pool].shelf, profile, &types, &least).is_err() {
         return None;
     }
     let (aim, promises, reserved, charged) = (requests.clone(), Promises::new(), world.zero(), world.zero());
     let caps = Caps::new();
-    Some(Draft { pool, profile, requests, aim, promises, reserved, types, least, ports, caps, charged, pods })
+    Some(Draft { pool, profile, requests, aim, promises, reserved, types, least, ports, shunned, caps, charged, pods })
 }
 
 impl Reader<'_, '_> {
@@ -225,6 +227,7 @@ impl Reader<'_, '_> {
 fn is_bound_to_node(world: &World<'_>, class: &Class) -> bool {
     let is_host = |topo: &Topo| *topo == Topo::Host;
     !class.shape.host_ports.is_empty()
+        || !class.shunned.is_empty()
         || class.repelled.iter().any(|(topo, _)| is_host(topo))
         || class.touches.iter().any(|id| is_host(&world.counters.get(*id).topo))
         || class.variants.iter().any(|variant| {

@@ -60,7 +60,7 @@ pub(super) fn script(world: &mut World<'_>, plan: &Plan, scope: Scope, effort: &
 }
 
 fn is_tied(class: &Class) -> bool {
-    class.is_topological() || !class.shape.host_ports.is_empty()
+    class.is_topological() || !class.shape.host_ports.is_empty() || !class.shunned.is_empty()
 }
 
 /// The fillings of which there are most nodes first.

@@ -7,7 +7,7 @@ use super::super::{Ground, Plan, check, improved, lower_bound, mingled, solve};
 use super::build::*;
 use super::laws::any_scene;
 use crate::core::facts::{HostPort, InstanceType, PodShape};
-use crate::core::labels::{CAPACITY_TYPE, ON_DEMAND, SPOT, ZONE};
+use crate::core::labels::{CAPACITY_TYPE, HOSTNAME, ON_DEMAND, SPOT, ZONE};
 use crate::core::requirements::{Operator, Requirement, ValueSet};
 
 const RACK: &str = "example.com/rack";
@@ -23,6 +23,8 @@ struct Small {
     cpu: i64,
     only: [Option<usize>; 3],
     port: bool,
+    /// A daemon that some pods keep away from, or such a pod.
+    apart: bool,
 }
 
 /// A machine: a type, and the value of each label.
@@ -58,6 +60,7 @@ fn holds(machine: Machine, pods: &[Small], daemons: &[Small]) -> bool {
     let ports = pods.iter().filter(has_port).count();
     pods.iter().all(|pod| pod.comes_to(machine))
         && pods.iter().chain(coming()).map(|one| one.cpu).sum::<i64>() <= TYPES[machine.0].1
+        && !(pods.iter().any(|pod| pod.apart) && coming().any(|daemon| daemon.apart))
         && (ports == 0 || ports == 1 && coming().filter(has_port).count() == 0)
 }
 
@@ -98,10 +101,22 @@ fn scene(all: &[Small], daemons: &[Small], sold_out: Option<usize>) -> Scene {
     own.template.requirements.push(within(RACK, &KEYS[2].1));
     let mut scene = Scene::default().with_pool(own, TYPES.map(kind).to_vec());
     for (at, daemon) in daemons.iter().enumerate() {
-        scene = scene.with_daemon(&format!("d{at}"), daemon.shape());
+        let mut own = daemon.shape();
+        // The anti-affinity is the pod's, or the daemon's.
+        if daemon.apart && at % 2 == 0 {
+            own.labels = labels(&[("role", "agent")]);
+        } else if daemon.apart {
+            own.anti_affinity.push(term(HOSTNAME, &[("role", "shy")]));
+        }
+        scene = scene.with_daemon(&format!("d{at}"), own);
     }
     for (at, one) in all.iter().enumerate() {
-        scene = scene.with_pods(pods(&format!("p{at}"), 1, &one.shape()));
+        let mut own = one.shape();
+        if one.apart {
+            own.labels = labels(&[("role", "shy")]);
+            own.anti_affinity.push(term(HOSTNAME, &[("role", "agent")]));
+        }
+        scene = scene.with_pods(pods(&format!("p{at}"), 1, &own));
     }
     scene
 }
@@ -126,8 +141,8 @@ fn is_safe(plan: &Plan, all: &[Small], daemons: &[Small]) -> bool {
 
 fn any_small(sizes: &'static [i64], often: f64) -> impl Strategy<Value = Small> {
     let only = || prop::option::weighted(often, 0..2_usize);
-    (proptest::sample::select(sizes), [only(), only(), only()], prop::bool::weighted(0.2))
-        .prop_map(|(cpu, only, port)| Small { cpu, only, port })
+    (proptest::sample::select(sizes), [only(), only(), only()], prop::bool::weighted(0.2), prop::bool::weighted(0.2))
+        .prop_map(|(cpu, only, port, apart)| Small { cpu, only, port, apart })
 }
 
 fn any_daemon() -> impl Strategy<Value = PodShape> {
@@ -140,7 +155,7 @@ fn any_daemon() -> impl Strategy<Value = PodShape> {
     ];
     let terms = prop::collection::vec(prop::collection::vec(lines, 1..3), 1..3);
     (proptest::sample::select(&[200_i64, 900, 3000][..]), terms, any::<bool>()).prop_map(|(cpu, terms, port)| {
-        let mut one = Small { cpu, only: [None; 3], port }.shape();
+        let mut one = Small { cpu, only: [None; 3], port, apart: false }.shape();
         one.node_affinity.required = terms;
         one
     })

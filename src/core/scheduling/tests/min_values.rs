@@ -182,3 +182,20 @@ fn a_plan_that_breaks_its_word_is_found_out() {
     let found = check(&scene.problem(), &plan);
     assert!(matches!(&found[..], [Violation::TooAlike { .. }]), "{found:?}");
 }
+
+#[test]
+fn a_constraint_that_leaves_one_zone_names_the_minvalues_on_zones() {
+    let mut even = shape(500, 500);
+    even.labels = labels(&[("app", "web")]);
+    even.spreads.push(spread(labels::ZONE, 1, &[("app", "web")]));
+    let plan = Scene::default()
+        .with_pool(asking(labels::ZONE, 2), vec![instance_type("small", 2, 8, 0.1)])
+        .with_pods(pods("web", 1, &even))
+        .solve();
+    let expected = Reason::MinValues { pool: "default".into(), key: labels::ZONE.into(), wanted: 2, found: 1 };
+    assert_eq!(plan.refused[0].reasons, [expected]);
+    let said = plan.refused[0].reasons[0].to_string();
+    for part in ["default", labels::ZONE, "2", "1"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}

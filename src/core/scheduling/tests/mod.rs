@@ -7,6 +7,7 @@ mod checklist;
 mod daemons_elsewhere;
 mod defaults;
 mod exhaustive;
+mod independent;
 mod kept;
 pub(in crate::core::scheduling) mod laws;
 mod likeness;

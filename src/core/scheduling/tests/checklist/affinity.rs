@@ -2,9 +2,11 @@
 //!
 //! Self affinity, targets in the same pass whatever the order, several terms: `topology.rs`.
 
+use std::sync::Arc;
+
 use super::super::build::*;
 use super::words::*;
-use crate::core::facts::{AffinityTerm, Selector};
+use crate::core::facts::{AffinityTerm, Pod, Selector};
 use crate::core::labels::{ARCH, HOSTNAME, ZONE};
 
 #[test]
@@ -157,4 +159,29 @@ fn terms_look_into_the_namespaces_that_they_name() {
     assert!(with(AffinityTerm { namespaces: vec![], namespace_selector: chosen(&[]), ..own.clone() }), "all");
     assert!(with(AffinityTerm { namespaces: vec![], namespace_selector: chosen(&[("team", "red")]), ..own.clone() }));
     assert!(!with(AffinityTerm { namespaces: vec![], namespace_selector: chosen(&[("team", "blue")]), ..own }));
+}
+
+/// One that has to be near others of its kind runs in zone-b, on a node with no room for more, and is on its way out.
+fn leaving() -> Scene {
+    let mut scene = Scene::new().with_node(node("old", 1, 1, &[(ZONE, "zone-b")]).with_room(1)).running(
+        "old",
+        "old",
+        &web().near(those_of("web", ZONE)),
+    );
+    let old = scene.snapshot.pods.values().next().unwrap().clone();
+    let gone = Pod { deleting: Some(jiff::Timestamp::UNIX_EPOCH), ..(*old).clone() };
+    scene.snapshot.pods.insert(old.uid.clone(), Arc::new(gone));
+    scene
+}
+
+#[test]
+fn a_new_one_of_its_kind_comes_to_the_zone_of_an_old_one_that_is_leaving() {
+    // kube-scheduler lets nobody be the first of its kind before the old one is gone.
+    assert_eq!(leaving().place(&web().near(those_of("web", ZONE))).only(ZONE), "zone-b");
+}
+
+#[test]
+fn a_new_one_of_its_kind_does_without_an_old_one_that_is_leaving_where_it_cannot_join_it() {
+    let elsewhere = web().near(those_of("web", ZONE)).selecting(ZONE, "zone-c");
+    assert_eq!(leaving().place(&elsewhere).only(ZONE), "zone-c");
 }

@@ -2,11 +2,12 @@
 //!
 //! Requests of a template (limits as requests, init containers): `cluster/convert/tests.rs`. Ports of daemons: `topology.rs`.
 
+use super::super::super::{Violation, check};
 use super::super::build::*;
 use super::words::*;
 use crate::core::facts::{DaemonSet, Effect, Fact, Fold, Owner, PodShape, Taint};
 use crate::core::labels::{HOSTNAME, INSTANCE_TYPE, ZONE};
-use crate::core::requirements::Operator::NotIn;
+use crate::core::requirements::Operator::{DoesNotExist, NotIn};
 
 /// The cheapest type for a pod of one core beside a daemon.
 #[track_caller]
@@ -151,4 +152,44 @@ fn a_live_pod_beats_the_template() {
     let mut scene = buying(ladder(8));
     scene.snapshot.daemons = fold.snapshot().daemons.clone();
     assert_eq!(scene.place(&web().of(1000, 512)).whole().cheapest(), ["fake-5"]);
+}
+
+/// A DaemonSet that comes to the nodes of NodePool `default`, and another NodePool, which is dearer and to whose nodes it does not come.
+fn watched(agent: PodShape) -> Scene {
+    let dear = vec![instance_type("dear", 4, 16, 9.0)];
+    let quiet = pool("quiet").labelled("example.com/quiet", "yes");
+    let agent = agent.wanting(says("example.com/quiet", DoesNotExist, &[]));
+    from(pool("default").weighing(1)).with_pool(quiet, dear).with_daemon("agent", agent.of(100, 100))
+}
+
+#[test]
+fn a_pod_that_keeps_away_from_a_daemon_gets_a_node_to_which_it_does_not_come() {
+    let shy = web().far(those_of("agent", HOSTNAME));
+    let plan = watched(app("agent")).place(&shy);
+    assert_eq!(plan.claims[0].draft.pool.as_str(), "quiet");
+    // Others do not mind.
+    assert_eq!(watched(app("agent")).place(&web()).claims[0].draft.pool.as_str(), "default");
+}
+
+#[test]
+fn a_pod_that_a_daemon_keeps_away_from_gets_a_node_to_which_it_does_not_come() {
+    let plan = watched(app("agent").far(those_of("web", HOSTNAME))).place(&web());
+    assert_eq!(plan.claims[0].draft.pool.as_str(), "quiet");
+}
+
+#[test]
+fn a_pod_that_keeps_away_from_a_daemon_of_every_node_is_told_so() {
+    let shy = web().far(those_of("agent", HOSTNAME));
+    let scene = Scene::new().with_daemon("agent", app("agent")).with_node(node("old", 4, 16, &[]));
+    let why = scene.place(&shy).why();
+    assert!(why.contains("default has a pod of DaemonSet kube-system/agent on every node"), "{why}");
+}
+
+#[test]
+fn a_plan_that_puts_a_pod_where_a_daemon_comes_that_it_keeps_away_from_is_wrong() {
+    let scene = Scene::new().with_pods(pods("web", 1, &web().far(those_of("agent", HOSTNAME))));
+    let plan = scene.solve();
+    let scene = scene.with_daemon("agent", app("agent").of(1, 1));
+    let wrong = check(&scene.problem(), &plan);
+    assert!(matches!(wrong[..], [Violation::NotApart { .. }]), "{wrong:?}");
 }

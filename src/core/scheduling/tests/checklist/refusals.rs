@@ -129,3 +129,34 @@ fn an_affinity_to_nobody_says_whom_it_means_and_one_to_others_where_they_are() {
         .with_pods(pods("web", 1, &web().near(those_of("db", ZONE))));
     assert_eq!(partners(&away), [Partner::Elsewhere(vec!["topology.kubernetes.io/zone zone-b".into()])]);
 }
+
+#[test]
+fn two_that_need_each_other_in_different_zones_are_both_named() {
+    let scene = Scene::new()
+        .with_pods(pods("a", 1, &app("a").selecting(ZONE, "zone-a").near(those_of("b", ZONE))))
+        .with_pods(pods("b", 1, &app("b").selecting(ZONE, "zone-b").near(those_of("a", ZONE))));
+    let why = scene.solve().why();
+    let said = "waits for itself: default/a-00000 waits for default/b-00000, which waits for default/a-00000";
+    assert!(why.contains(said), "{why}");
+}
+
+#[test]
+fn nobody_is_said_to_be_there_only_where_nobody_runs_or_waits() {
+    let near = web().near(those_of("db", ZONE));
+    // One that is not for joiner to place now.
+    let mut gated = Scene::new().with_pods(pods("web", 1, &near));
+    let other = pod("db", 0, &app("db"));
+    gated.snapshot.pods.insert(other.uid.clone(), other);
+    assert_eq!(partners(&gated), [Partner::Unplanned("default/db".into())]);
+    assert!(gated.solve().why().contains("such as default/db"), "{}", gated.solve().why());
+    // One that the same plan places, on a node that is in no zone.
+    let placed = Scene::new()
+        .with_node(node("old", 1, 1, &[]))
+        .with_pods(pods("db", 1, &app("db").of(100, 100).selecting(HOSTNAME, "old")))
+        .with_pods(pods("web", 1, &near));
+    assert_eq!(partners(&placed), [Partner::Elsewhere(vec![])]);
+    assert!(placed.solve().why().contains("are where this pod cannot go"), "{}", placed.solve().why());
+    // One that has no place itself.
+    let refused = Scene::new().with_pods(pods("db", 1, &app("db").of(1_000_000, 100))).with_pods(pods("web", 1, &near));
+    assert_eq!(partners(&refused), [Partner::Waiting("default/db-00000".into())]);
+}

@@ -1,0 +1,52 @@
+//! DaemonSet pods that may not be on a node with a pod: by the pod's required anti-affinity per node, or by their own.
+//!
+//! Those that run are counted like all pods. Those that will come to a new node, or to one that starts, are no pods yet: kube-scheduler would find
+//! them, or the pod, in the way when the node is there. So such a node is not planned.
+
+use std::sync::Arc;
+
+use crate::core::facts::{DaemonSet, PodShape};
+use crate::core::labels::HOSTNAME;
+
+use super::algebra::ProfileId;
+use super::topology::Target;
+use super::world::World;
+
+/// Numbers of DaemonSets, in the order of the snapshot.
+pub(super) type Shunned = Vec<u32>;
+
+/// Whether one of these daemons is among those that come.
+pub(super) fn any_of(shunned: &[u32], coming: &[u32]) -> bool {
+    shunned.iter().any(|which| coming.contains(which))
+}
+
+impl World<'_> {
+    /// The DaemonSets that will come somewhere, with their numbers.
+    pub(super) fn expected_daemons(&self) -> impl Iterator<Item = (u32, &Arc<DaemonSet>)> {
+        (0..).zip(self.problem.snapshot.daemons.values()).filter(|(_, daemon)| daemon.is_expected())
+    }
+
+    /// The DaemonSets whose pods may not be on a node with pods of this shape.
+    pub(super) fn shunned_by(&self, shape: &PodShape) -> Shunned {
+        let targets = |one: &PodShape| -> Vec<Target> {
+            let per_node = one.anti_affinity.iter().filter(|term| &*term.key == HOSTNAME);
+            per_node.map(|term| Target::of(term, self.problem.snapshot)).collect()
+        };
+        let own = targets(shape);
+        let means = |targets: &[Target], other: &PodShape| targets.iter().any(|target| target.selects(other));
+        let is_barred = |daemon: &PodShape| means(&own, daemon) || means(&targets(daemon), shape);
+        self.expected_daemons().filter(|(_, daemon)| is_barred(&daemon.shape)).map(|(which, _)| which).collect()
+    }
+
+    /// Whether one of these daemons may come to a node that is there or on its way.
+    pub(super) fn may_get_one_of(&mut self, shunned: &[u32], profile: ProfileId, taints: u32) -> bool {
+        let daemons = self.expected_daemons().filter(|(which, _)| shunned.contains(which));
+        let shapes: Vec<Arc<PodShape>> = daemons.map(|(_, daemon)| Arc::clone(&daemon.shape)).collect();
+        shapes.iter().any(|shape| {
+            let tolerations = self.tolerance.tolerations(&shape.tolerations);
+            let terms = self.daemon_terms(shape);
+            self.tolerance.tolerates(tolerations, taints, true)
+                && terms.iter().any(|term| self.algebra.join(profile, *term).is_some())
+        })
+    }
+}
