@@ -357,6 +357,9 @@ async fn who_may_not_read_the_accounts_prices_buys_at_public_ones() {
     fake.account(|account| account.denied.extend(["ReadCatalog".to_owned()]));
     let (class, resolution) = resolved(&cloud, &class_of(spec())).await;
     assert!(resolution.judgements.iter().all(|judgement| judgement.status == Status::True), "{resolution:?}");
+    let told = resolution.judgements.iter().find(|judgement| judgement.condition == "PermissionsReady").unwrap();
+    let remark = "prices are the public ones, and not the account's own: ReadCatalog: ";
+    assert!(told.message.starts_with(remark) && told.message.contains("api:ReadCatalog"), "{told:?}");
     assert_eq!(
         cloud.price_source().await,
         "public price list of http://127.0.0.1:1/api/v1, read on 2026-01-02",
@@ -367,7 +370,8 @@ async fn who_may_not_read_the_accounts_prices_buys_at_public_ones() {
         tokio::time::sleep(std::time::Duration::from_mins(5)).await;
         resolved(&cloud, &class_of(spec())).await;
     }
-    assert_eq!(fake.load()["ReadCatalog"].calls, 1);
+    // Each look at the class rehearses it. In earnest it was asked once.
+    assert_eq!(fake.load()["ReadCatalog"].calls, 11 + 1);
 }
 
 #[tokio::test(start_paused = true)]

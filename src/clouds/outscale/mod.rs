@@ -14,6 +14,7 @@ mod catalogue;
 mod class;
 mod cloud;
 mod fit;
+mod found;
 mod launch;
 mod learnt;
 mod machine;

@@ -7,7 +7,7 @@ use crate::api::classes::outscale::OutscaleNodeClassSpec;
 
 use super::catalogue::{self, Selection};
 use super::market::Offer;
-use super::resolve::Fault;
+use super::found::Fault;
 use super::vm_type::{Performance, VmType, custom_family, is_custom_family};
 
 /// The most names that a message tells.
