@@ -28,7 +28,7 @@ machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: TUFDSElORQ==
 cluster: { token: cccccc.0123456789abcdef, ca: { crt: Q0xVU1RFUg== }, controlPlane: { endpoint: "https://10.0.0.2:6443" } }
 "#;
 
-/// A NodeClass with every field that reaches the API, and pods for three machines.
+/// A NodeClass with every field that reaches the API and pods for three machines, and another for one with a GPU.
 const SCRIPT: &str = r"
 apiVersion: karpenter.outscale.com/v1alpha1
 kind: OutscaleNodeClass
@@ -65,6 +65,35 @@ spec:
     spec:
       containers: [{name: c, resources: {requests: {cpu: 600m, memory: 500Mi}}}]
 ---
+apiVersion: karpenter.outscale.com/v1alpha1
+kind: OutscaleNodeClass
+metadata: {name: learners}
+spec:
+  imageId: ami-00000001
+  subnetIds: [subnet-00000001]
+  securityGroupIds: [sg-00000001]
+  vmTypes: {names: [p6.large]}
+  talos: {secretRef: {name: talos}}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: learners}
+spec:
+  template:
+    spec:
+      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
+      nodeClassRef: {group: karpenter.outscale.com, kind: OutscaleNodeClass, name: learners}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: learner}
+spec:
+  replicas: 1
+  template:
+    metadata: {labels: {app: learner}}
+    spec:
+      containers: [{name: c, resources: {requests: {cpu: 600m}, limits: {nvidia.com/gpu: 1}}}]
+---
 until: 5m
 ";
 
@@ -76,7 +105,7 @@ impl Secrets for OneSecret {
     }
 }
 
-async fn play(world: &World, script: &str) {
+pub(crate) async fn play(world: &World, script: &str) {
     let open = |_: &Path| Ok(script.to_owned());
     let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
     let players = join_all(world.stand_ins().into_iter().map(|(_, player)| player));
@@ -97,7 +126,7 @@ fn all_actions() -> BTreeSet<String> {
 }
 
 /// The cloud, whose calls the judge hears.
-fn cloud_over(judge: &Arc<Judge<Fake>>, clock: Clock) -> Outscale {
+pub(crate) fn cloud_over(judge: &Arc<Judge<Fake>>, clock: Clock) -> Outscale {
     let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
     let client = Client::new(access, Arc::clone(judge) as _, Options::new(Arc::new(move || clock.now())));
     let settings = outscale::Settings {
@@ -123,7 +152,7 @@ async fn what_joiner_sends_is_as_the_specification_says() {
     let joiner = Joiner::start(Parts { cluster, cloud: Arc::clone(&cloud) as _, settings: Settings::default(), clock });
     play(&world, SCRIPT).await;
     let vms = fake.vms();
-    assert_eq!(vms.len(), 3, "{vms:?}");
+    assert_eq!((vms.len(), fake.gpus().len()), (4, 1), "{vms:?}");
     // Nobody plays the kubelets. What joiner does of itself to machines that misbehave is asked of its cloud here.
     let ids: Vec<&str> = vms.iter().map(|vm| vm.vm_id.as_str()).collect();
     let id = |at: usize| ProviderId::from(format!("aws:///eu-west-2a/{}", ids[at]));

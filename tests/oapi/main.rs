@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::unwrap_in_result, clippy::panic, reason = "helpers of tests fail loudly")]
 
 mod conformance;
+mod gpus;
 mod joiner;
 mod judge;
 mod recordings;

@@ -23,7 +23,7 @@ use super::oapi::{Class, Client, wire};
 use super::quotas::Quotas;
 use super::secrets::{SecretError, Secrets};
 use super::talos::Template;
-use super::{permissions, resolve, types, volumes};
+use super::{catalogue, permissions, resolve, types, volumes};
 
 /// How long a machine configuration that was read is good for launches.
 const FRESH_FOR: Duration = Duration::from_mins(1);
@@ -42,13 +42,14 @@ pub(super) async fn resolve(
     let spec = &class.spec;
     let old = class.status.clone().unwrap_or_default();
     let mut judgements = Vec::new();
+    let brings_gpus = catalogue::admitted(spec, &offer.listed, &offer.prices).iter().any(|kind| kind.gpus > 0);
     let (images, subnets, keypair, volumes, template, may) = tokio::join!(
         images(client, quotas, spec),
         subnets(client, spec),
         keypair(client, spec),
         volumes(client, spec),
         desk.fresh(spec),
-        permissions::asked(client)
+        permissions::asked(client, brings_gpus)
     );
     let images = images.told("ImagesReady", &mut judgements);
     let subnets = subnets.told("SubnetsReady", &mut judgements);

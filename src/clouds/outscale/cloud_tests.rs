@@ -341,8 +341,8 @@ async fn types_that_have_no_price_are_named() {
     let judgement = judged(&cloud, named, "TypesReady").await;
     assert_eq!(judgement.status, Status::True);
     assert!(judgement.message.contains(": g3.xlarge; give it with --outscale-prices"), "{judgement:?}");
-    // Of a machine with a GPU, one stays behind that is paid for: nobody gets one by naming a family.
-    assert!(judgement.message.contains("until somebody deletes it: g3.large; not offered, as they"), "{judgement:?}");
+    // A GPU is dear, and allocated to the account: nobody gets one by naming a family.
+    assert!(judgement.message.contains("GPUs to the account: g3.large; not offered, as they"), "{judgement:?}");
     let judgement = judged(&cloud, types(&["g3"]), "TypesReady").await;
     assert_eq!((judgement.status, judgement.reason), (Status::False, "NoTypes"));
     assert!(

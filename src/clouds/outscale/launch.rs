@@ -272,13 +272,13 @@ impl Birth<'_> {
             };
             self.made(token, &template).await?
         };
-        let id = vm.vm_id.clone();
+        let (id, vm_type) = (vm.vm_id.clone(), vm.vm_type.clone());
         match marked(&self.cloud.client, vm, &birth).await {
             Ok(vm) => {
                 self.cloud.launches.state().births.remove(&self.spec.token);
                 Ok(vm)
             }
-            Err(error) => Err(self.unmarked(&id, &error).await),
+            Err(error) => Err(self.unmarked((&id, vm_type.as_deref()), &error).await),
         }
     }
 
@@ -517,11 +517,16 @@ impl Birth<'_> {
     }
 
     /// A machine that could not be marked is taken down again, if that would not only be for joiner's own haste.
-    async fn unmarked(&self, id: &str, error: &Failure) -> Error {
+    async fn unmarked(&self, (id, vm_type): (&str, Option<&str>), error: &Failure) -> Error {
         let why = format!("machine {id} was made and could not be marked: {error}");
         if error.held_back || matches!(error.class, Class::Throttled | Class::NotFound) {
             // Found by its token, and marked then.
             return Error::Unknown(why);
+        }
+        match self.cloud.gpus_go_with(id, vm_type).await {
+            Ok(true) => {}
+            Ok(false) => return Error::Unknown(format!("{why}; it stays until its flexible GPUs are listed")),
+            Err(held) => return Error::Unknown(format!("{why}; {held}")),
         }
         tracing::warn!(nodeclaim = %self.spec.claim.name, vm = id, %error, "taking a machine down that cannot be marked");
         match self.cloud.client.call(&wire::DeleteVms { vm_ids: vec![id.to_owned()] }).await {

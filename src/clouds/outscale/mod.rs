@@ -15,6 +15,7 @@ mod class;
 mod cloud;
 mod fit;
 mod found;
+mod gpus;
 mod launch;
 mod learnt;
 mod machine;

@@ -7,8 +7,8 @@
 use super::found::{Fault, Found};
 use super::oapi::{Action, Class, Client, Error, wire};
 
-/// Whether the keys may make, mark, read and take down machines; with what else they may not, which only leaves something out.
-pub(super) async fn asked(client: &Client) -> Found<String> {
+/// Whether the keys may make, mark, read and take down machines, and see to their GPUs where they bring some; with what else they may not, which only leaves something out.
+pub(super) async fn asked(client: &Client, brings_gpus: bool) -> Found<String> {
     // Dry runs look at permissions and hardly at anything else: no such image, VM or tag need exist.
     let id = "i-00000000".to_owned();
     let ids = vec![id.clone()];
@@ -25,7 +25,7 @@ pub(super) async fn asked(client: &Client) -> Found<String> {
     let open = wire::UpdateVm { vm_id: id, deletion_protection: Some(false), ..wire::UpdateVm::default() };
     let (reboot, maintenance) = (wire::RebootVms { vm_ids: ids }, wire::ReadVmsState::default());
     let catalog = wire::ReadCatalog {};
-    let (create, mark, read, delete, stop, open, reboot, maintenance, catalog) = tokio::join!(
+    let (create, mark, read, delete, stop, open, reboot, maintenance, catalog, gpus) = tokio::join!(
         refusal(client, &create),
         refusal(client, &mark),
         refusal(client, &read),
@@ -34,15 +34,27 @@ pub(super) async fn asked(client: &Client) -> Found<String> {
         refusal(client, &open),
         refusal(client, &reboot),
         refusal(client, &maintenance),
-        refusal(client, &catalog)
+        refusal(client, &catalog),
+        of_gpus(client, brings_gpus)
     );
-    let needed: Vec<Error> = [create, mark, read, delete, stop, open].into_iter().flatten().collect();
+    let needed: Vec<Error> = [create, mark, read, delete, stop, open].into_iter().chain(gpus).flatten().collect();
     let lesser = [
         ("machines are not restarted", reboot),
         ("planned maintenance is not seen", maintenance),
         ("prices are the public ones, and not the account's own", catalog),
     ];
     judged(&needed, &lesser)
+}
+
+/// Without these, GPUs stay behind that are paid for.
+async fn of_gpus(client: &Client, brings_gpus: bool) -> [Option<Error>; 2] {
+    if !brings_gpus {
+        return [None, None];
+    }
+    let tie =
+        wire::UpdateFlexibleGpu { delete_on_vm_deletion: Some(true), flexible_gpu_id: "fgpu-00000000".to_owned() };
+    let read = wire::ReadFlexibleGpus::default();
+    tokio::join!(refusal(client, &read), refusal(client, &tie)).into()
 }
 
 async fn refusal<A: Action>(client: &Client, request: &A) -> Option<Error> {

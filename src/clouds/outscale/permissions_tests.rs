@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::super::tests::{Scene, class_of, resolved, scene, spec};
 use super::*;
-use crate::api::classes::outscale::{BlockDeviceMapping, Bsu, ImageTerm, OutscaleNodeClassSpec};
+use crate::api::classes::outscale::{BlockDeviceMapping, Bsu, ImageTerm, OutscaleNodeClassSpec, VmTypes};
 use crate::clouds::outscale::oapi;
 use crate::core::facts::Status;
 use crate::sim::oapi::Account;
@@ -34,9 +34,7 @@ fn only_a_refusal_for_what_is_named_shows_that_an_action_is_allowed() {
     assert!(matches!(judged(&[foreign], &[]), Found::Good(told) if told.is_empty()));
     // What only leaves something out decides nothing.
     for class in [Class::Denied, Class::Throttled, Class::Unknown] {
-        let Found::Good(told) = judged(&[], &[("it is not done", Some(error(class)))]) else {
-            panic!("{class:?}")
-        };
+        let Found::Good(told) = judged(&[], &[("it is not done", Some(error(class)))]) else { panic!("{class:?}") };
         assert_eq!(told.starts_with("it is not done: CreateVms: said; allow"), class == Class::Denied, "{told}");
     }
 }
@@ -80,6 +78,7 @@ async fn whoever_may_not_call_an_action_is_told_which_and_what_to_allow() {
         image_selector_terms: Some(vec![ImageTerm { name: Some("Talos-*".to_owned()), ..ImageTerm::default() }]),
         keypair_name: Some(Account::KEYPAIR.to_owned()),
         block_device_mappings: Some(vec![BlockDeviceMapping { device_name: "/dev/xvdb".to_owned(), bsu }]),
+        vm_types: Some(VmTypes { names: Some(vec!["p6.large".to_owned()]), ..VmTypes::default() }),
         ..spec()
     };
     for action in policy() {
@@ -97,4 +96,13 @@ async fn whoever_may_not_call_an_action_is_told_which_and_what_to_allow() {
         let is_lesser = ["RebootVms", "ReadVmsState", "ReadCatalog"].contains(&action.as_str());
         assert_eq!(told.status, if is_lesser { Status::True } else { Status::False }, "{told:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_offers_no_gpus_needs_no_permission_for_them() {
+    let Scene { fake, cloud, .. } = scene();
+    fake.account(|account| account.denied.extend(["ReadFlexibleGpus", "UpdateFlexibleGpu"].map(str::to_owned)));
+    let (_, resolution) = resolved(&cloud, &class_of(spec())).await;
+    let is_good = resolution.judgements.iter().all(|told| told.status == Status::True && told.message.is_empty());
+    assert!(is_good, "{:?}", resolution.judgements);
 }
