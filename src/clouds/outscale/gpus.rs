@@ -135,7 +135,8 @@ async fn tied(client: &Client, gpus: &[&FlexibleGpu]) -> Result<(), Failure> {
         match client.call(&request).await {
             Ok(answer) if answer.flexible_gpu.as_ref().is_some_and(|gpu| gpu.delete_on_vm_deletion == Some(false)) => {
                 let said = format!("{} is answered not to go with its VM", gpu.flexible_gpu_id);
-                outcome = outcome.and(Err(Failure::silent("UpdateFlexibleGpu", Class::Invalid, said)));
+                let error = Failure::silent("UpdateFlexibleGpu", Class::Invalid, said);
+                outcome = outcome.and(Err(error));
             }
             Ok(_) => {
                 let (vm, id, model) = (gpu.vm_id.as_deref(), &gpu.flexible_gpu_id, gpu.model_name.as_deref());
