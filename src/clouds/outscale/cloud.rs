@@ -593,12 +593,12 @@ pub(super) fn read_failed(error: Failure) -> Error {
     }
 }
 
-/// The typed class.
+/// The typed class. Of one that cannot be read, its condition says why.
 fn opened(class: &NodeClass) -> Result<&OutscaleNodeClass, Error> {
-    class
-        .body
-        .downcast_ref::<OutscaleNodeClass>()
-        .ok_or_else(|| not_ready(class, "is no OutscaleNodeClass that can be read; see its Ready condition"))
+    class.body.downcast_ref::<OutscaleNodeClass>().ok_or_else(|| {
+        let why = find_condition(&class.conditions, "Ready").map(|ready| &*ready.message);
+        not_ready(class, why.unwrap_or("is no OutscaleNodeClass that can be read"))
+    })
 }
 
 fn not_ready(class: &NodeClass, why: impl fmt::Display) -> Error {

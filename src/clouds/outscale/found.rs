@@ -18,6 +18,12 @@ impl Fault {
     }
 }
 
+/// Reason of a condition about which nothing was asked, as another one says.
+pub const NOT_ASKED: &str = "NotAsked";
+
+/// Reason of the condition that says that the keys are refused, whatever is asked.
+pub const UNAUTHORIZED: &str = "Unauthorized";
+
 /// How one condition came out: it holds, it does not, or nobody could say.
 pub(super) enum Found<T> {
     /// It holds.
@@ -52,7 +58,7 @@ impl<T> Found<T> {
             Self::Unanswered(why) => (Status::Unknown, "NoAnswer", why, None),
             Self::NotAsked => (
                 Status::Unknown,
-                "NotAsked",
+                NOT_ASKED,
                 "not asked, as the keys were refused; see PermissionsReady".to_owned(),
                 None,
             ),

@@ -4,7 +4,7 @@
 //! Not rehearsed is what looking at a NodeClass calls anyhow (`ReadImages`, `ReadSubnets`, `ReadSecurityGroups`, `ReadKeypairs`, `ReadSnapshots`,
 //! and `ReadQuotas` for whose images are meant): the condition that needs it says that it is missing.
 
-use super::found::{Fault, Found};
+use super::found::{Fault, Found, UNAUTHORIZED};
 use super::oapi::{Action, Class, Client, Error, wire};
 
 /// Whether the keys may make, mark, read and take down machines, and see to their GPUs where they bring some; with what else they may not, which only leaves something out.
@@ -64,7 +64,7 @@ async fn refusal<A: Action>(client: &Client, request: &A) -> Option<Error> {
 /// What refusals say of the keys' permissions; the second ones with what does not happen without them.
 fn judged(needed: &[Error], lesser: &[(&str, Option<Error>)]) -> Found<String> {
     if let Some(error) = needed.iter().find(|error| error.class == Class::Keys) {
-        return Found::Bad(Fault::new("Unauthorized", format!("the API refuses the keys: {}", error.words())));
+        return Found::Bad(Fault::new(UNAUTHORIZED, format!("the API refuses the keys: {}", error.words())));
     }
     let is_denied = |error: &Error| error.class == Class::Denied && !error.is_foreign();
     let denied: Vec<String> = needed.iter().filter(|error| is_denied(error)).map(Error::stable).collect();

@@ -38,7 +38,7 @@ pub(super) fn judged(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Result<Stri
     let dedicated = catalogue::dedicated_gpus(spec, &offer.listed);
     let dedicated = (!dedicated.is_empty()).then(|| {
         format!(
-            "not offered, as machines with GPUs cannot have hardware of their own (spec.placement.tenancy): {}",
+            "not offered, as machines with GPUs cannot have hardware of their own: {}; leave spec.placement.tenancy out",
             listed(dedicated.iter().map(|kind| kind.name.as_str()))
         )
     });
