@@ -12,6 +12,7 @@ use crate::core::facts::{InstanceType, Machine, Offering, Taint};
 use crate::core::ids::{ClaimUid, PoolName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::Operator;
+use crate::telemetry::log::rounded;
 
 use super::birth::user_data;
 use super::catalogue::{self, region};
@@ -299,7 +300,7 @@ impl Birth<'_> {
         let request = self.request(choice, &subnet, self.spec.token.as_str(), &template)?;
         self.cloud.client.rehearse(&request).await.map_err(Error::from)?;
         tracing::info!(
-            nodeclaim = %self.spec.claim.name, vm_type = %choice.kind.name, zone = choice.zone, price = choice.offering.price,
+            nodeclaim = %self.spec.claim.name, vm_type = %choice.kind.name, zone = choice.zone, price = rounded(choice.offering.price),
             image = request.image_id, subnet, "dry run: would create a machine"
         );
         let vm = Vm {
