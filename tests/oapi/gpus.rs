@@ -15,39 +15,41 @@ use super::joiner::{cloud_over, play};
 use super::judge::Judge;
 use super::spec::Spec;
 
-/// Ten pods, each of which needs a machine with a GPU. None of the machines ever becomes a Node, so each is given up.
-const SCRIPT: &str = r"
+/// Pods each of which needs a machine with a GPU, so many of them, and what such machines are made from.
+pub(crate) fn learners(pods: usize) -> String {
+    format!(
+        r"
 apiVersion: karpenter.outscale.com/v1alpha1
 kind: OutscaleNodeClass
-metadata: {name: learners}
+metadata: {{name: learners}}
 spec:
   imageId: ami-00000001
   subnetIds: [subnet-00000001, subnet-00000002]
   securityGroupIds: [sg-00000001]
-  vmTypes: {names: [p6.large]}
-  talos: {secretRef: {name: talos}}
+  vmTypes: {{names: [p6.large]}}
+  talos: {{secretRef: {{name: talos}}}}
 ---
 apiVersion: karpenter.sh/v1
 kind: NodePool
-metadata: {name: learners}
+metadata: {{name: learners}}
 spec:
   template:
     spec:
-      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
-      nodeClassRef: {group: karpenter.outscale.com, kind: OutscaleNodeClass, name: learners}
+      requirements: [{{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}}]
+      nodeClassRef: {{group: karpenter.outscale.com, kind: OutscaleNodeClass, name: learners}}
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: learner}
+metadata: {{name: learner}}
 spec:
-  replicas: 10
+  replicas: {pods}
   template:
-    metadata: {labels: {app: learner}}
+    metadata: {{labels: {{app: learner}}}}
     spec:
-      containers: [{name: c, resources: {requests: {cpu: 600m}, limits: {nvidia.com/gpu: 1}}}]
----
-until: 35m
-";
+      containers: [{{name: c, resources: {{requests: {{cpu: 600m}}, limits: {{nvidia.com/gpu: 1}}}}}}]
+---"
+    )
+}
 
 #[tokio::test(start_paused = true)]
 async fn no_gpu_outlives_its_machine_on_a_bad_day() {
@@ -66,7 +68,8 @@ async fn no_gpu_outlives_its_machine_on_a_bad_day() {
     let cloud = Arc::new(cloud_over(&judge, clock));
     let cluster = Arc::new(world.cluster.clone());
     let joiner = Joiner::start(Parts { cluster, cloud, settings: Settings::default(), clock });
-    play(&world, SCRIPT).await;
+    // None of the machines ever becomes a Node, so each is given up.
+    play(&world, &format!("{}\nuntil: 35m", learners(10))).await;
     joiner.stop(Duration::from_secs(5)).await;
     let vms = fake.vms();
     let gone = vms.iter().filter(|vm| vm.state == State::Terminated).count();

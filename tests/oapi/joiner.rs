@@ -19,6 +19,7 @@ use joiner::core::ids::ProviderId;
 use joiner::sim::oapi::{Account, Fake};
 use joiner::sim::{Seed, World, WorldConfig, read_scenario};
 
+use super::gpus::learners;
 use super::judge::Judge;
 use super::spec::Spec;
 
@@ -28,7 +29,7 @@ machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: TUFDSElORQ==
 cluster: { token: cccccc.0123456789abcdef, ca: { crt: Q0xVU1RFUg== }, controlPlane: { endpoint: "https://10.0.0.2:6443" } }
 "#;
 
-/// A NodeClass with every field that reaches the API and pods for three machines, and another for one with a GPU.
+/// A NodeClass with every field that reaches the API, and pods for three machines.
 const SCRIPT: &str = r"
 apiVersion: karpenter.outscale.com/v1alpha1
 kind: OutscaleNodeClass
@@ -64,35 +65,6 @@ spec:
     metadata: {labels: {app: web}}
     spec:
       containers: [{name: c, resources: {requests: {cpu: 600m, memory: 500Mi}}}]
----
-apiVersion: karpenter.outscale.com/v1alpha1
-kind: OutscaleNodeClass
-metadata: {name: learners}
-spec:
-  imageId: ami-00000001
-  subnetIds: [subnet-00000001]
-  securityGroupIds: [sg-00000001]
-  vmTypes: {names: [p6.large]}
-  talos: {secretRef: {name: talos}}
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: learners}
-spec:
-  template:
-    spec:
-      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
-      nodeClassRef: {group: karpenter.outscale.com, kind: OutscaleNodeClass, name: learners}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: learner}
-spec:
-  replicas: 1
-  template:
-    metadata: {labels: {app: learner}}
-    spec:
-      containers: [{name: c, resources: {requests: {cpu: 600m}, limits: {nvidia.com/gpu: 1}}}]
 ---
 until: 5m
 ";
@@ -150,7 +122,7 @@ async fn what_joiner_sends_is_as_the_specification_says() {
     let cloud = Arc::new(cloud_over(&judge, clock));
     let cluster = Arc::new(world.cluster.clone());
     let joiner = Joiner::start(Parts { cluster, cloud: Arc::clone(&cloud) as _, settings: Settings::default(), clock });
-    play(&world, SCRIPT).await;
+    play(&world, &format!("{}{SCRIPT}", learners(1))).await;
     let vms = fake.vms();
     assert_eq!((vms.len(), fake.gpus().len()), (4, 1), "{vms:?}");
     // Nobody plays the kubelets. What joiner does of itself to machines that misbehave is asked of its cloud here.
