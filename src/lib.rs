@@ -54,3 +54,7 @@ pub mod manifests;
 pub mod plan;
 pub mod sim;
 pub mod telemetry;
+
+#[cfg(test)]
+#[path = "../tests/common/shared.rs"]
+mod shared_data;

@@ -2,14 +2,18 @@
 //!
 //! Each case is also put to Karpenter's own definitions, where they are at hand: the verdicts must agree.
 
+#[path = "common/shared.rs"]
+mod shared;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex};
 
 use joiner::api::crds;
 use kube_cel::{CompiledSchema, Validator, compile_schema};
 use regex::Regex;
 use serde_json::{Value, json};
+
+use shared::shared;
 
 /// A definition under test, ours first and then, if at hand, Karpenter's.
 struct Gate {
@@ -23,17 +27,12 @@ struct Definition {
 }
 
 impl Gate {
-    #[expect(clippy::print_stdout, reason = "says what was not compared")]
     fn open(name: &str, file: &str) -> Self {
         let ours = crds::all().into_iter().find(|crd| crd["metadata"]["name"] == name).expect("one of our kinds");
         let mut schemas = vec![Definition::of(&ours)];
-        let data = std::env::var_os("JOINER_SHARED_DATA")
-            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-        match std::fs::read_to_string(data.join("karpenter/crds").join(file)) {
-            Ok(text) => {
-                schemas.push(Definition::of(&serde_saphyr::from_str(&text).expect("the file is YAML")));
-            }
-            Err(_) => println!("SKIPPED: comparison with {file}; set JOINER_SHARED_DATA"),
+        if let Some(path) = shared(&format!("karpenter/crds/{file}")) {
+            let text = std::fs::read_to_string(path).expect("the file is text");
+            schemas.push(Definition::of(&serde_saphyr::from_str(&text).expect("the file is YAML")));
         }
         Self { schemas }
     }

@@ -3,11 +3,15 @@
 //! Texts for people (descriptions, and the messages of rules) are our own and not compared, but where the
 //! original has a message, ours must have one too. The table [`INTENDED`] names every other difference.
 
+#[path = "common/shared.rs"]
+mod shared;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use joiner::api::crds;
 use serde_json::Value;
+
+use shared::shared;
 
 /// A difference that is meant: definition, path, and why.
 type Difference = (&'static str, &'static str, &'static str);
@@ -26,13 +30,6 @@ const FILES: &[(&str, &str)] = &[
 
 /// Definitions that are ours alone.
 const OWN: [&str; 1] = ["outscalenodeclasses.karpenter.outscale.com"];
-
-fn upstream() -> Option<PathBuf> {
-    let data = std::env::var_os("JOINER_SHARED_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let crds = data.join("karpenter/crds");
-    crds.is_dir().then_some(crds)
-}
 
 fn name(definition: &Value) -> &str {
     definition["metadata"]["name"].as_str().expect("every definition has a name")
@@ -108,10 +105,7 @@ fn differences(ours: &Value, theirs: &Value) -> BTreeMap<String, String> {
 
 #[test]
 fn definitions_equal_karpenters() {
-    let Some(directory) = upstream() else {
-        println!("SKIPPED: no Karpenter definitions here; set JOINER_SHARED_DATA");
-        return;
-    };
+    let Some(directory) = shared("karpenter/crds") else { return };
     let mut unlisted = Vec::new();
     let mut stale: BTreeSet<Difference> = INTENDED.iter().copied().collect();
     for (ours, (_, file)) in crds::all().iter().zip(FILES) {

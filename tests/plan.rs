@@ -1,11 +1,16 @@
 //! `joiner plan` and `joiner explain` from outside: the contract of their output, whatever the solver chooses.
 
+#[path = "common/shared.rs"]
+mod shared;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+
+use shared::shared;
 
 /// Runs joiner with arguments and standard input, and without the variables of whoever runs the tests.
 fn joiner(args: &[&str], input: &str) -> Output {
@@ -561,14 +566,8 @@ fn a_node_goes_by_the_name_of_its_nodeclaim_until_it_is_registered() {
 
 #[test]
 fn the_openb_burst_is_planned_whole() {
-    let data = std::env::var_os("JOINER_SHARED_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let (trace, types) =
-        (data.join("traces/openb_pod_list_default.csv"), data.join("karpenter/aws_gpu_instance_types.json"));
-    if !trace.exists() || !types.exists() {
-        println!("SKIPPED: no trace here; set JOINER_SHARED_DATA");
-        return;
-    }
+    let data = ["traces/openb_pod_list_default.csv", "karpenter/aws_gpu_instance_types.json"].map(shared);
+    let [Some(trace), Some(types)] = data else { return };
     let (trace, types) = (trace.to_str().unwrap(), types.to_str().unwrap());
     let any = POOL.replace("{key: kubernetes.io/arch, operator: In, values: [amd64]}", "");
     let args = ["plan", "-f", "-", "--trace", "openb", trace, "--instance-types", types, "-o", "json"];

@@ -1,7 +1,6 @@
 //! Larger worlds: a catalogue of AWS's size, Deployments, pods that are all different, a cluster that is full, and a recorded burst.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -64,7 +63,7 @@ pub(crate) fn aws_size() -> Vec<Arc<InstanceType>> {
 
 /// AWS's own catalogue of one region as Karpenter's authors recorded it: 1,724 instance types with 13,792 offerings. Nothing when it is absent.
 pub(crate) fn aws() -> Option<Vec<Arc<InstanceType>>> {
-    let types = read_file(&shared_data("karpenter/aws_instance_types.json")).ok()?;
+    let types = read_file(&crate::shared_data::shared("karpenter/aws_instance_types.json")?).ok()?;
     Some(types.into_iter().map(Arc::new).collect())
 }
 
@@ -191,14 +190,8 @@ struct Traced {
     requests: Resources,
 }
 
-fn shared_data(name: &str) -> PathBuf {
-    let shared = std::env::var_os("JOINER_SHARED_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    shared.join(name)
-}
-
 fn trace() -> Option<Vec<Traced>> {
-    let mut rows = csv::Reader::from_path(shared_data("traces/openb_pod_list_default.csv")).ok()?;
+    let mut rows = csv::Reader::from_path(crate::shared_data::shared("traces/openb_pod_list_default.csv")?).ok()?;
     let headers = rows.headers().ok()?.clone();
     let column = |name: &str| headers.iter().position(|header| header == name).expect("an openb pod list");
     let [cpu, memory, gpus, created, deleted] =
@@ -229,7 +222,7 @@ fn pods_of(traced: &[&Traced]) -> Vec<Arc<Pod>> {
 /// The recorded pods that were alive in the busiest minute, or all of them in one burst, GPUs included. Nothing when the trace is absent.
 pub(crate) fn recorded(busiest_minute: bool) -> Option<(Snapshot, Catalog, Vec<Arc<Pod>>)> {
     let traced = trace()?;
-    let types = read_file(&shared_data("karpenter/aws_gpu_instance_types.json")).ok()?;
+    let types = read_file(&crate::shared_data::shared("karpenter/aws_gpu_instance_types.json")?).ok()?;
     let (snapshot, catalog) = empty_cluster(types.into_iter().map(Arc::new).collect());
     let all: Vec<&Traced> = traced.iter().collect();
     if !busiest_minute {

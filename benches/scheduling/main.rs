@@ -4,6 +4,8 @@
 //! lower bound before and after improvement, pods left, seconds and peak memory, because a fast plan that is dear or incomplete is no plan. Without `--table` criterion measures, too.
 
 mod clusters;
+#[path = "../../tests/common/shared.rs"]
+mod shared_data;
 mod upstream;
 
 use std::cell::RefCell;

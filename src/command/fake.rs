@@ -64,6 +64,11 @@ fn account(told: &Fake) -> Result<Account> {
         bail!("--deny {unknown}: no such action needs keys here; there are {}", known.join(", "));
     }
     account.denied = told.deny.iter().cloned().collect();
+    let zones: Vec<&str> = account.subregions.iter().map(|subregion| subregion.subregion_name.as_str()).collect();
+    let is_unknown = |zone: &&String| !zones.contains(&zone.as_str());
+    if let Some(unknown) = told.sold_out.iter().filter_map(|sold_out| sold_out.zone.as_ref()).find(is_unknown) {
+        bail!("--sold-out @{unknown}: no such zone here; there are {}", zones.join(", "));
+    }
     for quota in &told.quota {
         match *quota {
             Quota::Vms(most) => account.quotas.vms = most,

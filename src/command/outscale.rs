@@ -7,10 +7,11 @@ use futures::FutureExt;
 
 use crate::actors::runtime::Clock;
 use crate::clouds::outscale::oapi::{Access, Client, Dialect, Network, Options, Proxy, Rate};
-use crate::clouds::outscale::{self, NoSecrets, Outscale, Secrets};
+use crate::clouds::outscale::{self, Outscale, Secrets};
 use crate::clouds::{Cloud as _, Judgement, Resolution};
+use crate::cluster::convert::UNREADABLE;
 use crate::config::{Settings, Signature};
-use crate::core::facts::Status;
+use crate::core::facts::{Status, find_condition};
 use crate::plan::Input;
 
 /// The cloud. Keys come from a Secret where one is named, else as Outscale's own tools read them; machine configurations, from Secrets elsewhere.
@@ -60,40 +61,55 @@ async fn told_access(secret: Option<&str>, secrets: &dyn Secrets) -> Result<Acce
     Access::read(variable, |path| std::fs::read_to_string(path)).context("no access to Outscale")
 }
 
-/// What is wrong with a NodeClass for which nothing may be launched; nothing when all that was judged is right. No machine configuration is read
-/// for a plan, and keys that may only read are enough for one: neither is anybody's question here.
+/// Whether there is something to say of a condition. Machine configurations that nobody has given and what was not asked for another's sake are
+/// nobody's question here.
+fn is_told(judgement: &Judgement) -> bool {
+    match judgement.status {
+        Status::True => !judgement.message.is_empty(),
+        Status::False => true,
+        Status::Unknown => judgement.condition != "UserDataReady" && judgement.reason != outscale::NOT_ASKED,
+    }
+}
+
+/// What is wrong with a NodeClass for which nothing may be launched; nothing when all that was judged is right. Keys that may only read are enough
+/// for a plan.
 fn unready(resolution: &Resolution) -> Option<String> {
-    let is_wrong = |judgement: &&Judgement| {
-        let is_unread = judgement.condition == "UserDataReady" && judgement.status == Status::Unknown;
-        judgement.status != Status::True && judgement.condition != "PermissionsReady" && !is_unread
-    };
-    let wrong = resolution.judgements.iter().filter(is_wrong);
+    let is_lesser =
+        |judgement: &Judgement| judgement.condition == "PermissionsReady" && judgement.reason != outscale::UNAUTHORIZED;
+    let wrong = resolution.judgements.iter().filter(|judgement| judgement.status != Status::True);
     let said: Vec<String> = wrong
+        .filter(|judgement| is_told(judgement) && !is_lesser(judgement))
         .map(|Judgement { condition, status, message, .. }| format!("{condition} is {}: {message}", status.as_str()))
         .collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// Has a plan buy what Outscale sells to the NodeClasses in it. Answers with what is wrong with them and where
-/// its prices come from, one sentence each.
+/// What is said of a class that cannot be read.
+fn unread(why: &str) -> Resolution {
+    let judgement =
+        Judgement { condition: "Ready", status: Status::False, reason: UNREADABLE, message: why.to_owned() };
+    Resolution { judgements: vec![judgement], details: None }
+}
+
+/// Has a plan buy what Outscale sells to the NodeClasses in it; machine configurations are judged as far as they are given. Answers with what is wrong
+/// with them and where its prices come from, one sentence each.
 pub(super) async fn sell(
     input: &mut Input,
     settings: &Settings,
-    keys: Arc<dyn Secrets>,
+    (keys, configurations): (Arc<dyn Secrets>, Arc<dyn Secrets>),
     clock: Clock,
 ) -> Result<Vec<String>> {
-    let cloud = cloud(settings, (keys, Arc::new(NoSecrets)), clock, true).await?;
+    let cloud = cloud(settings, (keys, configurations), clock, true).await?;
     let mut notices = Vec::new();
     input.label_keys = outscale::LABEL_KEYS.to_vec();
     let classes: Vec<_> = input.snapshot.classes.values().cloned().collect();
     for class in classes.iter().filter(|class| &*class.reference.group == outscale::CLASS_GROUP) {
-        let resolution = cloud.resolve(class).await?;
-        let is_told = |judgement: &&Judgement| match judgement.status {
-            Status::True => !judgement.message.is_empty(),
-            Status::False => true,
-            Status::Unknown => judgement.condition != "UserDataReady",
+        // A class that nobody can read keeps no plan for the others from being made.
+        let resolution = match find_condition(&class.conditions, "Ready").filter(|ready| &*ready.reason == UNREADABLE) {
+            Some(ready) => unread(&ready.message),
+            None => cloud.resolve(class).await?,
         };
-        for judgement in resolution.judgements.iter().filter(is_told) {
+        for judgement in resolution.judgements.iter().filter(|judgement| is_told(judgement)) {
             let Judgement { condition, status, message, .. } = judgement;
             notices.push(format!("{}: {condition} is {}: {message}", class.reference, status.as_str()));
         }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use futures::StreamExt;
 
 use crate::actors::runtime::Clock;
-use crate::clouds::outscale::{GivenSecrets, Secrets};
+use crate::clouds::outscale::{GivenSecrets, NoSecrets, Secrets};
 use crate::cluster::Cluster as _;
 use crate::cluster::convert::ShapeStore;
 use crate::config::{self, Output, Subject};
@@ -68,8 +68,10 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
         let given: Arc<dyn Secrets> = Arc::new(GivenSecrets::new(given));
         let asked = async {
             let is_in_cluster = plan.settings.outscale.secret.is_some() && is_live(plan);
+            // Of a cluster no machine configuration is read: whoever plans need not be let to see it.
+            let configurations = if is_live(plan) { Arc::new(NoSecrets) } else { Arc::clone(&given) };
             let keys = if is_in_cluster { live::secrets(&plan.settings).await? } else { given };
-            super::outscale::sell(&mut input, &plan.settings, keys, Clock::machine()).await
+            super::outscale::sell(&mut input, &plan.settings, (keys, configurations), Clock::machine()).await
         };
         let wrong = runtime()?.block_on(asked)?;
         input.notices.extend(wrong);

@@ -1,12 +1,13 @@
 //! Traces become timelines; a bad row is named.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use super::read_openb;
 use crate::cluster::convert::ShapeStore;
 use crate::manifests::Object;
 use crate::manifests::Workload;
+use crate::shared_data::shared;
 use crate::sim::scenario::{Act, Scenario};
 
 const HEADER: &str =
@@ -62,13 +63,8 @@ fn a_bad_row_is_named_by_file_line_and_column() {
 
 #[test]
 fn the_recorded_trace_can_be_read() {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let data = std::env::var_os("JOINER_SHARED_DATA").map_or_else(beside, PathBuf::from);
-    let file = data.join("traces/openb_pod_list_default.csv");
-    let Ok(text) = std::fs::read_to_string(&file) else {
-        println!("SKIPPED: {} is not there", file.display());
-        return;
-    };
+    let Some(file) = shared("traces/openb_pod_list_default.csv") else { return };
+    let text = std::fs::read_to_string(&file).unwrap();
     let scenario = read_openb(&file, &text, &ShapeStore::new()).unwrap();
     let pods = scenario.steps.iter().filter(|step| matches!(step.act, Act::Apply(_))).count();
     assert_eq!(pods, 8_152);

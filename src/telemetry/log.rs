@@ -333,6 +333,11 @@ impl Visit for Fields {
     }
 }
 
+/// Prices in log lines have as many digits as people read.
+pub fn rounded(price: f64) -> f64 {
+    (price * 1e4).round() / 1e4
+}
+
 #[cfg(test)]
 #[path = "log_tests.rs"]
 mod tests;

@@ -112,6 +112,25 @@ async fn lists(client: &Client) {
     client.call(&ReadUnitPrice { operation, service, kind }).await.unwrap();
 }
 
+/// A machine with a flexible GPU, which is tied to it.
+async fn gpus(client: &Client) {
+    let request = CreateVms { vm_type: text("p6.large"), ..launch("with-gpu") };
+    let vm = client.call(&request).await.unwrap().vms.remove(0);
+    let of = |ids: Vec<String>| {
+        let vm_ids = one(&vm.vm_id);
+        let filters = FlexibleGpuFilters { flexible_gpu_ids: ids, states: one("attached"), vm_ids };
+        ReadFlexibleGpus { filters: Some(filters) }
+    };
+    let gpu = client.call(&of(vec![])).await.unwrap().flexible_gpus.remove(0);
+    let update = UpdateFlexibleGpu { delete_on_vm_deletion: Some(true), flexible_gpu_id: gpu.flexible_gpu_id.clone() };
+    client.call(&update).await.unwrap();
+    let tied = client.call(&of(one(&gpu.flexible_gpu_id))).await.unwrap().flexible_gpus;
+    assert_eq!(tied, [FlexibleGpu { delete_on_vm_deletion: Some(true), ..gpu }]);
+    client.call(&DeleteVms { vm_ids: one(&vm.vm_id) }).await.unwrap();
+    sleep(Duration::from_secs(11)).await;
+    refused(client, &update).await;
+}
+
 async fn refused<A: Action>(client: &Client, request: &A) {
     assert!(client.call(request).await.is_err(), "{} was not refused", A::NAME);
 }
@@ -148,6 +167,7 @@ async fn every_action_with_every_field() {
         ReadVmsState { all_vms: Some(true), filters: Some(filters), next_page_token: None, results_per_page: Some(10) };
     assert_eq!(client.call(&states).await.unwrap().vm_states.len(), 1);
     client.call(&ReadConsoleOutput { vm_id: vm.vm_id.clone() }).await.unwrap();
+    gpus(&client).await;
     client.call(&RebootVms { vm_ids: ids.clone() }).await.unwrap();
     let update = UpdateVm {
         deletion_protection: Some(false),
@@ -168,7 +188,7 @@ async fn every_action_with_every_field() {
     refused(&client, &ReadVms { results_per_page: Some(0), ..ReadVms::default() }).await;
     judge.acquit();
     let answered = judge.seen().iter().filter(|seen| seen.ends_with(" 200")).count();
-    assert_eq!(answered, 23, "{:?}", judge.seen());
+    assert_eq!(answered, 25, "{:?}", judge.seen());
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,6 +19,7 @@ use joiner::core::ids::ProviderId;
 use joiner::sim::oapi::{Account, Fake};
 use joiner::sim::{Seed, World, WorldConfig, read_scenario};
 
+use super::gpus::learners;
 use super::judge::Judge;
 use super::spec::Spec;
 
@@ -76,7 +77,7 @@ impl Secrets for OneSecret {
     }
 }
 
-async fn play(world: &World, script: &str) {
+pub(crate) async fn play(world: &World, script: &str) {
     let open = |_: &Path| Ok(script.to_owned());
     let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
     let players = join_all(world.stand_ins().into_iter().map(|(_, player)| player));
@@ -97,7 +98,7 @@ fn all_actions() -> BTreeSet<String> {
 }
 
 /// The cloud, whose calls the judge hears.
-fn cloud_over(judge: &Arc<Judge<Fake>>, clock: Clock) -> Outscale {
+pub(crate) fn cloud_over(judge: &Arc<Judge<Fake>>, clock: Clock) -> Outscale {
     let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
     let client = Client::new(access, Arc::clone(judge) as _, Options::new(Arc::new(move || clock.now())));
     let settings = outscale::Settings {
@@ -121,9 +122,9 @@ async fn what_joiner_sends_is_as_the_specification_says() {
     let cloud = Arc::new(cloud_over(&judge, clock));
     let cluster = Arc::new(world.cluster.clone());
     let joiner = Joiner::start(Parts { cluster, cloud: Arc::clone(&cloud) as _, settings: Settings::default(), clock });
-    play(&world, SCRIPT).await;
+    play(&world, &format!("{}{SCRIPT}", learners(1))).await;
     let vms = fake.vms();
-    assert_eq!(vms.len(), 3, "{vms:?}");
+    assert_eq!((vms.len(), fake.gpus().len()), (4, 1), "{vms:?}");
     // Nobody plays the kubelets. What joiner does of itself to machines that misbehave is asked of its cloud here.
     let ids: Vec<&str> = vms.iter().map(|vm| vm.vm_id.as_str()).collect();
     let id = |at: usize| ProviderId::from(format!("aws:///eu-west-2a/{}", ids[at]));

@@ -1,13 +1,16 @@
 //! The client of Outscale's API and the stand-in for that API, both held to the published specification and to recorded traffic.
 //!
-//! Neither is in this repository: the tests look for them in `$JOINER_SHARED_DATA`, else beside the repository, and skip aloud.
+//! Neither is in this repository: tests that need them skip aloud where they are not.
 
 #![expect(clippy::unwrap_used, clippy::unwrap_in_result, clippy::panic, reason = "helpers of tests fail loudly")]
 
 mod conformance;
+mod gpus;
 mod joiner;
 mod judge;
 mod recordings;
 mod served;
+#[path = "../common/shared.rs"]
+mod shared;
 mod spec;
 mod world;

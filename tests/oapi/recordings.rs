@@ -9,7 +9,8 @@ use joiner::clouds::outscale::oapi::wire::*;
 use joiner::clouds::outscale::oapi::{Action, Answer, Class, Client, Error, Post, Transport, Undelivered};
 use serde_json::Value;
 
-use super::spec::{Spec, shared};
+use super::shared::shared;
+use super::spec::Spec;
 use super::world::{client, fake, launch};
 
 /// An exchange with the real API.

@@ -1,23 +1,10 @@
 //! The published specification, as far as it says what requests and answers look like.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-/// Where shared data is; nothing, said aloud, where it is not.
-pub(crate) fn shared(file: &str) -> Option<PathBuf> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let path = std::env::var_os("JOINER_SHARED_DATA").map_or_else(beside, PathBuf::from).join(file);
-    if path.exists() {
-        return Some(path);
-    }
-    // Straight to the stream, as what a test prints is shown only when it fails.
-    let said = format!("SKIPPED: {} is not there; set JOINER_SHARED_DATA\n", path.display());
-    std::io::stderr().write_all(said.as_bytes()).unwrap();
-    None
-}
+use super::shared::shared;
 
 /// The specification.
 pub(crate) struct Spec {

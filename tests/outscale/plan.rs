@@ -166,3 +166,63 @@ fn a_nodepool_of_a_zone_without_subnets_is_refused_with_the_zones_that_there_are
         assert!(why.contains(part), "{part}: {why} {said}");
     }
 }
+
+#[test]
+fn refused_keys_are_told_once_and_with_their_remedy() {
+    let mut account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
+    account.variables.insert("OSC_SECRET_KEY".to_owned(), "wrong".to_owned());
+    let files = [example("outscale/nodepool.yaml"), example("plan/workloads.yaml")];
+    let (plan, said) = plan(&account, &[], &[&files[0], &files[1]]);
+    let why = plan["unschedulable"][0]["reasons"].to_string();
+    for text in [&why, &said] {
+        assert!(
+            text.contains("PermissionsReady is False: the API refuses the keys: ")
+                && text.contains("check the access key"),
+            "{text}"
+        );
+        assert!(!text.contains("not asked"), "{text}");
+    }
+}
+
+#[test]
+fn a_machine_configuration_among_the_files_is_judged() {
+    let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
+    let files = [example("outscale/nodepool.yaml"), example("plan/workloads.yaml")];
+    let text = std::fs::read_to_string(example("outscale/secrets.yaml")).expect("it is there");
+    let path = std::env::temp_dir().join(format!("joiner-configuration-{}.yaml", std::process::id()));
+    let with = |secrets: &str| {
+        std::fs::write(&path, secrets).expect("there is room");
+        plan(&account, &[], &[&files[0], &files[1], &path])
+    };
+    let (good, said) = with(&text);
+    assert!(good["nodeClaims"].as_array().is_some_and(|claims| !claims.is_empty()), "{said}");
+    for (wrong, told) in [
+        (text.replace("type: worker", "type: controlplane"), "machine.type"),
+        (text.replace("worker.yaml:", "other.yaml:"), "has no key worker.yaml"),
+    ] {
+        let (bad, said) = with(&wrong);
+        assert_eq!(bad["nodeClaims"], Value::Array(Vec::new()), "{said}");
+        assert!(said.contains("UserDataReady is False: ") && said.contains(told), "{said}");
+    }
+    std::fs::remove_file(&path).expect("it is there");
+}
+
+#[test]
+fn a_nodeclass_that_cannot_be_read_is_told_with_its_field_and_others_go_on() {
+    let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
+    let text = std::fs::read_to_string(example("outscale/nodepool.yaml")).expect("it is there");
+    let other = text.replace("name: workers", "name: broken").replace("name: default", "name: other");
+    let broken = other.replace("    secretRef: { name: talos-worker, key: worker.yaml }", "    patches: []");
+    assert_ne!(broken, other);
+    let path = std::env::temp_dir().join(format!("joiner-broken-{}.yaml", std::process::id()));
+    std::fs::write(&path, format!("{text}\n---\n{broken}")).expect("there is room");
+    let (plan, said) = plan(&account, &[], &[&path, &example("plan/workloads.yaml")]);
+    std::fs::remove_file(&path).expect("it is there");
+    let pools: Vec<&Value> =
+        plan["nodeClaims"].as_array().into_iter().flatten().map(|claim| &claim["nodePool"]).collect();
+    assert!(!pools.is_empty() && pools.iter().all(|pool| *pool == "default"), "{plan:#} {said}");
+    assert!(
+        said.contains("OutscaleNodeClass/broken") && said.contains("spec.talos: missing field `secretRef`"),
+        "{said}"
+    );
+}

@@ -20,9 +20,8 @@ use crate::core::leaving::{self, Foreseen};
 use crate::core::restarts;
 use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Problem, Settings};
 use crate::telemetry::dedupe::Dedupe;
+use crate::telemetry::log::rounded;
 use crate::telemetry::metrics::{self, CreatedFor};
-
-use super::tell::rounded;
 
 /// Wait for the snapshot to show what was just created.
 const CATCH_UP: Duration = Duration::from_millis(50);

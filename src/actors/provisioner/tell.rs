@@ -11,6 +11,7 @@ use crate::core::pools;
 use crate::core::scheduling::{self, Plan, Reason};
 use crate::core::writes::Regarding;
 use crate::telemetry::events;
+use crate::telemetry::log::rounded;
 use crate::telemetry::metrics;
 
 use super::Provisioner;
@@ -164,9 +165,4 @@ impl Provisioner {
 
 fn about(pod: &Pod) -> Regarding {
     Regarding::Pod(pod.key.clone(), pod.uid.clone())
-}
-
-/// Prices in log lines have as many digits as people read.
-pub(super) fn rounded(price: f64) -> f64 {
-    (price * 1e4).round() / 1e4
 }

@@ -183,7 +183,7 @@ pub struct VmTypes {
     #[schemars(length(min = 1, max = 50), inner(length(max = 63), regex(pattern = "^[a-zA-Z0-9-]+$")))]
     pub families: Option<Vec<String>>,
     /// Types by name, besides those of the families: sizes that are not usual, such as `tinav7.c6r10p1`, and types with GPUs, which families do not
-    /// bring along: of their machines a flexible GPU stays behind that is paid for until somebody deletes it.
+    /// bring along, as their machines allocate flexible GPUs to the account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 200), inner(length(max = 63), regex(pattern = "^[a-zA-Z0-9.-]+$")))]
     pub names: Option<Vec<String>>,

@@ -1,22 +1,15 @@
 //! Instance-type files as upstream ships them, and what becomes of wrong ones.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
 use super::*;
 use crate::core::facts::InstanceType;
 use crate::core::labels;
+use crate::shared_data::shared;
 
-/// A file of the shared test data, or nothing (said aloud) where it is not at hand.
-fn shared(file: &str) -> Option<Vec<u8>> {
-    let root = std::env::var_os("JOINER_SHARED_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let bytes = std::fs::read(root.join("karpenter").join(file)).ok();
-    if bytes.is_none() {
-        println!("SKIPPED: {file} is not there; set JOINER_SHARED_DATA");
-    }
-    bytes
+/// An instance-type file of upstream's, where it is at hand.
+fn upstreams(file: &str) -> Option<Vec<u8>> {
+    Some(std::fs::read(shared(&format!("karpenter/{file}"))?).unwrap())
 }
 
 fn values<'a>(instance_type: &'a InstanceType, key: &str) -> Vec<&'a str> {
@@ -26,7 +19,7 @@ fn values<'a>(instance_type: &'a InstanceType, key: &str) -> Vec<&'a str> {
 
 #[test]
 fn the_generated_catalogue_is_the_one_that_upstream_ships() {
-    let Some(bytes) = shared("kwok_instance_types.json") else { return };
+    let Some(bytes) = upstreams("kwok_instance_types.json") else { return };
     let shipped = read("kwok_instance_types.json", &bytes).unwrap();
     let ours = generated();
     assert_eq!((ours.len(), shipped.len()), (144, 144));
@@ -60,7 +53,7 @@ fn generated_types_carry_kwok_labels_and_overhead() {
 
 #[test]
 fn types_named_once_per_operating_system_become_one() {
-    let Some(bytes) = shared("aws_instance_types.json") else { return };
+    let Some(bytes) = upstreams("aws_instance_types.json") else { return };
     let all = read("aws_instance_types.json", &bytes).unwrap();
     assert_eq!(all.len(), 853);
     let find = |name: &str| all.iter().find(|t| t.name.as_str() == name).unwrap();
@@ -78,7 +71,7 @@ fn types_named_once_per_operating_system_become_one() {
 
 #[test]
 fn extended_resources_are_kept() {
-    let Some(bytes) = shared("aws_gpu_instance_types.json") else { return };
+    let Some(bytes) = upstreams("aws_gpu_instance_types.json") else { return };
     let all = read("aws_gpu_instance_types.json", &bytes).unwrap();
     assert!(all.iter().any(|t| t.capacity.get(&"nvidia.com/gpu".into()) == 8000));
 }
@@ -184,6 +177,6 @@ fn a_file_that_is_none_says_what_is_wanted() {
         assert!(error.starts_with("types.json: "), "{error}");
     }
     assert!(read("types.json", b"[]").unwrap_err().to_string().contains("has no instance types"));
-    let error = read_file(&PathBuf::from("no/such/file.json")).unwrap_err().to_string();
+    let error = read_file(std::path::Path::new("no/such/file.json")).unwrap_err().to_string();
     assert!(error.starts_with("no/such/file.json: cannot be read"), "{error}");
 }

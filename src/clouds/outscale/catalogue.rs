@@ -103,16 +103,31 @@ pub(super) fn admitted(spec: &OutscaleNodeClassSpec, listed: &[wire::VmType], pr
             all.extend(GIB_PER_CORE.map(|gib| VmType::custom(generation, cores, cores * gib, performance)));
         }
     }
-    let fixed = listed.iter().filter_map(VmType::fixed);
-    all.extend(fixed.filter(|kind| names.contains(&kind.name) || (families.contains(&kind.family) && kind.gpus == 0)));
+    let dedicated = is_dedicated(spec);
+    let is_offered = |kind: &VmType| match kind.gpus {
+        0 => names.contains(&kind.name) || families.contains(&kind.family),
+        _ => names.contains(&kind.name) && !dedicated,
+    };
+    all.extend(listed.iter().filter_map(VmType::fixed).filter(is_offered));
     all.extend(names.iter().filter_map(|name| VmType::parse(name)));
     let mut seen = BTreeSet::new();
     all.retain(|kind| seen.insert(kind.name.clone()));
     all
 }
 
-/// The types of a class' families that have GPUs and that it does not name. They are not offered: of such a machine a flexible GPU stays behind that is
-/// paid for until somebody deletes it (Outscale's "Flexible GPUs FAQ"), so somebody has to mean the very type.
+/// Whether a class' machines have hardware of their own.
+fn is_dedicated(spec: &OutscaleNodeClassSpec) -> bool {
+    spec.placement.as_ref().is_some_and(|placement| placement.tenancy.as_deref() == Some("dedicated"))
+}
+
+/// The types with GPUs that a class names and does not offer: Outscale attaches none to machines that have hardware of their own.
+pub(super) fn dedicated_gpus(spec: &OutscaleNodeClassSpec, listed: &[wire::VmType]) -> Vec<VmType> {
+    let names = if is_dedicated(spec) { Selection::of(spec).names } else { Vec::new() };
+    listed.iter().filter_map(VmType::fixed).filter(|kind| kind.gpus > 0 && names.contains(&kind.name)).collect()
+}
+
+/// The types of a class' families that have GPUs and that it does not name. They are not offered: such a machine allocates GPUs to the account, which
+/// are dear and outlive it unless they are tied to it, so somebody has to mean the very type.
 pub(super) fn unnamed_gpus(spec: &OutscaleNodeClassSpec, listed: &[wire::VmType]) -> Vec<VmType> {
     let Selection { names, families, .. } = Selection::of(spec);
     let is_unnamed = |kind: &VmType| kind.gpus > 0 && families.contains(&kind.family) && !names.contains(&kind.name);
@@ -124,8 +139,7 @@ pub(super) fn instance_types(wanted: &Wanted<'_>) -> Vec<InstanceType> {
     let zones: BTreeSet<&str> = wanted.status.subnets.iter().map(|subnet| subnet.zone.as_str()).collect();
     let has_room =
         |zone: &str| wanted.status.subnets.iter().any(|subnet| subnet.zone == zone && subnet.available_ips > 0);
-    let dedicated =
-        wanted.spec.placement.as_ref().is_some_and(|placement| placement.tenancy.as_deref() == Some("dedicated"));
+    let dedicated = is_dedicated(wanted.spec);
     let mut all: Vec<(f64, InstanceType)> = Vec::new();
     for kind in admitted(wanted.spec, wanted.listed, wanted.prices) {
         let Some(price) = wanted.prices.of(&kind, dedicated) else { continue };

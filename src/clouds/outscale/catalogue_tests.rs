@@ -76,6 +76,12 @@ fn a_type_with_gpus_is_offered_to_whom_names_it() {
     let name = types(Some(&["p6"]), Some(&["p6.large"]), None);
     assert_eq!((admitted(&name), unnamed(&name)), (vec!["p6.large".to_owned()], 0));
     assert_eq!(unnamed(&OutscaleNodeClassSpec::default()), 0);
+    // Machines on hardware of their own cannot have any.
+    let placement = Placement { tenancy: Some("dedicated".to_owned()), ..Placement::default() };
+    let dedicated =
+        OutscaleNodeClassSpec { placement: Some(placement), ..types(None, Some(&["p6.large", "c5.large"]), None) };
+    assert_eq!((admitted(&dedicated), dedicated_gpus(&dedicated, &listed()).len()), (vec!["c5.large".to_owned()], 1));
+    assert_eq!(dedicated_gpus(&name, &listed()).len(), 0);
 }
 
 #[test]

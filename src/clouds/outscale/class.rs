@@ -10,90 +10,26 @@ use crate::api::classes::outscale::{
     OutscaleNodeClass, OutscaleNodeClassSpec, OutscaleNodeClassStatus, ResolvedImage, ResolvedSecurityGroup,
     ResolvedSubnet,
 };
-use crate::clouds::{Judgement, Resolution};
-use crate::core::facts::Status;
+use crate::clouds::Resolution;
 use crate::core::labels::Labels;
 use crate::core::quantity::Quantity;
 
 use super::birth;
 use super::cloud::Settings;
+use super::found::{Fault, Found};
 use super::market::Offer;
 use super::marks::Marked;
-use super::oapi::{Class, Client, Error, wire};
-use super::permissions::{self, Permission};
+use super::oapi::{Class, Client, wire};
 use super::quotas::Quotas;
-use super::resolve::{self, Fault};
 use super::secrets::{SecretError, Secrets};
 use super::talos::Template;
-use super::{types, volumes};
+use super::{catalogue, permissions, resolve, types, volumes};
 
 /// How long a machine configuration that was read is good for launches.
 const FRESH_FOR: Duration = Duration::from_mins(1);
 
 /// Reason of a fault that is the API server's and not the Secret's.
 const UNREACHABLE: &str = "SecretUnreachable";
-
-/// How one condition came out: it holds, it does not, or nobody could say.
-enum Found<T> {
-    Good(T),
-    Bad(Fault),
-    Unanswered(String),
-    /// With keys that are refused, nothing can be asked: one condition says so, and not all of them.
-    NotAsked,
-}
-
-impl<T> Found<T> {
-    fn of(judged: Result<T, Fault>) -> Self {
-        judged.map_or_else(Self::Bad, Self::Good)
-    }
-
-    fn failed(error: &Error) -> Self {
-        match error.class {
-            Class::Keys => Self::NotAsked,
-            Class::Denied => Self::Bad(Fault::new("Forbidden", error.stable())),
-            Class::Invalid | Class::NotFound => Self::Bad(Fault::new("Refused", error.stable())),
-            _ => Self::Unanswered(error.stable()),
-        }
-    }
-
-    /// What is said of it, and its value when it is good.
-    fn told(self, condition: &'static str, into: &mut Vec<Judgement>) -> Option<T> {
-        let (status, reason, message, value) = match self {
-            Self::Good(value) => (Status::True, condition, String::new(), Some(value)),
-            Self::Bad(fault) => (Status::False, fault.reason, fault.message, None),
-            Self::Unanswered(why) => (Status::Unknown, "NoAnswer", why, None),
-            Self::NotAsked => (
-                Status::Unknown,
-                "NotAsked",
-                "not asked, as the keys were refused; see PermissionsReady".to_owned(),
-                None,
-            ),
-        };
-        into.push(Judgement { condition, status, reason, message });
-        value
-    }
-}
-
-impl Found<String> {
-    /// What is said of it, with its value as the message when it is good.
-    fn remarked(self, condition: &'static str, into: &mut Vec<Judgement>) {
-        if let Some(remark) = self.told(condition, into)
-            && let Some(judgement) = into.last_mut()
-        {
-            judgement.message = remark;
-        }
-    }
-}
-
-impl From<Permission> for Found<String> {
-    fn from(permission: Permission) -> Self {
-        match permission {
-            Permission::Given(left_out) => Self::Good(left_out),
-            Permission::Refused(fault) => Self::Bad(fault),
-            Permission::Unanswered(why) => Self::Unanswered(why),
-        }
-    }
-}
 
 /// Asks everything that a NodeClass depends on.
 pub(super) async fn resolve(
@@ -106,13 +42,14 @@ pub(super) async fn resolve(
     let spec = &class.spec;
     let old = class.status.clone().unwrap_or_default();
     let mut judgements = Vec::new();
+    let brings_gpus = catalogue::admitted(spec, &offer.listed, &offer.prices).iter().any(|kind| kind.gpus > 0);
     let (images, subnets, keypair, volumes, template, may) = tokio::join!(
         images(client, quotas, spec),
         subnets(client, spec),
         keypair(client, spec),
         volumes(client, spec),
         desk.fresh(spec),
-        permissions::asked(client)
+        permissions::asked(client, brings_gpus)
     );
     let images = images.told("ImagesReady", &mut judgements);
     let subnets = subnets.told("SubnetsReady", &mut judgements);
@@ -123,7 +60,7 @@ pub(super) async fn resolve(
     let template = user_data(template, settings, class).told("UserDataReady", &mut judgements);
     // Nothing is wrong with the class, and whoever misses a type or a restart finds out why.
     Found::of(types::judged(spec, offer)).remarked("TypesReady", &mut judgements);
-    Found::from(may).remarked("PermissionsReady", &mut judgements);
+    may.remarked("PermissionsReady", &mut judgements);
     // What is not found any more is still what machines were launched with; the conditions say that nothing new can be launched.
     let status = OutscaleNodeClassStatus {
         images: images.unwrap_or_else(|| old.images.clone()),

@@ -6,7 +6,7 @@ use super::super::tests::{SMALL, Scene, WORKER, class_of, launch, ready, resolve
 use super::*;
 use crate::clouds::Cloud;
 use crate::clouds::outscale::Outscale;
-use crate::core::facts::find_condition;
+use crate::core::facts::{Status, find_condition};
 use crate::sim::oapi::Account;
 
 /// Status, reason and message of every condition after a look.

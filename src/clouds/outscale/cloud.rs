@@ -18,13 +18,14 @@ use crate::clouds::{
     Shown,
 };
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool, Status, find_condition};
-use crate::core::ids::{ClaimUid, ProviderId};
+use crate::core::ids::{ClaimUid, InstanceTypeName, ProviderId};
 use crate::core::resources::ResourceName;
 
 use super::absence::{Absence, SETTLES_WITHIN, Sightings};
 use super::catalogue::{self, Wanted};
 use super::class::{self, Templates};
 use super::fit;
+use super::gpus::{self, Gpus};
 use super::launch::{Birth, Launches, tokens};
 use super::learnt::Learnt;
 use super::machine::{Yardstick, machine, vm_id};
@@ -82,6 +83,7 @@ pub struct Outscale {
     pub(super) by_token: Questions,
     pub(super) launches: Launches,
     pub(super) quotas: Quotas,
+    pub(super) gpus: Gpus,
     learnt: Learnt,
     maintenance: Maintenance,
     catalogues: Mutex<BTreeMap<Arc<str>, Kept>>,
@@ -129,6 +131,7 @@ impl Outscale {
             by_token: Questions::new(By::Token),
             launches: Launches::default(),
             quotas: Quotas::default(),
+            gpus: Gpus::default(),
             learnt: Learnt::default(),
             maintenance: Maintenance::default(),
             catalogues: Mutex::default(),
@@ -265,6 +268,7 @@ impl Outscale {
         }
         let vm = birth.launched().await?;
         let offer = self.offer_for(std::slice::from_ref(&vm)).await;
+        self.gpus.tend(&self.client, std::iter::once(&vm), &offer.listed).await;
         let machine = self
             .read(&vm, &offer, Some(class))
             .ok_or_else(|| Error::Unknown(format!("CreateVms: VM {} came without a subregion", vm.vm_id)))?;
@@ -328,6 +332,9 @@ impl Outscale {
         mend::mend((&self.client, self.settings.dry_run), &self.launches, owner, &mut vms, &mut sound).await;
         self.memory().sound = sound;
         let offer = self.offer_for(&vms).await;
+        if !self.settings.dry_run {
+            self.gpus.tend(&self.client, vms.iter().filter(|vm| self.is_marked(vm)), &offer.listed).await;
+        }
         let notices = self.maintenance.planned(&self.client, &vms).await;
         let mut machines: Vec<Machine> = vms.iter().filter_map(|vm| self.read(vm, &offer, None)).collect();
         tracing::debug!(machines = machines.len(), "listed machines");
@@ -393,14 +400,16 @@ impl Outscale {
     /// known whose it is: it is waited for as long as lists may be late.
     async fn taken_down_unlisted(&self, vm_id: &str) -> Result<Deletion, Error> {
         let absence = self.memory().sightings.absence_of_doomed(vm_id);
-        let is_ours = match absence {
+        let launched = match absence {
             Absence::Gone => {
                 self.forget(vm_id);
                 return Ok(Deletion::Gone);
             }
-            Absence::Unsettled(launched) => launched.is_some(),
+            Absence::Unsettled(launched) => launched,
         };
-        if is_ours {
+        let vm_type =
+            launched.as_ref().and_then(|machine| machine.instance_type.as_ref()).map(InstanceTypeName::as_str);
+        if launched.is_some() && self.gpus_go_with(vm_id, vm_type).await? {
             tracing::info!(vm = vm_id, "deleting a machine that is not listed yet, as its NodeClaim is going or gone");
             let state = self.ordered_down(vm_id).await?;
             if state.is_some_and(State::is_gone) {
@@ -451,12 +460,6 @@ impl Outscale {
                     vm = %vm.vm_id, volumes, "volumes stay behind, as deleteOnVmDeletion is false: those that no PersistentVolume names are paid for until somebody deletes them"
                 );
             }
-            if self.has_gpus(vm) {
-                tracing::warn!(
-                    vm = %vm.vm_id, vm_type = vm.vm_type,
-                    "a flexible GPU may stay behind that is paid for until somebody deletes it; ReadFlexibleGpus shows it, DeleteFlexibleGpu deletes it"
-                );
-            }
         }
         let since = *self.memory().leaving.entry(vm.vm_id.clone()).or_insert_with(Instant::now);
         let stuck =
@@ -469,7 +472,7 @@ impl Outscale {
             }
             self.memory().leaving.insert(vm.vm_id.clone(), Instant::now());
         }
-        if vm.state == State::ShuttingDown {
+        if vm.state == State::ShuttingDown || !self.gpus_go_with(&vm.vm_id, vm.vm_type.as_deref()).await? {
             return Ok(Deletion::InProgress);
         }
         match self.ordered_down(&vm.vm_id).await? {
@@ -480,6 +483,12 @@ impl Outscale {
         }
         self.forget(&vm.vm_id);
         Ok(Deletion::Gone)
+    }
+
+    /// Whether a machine's flexible GPUs are seen to, so that it may go. No deletion waits for the list of types.
+    pub(super) async fn gpus_go_with(&self, vm_id: &str, vm_type: Option<&str>) -> Result<bool, Error> {
+        let brought = gpus::brought(vm_type, &self.market.known().listed);
+        self.gpus.let_go(&self.client, vm_id, brought).await
     }
 
     /// Sends the deletion of a VM, and takes its protection from deletion off where that is in the way. Answers with its state; nothing when the API
@@ -507,18 +516,12 @@ impl Outscale {
         }
     }
 
-    /// Whether a machine is of a fixed type with GPUs, as far as is known: no deletion waits for a list.
-    fn has_gpus(&self, vm: &Vm) -> bool {
-        let listed = self.market.known().listed;
-        let is_its = |kind: &&wire::VmType| vm.vm_type.as_deref() == Some(kind.vm_type_name.as_str());
-        listed.iter().find(is_its).is_some_and(|kind| kind.gpu.unwrap_or(0) > 0)
-    }
-
     fn forget(&self, vm_id: &str) {
         let mut memory = self.memory();
         memory.seen.remove(vm_id);
         memory.leaving.remove(vm_id);
         memory.sightings.forget(vm_id);
+        self.gpus.forget(vm_id);
     }
 
     /// What is said of a machine that no list shows.
@@ -590,12 +593,12 @@ pub(super) fn read_failed(error: Failure) -> Error {
     }
 }
 
-/// The typed class.
+/// The typed class. Of one that cannot be read, its condition says why.
 fn opened(class: &NodeClass) -> Result<&OutscaleNodeClass, Error> {
-    class
-        .body
-        .downcast_ref::<OutscaleNodeClass>()
-        .ok_or_else(|| not_ready(class, "is no OutscaleNodeClass that can be read; see its Ready condition"))
+    class.body.downcast_ref::<OutscaleNodeClass>().ok_or_else(|| {
+        let why = find_condition(&class.conditions, "Ready").map(|ready| &*ready.message);
+        not_ready(class, why.unwrap_or("is no OutscaleNodeClass that can be read"))
+    })
 }
 
 fn not_ready(class: &NodeClass, why: impl fmt::Display) -> Error {

@@ -341,8 +341,8 @@ async fn types_that_have_no_price_are_named() {
     let judgement = judged(&cloud, named, "TypesReady").await;
     assert_eq!(judgement.status, Status::True);
     assert!(judgement.message.contains(": g3.xlarge; give it with --outscale-prices"), "{judgement:?}");
-    // Of a machine with a GPU, one stays behind that is paid for: nobody gets one by naming a family.
-    assert!(judgement.message.contains("until somebody deletes it: g3.large; not offered, as they"), "{judgement:?}");
+    // A GPU is dear, and allocated to the account: nobody gets one by naming a family.
+    assert!(judgement.message.contains("GPUs to the account: g3.large; not offered, as they"), "{judgement:?}");
     let judgement = judged(&cloud, types(&["g3"]), "TypesReady").await;
     assert_eq!((judgement.status, judgement.reason), (Status::False, "NoTypes"));
     assert!(
@@ -357,6 +357,9 @@ async fn who_may_not_read_the_accounts_prices_buys_at_public_ones() {
     fake.account(|account| account.denied.extend(["ReadCatalog".to_owned()]));
     let (class, resolution) = resolved(&cloud, &class_of(spec())).await;
     assert!(resolution.judgements.iter().all(|judgement| judgement.status == Status::True), "{resolution:?}");
+    let told = resolution.judgements.iter().find(|judgement| judgement.condition == "PermissionsReady").unwrap();
+    let remark = "prices are the public ones, and not the account's own: ReadCatalog: ";
+    assert!(told.message.starts_with(remark) && told.message.contains("api:ReadCatalog"), "{told:?}");
     assert_eq!(
         cloud.price_source().await,
         "public price list of http://127.0.0.1:1/api/v1, read on 2026-01-02",
@@ -367,7 +370,8 @@ async fn who_may_not_read_the_accounts_prices_buys_at_public_ones() {
         tokio::time::sleep(std::time::Duration::from_mins(5)).await;
         resolved(&cloud, &class_of(spec())).await;
     }
-    assert_eq!(fake.load()["ReadCatalog"].calls, 1);
+    // Each look at the class rehearses it. In earnest it was asked once.
+    assert_eq!(fake.load()["ReadCatalog"].calls, 11 + 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,6 +12,7 @@ use crate::core::facts::{InstanceType, Machine, Offering, Taint};
 use crate::core::ids::{ClaimUid, PoolName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::Operator;
+use crate::telemetry::log::rounded;
 
 use super::birth::user_data;
 use super::catalogue::{self, region};
@@ -272,13 +273,13 @@ impl Birth<'_> {
             };
             self.made(token, &template).await?
         };
-        let id = vm.vm_id.clone();
+        let (id, vm_type) = (vm.vm_id.clone(), vm.vm_type.clone());
         match marked(&self.cloud.client, vm, &birth).await {
             Ok(vm) => {
                 self.cloud.launches.state().births.remove(&self.spec.token);
                 Ok(vm)
             }
-            Err(error) => Err(self.unmarked(&id, &error).await),
+            Err(error) => Err(self.unmarked((&id, vm_type.as_deref()), &error).await),
         }
     }
 
@@ -299,7 +300,7 @@ impl Birth<'_> {
         let request = self.request(choice, &subnet, self.spec.token.as_str(), &template)?;
         self.cloud.client.rehearse(&request).await.map_err(Error::from)?;
         tracing::info!(
-            nodeclaim = %self.spec.claim.name, vm_type = %choice.kind.name, zone = choice.zone, price = choice.offering.price,
+            nodeclaim = %self.spec.claim.name, vm_type = %choice.kind.name, zone = choice.zone, price = rounded(choice.offering.price),
             image = request.image_id, subnet, "dry run: would create a machine"
         );
         let vm = Vm {
@@ -517,11 +518,16 @@ impl Birth<'_> {
     }
 
     /// A machine that could not be marked is taken down again, if that would not only be for joiner's own haste.
-    async fn unmarked(&self, id: &str, error: &Failure) -> Error {
+    async fn unmarked(&self, (id, vm_type): (&str, Option<&str>), error: &Failure) -> Error {
         let why = format!("machine {id} was made and could not be marked: {error}");
         if error.held_back || matches!(error.class, Class::Throttled | Class::NotFound) {
             // Found by its token, and marked then.
             return Error::Unknown(why);
+        }
+        match self.cloud.gpus_go_with(id, vm_type).await {
+            Ok(true) => {}
+            Ok(false) => return Error::Unknown(format!("{why}; it stays until its flexible GPUs are listed")),
+            Err(held) => return Error::Unknown(format!("{why}; {held}")),
         }
         tracing::warn!(nodeclaim = %self.spec.claim.name, vm = id, %error, "taking a machine down that cannot be marked");
         match self.cloud.client.call(&wire::DeleteVms { vm_ids: vec![id.to_owned()] }).await {

@@ -116,12 +116,10 @@ impl Market {
     /// What is known, after having asked if it is time to. Never fails: what was known stays in use. Who comes while another one asks gets what is
     /// known; before both lists have been had, that one is waited for.
     pub(super) async fn offer(&self) -> Offer {
-        if self.state().is_due() {
-            let turn = if self.is_whole.load(Relaxed) {
-                self.turn.try_lock().ok()
-            } else {
-                timeout(LISTED_WITHIN, self.turn.lock()).await.ok()
-            };
+        let is_whole = self.is_whole.load(Relaxed);
+        if !is_whole || self.state().is_due() {
+            let turn =
+                if is_whole { self.turn.try_lock().ok() } else { timeout(LISTED_WITHIN, self.turn.lock()).await.ok() };
             if turn.is_some() {
                 tokio::join!(self.read_types(), self.read_prices());
             }

@@ -182,3 +182,16 @@ async fn a_list_that_never_comes_holds_up_one_caller_a_while_and_the_rest_is_had
     assert!(waited < Duration::from_secs(1) && again.elapsed() <= 2 * LISTED_WITHIN, "{waited:?}");
     assert_eq!(price(&market).await, OWN);
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_comes_while_the_first_lists_are_asked_for_waits_for_them() {
+    let (line, market) = market();
+    line.fake.conduct(|conduct| conduct.latency = (Duration::from_secs(2), Duration::from_secs(3)));
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        market.offer().await
+    };
+    let (first, late) = tokio::join!(market.offer(), late);
+    assert!(first.prices.source.starts_with("account's price list"), "{}", first.prices.source);
+    assert_eq!((first.listed.len(), first.epoch), (late.listed.len(), late.epoch));
+}

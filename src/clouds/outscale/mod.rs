@@ -14,6 +14,8 @@ mod catalogue;
 mod class;
 mod cloud;
 mod fit;
+mod found;
+mod gpus;
 mod launch;
 mod learnt;
 mod machine;
@@ -39,6 +41,7 @@ pub use catalogue::{
     LABEL_KEYS,
 };
 pub use cloud::{CLASS_GROUP, CLASS_KIND, CLASS_PLURAL, CLASS_VERSION, Outscale, Settings};
+pub use found::{NOT_ASKED, UNAUTHORIZED};
 pub use prices::{PriceError, Prices};
 pub use secrets::{GivenSecrets, KubeSecrets, NoSecrets, SecretError, Secrets};
 pub use vm_type::{Performance, VmType};

@@ -1,24 +1,14 @@
-//! What the keys may do, as far as the API tells without anything being done: each action that makes, changes or ends machines is rehearsed.
+//! What the keys may do, as far as the API tells without anything being done: each action that makes, changes or ends machines is rehearsed, and
+//! those without which something else is left out.
 //!
 //! Not rehearsed is what looking at a NodeClass calls anyhow (`ReadImages`, `ReadSubnets`, `ReadSecurityGroups`, `ReadKeypairs`, `ReadSnapshots`,
-//! and `ReadQuotas` for whose images are meant): the condition that needs it says that it is missing. Nor `ReadCatalog`: without it the public prices
-//! count.
+//! and `ReadQuotas` for whose images are meant): the condition that needs it says that it is missing.
 
+use super::found::{Fault, Found, UNAUTHORIZED};
 use super::oapi::{Action, Class, Client, Error, wire};
-use super::resolve::Fault;
 
-/// What came of it.
-pub(super) enum Permission {
-    /// All that is needed is allowed. With what is not and only leaves something out.
-    Given(String),
-    /// Something that is needed is not.
-    Refused(Fault),
-    /// Nobody could say.
-    Unanswered(String),
-}
-
-/// Whether the keys may make, mark, read and take down machines, and what else they may not.
-pub(super) async fn asked(client: &Client) -> Permission {
+/// Whether the keys may make, mark, read and take down machines, and see to their GPUs where they bring some; with what else they may not, which only leaves something out.
+pub(super) async fn asked(client: &Client, brings_gpus: bool) -> Found<String> {
     // Dry runs look at permissions and hardly at anything else: no such image, VM or tag need exist.
     let id = "i-00000000".to_owned();
     let ids = vec![id.clone()];
@@ -34,7 +24,8 @@ pub(super) async fn asked(client: &Client) -> Permission {
     let stop = wire::StopVms { vm_ids: ids.clone(), force_stop: Some(true) };
     let open = wire::UpdateVm { vm_id: id, deletion_protection: Some(false), ..wire::UpdateVm::default() };
     let (reboot, maintenance) = (wire::RebootVms { vm_ids: ids }, wire::ReadVmsState::default());
-    let (create, mark, read, delete, stop, open, reboot, maintenance) = tokio::join!(
+    let catalog = wire::ReadCatalog {};
+    let (create, mark, read, delete, stop, open, reboot, maintenance, catalog, gpus) = tokio::join!(
         refusal(client, &create),
         refusal(client, &mark),
         refusal(client, &read),
@@ -42,11 +33,28 @@ pub(super) async fn asked(client: &Client) -> Permission {
         refusal(client, &stop),
         refusal(client, &open),
         refusal(client, &reboot),
-        refusal(client, &maintenance)
+        refusal(client, &maintenance),
+        refusal(client, &catalog),
+        of_gpus(client, brings_gpus)
     );
-    let needed: Vec<Error> = [create, mark, read, delete, stop, open].into_iter().flatten().collect();
-    let lesser = [("machines are not restarted", reboot), ("planned maintenance is not seen", maintenance)];
+    let needed: Vec<Error> = [create, mark, read, delete, stop, open].into_iter().chain(gpus).flatten().collect();
+    let lesser = [
+        ("machines are not restarted", reboot),
+        ("planned maintenance is not seen", maintenance),
+        ("prices are the public ones, and not the account's own", catalog),
+    ];
     judged(&needed, &lesser)
+}
+
+/// Without these, GPUs stay behind that are paid for.
+async fn of_gpus(client: &Client, brings_gpus: bool) -> [Option<Error>; 2] {
+    if !brings_gpus {
+        return [None, None];
+    }
+    let tie =
+        wire::UpdateFlexibleGpu { delete_on_vm_deletion: Some(true), flexible_gpu_id: "fgpu-00000000".to_owned() };
+    let read = wire::ReadFlexibleGpus::default();
+    tokio::join!(refusal(client, &read), refusal(client, &tie)).into()
 }
 
 async fn refusal<A: Action>(client: &Client, request: &A) -> Option<Error> {
@@ -54,25 +62,25 @@ async fn refusal<A: Action>(client: &Client, request: &A) -> Option<Error> {
 }
 
 /// What refusals say of the keys' permissions; the second ones with what does not happen without them.
-fn judged(needed: &[Error], lesser: &[(&str, Option<Error>)]) -> Permission {
+fn judged(needed: &[Error], lesser: &[(&str, Option<Error>)]) -> Found<String> {
     if let Some(error) = needed.iter().find(|error| error.class == Class::Keys) {
-        return Permission::Refused(Fault::new("Unauthorized", format!("the API refuses the keys: {}", error.words())));
+        return Found::Bad(Fault::new(UNAUTHORIZED, format!("the API refuses the keys: {}", error.words())));
     }
     let is_denied = |error: &Error| error.class == Class::Denied && !error.is_foreign();
     let denied: Vec<String> = needed.iter().filter(|error| is_denied(error)).map(Error::stable).collect();
     if !denied.is_empty() {
-        return Permission::Refused(Fault::new("Forbidden", denied.join("; ")));
+        return Found::Bad(Fault::new("Forbidden", denied.join("; ")));
     }
     // What is refused for what the request names, which nobody means, is allowed. Everything else leaves it open.
     let is_allowed =
         |error: &Error| matches!(error.class, Class::NotFound | Class::Invalid | Class::Conflict) || error.is_foreign();
     if let Some(error) = needed.iter().find(|error| !is_allowed(error)) {
-        return Permission::Unanswered(error.stable());
+        return Found::Unanswered(error.stable());
     }
     let left_out = lesser.iter().filter_map(|(what, error)| Some((what, error.as_ref()?)));
     let denied = left_out.filter(|(_, error)| is_denied(error));
     let told: Vec<String> = denied.map(|(what, error)| format!("{what}: {}", error.stable())).collect();
-    Permission::Given(told.join("; "))
+    Found::Good(told.join("; "))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::super::tests::{Scene, class_of, resolved, scene, spec};
 use super::*;
-use crate::api::classes::outscale::{BlockDeviceMapping, Bsu, ImageTerm, OutscaleNodeClassSpec};
+use crate::api::classes::outscale::{BlockDeviceMapping, Bsu, ImageTerm, OutscaleNodeClassSpec, VmTypes};
 use crate::clouds::outscale::oapi;
 use crate::core::facts::Status;
 use crate::sim::oapi::Account;
@@ -20,23 +20,21 @@ fn error(class: Class) -> Error {
 fn only_a_refusal_for_what_is_named_shows_that_an_action_is_allowed() {
     let of = |class| judged(&[error(class)], &[]);
     for class in [Class::NotFound, Class::Invalid, Class::Conflict] {
-        assert!(matches!(of(class), Permission::Given(told) if told.is_empty()), "{class:?}");
+        assert!(matches!(of(class), Found::Good(told) if told.is_empty()), "{class:?}");
     }
     for class in [Class::Throttled, Class::SoldOut, Class::Quota, Class::Temporary, Class::Unknown] {
-        assert!(matches!(of(class), Permission::Unanswered(_)), "{class:?}");
+        assert!(matches!(of(class), Found::Unanswered(_)), "{class:?}");
     }
     for class in [Class::Keys, Class::Denied] {
-        assert!(matches!(of(class), Permission::Refused(_)), "{class:?}");
+        assert!(matches!(of(class), Found::Bad(_)), "{class:?}");
     }
     // That nobody's machine is somebody else's says that the action is allowed.
     let entry = oapi::wire::ErrorEntry { code: "5".to_owned(), ..Default::default() };
     let foreign = Error { entries: vec![entry], ..error(Class::Denied) };
-    assert!(matches!(judged(&[foreign], &[]), Permission::Given(told) if told.is_empty()));
+    assert!(matches!(judged(&[foreign], &[]), Found::Good(told) if told.is_empty()));
     // What only leaves something out decides nothing.
     for class in [Class::Denied, Class::Throttled, Class::Unknown] {
-        let Permission::Given(told) = judged(&[], &[("it is not done", Some(error(class)))]) else {
-            panic!("{class:?}")
-        };
+        let Found::Good(told) = judged(&[], &[("it is not done", Some(error(class)))]) else { panic!("{class:?}") };
         assert_eq!(told.starts_with("it is not done: CreateVms: said; allow"), class == Class::Denied, "{told}");
     }
 }
@@ -80,10 +78,10 @@ async fn whoever_may_not_call_an_action_is_told_which_and_what_to_allow() {
         image_selector_terms: Some(vec![ImageTerm { name: Some("Talos-*".to_owned()), ..ImageTerm::default() }]),
         keypair_name: Some(Account::KEYPAIR.to_owned()),
         block_device_mappings: Some(vec![BlockDeviceMapping { device_name: "/dev/xvdb".to_owned(), bsu }]),
+        vm_types: Some(VmTypes { names: Some(vec!["p6.large".to_owned()]), ..VmTypes::default() }),
         ..spec()
     };
-    // Without the account's own prices, the public ones count.
-    for action in policy().into_iter().filter(|action| action != "ReadCatalog") {
+    for action in policy() {
         let Scene { fake, cloud, .. } = scene();
         let (_, resolution) = resolved(&cloud, &class_of(class.clone())).await;
         let is_good = resolution.judgements.iter().all(|told| told.status == Status::True && told.message.is_empty());
@@ -95,7 +93,16 @@ async fn whoever_may_not_call_an_action_is_told_which_and_what_to_allow() {
         let told: Vec<_> =
             resolution.judgements.iter().filter(|judgement| judgement.message.contains(&statement)).collect();
         let [told] = told.as_slice() else { panic!("{action}: {:?}", resolution.judgements) };
-        let is_lesser = ["RebootVms", "ReadVmsState"].contains(&action.as_str());
+        let is_lesser = ["RebootVms", "ReadVmsState", "ReadCatalog"].contains(&action.as_str());
         assert_eq!(told.status, if is_lesser { Status::True } else { Status::False }, "{told:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_offers_no_gpus_needs_no_permission_for_them() {
+    let Scene { fake, cloud, .. } = scene();
+    fake.account(|account| account.denied.extend(["ReadFlexibleGpus", "UpdateFlexibleGpu"].map(str::to_owned)));
+    let (_, resolution) = resolved(&cloud, &class_of(spec())).await;
+    let is_good = resolution.judgements.iter().all(|told| told.status == Status::True && told.message.is_empty());
+    assert!(is_good, "{:?}", resolution.judgements);
 }

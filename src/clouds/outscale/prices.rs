@@ -95,7 +95,7 @@ impl Prices {
     /// Reads a catalogue. Rows that are not plausible are left out and named beside the prices; a catalogue without memory or cores is none.
     pub fn read(source: &str, rows: &[CatalogEntry]) -> Result<(Self, Vec<String>), PriceError> {
         let mut prices = Self { source: source.to_owned(), dedicated: 1.1, ..Self::default() };
-        let mut left_out = Vec::new();
+        let (mut left_out, mut waiting) = (Vec::new(), BTreeMap::new());
         for row in rows {
             let is = |field: &Option<String>, text: &str| field.as_deref() == Some(text);
             if !is(&row.service, "TinaOS-FCU") {
@@ -137,9 +137,17 @@ impl Prices {
                     left_out.push(format!("{kind}: {price} is no plausible surplus"));
                 }
             }
-            if let Some(model) = kind.strip_prefix("Gpu:allocate:").filter(|_| price > 0.0 && price.is_finite()) {
-                prices.gpus.insert(model.to_owned(), price);
+            if price > 0.0 && price.is_finite() {
+                // A machine's GPUs are attached. What one costs that waits for a machine counts where nothing else is said.
+                if let Some(model) = kind.strip_prefix("Gpu:attach:") {
+                    prices.gpus.insert(model.to_owned(), price);
+                } else if let Some(model) = kind.strip_prefix("Gpu:allocate:") {
+                    waiting.insert(model.to_owned(), price);
+                }
             }
+        }
+        for (model, price) in waiting {
+            prices.gpus.entry(model).or_insert(price);
         }
         if prices.cores.is_empty() || prices.gib <= 0.0 {
             return Err(PriceError {

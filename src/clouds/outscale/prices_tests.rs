@@ -96,6 +96,13 @@ fn gpus_are_paid_for_beside_cores_and_memory() {
     let price = prices.of(&kind("p3", 2), false).unwrap();
     assert!((price - (8.0 * 0.04 + 61.0 * 0.005 + 3.0)).abs() < 1e-9, "{price}");
     assert_eq!(prices.of(&kind("p6", 1), false), None, "its GPU has no price");
+    // While it is attached to a machine it may have another price than while it waits for one.
+    let attached = CatalogEntry { operation: Some("AllocateGpu".to_owned()), ..row("Gpu:attach:nvidia-v100", 2.0) };
+    for rows in [[rows.clone(), vec![attached.clone()]].concat(), [vec![attached], rows.clone()].concat()] {
+        let (prices, _) = Prices::read("test", &rows).unwrap();
+        let price = prices.of(&kind("p3", 2), false).unwrap();
+        assert!((price - (8.0 * 0.04 + 61.0 * 0.005 + 4.0)).abs() < 1e-9, "{price}");
+    }
     assert_eq!(prices.of(&kind("g9", 1), false), None, "nobody knows its GPU");
 }
 

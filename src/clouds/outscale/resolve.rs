@@ -9,20 +9,8 @@ use crate::api::classes::outscale::{
     SecurityGroupTerm, SubnetTerm,
 };
 
+use super::found::Fault;
 use super::oapi::wire::{self, ResourceTag};
-
-/// Why something is not ready: a reason for programs, a sentence for people.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Fault {
-    pub(super) reason: &'static str,
-    pub(super) message: String,
-}
-
-impl Fault {
-    pub(super) fn new(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
-    }
-}
 
 type Tags = BTreeMap<String, String>;
 

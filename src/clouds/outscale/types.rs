@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use crate::api::classes::outscale::OutscaleNodeClassSpec;
 
 use super::catalogue::{self, Selection};
+use super::found::Fault;
 use super::market::Offer;
-use super::resolve::Fault;
 use super::vm_type::{Performance, VmType, custom_family, is_custom_family};
 
 /// The most names that a message tells.
@@ -31,13 +31,20 @@ pub(super) fn judged(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Result<Stri
     let unnamed = catalogue::unnamed_gpus(spec, &offer.listed);
     let unnamed = (!unnamed.is_empty()).then(|| {
         format!(
-            "not offered unless spec.vmTypes.names names them, as their machines leave a flexible GPU behind that is paid for until somebody deletes it: {}",
+            "not offered unless spec.vmTypes.names names them, as their machines allocate flexible GPUs to the account: {}",
             listed(unnamed.iter().map(|kind| kind.name.as_str()))
+        )
+    });
+    let dedicated = catalogue::dedicated_gpus(spec, &offer.listed);
+    let dedicated = (!dedicated.is_empty()).then(|| {
+        format!(
+            "not offered, as machines with GPUs cannot have hardware of their own: {}; leave spec.placement.tenancy out",
+            listed(dedicated.iter().map(|kind| kind.name.as_str()))
         )
     });
     let unsold = unsold(&selection, offer);
     if unpriced.len() == admitted.len() {
-        let reasons: Vec<String> = unnamed.into_iter().chain(unsold).collect();
+        let reasons: Vec<String> = unnamed.into_iter().chain(dedicated).chain(unsold).collect();
         let message = if admitted.is_empty() && !reasons.is_empty() {
             reasons.join("; ")
         } else {
@@ -53,7 +60,7 @@ pub(super) fn judged(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Result<Stri
             listed(unpriced)
         )
     });
-    let told: Vec<String> = unnamed.into_iter().chain(unsold).chain(unpriced).collect();
+    let told: Vec<String> = unnamed.into_iter().chain(dedicated).chain(unsold).chain(unpriced).collect();
     Ok(told.join("; "))
 }
 

@@ -24,7 +24,7 @@ fn told(families: &[&str], names: &[&str], performances: &[&str]) -> Result<Stri
 
 #[test]
 fn a_word_that_names_nothing_is_told_with_its_field_and_with_what_there_is() {
-    let there = "there are c4, m4, t2, tinav5, tinav6, tinav7";
+    let there = "there are c4, m4, p6, t2, tinav5, tinav6, tinav7";
     for (families, names, performances, message) in [
         (vec!["tinav6", "tinv7"], vec![], vec![], format!(r#"families: "tinv7" is no family of VM types (is tinav7 meant?); {there}"#)),
         (vec!["x"], vec![], vec![], format!(r#"families: "x" is no family of VM types; {there}"#)),

@@ -2,8 +2,8 @@
 
 use crate::api::classes::outscale::{BlockDeviceMapping, OutscaleNodeClassSpec};
 
+use super::found::Fault;
 use super::oapi::wire::Snapshot;
-use super::resolve::Fault;
 
 /// The most I/O operations a second that a volume of type io1 may have for each of its GiB (Outscale's API, `BsuToCreate.Iops`).
 const IOPS_PER_GIB: u32 = 300;

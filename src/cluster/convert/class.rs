@@ -14,6 +14,9 @@ use super::common;
 use super::problems::{Problems, Unreadable, lenient};
 use super::wire::{self, Custom};
 
+/// Reason of the `Ready` condition of a NodeClass that cannot be read.
+pub const UNREADABLE: &str = "Unreadable";
+
 /// What a cloud opens: its typed class, behind a pointer that only it can see through.
 type Body = Arc<dyn Any + Send + Sync>;
 
@@ -74,18 +77,18 @@ impl ClassKind {
 }
 
 fn read_as<T: DeserializeOwned + Send + Sync + 'static>(value: &Value) -> Result<Body, String> {
-    let error = match T::deserialize(value) {
+    let (path, error) = match serde_path_to_error::deserialize::<_, T>(value) {
         Ok(body) => return Ok(Arc::new(body)),
-        Err(error) => error,
+        Err(error) => (error.path().to_string(), error.into_inner()),
     };
-    // The path of an error is lost in flattened types, so it is found by leaving out one field after the other.
+    // The path of an error is lost in flattened types, so it is found by leaving out one field after the other, unless one is missing.
     let is_culprit = |field: &&String| {
         let mut without = value.clone();
         without["spec"].as_object_mut().is_some_and(|spec| spec.remove(*field).is_some())
             && T::deserialize(&without).is_ok()
     };
     let culprit = value["spec"].as_object().and_then(|spec| spec.keys().find(is_culprit));
-    let field = culprit.map_or_else(|| "spec".to_owned(), |field| format!("spec.{field}"));
+    let field = culprit.map_or(path, |field| format!("spec.{field}"));
     Err(format!("{field}: {error}; write what the API reference says for this field"))
 }
 
@@ -122,7 +125,7 @@ pub fn class(wire: &Custom, kind: &ClassKind) -> Result<NodeClass, Unreadable> {
         conditions.push(Condition {
             kind: "Ready".into(),
             status: Status::False,
-            reason: "Unreadable".into(),
+            reason: UNREADABLE.into(),
             message,
             since: common::created(meta),
             generation: meta.generation.unwrap_or(0),

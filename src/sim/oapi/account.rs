@@ -61,18 +61,21 @@ const CORES: [(u32, u32, f64); 6] =
     [(5, 1, 0.04), (5, 2, 0.035), (6, 1, 0.04), (6, 2, 0.035), (7, 1, 0.043), (7, 2, 0.038)];
 /// The price of a GiB of memory an hour in EUR, from the same list.
 const MEMORY: f64 = 0.005;
+/// The price of a GPU an hour in EUR while it is attached, and while it is only allocated: figures of the order of the same list's.
+const GPU: [(&str, f64); 2] = [("Gpu:attach:nvidia-p6", 0.75), ("Gpu:allocate:nvidia-p6", 0.55)];
 /// A tenth of what own hardware costs on top, from the same list's shape: a tenth more.
 const DEDICATED: f64 = 0.01;
-/// Name, cores and GiB of fixed types.
-const FIXED: [(&str, u32, f64); 8] = [
-    ("t2.small", 1, 2.0),
-    ("t2.medium", 2, 4.0),
-    ("t2.large", 2, 8.0),
-    ("m4.large", 2, 8.0),
-    ("m4.xlarge", 4, 16.0),
-    ("m4.2xlarge", 8, 33.0),
-    ("c4.large", 2, 4.0),
-    ("c4.xlarge", 4, 8.0),
+/// Name, cores, GiB and GPUs of fixed types.
+const FIXED: [(&str, u32, f64, u32); 9] = [
+    ("t2.small", 1, 2.0, 0),
+    ("t2.medium", 2, 4.0, 0),
+    ("t2.large", 2, 8.0, 0),
+    ("m4.large", 2, 8.0, 0),
+    ("m4.xlarge", 4, 16.0, 0),
+    ("m4.2xlarge", 8, 33.0, 0),
+    ("c4.large", 2, 4.0, 0),
+    ("c4.xlarge", 4, 8.0, 0),
+    ("p6.large", 8, 60.0, 1),
 ];
 
 impl Account {
@@ -116,7 +119,7 @@ impl Account {
                 volume_size: Some(10),
             }],
             keypairs: vec![Keypair { keypair_name: Self::KEYPAIR.to_owned(), ..Keypair::default() }],
-            vm_types: FIXED.iter().map(|(name, cores, memory)| fixed(name, *cores, *memory)).collect(),
+            vm_types: FIXED.iter().map(|(name, cores, memory, gpus)| fixed(name, *cores, *memory, *gpus)).collect(),
             gpus: vec![FlexibleGpuModel {
                 generations: vec!["v5".to_owned()],
                 max_cpu: Some(80),
@@ -197,9 +200,10 @@ fn image(id: &str, name: &str) -> Image {
     }
 }
 
-fn fixed(name: &str, cores: u32, memory: f64) -> VmType {
+fn fixed(name: &str, cores: u32, memory: f64, gpus: u32) -> VmType {
     VmType {
         bsu_optimized: Some(false),
+        gpu: Some(gpus).filter(|gpus| *gpus > 0),
         max_private_ips: Some(6),
         memory_size: Some(memory),
         vcore_count: Some(cores),
@@ -227,5 +231,9 @@ fn prices(region: &str) -> Vec<CatalogEntry> {
         operation: Some("RunInstances".to_owned()),
         ..row("DedicatedInstanceSurplus".to_owned(), DEDICATED)
     };
-    cores.chain([row("CustomRam".to_owned(), MEMORY), surplus]).collect()
+    let gpus = GPU.iter().map(|(kind, price)| CatalogEntry {
+        operation: Some("AllocateGpu".to_owned()),
+        ..row((*kind).to_owned(), *price)
+    });
+    cores.chain([row("CustomRam".to_owned(), MEMORY), surplus]).chain(gpus).collect()
 }

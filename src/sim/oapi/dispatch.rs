@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::refusal::Refusal;
 use super::world::World;
-use super::{lists, tags, vms};
+use super::{gpus, lists, tags, vms};
 use crate::clouds::outscale::oapi::{Action, wire};
 
 /// What is known of an action before it is called.
@@ -39,6 +39,8 @@ routes! {
     StopVms => vms::stop;
     RebootVms => vms::reboot;
     UpdateVm => vms::update;
+    ReadFlexibleGpus => gpus::read;
+    UpdateFlexibleGpu => gpus::update;
     ReadConsoleOutput => vms::console;
     CreateTags => tags::create;
     DeleteTags => tags::delete;

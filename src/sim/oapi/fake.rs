@@ -20,7 +20,7 @@ use super::dispatch::{self, Known};
 use super::gate::Signed;
 use super::refusal::Refusal;
 use super::world::World;
-use crate::clouds::outscale::oapi::wire::{MaintenanceEvent, State, Vm};
+use crate::clouds::outscale::oapi::wire::{FlexibleGpu, MaintenanceEvent, State, Vm};
 use crate::clouds::outscale::oapi::{Answer, Post, Transport, Undelivered};
 use crate::sim::seed::{between, uid};
 use crate::sim::{Clock, Seed};
@@ -105,6 +105,16 @@ impl Fake {
         let mut all: Vec<_> = world.machines.all.values().collect();
         all.sort_by_key(|machine| machine.number);
         all.into_iter().map(|machine| machine.vm.clone()).collect()
+    }
+
+    /// Every flexible GPU of the account, also those that are not listed yet.
+    pub fn gpus(&self) -> Vec<FlexibleGpu> {
+        self.present().machines.gpus.values().map(|gpu| gpu.row.clone()).collect()
+    }
+
+    /// Somebody deletes all flexible GPUs of the account.
+    pub fn take_gpus(&self) {
+        self.world().machines.gpus.clear();
     }
 
     /// How often a VM was restarted; nothing when there is none.

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use jiff::{SignedDuration, Timestamp};
 
 use super::conduct::Conduct;
+use super::gpus::Gpu;
 use super::sizes::Size;
 use crate::clouds::outscale::oapi::wire::{MaintenanceEvent, State, Vm};
 
@@ -35,21 +36,28 @@ pub(super) struct Machines {
     /// Tokens that VMs were made with, also those of VMs that are forgotten.
     pub(super) tokens: BTreeMap<String, Vec<String>>,
     pub(super) made: u64,
+    /// Flexible GPUs of the account, by ID.
+    pub(super) gpus: BTreeMap<String, Gpu>,
 }
 
 impl Machines {
     /// Lets time pass.
     pub(super) fn settle(&mut self, now: Timestamp, conduct: &Conduct) {
         let forgets = SignedDuration::try_from(conduct.forgets_after).unwrap_or(SignedDuration::MAX);
+        let mut gone = Vec::new();
         for machine in self.all.values_mut() {
             while let Some((at, state)) = machine.turns.filter(|(at, _)| *at <= now) {
                 machine.vm.state = state;
                 machine.turns = None;
                 if state == State::Terminated {
                     strip(&mut machine.vm);
+                    gone.push(machine.vm.vm_id.clone());
                     machine.turns = at.checked_add(forgets).ok().map(|gone| (gone, State::Unknown));
                 }
             }
+        }
+        for vm_id in gone {
+            self.leave_gpus_of(&vm_id);
         }
         self.all.retain(|_, machine| machine.vm.state != State::Unknown);
     }

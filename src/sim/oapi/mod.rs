@@ -14,6 +14,7 @@ mod dispatch;
 mod fake;
 mod filters;
 mod gate;
+mod gpus;
 mod lists;
 mod machines;
 mod refusal;

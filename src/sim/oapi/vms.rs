@@ -8,7 +8,7 @@ use super::machines::Machine;
 use super::refusal::Refusal;
 use super::sizes::{self, Size};
 use super::world::World;
-use super::{addresses, section};
+use super::{addresses, gpus, section};
 use crate::clouds::outscale::oapi::wire::{
     Bsu, BsuToCreate, ConsoleOutput, CreateVms, DeleteVms, Device, Done, GroupOfVm, Image, LinkNic, Nic, Placement,
     PrivateIp, ReadConsoleOutput, ReadVms, ReadVmsState, RebootVms, ResourceTag, State, StopVms, Subnet, TheVm,
@@ -53,6 +53,7 @@ pub(super) fn create(world: &mut World, request: &CreateVms) -> Result<TheVms, R
             world.machines.tokens.entry(token).or_default().push(vm.vm_id.clone());
         }
         world.machines.all.insert(vm.vm_id.clone(), machine);
+        gpus::bring(world, &vm);
         vms.push(vm);
     }
     Ok(TheVms { vms, ..TheVms::default() })
@@ -169,7 +170,7 @@ fn afford(world: &World, order: &Order, count: u32) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn id(world: &mut World, prefix: &str) -> String {
+pub(super) fn id(world: &mut World, prefix: &str) -> String {
     format!("{prefix}-{:08x}", world.rng.u32(..))
 }
 

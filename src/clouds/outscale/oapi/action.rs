@@ -81,6 +81,8 @@ actions! {
     StopVms => VmTransitions, Sets, signed true;
     RebootVms => Done, Acts, signed true;
     UpdateVm => TheVm, Sets, signed true;
+    ReadFlexibleGpus => TheFlexibleGpus, Reads, signed true;
+    UpdateFlexibleGpu => TheFlexibleGpu, Sets, signed true;
     ReadConsoleOutput => ConsoleOutput, Reads, signed true;
     CreateTags => Done, Sets, signed true;
     DeleteTags => Done, Sets, signed true;

@@ -8,6 +8,7 @@ mod shapes;
 
 mod catalogue;
 mod envelope;
+mod gpus;
 mod images;
 mod networks;
 mod quotas;
@@ -22,6 +23,7 @@ pub use catalogue::{
     ReadVmTypes, TheCatalog, TheFlexibleGpuCatalog, TheUnitPrice, TheVmTypes, UnitPriceEntry, VmType, VmTypeFilters,
 };
 pub use envelope::{Done, ErrorAnswer, ErrorEntry, ResponseContext};
+pub use gpus::{FlexibleGpu, FlexibleGpuFilters, ReadFlexibleGpus, TheFlexibleGpu, TheFlexibleGpus, UpdateFlexibleGpu};
 pub use images::{Image, ImageDevice, ImageFilters, ReadImages, TheImages};
 pub use networks::{
     Keypair, KeypairFilters, ReadKeypairs, ReadSecurityGroups, ReadSubnets, ReadSubregions, SecurityGroup,

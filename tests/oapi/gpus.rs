@@ -1,0 +1,87 @@
+//! Machines with flexible GPUs come and go while the API forgets answers, lists late and throttles: no GPU stays allocated.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use joiner::actors::runtime::Clock;
+use joiner::actors::{Joiner, Parts, Settings};
+use joiner::clouds::outscale::oapi::wire::State;
+use joiner::sim::oapi::{Account, Fake};
+use joiner::sim::{Seed, World, WorldConfig};
+
+use super::joiner::{cloud_over, play};
+use super::judge::Judge;
+use super::spec::Spec;
+
+/// Pods each of which needs a machine with a GPU, so many of them, and what such machines are made from.
+pub(crate) fn learners(pods: usize) -> String {
+    format!(
+        r"
+apiVersion: karpenter.outscale.com/v1alpha1
+kind: OutscaleNodeClass
+metadata: {{name: learners}}
+spec:
+  imageId: ami-00000001
+  subnetIds: [subnet-00000001, subnet-00000002]
+  securityGroupIds: [sg-00000001]
+  vmTypes: {{names: [p6.large]}}
+  talos: {{secretRef: {{name: talos}}}}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {{name: learners}}
+spec:
+  template:
+    spec:
+      requirements: [{{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}}]
+      nodeClassRef: {{group: karpenter.outscale.com, kind: OutscaleNodeClass, name: learners}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: learner}}
+spec:
+  replicas: {pods}
+  template:
+    metadata: {{labels: {{app: learner}}}}
+    spec:
+      containers: [{{name: c, resources: {{requests: {{cpu: 600m}}, limits: {{nvidia.com/gpu: 1}}}}}}]
+---"
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_gpu_outlives_its_machine_on_a_bad_day() {
+    let Some(spec) = Spec::load() else { return };
+    let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
+    let world = World::new(WorldConfig::usual(1, Arc::new(move || clock.now())));
+    let fake = Fake::new(Account::sample(), Arc::new(move || clock.now()), Seed(1));
+    fake.conduct(|conduct| {
+        conduct.loses_answers = 0.1;
+        conduct.loses_requests = 0.05;
+        conduct.fails = 0.1;
+        conduct.limit_each = Some(4);
+        conduct.lists_after = Duration::from_secs(2);
+    });
+    let judge = Judge::of(fake.clone(), spec);
+    let cloud = Arc::new(cloud_over(&judge, clock));
+    let cluster = Arc::new(world.cluster.clone());
+    let joiner = Joiner::start(Parts { cluster, cloud, settings: Settings::default(), clock });
+    // None of the machines ever becomes a Node, so each is given up.
+    play(&world, &format!("{}\nuntil: 35m", learners(10))).await;
+    joiner.stop(Duration::from_secs(5)).await;
+    let vms = fake.vms();
+    let gone = vms.iter().filter(|vm| vm.state == State::Terminated).count();
+    assert!(gone >= 10, "{gone} of {} machines are gone", vms.len());
+    let there: BTreeSet<&str> =
+        vms.iter().filter(|vm| vm.state != State::Terminated).map(|vm| vm.vm_id.as_str()).collect();
+    let left: Vec<_> =
+        fake.gpus().into_iter().filter(|gpu| !gpu.vm_id.as_ref().is_some_and(|id| there.contains(&**id))).collect();
+    assert!(left.is_empty(), "{left:?}");
+    judge.acquit();
+    let seen = judge.seen();
+    for action in ["ReadFlexibleGpus", "UpdateFlexibleGpu"] {
+        assert!(seen.contains(&format!("{action} 200")) && seen.contains(&format!("{action} 500")), "{seen:?}");
+    }
+}
