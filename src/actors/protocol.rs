@@ -286,7 +286,7 @@ pub enum ClassesMsg {
 }
 
 /// What is left of a machine that seems to be gone.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Left {
     /// Its NodeClaim.
     Claim(ClaimName, ClaimUid),

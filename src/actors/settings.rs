@@ -47,6 +47,8 @@ pub struct Protections {
     pub budgets: bool,
     /// A finalizer is taken off when the cloud has confirmed that the machine is gone, and not when it has taken the order.
     pub confirmation: bool,
+    /// That there is no machine is believed of a cloud that has said so for as long as it may be wrong, and not at its first word.
+    pub disbelief: bool,
     /// A machine goes when its node's volumes are detached.
     pub detachment: bool,
     /// What a clock that jumped has left in an actor's memory is mended.
@@ -66,6 +68,7 @@ impl Default for Protections {
             evacuation: true,
             budgets: true,
             confirmation: true,
+            disbelief: true,
             detachment: true,
             clock: true,
             ownership: true,

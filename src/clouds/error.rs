@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core::ids::{ClassRef, InstanceTypeName};
+use crate::core::ids::{ClassRef, InstanceTypeName, ProviderId};
 
 /// A failed call. Everything but [`Error::Unknown`] is certain: nothing was changed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -35,6 +35,9 @@ pub enum Error {
         /// What is wrong with it, and how to mend it.
         message: String,
     },
+    /// The cloud knows no such machine, perhaps for a while only; see [`super::Cloud::may_deny_for`].
+    #[error("there is no machine {0}")]
+    Missing(ProviderId),
     /// The cloud cannot do this at all.
     #[error("{0} is not supported by this cloud")]
     Unsupported(&'static str),
@@ -53,7 +56,7 @@ impl Error {
             Self::Launch(LaunchRefused::Quota(_)) => "QuotaExceeded",
             Self::Throttled { .. } => "Throttled",
             Self::Unauthorized { .. } => "Unauthorized",
-            Self::Invalid { .. } => "InvalidRequest",
+            Self::Invalid { .. } | Self::Missing(_) => "InvalidRequest",
             Self::Unsupported(_) => "Unsupported",
             // Karpenter's word for whatever its clouds give no word for.
             Self::Launch(_) | Self::Temporary(_) | Self::Unknown(_) => "LaunchFailed",

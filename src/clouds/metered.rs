@@ -106,6 +106,10 @@ impl Cloud for Metered {
         self.time(("claim", CloudCall::Delete), String::new(), self.0.delete(id))
     }
 
+    fn may_deny_for(&self) -> Duration {
+        self.0.may_deny_for()
+    }
+
     fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), Error>> {
         self.time(("claim", CloudCall::Reboot), String::new(), self.0.reboot(id, operation))
     }

@@ -79,7 +79,7 @@ pub trait Cloud: Send + Sync + 'static {
     /// [`Error::Unknown`] means that a machine may or may not exist: look with [`Cloud::find`] before doing anything else.
     fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>>;
 
-    /// The machine with this identity, or nothing when the cloud is certain that there is none.
+    /// The machine with this identity, or nothing when the cloud shows none (which can be wrong for a while; see [`Cloud::may_deny_for`]).
     fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>>;
 
     /// The machines that were launched with this token: none, one, or (a fault that the caller must mend) several.
@@ -88,8 +88,16 @@ pub trait Cloud: Send + Sync + 'static {
     /// Every machine that wears this cluster's mark, with a statement of how far the list can be trusted.
     fn list(&self) -> BoxFuture<'_, Result<Listing, Error>>;
 
-    /// Begins to take a machine down, or says that it is gone. Repeating it is harmless.
+    /// Begins to take a machine down, or says that it is gone, or that there is none. Repeating it is harmless.
     fn delete<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Deletion, Error>>;
+
+    /// For how long at a stretch this cloud may say of a machine that runs that there is none: reads that lag behind a launch or lose a machine
+    /// for a while, orders that are answered with "no such machine". That a machine is not there is believed only when [`Cloud::get`] and
+    /// [`Cloud::find`] have both said so again and again for that long; [`Deletion::Gone`] alone is believed at once. Nothing where the cloud
+    /// shows at once what is.
+    fn may_deny_for(&self) -> Duration {
+        Duration::from_mins(1)
+    }
 
     /// Restarts a machine in place; `operation` makes repeats safe where the cloud can. Refused with [`Error::Unsupported`] where it cannot.
     fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), Error>>;

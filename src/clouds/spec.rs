@@ -29,8 +29,10 @@ pub struct LaunchSpec {
 pub enum Deletion {
     /// The cloud has taken the order; the machine is still there.
     InProgress,
-    /// The cloud is certain that there is no such machine.
+    /// The machine has ended: the cloud shows it as ended, or never shows a machine that runs as one that is not there.
     Gone,
+    /// The cloud knows no such machine. It may be gone, or not be shown for a while; see [`super::Cloud::may_deny_for`].
+    Missing,
 }
 
 /// Every machine with this cluster's mark.

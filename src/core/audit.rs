@@ -12,7 +12,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::consent::{self, Consent, Decision};
+use crate::core::consent::{Consent, Decision, Question};
 use crate::core::facts::{Claim, Machine, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::lifecycle::is_occupied;
@@ -136,8 +136,8 @@ pub struct Verdict {
     pub release: Vec<NodeName>,
     /// Why nothing is removed although there are findings, when the look itself is not to be trusted.
     pub breaker: Option<Breaker>,
-    /// What a person has just decided, and about how many findings.
-    pub decided: Option<(Decision, usize)>,
+    /// What a person has just decided, and about how many findings each.
+    pub decided: Vec<(Decision, usize)>,
 }
 
 /// The circuit breaker is open.
@@ -145,8 +145,8 @@ pub struct Verdict {
 pub struct Breaker {
     /// Why.
     pub reason: String,
-    /// What a person can decide about; nothing when there is nothing to decide, only to wait for.
-    pub id: Option<String>,
+    /// What a person can decide; nothing when there is nothing to decide, only to wait for.
+    pub question: Option<Question>,
 }
 
 impl fmt::Display for Breaker {
@@ -158,7 +158,7 @@ impl fmt::Display for Breaker {
 impl Breaker {
     /// The kind of cause in one word, for a condition.
     pub fn cause(&self) -> &'static str {
-        if self.id.is_some() { "TooManyFindings" } else { "ListingIncomplete" }
+        if self.question.is_some() { "TooManyFindings" } else { "ListingIncomplete" }
     }
 }
 
@@ -185,7 +185,7 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
     if !look.complete {
         // A list with holes proves nothing, in neither direction, and interrupts every row of looks.
         history.clear();
-        let breaker = Breaker { reason: "the cloud's listing was not complete".to_owned(), id: None };
+        let breaker = Breaker { reason: "the cloud's listing was not complete".to_owned(), question: None };
         return Verdict { breaker: Some(breaker), ..Verdict::default() };
     }
     let findings = findings(look);
@@ -197,21 +197,27 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
         // A clock that was ahead may have dated it.
         evidence.since = evidence.since.min(look.now);
     }
-    let mut verdict = Verdict::default();
+    let mut verdict = Verdict { decided: consent.news(history.keys()), ..Verdict::default() };
     if let Some(reason) = too_many(look, history, consent) {
-        let open: BTreeSet<Finding> = undecided(history, consent).cloned().collect();
-        let Some(decision) = consent.take(look.said, &open) else {
-            verdict.breaker = Some(Breaker { reason, id: Some(consent::id(&open)) });
-            return verdict;
-        };
-        verdict.decided = Some((decision, open.len()));
+        let open: BTreeSet<&Finding> = removable(history).filter(|finding| consent.about(finding).is_none()).collect();
+        if !open.is_empty() {
+            let question = consent.question(&open, removable(history));
+            let goes_on = removable(history).any(|finding| consent.about(finding) == Some(Decision::Approve));
+            let reason = if goes_on { format!("{reason}; what was approved of that goes on") } else { reason };
+            verdict.breaker = Some(Breaker { reason, question: Some(question) });
+        }
     }
-    verdict.again = unconfirmed(look);
+    let is_open = verdict.breaker.is_some();
+    if !is_open {
+        verdict.again = unconfirmed(look);
+    }
     let launched = launched(look);
     // Machines whose pods have begun to leave have had their turn.
     let mut chosen = 0;
     for (finding, evidence) in &*history {
-        if consent.about(finding) == Some(Decision::Dismiss) {
+        let decided = consent.about(finding);
+        // While the breaker is open only what a person has named goes on.
+        if decided == Some(Decision::Dismiss) || is_open && decided.is_none() {
             continue;
         }
         if evidence.looks < look.rules.looks || look.now.duration_since(evidence.since) < look.rules.grace {
@@ -253,9 +259,11 @@ fn unconfirmed(look: &Look<'_>) -> Vec<ProviderId> {
     look.ordered.iter().filter(|id| !claimed(id) && !stands(id)).cloned().collect()
 }
 
-/// Why the looking is more likely wrong than what it found, if it is.
+/// Why the looking is more likely wrong than what it found, if it is. What was dismissed stands in nobody's way; what was approved counts until it
+/// is gone, so that nobody who decides about a part of what was found lets the rest go with it.
 fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<String> {
-    let is = |wanted: fn(&Finding) -> bool| undecided(history, consent).filter(|finding| wanted(finding)).count();
+    let count = || removable(history).filter(|finding| consent.about(finding) != Some(Decision::Dismiss));
+    let is = |wanted: fn(&Finding) -> bool| count().filter(|finding| wanted(finding)).count();
     let orphans = is(|finding| matches!(finding, Finding::OrphanMachine(_)));
     let surplus = is(|finding| matches!(finding, Finding::SurplusMachine(_)));
     let lost = is(|finding| matches!(finding, Finding::LostMachine(_)));
@@ -277,14 +285,11 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
     }
 }
 
-/// Findings that something would be removed for, and about which nobody has decided.
-fn undecided<'a>(history: &'a History, consent: &'a Consent) -> impl Iterator<Item = &'a Finding> {
-    history.keys().filter(|finding| {
-        let removes = match finding {
-            Finding::OrphanMachine(_) | Finding::SurplusMachine(_) | Finding::LostMachine(_) => true,
-            Finding::UnmarkedMachine(_) | Finding::LeftNode(_) => false,
-        };
-        removes && consent.about(finding).is_none()
+/// Findings that something would be removed for.
+fn removable(history: &History) -> impl Iterator<Item = &Finding> + Clone {
+    history.keys().filter(|finding| match finding {
+        Finding::OrphanMachine(_) | Finding::SurplusMachine(_) | Finding::LostMachine(_) => true,
+        Finding::UnmarkedMachine(_) | Finding::LeftNode(_) => false,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Nothing is removed on absence alone, and nothing in bulk.
 
 use super::*;
+use crate::core::consent;
 use crate::core::facts::samples::{pod, serving_node};
 use crate::core::facts::{Condition, Fact, Fold, Node, Status, VolumeAttachment};
 use crate::core::labels::{self, Labels};
@@ -265,32 +266,42 @@ fn the_only_machine_of_a_cluster_goes_when_the_cluster_is_ours_and_asks_when_it_
 #[test]
 fn what_a_person_approves_is_done_slowly_and_only_as_long_as_they_say_so() {
     let mut world = World::new(0..40, 20..40);
-    let id = world.wait().breaker.unwrap().id.unwrap();
-    world.said = Some(format!("approve {id}"));
+    world.said = Some(world.wait().breaker.unwrap().question.unwrap().approve);
     let verdict = world.look(18);
-    assert_eq!((verdict.decided, verdict.breaker), (Some((Decision::Approve, 20)), None));
+    assert_eq!((verdict.decided, verdict.breaker), (vec![(Decision::Approve, 20)], None));
     assert_eq!(verdict.reap.len(), 4, "few at a time");
-    assert_eq!(world.consent.describe(), Some(format!("approve {id}: 20 findings")));
-    // Four have gone, and what is left is another set: it was approved as a part of the first.
+    // Four have gone, and what is left is another set: each of it was named.
     world.machines.retain(|machine| !verdict.reap.contains(&machine.id));
     let verdict = world.look(20);
-    assert_eq!((verdict.decided, verdict.reap.len()), (None, 4));
-    // More orphans than were approved, and more than a fifth.
+    assert_eq!((verdict.decided, verdict.reap.len()), (vec![], 4));
+    // More orphans than were approved: they wait, and those that were approved go on.
     world.claims.truncate(5);
-    let open = world.look(22).breaker.unwrap();
-    assert_ne!(open.id, Some(id));
+    let verdict = world.look(22);
+    let question = verdict.breaker.unwrap().question.unwrap();
+    assert!(question.approve.len() > question.dismiss.len() - 20, "{question:?}");
+    assert!(verdict.reap.iter().all(|id| (0..20).any(|n| id.as_str() == format!("sim://{n}"))), "{:?}", verdict.reap);
     world.claims = (20..40).map(claim).collect();
     world.said = None;
     assert!(world.look(24).breaker.is_some(), "the approval was taken back");
 }
 
 #[test]
+fn a_joiner_that_was_restarted_goes_on_with_what_was_approved() {
+    let mut world = World::new(0..40, 20..40);
+    world.said = Some(world.wait().breaker.unwrap().question.unwrap().approve);
+    let gone = world.look(18).reap;
+    world.machines.retain(|machine| !gone.contains(&machine.id));
+    (world.history, world.consent) = (History::new(), Consent::default());
+    let verdict = world.wait();
+    assert_eq!((verdict.breaker, verdict.reap.len()), (None, 4));
+}
+
+#[test]
 fn what_a_person_dismisses_is_left_alone_and_stands_in_nobodys_way() {
     let mut world = World::new(0..40, 20..40);
-    let id = world.wait().breaker.unwrap().id.unwrap();
-    world.said = Some(format!("dismiss {id}"));
+    world.said = Some(world.wait().breaker.unwrap().question.unwrap().dismiss);
     let verdict = world.look(18);
-    assert_eq!((verdict.decided, verdict.reap.len()), (Some((Decision::Dismiss, 20)), 0));
+    assert_eq!((verdict.decided, verdict.reap.len()), (vec![(Decision::Dismiss, 20)], 0));
     world.claims.remove(0);
     for minute in [20, 22, 24] {
         assert!(world.look(minute).reap.is_empty());
@@ -299,15 +310,44 @@ fn what_a_person_dismisses_is_left_alone_and_stands_in_nobodys_way() {
 }
 
 #[test]
+fn what_was_dismissed_is_left_alone_by_a_joiner_that_was_restarted_in_a_cluster_that_has_grown() {
+    let mut world = World::new(0..10, 3..10);
+    world.said = Some(world.wait().breaker.unwrap().question.unwrap().dismiss);
+    // Three of forty are few enough to go without asking, if nobody had said anything about them. One is gone anyway.
+    (world.machines, world.claims) = ((1..40).map(machine).collect(), (3..40).map(claim).collect());
+    (world.history, world.consent) = (History::new(), Consent::default());
+    let verdict = world.wait();
+    assert_eq!((verdict.breaker, verdict.reap), (None, vec![]));
+}
+
+#[test]
+fn who_approves_a_part_lets_nothing_else_go() {
+    let mut world = World::new(0..40, 31..40);
+    world.wait();
+    let orphan = |n: usize| Finding::OrphanMachine(format!("sim://{n}").into());
+    let ids: Vec<_> = (0..25).map(|n| consent::id(&orphan(n))).collect();
+    world.said = Some(format!("approve {}", ids.join(",")));
+    for minute in (18..60).step_by(2) {
+        let verdict = world.look(minute);
+        assert!(verdict.reap.iter().all(|id| (0..25).any(|n| id.as_str() == format!("sim://{n}"))), "{verdict:?}");
+        world.machines.retain(|machine| !verdict.reap.contains(&machine.id));
+        if world.machines.len() <= 15 {
+            break;
+        }
+    }
+    assert_eq!(world.machines.len(), 15, "what was approved has gone");
+}
+
+#[test]
 fn a_decision_about_something_else_decides_nothing() {
     let mut world = World::new(0..40, 20..40);
-    world.said = Some("approve 01234567".into());
-    let id = world.wait().breaker.unwrap().id.unwrap();
+    world.said = Some("approve 012345".into());
+    let question = world.wait().breaker.unwrap().question.unwrap();
     let why = world.consent.misunderstood.clone().unwrap();
-    assert!(why.contains("is about 01234567") && why.contains(&id), "{why}");
+    assert!(why.contains("is about 012345") && question.approve.starts_with("approve "), "{why}");
     world.said = Some("yes please".into());
     assert!(world.look(18).breaker.is_some());
-    assert!(world.consent.misunderstood.clone().unwrap().contains(&format!("write \"approve {id}\"")));
+    assert!(world.consent.misunderstood.clone().unwrap().contains("is no decision"));
 }
 
 #[test]

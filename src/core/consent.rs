@@ -4,16 +4,16 @@
 //! the Lease is the one object that stands for the joiner that acts: it is there as long as joiner is, joiner reads it every two seconds
 //! anyway, and whoever may write it may stop joiner altogether.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::core::audit::Finding;
 
-/// The annotation: `approve <id>` or `dismiss <id>`, with the ID that joiner names. It belongs to the cluster's people, so it has no domain.
+/// The annotation: `approve <ids>`, `dismiss <ids>` or both, with the IDs that joiner names. It belongs to the cluster's people, so it has no domain.
 pub const ANNOTATION: &str = "joiner-audit";
 
 /// What a person decided.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Decision {
     /// The findings are right: act upon them, as slowly as upon any others.
     Approve,
@@ -30,68 +30,130 @@ impl fmt::Display for Decision {
     }
 }
 
-/// Names a set of findings, so that a decision about it is none about another: eight hexadecimal digits.
-pub fn id(findings: &BTreeSet<Finding>) -> String {
+/// Names a finding, so that a decision about it is none about another: six hexadecimal digits.
+pub fn id(finding: &Finding) -> String {
     // FNV-1a: what was written down yesterday must mean the same tomorrow.
-    let bytes = findings.iter().flat_map(|finding| finding.to_string().into_bytes().into_iter().chain([b'\n']));
-    let hash =
-        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("{:08x}", (hash >> 32) ^ (hash & 0xffff_ffff))
+    let hash = finding
+        .to_string()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{:06x}", ((hash >> 48) ^ (hash >> 24) ^ hash) & 0x00ff_ffff)
 }
 
-/// Decisions that hold. They end with the annotation that said them, and with this joiner: the next one asks again.
+/// What a person can write about findings that wait for a decision, word for word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Question {
+    /// If they are right.
+    pub approve: String,
+    /// If they are not.
+    pub dismiss: String,
+}
+
+/// What a person has decided: what the annotation says, and nothing besides. A joiner that was just started reads the same as the one before it, and
+/// each finding is named, so that what was said holds for it whatever became of the others.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Consent {
-    /// The annotation that was taken as a decision, and which.
-    taken: Option<(String, Decision)>,
-    about: BTreeSet<Finding>,
+    said: Option<String>,
+    decisions: BTreeMap<String, Decision>,
+    /// It was told that this was heard.
+    told: bool,
     /// Why the annotation means nothing, if it does not.
     pub misunderstood: Option<String>,
 }
 
 impl Consent {
-    /// The annotation as it is now: a decision that is no longer said no longer holds.
+    /// The annotation as it is now.
     pub fn hear(&mut self, said: Option<&str>) {
-        self.misunderstood = None;
-        if self.taken.as_ref().is_some_and(|(text, _)| Some(text.as_str()) != said) {
-            *self = Self::default();
+        if self.said.as_deref() == said {
+            return;
         }
-    }
-
-    /// Whether the annotation decides about these findings; then it does from now on.
-    pub fn take(&mut self, said: Option<&str>, findings: &BTreeSet<Finding>) -> Option<Decision> {
-        let said = said?;
-        let wanted = id(findings);
-        let decision = match said.split_whitespace().collect::<Vec<_>>().as_slice() {
-            ["approve", named] if *named == wanted => Decision::Approve,
-            ["dismiss", named] if *named == wanted => Decision::Dismiss,
-            ["approve" | "dismiss", named] => {
-                self.misunderstood = Some(format!(
-                    "annotation {ANNOTATION} is about {named}, and what is found now is {wanted}; look at it and decide again"
-                ));
-                return None;
+        *self = Self { said: said.map(ToOwned::to_owned), ..Self::default() };
+        match said.map(read) {
+            None => {}
+            Some(Some(decisions)) => self.decisions = decisions,
+            Some(None) => {
+                self.misunderstood =
+                    Some(format!("annotation {ANNOTATION} is {:?}, which is no decision", said.unwrap_or_default()));
             }
-            _ => {
-                self.misunderstood = Some(format!(
-                    "annotation {ANNOTATION} is {said:?}; write \"approve {wanted}\" or \"dismiss {wanted}\""
-                ));
-                return None;
-            }
-        };
-        self.taken = Some((said.to_owned(), decision));
-        self.about.clone_from(findings);
-        Some(decision)
+        }
     }
 
     /// What was decided about a finding.
     pub fn about(&self, finding: &Finding) -> Option<Decision> {
-        let (_, decision) = self.taken.as_ref()?;
-        self.about.contains(finding).then_some(*decision)
+        if self.decisions.is_empty() { None } else { self.decisions.get(&id(finding)).copied() }
     }
 
-    /// The decision that holds, in words.
-    pub fn describe(&self) -> Option<String> {
-        let (text, _) = self.taken.as_ref()?;
-        Some(format!("{text}: {} findings", self.about.len()))
+    /// What was decided about these findings and was not told yet, with how many each decision is about.
+    pub fn news<'a>(&mut self, findings: impl Iterator<Item = &'a Finding>) -> Vec<(Decision, usize)> {
+        if self.told || self.decisions.is_empty() {
+            return Vec::new();
+        }
+        let mut counts = BTreeMap::new();
+        for decision in findings.filter_map(|finding| self.about(finding)) {
+            *counts.entry(decision).or_insert(0) += 1;
+        }
+        self.told = !counts.is_empty();
+        counts.into_iter().collect()
+    }
+
+    /// What can be written about findings that nobody has decided about. What was decided about others that still stand is said again with it.
+    pub fn question<'a>(
+        &mut self,
+        open: &BTreeSet<&Finding>,
+        standing: impl Iterator<Item = &'a Finding> + Clone,
+    ) -> Question {
+        let open: Vec<String> = open.iter().map(|finding| id(finding)).collect();
+        if !self.decisions.is_empty() && standing.clone().all(|finding| self.about(finding).is_none()) {
+            let named: Vec<_> = self.decisions.keys().map(String::as_str).collect();
+            self.misunderstood = Some(format!(
+                "annotation {ANNOTATION} is about {}, which is not found now; look at it and decide again",
+                named.join(",")
+            ));
+        }
+        let standing: Vec<&Finding> = standing.collect();
+        let text = |now| self.words(now, &open, &standing);
+        Question { approve: text(Decision::Approve), dismiss: text(Decision::Dismiss) }
+    }
+
+    /// What to write that decides so about open findings, and repeats what is said of those that were decided.
+    fn words(&self, now: Decision, open: &[String], standing: &[&Finding]) -> String {
+        let mut words = Vec::new();
+        for decision in [Decision::Approve, Decision::Dismiss] {
+            let mut ids: Vec<String> = if decision == now { open.to_vec() } else { Vec::new() };
+            let decided = standing.iter().filter(|finding| self.about(finding) == Some(decision));
+            ids.extend(decided.map(|finding| id(finding)));
+            if !ids.is_empty() {
+                words.push(format!("{decision} {}", ids.join(",")));
+            }
+        }
+        words.join(" ")
+    }
+
+    /// The decisions that hold, in words.
+    pub fn describe(&self) -> Option<&str> {
+        self.said.as_deref().filter(|_| !self.decisions.is_empty())
     }
 }
+
+/// Reads an annotation: a decision and IDs with commas between them, once or more often. Nothing when it says something else. What is both approved
+/// and dismissed is left alone.
+fn read(said: &str) -> Option<BTreeMap<String, Decision>> {
+    let mut words = said.split_whitespace();
+    let mut decisions = BTreeMap::new();
+    while let Some(word) = words.next() {
+        let decision = match word {
+            "approve" => Decision::Approve,
+            "dismiss" => Decision::Dismiss,
+            _ => return None,
+        };
+        for id in words.next()?.split(',').filter(|id| !id.is_empty()) {
+            let known = decisions.entry(id.to_owned()).or_insert(decision);
+            *known = decision.max(*known);
+        }
+    }
+    (!decisions.is_empty()).then_some(decisions)
+}
+
+#[cfg(test)]
+#[path = "consent_tests.rs"]
+mod tests;

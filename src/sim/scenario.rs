@@ -170,6 +170,7 @@ pub struct Behaviour {
     boot_seconds: Option<[f64; 2]>,
     reboot_seconds: Option<[f64; 2]>,
     shutdown_seconds: Option<[f64; 2]>,
+    may_deny_seconds: Option<f64>,
     #[serde(default)]
     sold_out: Vec<WrittenWindow>,
     #[serde(default)]
@@ -261,6 +262,9 @@ impl Behaviour {
             boot: seconds(self.boot_seconds, usual.boot),
             reboot: self.reboot_seconds.map(|given| seconds(Some(given), usual.boot)).or(usual.reboot),
             shutdown: seconds(self.shutdown_seconds, usual.shutdown),
+            may_deny_for: self
+                .may_deny_seconds
+                .map_or(usual.may_deny_for, |given| Duration::try_from_secs_f64(given).unwrap_or_default()),
             sold_out: usual.sold_out.iter().cloned().chain(windows).collect(),
             quota: self.quota.machines.or(usual.quota),
             never_register: share(self.never_register, usual.never_register),

@@ -51,6 +51,13 @@ impl Answers {
                 "Unsupported is an answer to reboot only; write Throttled, Error, Lost or AnswerLost".to_owned(),
             );
         }
+        let of_machines = [Call::Get, Call::Find, Call::Delete];
+        if self.named().any(|(call, answer)| answer == Refusal::NoSuchMachine && !of_machines.contains(&call)) {
+            return Some(
+                "NoSuchMachine is an answer to get, find and delete only; write Throttled, Error, Lost or AnswerLost"
+                    .to_owned(),
+            );
+        }
         let wrong = self.named().find(|(call, answer)| *call != Call::Create && of_launches.contains(answer))?;
         Some(format!("{:?} is an answer to create only; write Throttled, Error, Lost or AnswerLost", wrong.1))
     }
@@ -62,7 +69,7 @@ impl Answers {
                 Refusal::InsufficientCapacity => "all requested offerings are sold out",
                 Refusal::NodeClassNotReady => "its image is not found",
                 Refusal::Quota => "the account may have no more machines",
-                Refusal::Throttled | Refusal::Unsupported => "",
+                Refusal::Throttled | Refusal::Unsupported | Refusal::NoSuchMachine => "",
                 Refusal::Error => "internal error of the cloud",
                 Refusal::Lost => "no answer",
                 Refusal::AnswerLost => "connection lost before the answer",

@@ -239,10 +239,18 @@ impl Cloud for SeenCloud {
     fn delete<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Deletion, clouds::Error>> {
         Box::pin(async move {
             let answer = self.inner.delete(id).await;
-            let done = if matches!(answer, Ok(Deletion::Gone)) { "it is gone" } else { "it is going" };
+            let done = match answer {
+                Ok(Deletion::Gone) => "it is gone",
+                Ok(Deletion::Missing) => "there is none",
+                Ok(Deletion::InProgress) | Err(_) => "it is going",
+            };
             self.narrator.asked(Topic::Cloud, &format!("cloud, take down {id}"), &said(&answer, done));
             answer
         })
+    }
+
+    fn may_deny_for(&self) -> std::time::Duration {
+        self.inner.may_deny_for()
     }
 
     fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), clouds::Error>> {

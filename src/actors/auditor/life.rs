@@ -7,15 +7,14 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::clouds::{Deletion, Listing, Notice};
 use crate::core::audit::{Alarm, Evidence, Finding, History, Look, Rules, Verdict, audit};
-use crate::core::consent::{ANNOTATION, Consent};
-use crate::core::facts::{Claim, Snapshot, finalizers};
-use crate::core::ids::{ClaimName, ClaimUid, NodeName, ProviderId};
-use crate::core::labels;
-use crate::core::writes::{NodePatch, Regarding};
+use crate::core::consent::{self, ANNOTATION, Consent};
+use crate::core::facts::{Claim, Snapshot};
+use crate::core::ids::ProviderId;
+use crate::core::writes::Regarding;
 
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events;
-use crate::telemetry::metrics::{self, DisruptedFor, OrphanKind, TerminationMode};
+use crate::telemetry::metrics::{self, OrphanKind};
 
 use crate::actors::protocol::{AuditorMsg, Called, Left, PoolsMsg, Written};
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeline, Timer, View};
@@ -25,6 +24,8 @@ use crate::actors::tree::Wiring;
 const SHOWN: usize = 1000;
 /// Findings that are no more and are remembered all the same.
 const CLOSED: usize = 100;
+/// What an Event has room for, beside the reason: it may have 1024 bytes.
+const LONGEST_REMEDY: usize = 800;
 /// How many of its deeds the auditor can show.
 const TIMELINE: usize = 50;
 
@@ -41,6 +42,8 @@ pub(in crate::actors) struct Auditor {
     /// Machines that are to go when their pods have left, and since when these leave.
     pub(super) draining: BTreeMap<ProviderId, Timestamp>,
     pub(super) drain: Option<Timer>,
+    /// How often in a row the cloud has said that it has no such machine, of those that are to be finished for it.
+    pub(super) denied: BTreeMap<Left, u32>,
     /// What the cloud plans to do to machines.
     notices: Vec<Notice>,
     pub(super) said: Dedupe,
@@ -176,21 +179,24 @@ impl Auditor {
         let event = if let Some(breaker) = &self.verdict.breaker {
             let remedy = self.remedy();
             tracing::error!(reason = %breaker, remedy, "audit breaker open, nothing is removed");
-            lease.map(|lease| events::audit_breaker_open(lease, &breaker.reason, &remedy))
-        } else if let Some((decision, findings)) = self.verdict.decided {
-            tracing::warn!(%decision, findings, "a person has decided about audit findings");
-            self.timeline.note(cx.now(), format!("a person said {decision} about {findings} findings"));
-            lease.map(|lease| events::audit_decided(lease, &decision.to_string(), findings))
+            let remedy = self.short_remedy();
+            lease.clone().map(|lease| events::audit_breaker_open(lease, &breaker.reason, &remedy))
         } else {
             None
         };
-        if let Some(event) = event {
+        let mut said: Vec<_> = event.into_iter().collect();
+        for (decision, findings) in self.verdict.decided.clone() {
+            tracing::warn!(%decision, findings, "a person has decided about audit findings");
+            self.timeline.note(cx.now(), format!("a person said {decision} about {findings} findings"));
+            said.extend(lease.clone().map(|lease| events::audit_decided(lease, &decision.to_string(), findings)));
+        }
+        for event in said {
             self.wiring.announce(&cx.house, &mut self.said, event);
         }
         self.raise(match &self.verdict.breaker {
             Some(breaker) => Alarm::Open {
                 cause: breaker.cause(),
-                message: format!("Nothing is removed: {breaker}. {}", self.remedy()),
+                message: format!("Nothing is removed: {breaker}. {}", self.short_remedy()),
             },
             None => Alarm::Closed,
         });
@@ -204,9 +210,19 @@ impl Auditor {
         }
     }
 
+    /// The same where there is not much room, as in an Event.
+    fn short_remedy(&self) -> String {
+        let remedy = self.remedy();
+        if remedy.len() <= LONGEST_REMEDY {
+            return remedy;
+        }
+        "What was found, and the command that decides about it, is too long for this place: it is on /actors (auditor, what to do) and in joiner's log"
+            .to_owned()
+    }
+
     /// What a person can do about the open breaker.
     fn remedy(&self) -> String {
-        let Some(id) = self.verdict.breaker.as_ref().and_then(|breaker| breaker.id.as_ref()) else {
+        let Some(question) = self.verdict.breaker.as_ref().and_then(|breaker| breaker.question.as_ref()) else {
             return "nothing to be done: it closes with the next listing that is complete".to_owned();
         };
         let lease = self.wiring.boards.lease.borrow().as_ref().map(|(object, _)| object.clone());
@@ -215,7 +231,8 @@ impl Auditor {
         };
         let (namespace, name) = (&key.namespace, &key.name);
         let command = format!(
-            "kubectl -n {namespace} annotate lease {name} --overwrite {ANNOTATION}='approve {id}' (or 'dismiss {id}')"
+            "kubectl -n {namespace} annotate lease {name} --overwrite {ANNOTATION}='{}' (or '{}')",
+            question.approve, question.dismiss
         );
         match &self.consent.misunderstood {
             Some(misunderstood) => format!("{command}; {misunderstood}"),
@@ -229,75 +246,6 @@ impl Auditor {
         }
         self.reap(cx);
         self.ask_for_lost(cx);
-    }
-
-    /// Asks for the machines of NodeClaims that are to be finished, and of Nodes that are to be let go. A listing may lack a machine without saying
-    /// so: whoever is asked for the one machine knows better.
-    fn ask_for_lost(&self, cx: &Cx<AuditorMsg>) {
-        let snapshot = self.wiring.boards.snapshot();
-        let claims = self.verdict.finish.iter().filter_map(|name| snapshot.claims.get(name));
-        let claims = claims.map(|claim| (Left::Claim(claim.name.clone(), claim.uid.clone()), &claim.provider_id));
-        let nodes = self.verdict.release.iter().filter_map(|name| snapshot.nodes.get(name));
-        let nodes = nodes.map(|node| (Left::Node(node.name.clone()), &node.provider_id));
-        for (left, id) in claims.chain(nodes) {
-            let Some(id) = id.clone() else { continue };
-            let cloud = Arc::clone(&self.wiring.cloud);
-            let call = async move { cloud.get(&id).await.map(|found| found.is_some()) };
-            cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachineAsked(left, outcome));
-        }
-    }
-
-    /// The cloud was asked for the one machine of something: only if it is certain that there is none does that go.
-    fn machine_asked(&mut self, left: Left, outcome: Called<bool>, cx: &Cx<AuditorMsg>) {
-        match outcome {
-            Outcome::Done(false) => {}
-            Outcome::Done(true) => {
-                return self
-                    .timeline
-                    .note(cx.now(), format!("the machine of {left} is there, though not in the listing"));
-            }
-            Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{left}: {error}")),
-            Outcome::Lost | Outcome::NotLeader | Outcome::Late => return,
-        }
-        match left {
-            Left::Claim(name, uid) => self.finish(name, uid, cx),
-            Left::Node(name) => self.release(name, cx),
-        }
-    }
-
-    /// Deletes a NodeClaim whose machine is gone.
-    fn finish(&mut self, name: ClaimName, uid: ClaimUid, cx: &Cx<AuditorMsg>) {
-        tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
-        self.timeline.note(cx.now(), format!("deletes NodeClaim {name}"));
-        let about = Regarding::Claim(name.clone(), uid.clone());
-        let event = events::terminating(about, "Disrupting NodeClaim: its machine is gone");
-        self.wiring.announce(&cx.house, &mut self.said, event);
-        let (cluster, finished) = (Arc::clone(&self.wiring.cluster), name.clone());
-        let call = async move { cluster.delete_claim(&name, &uid).await };
-        cx.start(Permits::Delete, call, move |outcome| AuditorMsg::ClaimDeleted(finished, outcome));
-    }
-
-    /// A NodeClaim is deleted whose machine is gone.
-    fn count(&self, name: &ClaimName) {
-        let snapshot = self.wiring.boards.snapshot();
-        let Some(claim) = snapshot.claims.get(name) else { return };
-        let pool = claim.pool().unwrap_or_else(|| "".into());
-        let capacity_type = claim.labels.get(labels::CAPACITY_TYPE).map_or("", |value| value);
-        let pods = claim.node.as_ref().map_or(0, |node| snapshot.pods_on(node).count());
-        let pods = u64::try_from(pods).unwrap_or(u64::MAX);
-        let mode = TerminationMode::of(claim.termination_grace);
-        metrics::claim_disrupted(DisruptedFor::GarbageCollected, &pool, capacity_type, None, mode, pods);
-    }
-
-    /// Takes joiner's finalizer off a Node whose NodeClaim and machine are both gone. It is tried again at the next look.
-    fn release(&mut self, name: NodeName, cx: &Cx<AuditorMsg>) {
-        let Some(node) = self.wiring.boards.snapshot().nodes.get(&name).cloned() else { return };
-        tracing::warn!(node = %name, "letting a node go that has neither nodeclaim nor machine");
-        self.timeline.note(cx.now(), format!("lets Node {name} go"));
-        let patch = NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(&node) };
-        let cluster = Arc::clone(&self.wiring.cluster);
-        let call = async move { cluster.patch_node(&name, &patch).await };
-        cx.house.operations.start(Permits::WriteCluster, call, drop);
     }
 
     /// A look that could not be finished says nothing, and breaks no row of looks.
@@ -323,6 +271,7 @@ impl Behaviour for Auditor {
             ordered: BTreeSet::new(),
             draining: BTreeMap::new(),
             drain: None,
+            denied: BTreeMap::new(),
             notices: Vec::new(),
             said: Dedupe::new(),
             last_op: 0,
@@ -350,7 +299,8 @@ impl Behaviour for Auditor {
                         self.timeline.note(cx.now(), format!("{id} is going"));
                     }
                 }
-                Outcome::Done(Deletion::Gone) => {
+                // One that is there all the same is listed, and found again.
+                Outcome::Done(Deletion::Gone | Deletion::Missing) => {
                     self.ordered.remove(&id);
                     self.timeline.note(cx.now(), format!("{id} is gone"));
                 }
@@ -369,7 +319,8 @@ impl Behaviour for Auditor {
     fn observe(&self, _: Timestamp) -> View {
         let findings = self.history.iter().map(|(finding, evidence)| {
             let decided = self.consent.about(finding).map(|decision| format!(" (a person said: {decision})"));
-            (finding.to_string(), format!("{evidence}{}", decided.unwrap_or_default()))
+            let named = format!("ID {}, {evidence}{}", consent::id(finding), decided.unwrap_or_default());
+            (finding.to_string(), named)
         });
         let closed = self
             .closed
@@ -379,7 +330,7 @@ impl Behaviour for Auditor {
         if self.verdict.breaker.is_some() {
             details.push(("what to do".to_owned(), self.remedy()));
         }
-        details.extend(self.consent.describe().map(|decision| ("decided by a person".to_owned(), decision)));
+        details.extend(self.consent.describe().map(|said| ("decided by a person".to_owned(), said.to_owned())));
         details
             .extend(self.draining.iter().map(|(id, since)| (format!("pods leave {id}"), format!("since {since:.0}"))));
         let planned = self.notices.iter().take(SHOWN);

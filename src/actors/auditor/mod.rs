@@ -2,6 +2,7 @@
 
 mod drains;
 mod life;
+mod lost;
 mod reaping;
 
 pub(super) use life::Auditor;

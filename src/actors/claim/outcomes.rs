@@ -8,7 +8,7 @@ use crate::clouds::{self, Deletion, LaunchRefused};
 use crate::cluster;
 use crate::core::facts::Machine;
 use crate::core::ids::ProviderId;
-use crate::core::lifecycle::{DeleteReason, Sight};
+use crate::core::lifecycle::{DeleteReason, Sight, is_denied};
 
 use super::Claim;
 use super::life::DOUBT;
@@ -61,11 +61,13 @@ impl Claim {
             ClaimMsg::Found(op, outcome) if self.ends(op) => self.found(outcome, cx),
             ClaimMsg::Got(op, id, outcome) if self.ends(op) => self.got(id, outcome, cx),
             ClaimMsg::Deleted(op, outcome) if self.ends(op) => match self.called("the deletion", outcome, cx) {
-                Some(Deletion::Gone) => {
-                    self.note(cx.now(), "the cloud confirms that the machine is gone");
-                    self.tell_of_end_of_machine(cx);
-                    self.memory.sight = Sight::Gone;
+                Some(Deletion::Gone) => self.gone(cx),
+                Some(Deletion::Missing) if self.args.wiring.settings.protections.disbelief => {
+                    self.note(cx.now(), "the cloud knows no such machine");
+                    self.memory.order_denied = Some(cx.now());
+                    self.memory.sight = Sight::Missing;
                 }
+                Some(Deletion::Missing) => self.gone(cx),
                 Some(Deletion::InProgress) => {
                     self.memory.delete_asked = Some(cx.now());
                     if !self.args.wiring.settings.protections.confirmation {
@@ -87,6 +89,13 @@ impl Claim {
             | ClaimMsg::Rebooted(..)
             | ClaimMsg::Deleted(..) => {}
         }
+    }
+
+    /// The machine is no more.
+    fn gone(&mut self, cx: &Cx<ClaimMsg>) {
+        self.note(cx.now(), "the cloud confirms that the machine is gone");
+        self.tell_of_end_of_machine(cx);
+        self.memory.sight = Sight::Gone;
     }
 
     /// The API server will delete the NodeClaim: only now it counts as disrupted, and once.
@@ -190,6 +199,10 @@ impl Claim {
         if machine.as_ref().is_none_or(|machine| machine.token.as_ref() != uid) {
             self.memory.tried.insert(id);
         }
+        // One that wears another NodeClaim's mark says nothing about this one's.
+        if machine.as_ref().is_some_and(|machine| machine.token.is_none() || machine.token.as_ref() == uid) {
+            self.memory.denials = 0;
+        }
         self.memory.sight = machine.map_or(Sight::Missing, |machine| Sight::Present(Arc::new(machine)));
     }
 
@@ -201,22 +214,39 @@ impl Claim {
         machines.sort_by_key(|machine| (claimed.as_ref() != Some(&machine.id), machine.id.clone()));
         let mut machines = machines.into_iter();
         self.memory.looked = Some(cx.now());
-        let none = match &self.memory.sight {
-            // Neither under the ID that the object has nor under its mark.
-            Sight::Missing => Sight::Gone,
-            // The machine that the object names is another's, and there is none of its own to take down.
-            Sight::Present(_) if self.known.as_ref().is_some_and(|known| known.deleting.is_some()) => Sight::Gone,
-            _ => Sight::Absent,
-        };
-        self.memory.sight = machines.next().map_or(none, |machine| Sight::Present(Arc::new(machine)));
-        if self.memory.sight == Sight::Absent {
-            self.memory.absent_since.get_or_insert_with(|| cx.now());
-        } else {
-            self.memory.absent_since = None;
+        match machines.next() {
+            Some(machine) => {
+                (self.memory.absent_since, self.memory.denials) = (None, 0);
+                self.memory.sight = Sight::Present(Arc::new(machine));
+            }
+            None => self.denied(cx),
         }
         for extra in machines {
             tracing::error!(nodeclaim = %self.args.name, machine = %extra.id, "second machine for one nodeclaim, left to the auditor");
             self.note(cx.now(), &format!("{} is a second machine, which the auditor takes down", extra.id));
+        }
+    }
+
+    /// The cloud shows no machine with the mark, after it was asked for those with the IDs that the NodeClaim and its Nodes name.
+    fn denied(&mut self, cx: &Cx<ClaimMsg>) {
+        self.memory.denials = self.memory.denials.saturating_add(1);
+        let is_deleting = self.known.as_ref().is_some_and(|known| known.deleting.is_some());
+        match &self.memory.sight {
+            // Neither under the ID that the object has nor under its mark; or the machine that the object names is another's, and there is none of
+            // its own to take down.
+            Sight::Missing | Sight::Present(_) if is_deleting || self.memory.sight == Sight::Missing => {
+                self.memory.absent_since = None;
+                if is_denied(&self.memory, self.may_deny_for()) {
+                    return self.gone(cx);
+                }
+                self.memory.sight = Sight::Missing;
+                // Asked once more by all names, in a while.
+                self.memory.tried.clear();
+            }
+            _ => {
+                self.memory.sight = Sight::Absent;
+                self.memory.absent_since.get_or_insert_with(|| cx.now());
+            }
         }
     }
 

@@ -189,6 +189,11 @@ impl Cloud for Kwok {
         self.take_down(id).boxed()
     }
 
+    /// The API server shows at once which Nodes there are.
+    fn may_deny_for(&self) -> Duration {
+        Duration::ZERO
+    }
+
     fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), Error>> {
         self.restart(id, operation).boxed()
     }

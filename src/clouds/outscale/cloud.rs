@@ -403,7 +403,8 @@ impl Outscale {
         let launched = match absence {
             Absence::Gone => {
                 self.forget(vm_id);
-                return Ok(Deletion::Gone);
+                // No list shows it, which is not the same as a list that shows that it has ended.
+                return Ok(Deletion::Missing);
             }
             Absence::Unsettled(launched) => launched,
         };
@@ -477,7 +478,10 @@ impl Outscale {
         }
         match self.ordered_down(&vm.vm_id).await? {
             Some(state) if state.is_gone() => {}
-            None if self.memory().sightings.absence_of_doomed(&vm.vm_id) == Absence::Gone => {}
+            // Listed a moment ago, and unknown to the order.
+            None if self.memory().sightings.absence_of_doomed(&vm.vm_id) == Absence::Gone => {
+                return Ok(Deletion::Missing);
+            }
             // A new machine may not be known everywhere.
             Some(_) | None => return Ok(Deletion::InProgress),
         }
@@ -719,12 +723,13 @@ impl Cloud for Outscale {
         self.taken_down(id).boxed()
     }
 
+    fn may_deny_for(&self) -> Duration {
+        SETTLES_WITHIN
+    }
+
     fn reboot<'a>(&'a self, id: &'a ProviderId, _operation: &'a str) -> BoxFuture<'a, Result<(), Error>> {
         async move {
-            let missing = || Error::Invalid {
-                field: "status.providerID".to_owned(),
-                message: format!("there is no machine {id} to reboot"),
-            };
+            let missing = || Error::Missing(id.clone());
             let vm_id = vm_id(id).ok_or_else(missing)?;
             let vm = self.vm(vm_id).await.map_err(read_failed)?.ok_or_else(missing)?;
             self.proven(&vm)?;

@@ -482,7 +482,7 @@ async fn a_deletion_is_confirmed_before_it_is_believed() {
     assert_eq!(cloud.delete(&unknown).await.unwrap(), Deletion::InProgress);
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(cloud.get(&unknown).await.unwrap(), None);
-    assert_eq!(cloud.delete(&unknown).await.unwrap(), Deletion::Gone);
+    assert_eq!(cloud.delete(&unknown).await.unwrap(), Deletion::Missing);
     assert_eq!(calls(&fake, "DeleteVms"), 2);
 }
 

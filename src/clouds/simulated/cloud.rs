@@ -89,6 +89,11 @@ impl Simulated {
         Some((refusal.error(&message, sold_out()), refusal.has_effect()))
     }
 
+    /// Whether it was laid down that a call is answered as if there were no machine.
+    fn denies(&self, call: Call) -> bool {
+        script::denies(&mut self.settled().script, call)
+    }
+
     fn settled(&self) -> MutexGuard<'_, Machines> {
         // A panic of one caller leaves the machines as they are between two calls.
         let mut machines = self.shared.machines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -236,6 +241,9 @@ impl Cloud for Simulated {
     fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
         Box::pin(async move {
             self.wait().await;
+            if self.denies(Call::Get) {
+                return Ok(None);
+            }
             if let Some((error, _)) = self.scripted(Call::Get, Vec::new) {
                 return Err(error);
             }
@@ -246,6 +254,9 @@ impl Cloud for Simulated {
     fn find<'a>(&'a self, token: &'a ClaimUid) -> BoxFuture<'a, Result<Vec<Machine>, Error>> {
         Box::pin(async move {
             self.wait().await;
+            if self.denies(Call::Find) {
+                return Ok(Vec::new());
+            }
             if let Some((error, _)) = self.scripted(Call::Find, Vec::new) {
                 return Err(error);
             }
@@ -283,6 +294,9 @@ impl Cloud for Simulated {
     fn delete<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Deletion, Error>> {
         Box::pin(async move {
             self.wait().await;
+            if self.denies(Call::Delete) {
+                return Ok(Deletion::Missing);
+            }
             let scripted = self.scripted(Call::Delete, Vec::new);
             if let Some((error, false)) = scripted {
                 return Err(error);
@@ -292,8 +306,16 @@ impl Cloud for Simulated {
             if let Some((error, _)) = scripted {
                 return Err(error);
             }
-            Ok(if there { Deletion::InProgress } else { Deletion::Gone })
+            Ok(match there {
+                true => Deletion::InProgress,
+                false if self.settled().has_ended(id) => Deletion::Gone,
+                false => Deletion::Missing,
+            })
         })
+    }
+
+    fn may_deny_for(&self) -> Duration {
+        self.shared.conduct.may_deny_for
     }
 
     fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), Error>> {
@@ -311,8 +333,7 @@ impl Cloud for Simulated {
             if there {
                 return Ok(());
             }
-            let message = format!("there is no machine {id} to reboot");
-            Err(Error::Invalid { field: "providerID".to_owned(), message })
+            Err(Error::Missing(id.clone()))
         })
     }
 

@@ -20,6 +20,8 @@ pub struct Conduct {
     pub shutdown: (Duration, Duration),
     /// Machines younger than this may be missing from a listing.
     pub settles_within: Duration,
+    /// For how long it may say of a machine that runs that there is none. It does so only where the script says so.
+    pub may_deny_for: Duration,
     /// When which offerings are sold out. The catalogue does not know: a launch finds out.
     pub sold_out: Vec<SoldOutWindow>,
     /// How many machines the account may have.
@@ -45,6 +47,7 @@ impl Default for Conduct {
             call: millis(20, 60),
             shutdown: millis(5_000, 15_000),
             settles_within: Duration::from_secs(5),
+            may_deny_for: Duration::ZERO,
             sold_out: Vec::new(),
             quota: None,
             never_register: 0.0,

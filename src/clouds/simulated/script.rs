@@ -42,6 +42,8 @@ pub enum Refusal {
     Lost,
     /// The call takes effect, and its answer gets lost.
     AnswerLost,
+    /// There is no such machine, says the cloud, though it runs: no failure (of a question for machines, and of an order to take one down).
+    NoSuchMachine,
 }
 
 impl Refusal {
@@ -59,7 +61,7 @@ impl Refusal {
             Self::Quota => Error::Launch(LaunchRefused::Quota(message)),
             Self::Unsupported => Error::Unsupported("rebooting a machine"),
             Self::Throttled => Error::Throttled { said: String::new(), retry_after: None },
-            Self::Error => Error::Temporary(message),
+            Self::Error | Self::NoSuchMachine => Error::Temporary(message),
             Self::Lost | Self::AnswerLost => Error::Unknown(message),
         }
     }
@@ -67,6 +69,12 @@ impl Refusal {
 
 /// What is left of the script: by call, how it fails, what is said, and how often.
 pub(super) type Script = BTreeMap<Call, (Refusal, String, u32)>;
+
+/// Whether the script says to a call that there is no such machine.
+pub(super) fn denies(script: &mut Script, call: Call) -> bool {
+    let denied = script.get(&call).is_some_and(|(refusal, ..)| *refusal == Refusal::NoSuchMachine);
+    denied && next(script, call).is_some()
+}
 
 /// What the script says to a call, if anything.
 pub(super) fn next(script: &mut Script, call: Call) -> Option<(Refusal, String)> {

@@ -44,6 +44,7 @@ pub use repair::Repair;
 pub use situation::{LaunchFailure, Memory, Sight, Situation};
 pub use step::{Phase, Step, step};
 pub use termination::{close, deadline as drain_deadline, open};
+pub use whereabouts::is_denied;
 
 #[cfg(test)]
 mod tests;

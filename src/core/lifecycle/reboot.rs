@@ -22,7 +22,7 @@ use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::drain::drain;
 use super::step::{self, Phase, Step, after};
-use super::{Act, DeleteReason, Situation, termination};
+use super::{Act, DeleteReason, Situation, liveness, termination};
 
 /// The condition that asks for a reboot, and says how far it is.
 pub(super) const REBOOTING: &str = "Rebooting";
@@ -289,7 +289,8 @@ fn gives_up_at(situation: &Situation<'_>, request: &Condition) -> Option<Timesta
     {
         return Some(after(*first, ISSUED_WITHIN));
     }
-    situation.node().is_none().then(|| after(since(situation, request), ISSUED_WITHIN))
+    // Of several that say that they are this machine, one is left one day.
+    situation.nodes.is_empty().then(|| after(since(situation, request), ISSUED_WITHIN))
 }
 
 /// When the reboot was ordered, or a moment after that. `Initialized` became Unknown with it, unless the node was not initialized when somebody asked: then
@@ -307,6 +308,12 @@ fn issued_at(situation: &Situation<'_>, request: &Condition) -> Timestamp {
 /// The node is replaced the ordinary way: its pods get as long as the reboot would have given them.
 fn give_up(situation: &Situation<'_>, reason: DeleteReason) -> Step {
     let phase = Phase::Rebooting;
+    // A watch that lags shows no Node, though the machine may serve all the while: the API server itself has to say that there is none.
+    if situation.nodes.is_empty()
+        && let Some(step) = situation.provider_id().and_then(|id| liveness::prove_nodeless(situation, phase, id))
+    {
+        return step;
+    }
     if let Some(node) = situation.node().filter(|node| is_fenced(node)) {
         return patch_node(situation, node, unfence(node));
     }

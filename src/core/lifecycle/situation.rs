@@ -41,6 +41,8 @@ pub struct Situation<'a> {
     pub class: Option<&'a NodeClass>,
     /// Instance types of its NodeClass, those included that are sold out.
     pub types: Option<&'a [Arc<InstanceType>]>,
+    /// For how long the cloud may say that there is no machine although there is one.
+    pub may_deny_for: Duration,
     /// How often the cloud is to be asked about drift though nothing has changed in the cluster; nothing means never.
     pub drift_every: Option<Duration>,
     /// When a pod was last bound to its node, ended there, or began to end there, as far as joiner saw it. Whole seconds.
@@ -91,6 +93,7 @@ impl<'a> Situation<'a> {
             pool,
             class,
             types,
+            may_deny_for: Duration::ZERO,
             drift_every,
             pod_event,
             difference: OnceCell::new(),
@@ -110,6 +113,13 @@ impl<'a> Situation<'a> {
     #[must_use]
     pub fn with_repair(mut self, repair: Option<&'a Repair>) -> Self {
         self.repair = repair;
+        self
+    }
+
+    /// Adds for how long the cloud may be wrong about a machine that it does not show.
+    #[must_use]
+    pub fn with_denial(mut self, may_deny_for: Duration) -> Self {
+        self.may_deny_for = may_deny_for;
         self
     }
 
@@ -213,6 +223,8 @@ pub struct Memory {
     pub looked: Option<Timestamp>,
     /// Since when it has said that there is none.
     pub absent_since: Option<Timestamp>,
+    /// How many times in a row it has said so since it last showed the machine, by every name that the machine has.
+    pub denials: u32,
     /// The last failed launch.
     pub launch_failure: Option<LaunchFailure>,
     /// A launch was refused for good: the NodeClaim is to go.
@@ -223,6 +235,8 @@ pub struct Memory {
     pub may_open: bool,
     /// When the cloud was last asked to take the machine down.
     pub delete_asked: Option<Timestamp>,
+    /// When the cloud last answered the order to take the machine down with "no such machine".
+    pub order_denied: Option<Timestamp>,
     /// The Node of which the API server itself has said that there is none.
     pub gone_node: Option<NodeName>,
     /// When the API server itself was last asked which Node carries which provider ID, and what it said.
@@ -252,7 +266,8 @@ impl Memory {
     /// Forgets what a clock that was ahead has left: moments that lie further in the future than they can.
     pub fn mend(&mut self, now: Timestamp) {
         let latest = now.saturating_add(LONGEST_WAIT).unwrap_or(Timestamp::MAX);
-        let past = [&mut self.since, &mut self.asked, &mut self.delete_asked, &mut self.drift.asked];
+        let Self { since, asked, delete_asked, order_denied, drift, .. } = self;
+        let past = [since, asked, delete_asked, order_denied, &mut drift.asked];
         for past in past {
             *past = past.map(|then| then.min(now));
         }

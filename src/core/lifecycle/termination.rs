@@ -194,7 +194,8 @@ pub(super) fn look_for_machine(situation: &Situation<'_>, nodes: &[&Arc<Node>]) 
     }
     // Not under the ID that the object has: whether it is there under its mark is known at once.
     if situation.memory.sight == Sight::Missing {
-        return Some(whereabouts::seek(situation, Phase::Draining));
+        let pauses = whereabouts::pause(situation).is_some();
+        return (!pauses).then(|| whereabouts::seek(situation, Phase::Draining));
     }
     let due = situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN));
     let id = situation.provider_id().filter(|_| due && situation.memory.held_until(true, situation.now).is_none())?;
@@ -292,9 +293,11 @@ fn without_finalizer(node: &Node) -> NodePatch {
 /// The cloud knows no machine. A launch that is still on its way may yet make one: it is asked again when that can no longer be.
 fn doubt(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Terminating;
-    let until = situation.memory.doubt_until?;
-    if situation.memory.looked.is_some_and(|looked| looked >= until) {
-        return None;
+    let memory = situation.memory;
+    let until = memory.doubt_until?;
+    if memory.looked.is_some_and(|looked| looked >= until) {
+        // One that has ended, and is no more under its mark either, needs no further word.
+        return if memory.sight == Sight::Gone { None } else { whereabouts::ask_again(situation, phase) };
     }
     if situation.now < until {
         return Some(
@@ -344,6 +347,11 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
                 && let Some(step) = step::write_status(situation, phase)
             {
                 return Some(step);
+            }
+            // It shows the machine, and knows none when it is to be taken down.
+            let denied = situation.memory.order_denied.map(|denied| step::after(denied, ASK_AGAIN));
+            if let Some(again) = denied.filter(|again| situation.now < *again) {
+                return Some(guard(situation, phase).look_at(again));
             }
             // A Node may have registered unseen, and pods may run there. Past the deadline nobody would wait for them.
             if !is_ordered_down(situation)

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 
+use super::denials::{Denials, MAY_DENY_FOR};
 use super::kind::Fault;
 use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
@@ -32,6 +33,10 @@ struct State {
     hidden: BTreeMap<ProviderId, Instant>,
     /// Machines without their tags, and until when.
     untagged: BTreeMap<ProviderId, Instant>,
+    /// Machines that no read shows, and until when.
+    denied: Denials,
+    /// Machines that orders to take them down do not reach, as if there were none, and until when.
+    unreachable: Denials,
     /// Machines whose end is delayed, and until when.
     lingering: BTreeMap<ProviderId, Instant>,
     /// Instance types and zones that the catalogue has.
@@ -128,7 +133,22 @@ impl HostileCloud {
             sleep(Duration::from_millis(mishap.pick % 5_000)).await;
             return Err(unknown());
         }
-        self.inner.create(spec).await
+        let made = self.inner.create(spec).await?;
+        if let Some(mishap) = self.mishaps.strikes(Fault::MachineLate) {
+            self.state().denied.begin(&made.id, mishap.lasting);
+        }
+        Ok(made)
+    }
+
+    /// Whether no read shows a machine that there is, and no order reaches it.
+    fn is_denied(&self, id: &ProviderId) -> bool {
+        if !self.state().denied.has(id)
+            && let Some(mishap) = self.mishaps.strikes(Fault::MachineDenied)
+            && self.state().denied.begin(id, mishap.lasting)
+        {
+            self.mishaps.note(id.as_str(), || format!("it is denied for {} s", mishap.lasting.as_secs()));
+        }
+        self.state().denied.has(id)
     }
 
     /// Leaves out what is sold out; refuses when nothing is left.
@@ -180,6 +200,7 @@ impl HostileCloud {
         self.refuse().await?;
         let mut listing = self.inner.list().await?;
         let now = Instant::now();
+        listing.machines.retain(|machine| !self.state().denied.has(&machine.id));
         self.untag(&listing.machines);
         listing.machines.retain(|machine| self.has_tags(&machine.id));
         if let Some(mishap) = self.mishaps.strikes(Fault::ListingBroken) {
@@ -233,7 +254,17 @@ impl HostileCloud {
         if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall) {
             return self.killed(mishap, self.inner.delete(id)).await;
         }
-        let there = self.inner.get(id).await?.is_some_and(|machine| !machine.deleting);
+        let found = self.inner.get(id).await?;
+        if found.is_some() && self.is_denied(id) {
+            return Ok(Deletion::Missing);
+        }
+        let there = found.is_some_and(|machine| !machine.deleting);
+        if there && let Some(mishap) = self.mishaps.strikes(Fault::DeleteDenied) {
+            self.state().unreachable.begin(id, mishap.lasting);
+        }
+        if there && self.state().unreachable.has(id) {
+            return Ok(Deletion::Missing);
+        }
         if there && self.mishaps.strikes(Fault::DeleteForgotten).is_some() {
             return Ok(Deletion::InProgress);
         }
@@ -300,6 +331,9 @@ impl Cloud for HostileCloud {
         Box::pin(async move {
             self.refuse().await?;
             let mut answer = self.inner.get(id).await;
+            if matches!(answer, Ok(Some(_))) && self.is_denied(id) {
+                answer = Ok(None);
+            }
             if let Ok(Some(machine)) = &mut answer
                 && !self.has_tags(id)
             {
@@ -317,7 +351,7 @@ impl Cloud for HostileCloud {
             self.refuse().await?;
             let mut answer = self.inner.find(token).await;
             if let Ok(machines) = &mut answer {
-                machines.retain(|machine| self.has_tags(&machine.id));
+                machines.retain(|machine| self.has_tags(&machine.id) && !self.is_denied(&machine.id));
             }
             self.note(token.as_str(), "find", &answer, |found| format!("{} machines", found.len()));
             answer
@@ -349,9 +383,19 @@ impl Cloud for HostileCloud {
 
     fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move {
+            self.invariants.reboot_begins(id, operation);
             self.refuse().await?;
-            self.inner.reboot(id, operation).await
+            if self.inner.get(id).await?.is_some() && self.is_denied(id) {
+                return Err(Error::Missing(id.clone()));
+            }
+            let answer = self.inner.reboot(id, operation).await;
+            self.invariants.reboot_ends(id, &answer);
+            answer
         })
+    }
+
+    fn may_deny_for(&self) -> Duration {
+        MAY_DENY_FOR
     }
 
     fn drift<'a>(&'a self, claim: &'a Claim, class: &'a NodeClass) -> BoxFuture<'a, Result<Option<String>, Error>> {

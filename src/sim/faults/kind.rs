@@ -88,6 +88,10 @@ faults! {
     LaunchLate = "launch-late", 4.0, 1..=30;
     /// A machine is missing from listings for a while.
     MachineHidden = "machine-hidden", 6.0, 60..=1800;
+    /// A machine that was just launched is shown by no read for a while, neither by its ID nor by its token nor in lists.
+    MachineLate = "machine-shown-late", 6.0, 2..=40;
+    /// A machine that runs is shown by no read for a while, and orders about it are answered as if there were none.
+    MachineDenied = "machine-denied", 6.0, 2..=40;
     /// Somebody takes all tags off a machine, and puts them back a while later.
     MachineUntagged = "machine-untagged", 2.0, 60..=7200;
     /// A listing breaks off, and says so.
@@ -96,6 +100,8 @@ faults! {
     ListingShrunken = "listing-shrunken", 1.5, 60..=1200;
     /// A machine takes minutes to go down.
     DeleteSlow = "delete-slow", 8.0, 60..=600;
+    /// The order to take a machine down is answered with "no such machine" for a while, and the machine runs on.
+    DeleteDenied = "delete-denied", 6.0, 2..=40;
     /// The order to take a machine down is confirmed and forgotten.
     DeleteForgotten = "delete-forgotten", 8.0, 0..=0;
     /// A machine dies.

@@ -12,6 +12,7 @@ mod plan;
 
 mod cloud;
 mod cluster;
+mod denials;
 mod line;
 mod stream;
 

@@ -8,6 +8,7 @@ mod violation;
 
 mod ends;
 mod possible;
+mod reboots;
 mod watch;
 
 pub use ends::Left;

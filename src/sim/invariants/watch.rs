@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep};
 
 use super::journal::Journal;
+use super::reboots::Reboots;
 use super::violation::{Invariant, Violation};
 use crate::clouds::simulated::{Change, Simulated};
 use crate::core::facts::{Claim, Fact, Node, Pod};
@@ -35,10 +36,11 @@ const MOST: usize = 20;
 pub struct Invariants {
     pub(super) cluster: SimCluster,
     pub(super) cloud: Simulated,
-    clock: Clock,
+    pub(super) clock: Clock,
     pub(super) journal: Journal,
     start: Instant,
     book: Arc<Mutex<Book>>,
+    pub(super) reboots: Arc<Mutex<Reboots>>,
 }
 
 #[derive(Default)]
@@ -76,7 +78,7 @@ impl Invariants {
     ///
     /// `clock` is joiner's own: a deadline has come when it says so.
     pub fn new(cluster: SimCluster, cloud: Simulated, clock: Clock, journal: Journal) -> Self {
-        Self { cluster, cloud, clock, journal, start: Instant::now(), book: Arc::default() }
+        Self { cluster, cloud, clock, journal, start: Instant::now(), book: Arc::default(), reboots: Arc::default() }
     }
 
     /// What was broken so far.
@@ -325,7 +327,7 @@ impl Invariants {
                 (claim.is("Registered") || store.nodes.values().any(registered))
                     && !is_expired(claim, store.now().max((self.clock)()))
                     // A reboot that fails ends like this, and says so.
-                    && !claim.is_rebooting()
+                    && !(claim.is_rebooting() && self.reboot_has_failed(id))
                     && is_wanted(&store, id)
             })
         };

@@ -1,0 +1,108 @@
+//! NodeClaims and Nodes whose machine is not listed: the cloud is asked for the one machine, and only when it goes on knowing none do they go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::actors::protocol::{AuditorMsg, Called, Left};
+use crate::actors::runtime::{Cx, Outcome, Permits};
+use crate::core::facts::finalizers;
+use crate::core::ids::{ClaimName, ClaimUid, NodeName};
+use crate::core::labels;
+use crate::core::writes::{NodePatch, Regarding};
+use crate::telemetry::events;
+use crate::telemetry::metrics::{self, DisruptedFor, TerminationMode};
+
+use super::Auditor;
+
+impl Auditor {
+    /// Asks for the machines of NodeClaims that are to be finished, and of Nodes that are to be let go. A listing may lack a machine without saying
+    /// so: whoever is asked for the one machine knows better.
+    pub(super) fn ask_for_lost(&mut self, cx: &Cx<AuditorMsg>) {
+        let snapshot = self.wiring.boards.snapshot();
+        let claims = self.verdict.finish.iter().filter_map(|name| snapshot.claims.get(name));
+        let claims = claims.map(|claim| (Left::Claim(claim.name.clone(), claim.uid.clone()), &claim.provider_id));
+        let nodes = self.verdict.release.iter().filter_map(|name| snapshot.nodes.get(name));
+        let nodes = nodes.map(|node| (Left::Node(node.name.clone()), &node.provider_id));
+        let left: Vec<_> = claims.chain(nodes).map(|(left, id)| (left, id.clone())).collect();
+        self.denied.retain(|denied, _| left.iter().any(|(left, _)| left == denied));
+        for (left, id) in left {
+            let Some(id) = id else { continue };
+            let cloud = Arc::clone(&self.wiring.cloud);
+            let call = async move { cloud.get(&id).await.map(|found| found.is_some()) };
+            cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachineAsked(left, outcome));
+        }
+    }
+
+    /// The cloud was asked for the one machine of something: only if it is certain that there is none does that go.
+    pub(super) fn machine_asked(&mut self, left: Left, outcome: Called<bool>, cx: &Cx<AuditorMsg>) {
+        match outcome {
+            Outcome::Done(false) => {
+                let denied = self.denied.entry(left.clone()).or_default();
+                *denied = denied.saturating_add(1);
+                if *denied < self.denials_needed() {
+                    return;
+                }
+            }
+            Outcome::Done(true) => {
+                self.denied.remove(&left);
+                return self
+                    .timeline
+                    .note(cx.now(), format!("the machine of {left} is there, though not in the listing"));
+            }
+            Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{left}: {error}")),
+            Outcome::Lost | Outcome::NotLeader | Outcome::Late => return,
+        }
+        match left {
+            Left::Claim(name, uid) => self.finish(name, uid, cx),
+            Left::Node(name) => self.release(name, cx),
+        }
+    }
+
+    /// In how many looks in a row the cloud must say that there is no machine: as many as it takes to outlast the time for which it may be wrong.
+    fn denials_needed(&self) -> u32 {
+        let settings = &self.wiring.settings;
+        let may_deny_for =
+            if settings.protections.disbelief { self.wiring.cloud.may_deny_for() } else { Duration::ZERO };
+        let between = settings.audit_every.as_secs_f64().max(1.0);
+        let mut needed = 1;
+        while f64::from(needed - 1) * between < may_deny_for.as_secs_f64() {
+            needed += 1;
+        }
+        needed
+    }
+
+    /// Deletes a NodeClaim whose machine is gone.
+    fn finish(&mut self, name: ClaimName, uid: ClaimUid, cx: &Cx<AuditorMsg>) {
+        tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
+        self.timeline.note(cx.now(), format!("deletes NodeClaim {name}"));
+        let about = Regarding::Claim(name.clone(), uid.clone());
+        let event = events::terminating(about, "Disrupting NodeClaim: its machine is gone");
+        self.wiring.announce(&cx.house, &mut self.said, event);
+        let (cluster, finished) = (Arc::clone(&self.wiring.cluster), name.clone());
+        let call = async move { cluster.delete_claim(&name, &uid).await };
+        cx.start(Permits::Delete, call, move |outcome| AuditorMsg::ClaimDeleted(finished, outcome));
+    }
+
+    /// A NodeClaim is deleted whose machine is gone.
+    pub(super) fn count(&self, name: &ClaimName) {
+        let snapshot = self.wiring.boards.snapshot();
+        let Some(claim) = snapshot.claims.get(name) else { return };
+        let pool = claim.pool().unwrap_or_else(|| "".into());
+        let capacity_type = claim.labels.get(labels::CAPACITY_TYPE).map_or("", |value| value);
+        let pods = claim.node.as_ref().map_or(0, |node| snapshot.pods_on(node).count());
+        let pods = u64::try_from(pods).unwrap_or(u64::MAX);
+        let mode = TerminationMode::of(claim.termination_grace);
+        metrics::claim_disrupted(DisruptedFor::GarbageCollected, &pool, capacity_type, None, mode, pods);
+    }
+
+    /// Takes joiner's finalizer off a Node whose NodeClaim and machine are both gone. It is tried again at the next look.
+    fn release(&mut self, name: NodeName, cx: &Cx<AuditorMsg>) {
+        let Some(node) = self.wiring.boards.snapshot().nodes.get(&name).cloned() else { return };
+        tracing::warn!(node = %name, "letting a node go that has neither nodeclaim nor machine");
+        self.timeline.note(cx.now(), format!("lets Node {name} go"));
+        let patch = NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(&node) };
+        let cluster = Arc::clone(&self.wiring.cluster);
+        let call = async move { cluster.patch_node(&name, &patch).await };
+        cx.house.operations.start(Permits::WriteCluster, call, drop);
+    }
+}

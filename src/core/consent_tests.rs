@@ -1,0 +1,48 @@
+//! What an annotation says about findings, whoever reads it.
+
+use super::*;
+
+fn orphan(n: u32) -> Finding {
+    Finding::OrphanMachine(format!("sim://{n}").into())
+}
+
+#[test]
+fn an_annotation_says_the_same_to_whoever_reads_it_first() {
+    let (one, two, three) = (orphan(1), orphan(2), orphan(3));
+    let said = format!("approve {},{} dismiss {}", id(&one), id(&two), id(&three));
+    let mut consent = Consent::default();
+    consent.hear(Some(&said));
+    // The first has gone, and another has come: what was said of the others holds.
+    let decided = [&two, &three, &orphan(4)].map(|finding| consent.about(finding));
+    assert_eq!(decided, [Some(Decision::Approve), Some(Decision::Dismiss), None]);
+    assert_eq!(consent.news([&two, &three].into_iter()), [(Decision::Approve, 1), (Decision::Dismiss, 1)]);
+    assert!(consent.news([&two, &three].into_iter()).is_empty(), "once");
+    consent.hear(None);
+    assert_eq!(consent.about(&two), None, "it was taken back");
+}
+
+#[test]
+fn what_is_asked_repeats_what_was_decided() {
+    let (one, two, three) = (orphan(1), orphan(2), orphan(3));
+    let mut consent = Consent::default();
+    consent.hear(Some(&format!("dismiss {}", id(&one))));
+    let all = [&one, &two, &three];
+    let question = consent.question(&[&two, &three].into(), all.into_iter());
+    assert_eq!(question.approve, format!("approve {},{} dismiss {}", id(&two), id(&three), id(&one)));
+    assert_eq!(question.dismiss, format!("dismiss {},{},{}", id(&two), id(&three), id(&one)));
+    assert_eq!(consent.misunderstood, None);
+}
+
+#[test]
+fn what_is_no_decision_decides_nothing() {
+    let one = orphan(1);
+    for said in ["yes", "approve", &id(&one), "", "approve ,", &format!("approve {} all", id(&one))] {
+        let mut consent = Consent::default();
+        consent.hear(Some(said));
+        assert_eq!(consent.about(&one), None, "{said}");
+        assert!(consent.misunderstood.is_some(), "{said}");
+    }
+    let mut consent = Consent::default();
+    consent.hear(Some(&format!("dismiss {0} approve {0}", id(&one))));
+    assert_eq!(consent.about(&one), Some(Decision::Dismiss), "who says both means neither");
+}
