@@ -10,7 +10,7 @@ use crate::core::scheduling::choose::sum;
 use crate::core::scheduling::classes::{Class, Variant};
 use crate::core::scheduling::draft::Draft;
 use crate::core::scheduling::existing::Host;
-use crate::core::scheduling::interner::{KeyId, number};
+use crate::core::scheduling::interner::number;
 use crate::core::scheduling::masks::Mask;
 use crate::core::scheduling::place::{Allowed, Wants, also};
 use crate::core::scheduling::pools::Room;
@@ -22,8 +22,8 @@ const VALUES: usize = 8;
 /// So many new nodes of a NodePool are tried for a pod, which differ by values of labels.
 const KINDS: usize = 16;
 
-/// Values of labels.
-pub(super) type Pins = SmallVec<[(KeyId, usize); 2]>;
+/// Labels and their values, by name: numbers may be others when the next plan is made.
+pub(super) type Pins = SmallVec<[(Arc<str>, Arc<str>); 2]>;
 
 /// Where a pod could go.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -166,10 +166,13 @@ impl Run<'_> {
     }
 
     fn pinned(&self, mut wants: Wants, pins: &Pins) -> Option<Wants> {
-        for (key, value) in pins {
-            let mut values = Mask::empty(self.world.algebra.universe.key(*key).values.len());
-            values.set(*value);
-            also(&mut wants, Allowed { key: *key, values, absent: false, rank: None })?;
+        let universe = &self.world.algebra.universe;
+        for (label, value) in pins {
+            let key = universe.find(label)?;
+            let info = universe.key(key);
+            let mut values = Mask::empty(info.values.len());
+            values.set(info.value(value)?);
+            also(&mut wants, Allowed { key, values, absent: false, rank: None })?;
         }
         Some(wants)
     }
@@ -266,10 +269,13 @@ impl Run<'_> {
                 if domain.is_settled() {
                     continue;
                 }
-                let values: Vec<usize> = domain.bits.bits().take(VALUES).collect();
-                let with = |kind: &Pins, value: usize| kind.iter().copied().chain([(*key, value)]).collect::<Pins>();
+                let info = self.world.algebra.universe.key(*key);
+                let values: Vec<&Arc<str>> = domain.bits.bits().take(VALUES).map(|at| &info.values[at]).collect();
+                let with = |kind: &Pins, value: &Arc<str>| -> Pins {
+                    kind.iter().cloned().chain([(Arc::clone(&info.name), Arc::clone(value))]).collect()
+                };
                 if !values.is_empty() {
-                    kinds = kinds.iter().flat_map(|kind| values.iter().map(move |value| with(kind, *value))).collect();
+                    kinds = kinds.iter().flat_map(|kind| values.iter().map(|value| with(kind, value))).collect();
                     kinds.truncate(KINDS);
                 }
             }
