@@ -35,6 +35,7 @@ metadata: {{name: learners}}
 spec:
   template:
     spec:
+      taints: [{{key: nvidia.com/gpu, effect: NoSchedule}}]
       requirements: [{{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}}]
       nodeClassRef: {{group: karpenter.outscale.com, kind: OutscaleNodeClass, name: learners}}
 ---
@@ -46,6 +47,7 @@ spec:
   template:
     metadata: {{labels: {{app: learner}}}}
     spec:
+      tolerations: [{{key: nvidia.com/gpu, operator: Exists}}]
       containers: [{{name: c, resources: {{requests: {{cpu: 600m}}, limits: {{nvidia.com/gpu: 1}}}}}}]
 ---"
     )

@@ -102,7 +102,8 @@ impl Gpus {
             ),
             Err(error) => {
                 return Err(Error::Temporary(format!(
-                    "VM {vm_id} is not taken down before its flexible GPUs are sure to go with it: {error}"
+                    "VM {vm_id} is not taken down before its flexible GPUs are sure to go with it: {}",
+                    error.stable()
                 )));
             }
         }
