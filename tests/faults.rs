@@ -155,6 +155,16 @@ fn without_confirmation_finalizers_go_before_their_machines() {
 }
 
 #[test]
+fn without_disbelief_finalizers_go_when_the_cloud_denies_a_machine_that_runs() {
+    let without = Protections { disbelief: false, ..Protections::default() };
+    is_needed(
+        without,
+        Invariant::FinalizerLast,
+        &[(Fault::DeleteDenied, 200.0), (Fault::MachineDenied, 200.0), (Fault::UserDeletesClaim, 200.0)],
+    );
+}
+
+#[test]
 fn a_history_that_fails_is_cut_down_to_what_it_takes() {
     let without = settings(Protections { token: false, ..Protections::default() });
     let trouble = [(Fault::LaunchLostAfter, 60.0), (Fault::MachineDies, 30.0), (Fault::ApiError, 30.0)];

@@ -10,6 +10,10 @@ use crate::core::lifecycle::{Memory, step};
 struct World {
     claim: Claim,
     node: Option<Node>,
+    /// A second Node with its provider ID.
+    twin: Option<Node>,
+    /// The Node that the API server has and the watch does not show.
+    hidden: Option<Node>,
     pods: Vec<Pod>,
     memory: Memory,
     now: Timestamp,
@@ -34,6 +38,8 @@ impl World {
         Self {
             claim,
             node: Some(node),
+            twin: None,
+            hidden: None,
             pods: vec![pod("a", Some("node-1"))],
             memory: Memory::default(),
             now: start(),
@@ -47,7 +53,7 @@ impl World {
     fn look(&self) -> Step {
         let mut fold = Fold::default();
         fold.fold(Fact::ClaimSeen(Arc::new(self.claim.clone())));
-        self.node.iter().for_each(|node| fold.fold(Fact::NodeSeen(Arc::new(node.clone()))));
+        self.node.iter().chain(&self.twin).for_each(|node| fold.fold(Fact::NodeSeen(Arc::new(node.clone()))));
         self.pods.iter().for_each(|pod| fold.fold(Fact::PodSeen(Arc::new(pod.clone()))));
         step(&Situation::of(&self.claim, fold.snapshot(), &self.memory, self.now))
     }
@@ -118,6 +124,12 @@ impl World {
             Act::DeleteClaim(reason) => {
                 self.claim.deleting = Some(self.now);
                 format!("delete NodeClaim: {reason:?}")
+            }
+            Act::FindNode(id) => {
+                let found = self.hidden.clone().map(Arc::new);
+                let what = if found.is_some() { "find Node: there" } else { "find Node: none" };
+                self.memory.roll = Some((self.now, id, found));
+                what.to_owned()
             }
             Act::AskDrift => {
                 self.memory.drift.asked = Some(self.now);
@@ -310,6 +322,35 @@ fn a_node_that_is_gone_is_not_waited_for_longer_than_five_minutes() {
     world.pass(300);
     world.run();
     assert!(world.claim.deleting.is_some());
+    assert!(world.trace().starts_with("find Node: none\n"), "the API server itself has said so");
+}
+
+#[test]
+fn a_node_that_no_watch_shows_is_no_reason_to_give_a_reboot_up() {
+    let mut world = World::new(None);
+    world.hidden = world.node.take();
+    assert_eq!(world.run(), "Rebooting: the Node to be there");
+    for _ in 0..3 {
+        world.pass(300);
+        assert_eq!(world.run(), "Rebooting: the watch to show Node node-1 as it is");
+    }
+    world.node = world.hidden.take();
+    world.run();
+    assert_eq!(world.asked.len(), 1, "{}", world.trace());
+}
+
+#[test]
+fn of_two_nodes_of_the_machine_one_is_waited_for_to_go() {
+    let mut world = World::new(None);
+    let node = world.node.clone().unwrap();
+    world.twin = Some(Node { name: "node-1-twin".into(), uid: "twin".into(), owner_claims: vec![], ..node });
+    world.run();
+    world.pass(600);
+    world.run();
+    assert!(world.claim.deleting.is_none(), "{}", world.trace());
+    world.twin = None;
+    world.run();
+    assert_eq!(world.asked.len(), 1, "{}", world.trace());
 }
 
 #[test]

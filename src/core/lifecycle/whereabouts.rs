@@ -76,3 +76,7 @@ pub(super) fn unasked<'a>(situation: &Situation<'a>) -> Option<&'a ProviderId> {
     let mut named = situation.claim.provider_id.iter().chain(shown);
     named.find(|id| !situation.memory.tried.contains(*id))
 }
+
+#[cfg(test)]
+#[path = "whereabouts_tests.rs"]
+mod tests;

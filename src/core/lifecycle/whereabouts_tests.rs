@@ -1,0 +1,67 @@
+//! A machine that the cloud denies is asked for again and again before it is believed to be gone.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::core::facts::samples::{claim, start};
+use crate::core::facts::{Claim, Fact, Fold};
+use crate::core::labels;
+use crate::core::lifecycle::step;
+use crate::core::lifecycle::step::after;
+
+/// A NodeClaim that is being deleted, whose machine the cloud knows no more.
+fn dying() -> Claim {
+    Claim {
+        finalizers: vec![labels::TERMINATION_FINALIZER.into()],
+        deleting: Some(start()),
+        provider_id: Some("sim://a/1".into()),
+        ..claim()
+    }
+}
+
+/// What is next, for a cloud that may deny a machine for a minute.
+fn look(memory: &Memory, now: Timestamp) -> Step {
+    let (claim, mut fold) = (dying(), Fold::default());
+    fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
+    step(&Situation::of(&claim, fold.snapshot(), memory, now).with_denial(Duration::from_mins(1)))
+}
+
+/// A round has ended in which the cloud knew no machine, as the actor takes it in.
+fn round(memory: &mut Memory, now: Timestamp) {
+    memory.denials += 1;
+    memory.looked = Some(now);
+    memory.tried.clear();
+    memory.sight = if is_denied(memory, Duration::from_mins(1)) { Sight::Gone } else { Sight::Missing };
+}
+
+#[test]
+fn a_machine_is_gone_when_five_rounds_over_a_minute_have_said_so() {
+    let (mut memory, mut now) = (Memory { sight: Sight::Missing, ..Memory::default() }, start());
+    for _ in 0..4 {
+        assert!(matches!(look(&memory, now).act, Some(Act::Get(_))), "by its ID");
+        memory.tried.insert("sim://a/1".into());
+        assert!(matches!(look(&memory, now).act, Some(Act::Find(_))), "and by its mark");
+        round(&mut memory, now);
+        let wait = look(&memory, after(now, 14));
+        assert_eq!((wait.act, wait.look_at), (None, Some(after(now, 15))));
+        assert!(wait.waits_for.unwrap().contains("for 60 s"));
+        now = after(now, 15);
+    }
+    round(&mut memory, now);
+    assert_eq!(memory.sight, Sight::Gone);
+}
+
+#[test]
+fn a_clock_that_jumps_cuts_one_pause_short_and_no_more() {
+    let mut memory = Memory { sight: Sight::Missing, ..Memory::default() };
+    round(&mut memory, start());
+    let ahead = after(start(), 7200);
+    assert!(look(&memory, ahead).act.is_some(), "two hours have passed, it seems");
+    round(&mut memory, ahead);
+    assert_eq!((look(&memory, ahead).act, &memory.sight), (None, &Sight::Missing));
+}
+
+#[test]
+fn a_cloud_that_shows_at_once_what_is_is_believed_at_once() {
+    assert!(is_denied(&Memory { denials: 1, ..Memory::default() }, Duration::ZERO));
+}
