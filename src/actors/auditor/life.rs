@@ -126,7 +126,7 @@ impl Auditor {
         self.last_look = Some(cx.now());
         self.trouble = None;
         self.tell_of_findings(known, cx.now());
-        self.tell_of_breaker(lease.map(|(object, _)| object), cx);
+        self.tell_of_breaker(lease.as_ref().map(|(object, _)| object), cx);
         self.choose_drains(&claims, cx);
         self.act(cx);
     }
@@ -174,13 +174,13 @@ impl Auditor {
     }
 
     /// Says that the breaker is open and what a person can do about it, and that a person has decided.
-    fn tell_of_breaker(&mut self, lease: Option<Regarding>, cx: &Cx<AuditorMsg>) {
+    fn tell_of_breaker(&mut self, lease: Option<&Regarding>, cx: &Cx<AuditorMsg>) {
         metrics::audit_breaker(self.verdict.breaker.is_some());
         let event = if let Some(breaker) = &self.verdict.breaker {
             let remedy = self.remedy();
             tracing::error!(reason = %breaker, remedy, "audit breaker open, nothing is removed");
             let remedy = self.short_remedy();
-            lease.clone().map(|lease| events::audit_breaker_open(lease, &breaker.reason, &remedy))
+            lease.cloned().map(|lease| events::audit_breaker_open(lease, &breaker.reason, &remedy))
         } else {
             None
         };
@@ -188,7 +188,7 @@ impl Auditor {
         for (decision, findings) in self.verdict.decided.clone() {
             tracing::warn!(%decision, findings, "a person has decided about audit findings");
             self.timeline.note(cx.now(), format!("a person said {decision} about {findings} findings"));
-            said.extend(lease.clone().map(|lease| events::audit_decided(lease, &decision.to_string(), findings)));
+            said.extend(lease.cloned().map(|lease| events::audit_decided(lease, &decision.to_string(), findings)));
         }
         for event in said {
             self.wiring.announce(&cx.house, &mut self.said, event);
