@@ -114,7 +114,7 @@ impl Claim {
         match outcome {
             Outcome::Done(machine) => {
                 self.note(cx.now(), &format!("the cloud launched {}", machine.id));
-                self.memory.sight = Sight::Present(Arc::new(machine));
+                self.memory.shown(machine);
                 self.memory.launch_failure = None;
                 self.succeeded();
             }
@@ -215,10 +215,7 @@ impl Claim {
         let mut machines = machines.into_iter();
         self.memory.looked = Some(cx.now());
         match machines.next() {
-            Some(machine) => {
-                (self.memory.absent_since, self.memory.denials) = (None, 0);
-                self.memory.sight = Sight::Present(Arc::new(machine));
-            }
+            Some(machine) => self.memory.shown(machine),
             None => self.denied(cx),
         }
         for extra in machines {

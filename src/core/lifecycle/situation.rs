@@ -263,6 +263,12 @@ pub struct Memory {
 const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(2);
 
 impl Memory {
+    /// The cloud has launched the machine, or shown it: what it said before of a machine that it does not know counts no more.
+    pub fn shown(&mut self, machine: Machine) {
+        (self.absent_since, self.denials) = (None, 0);
+        self.sight = Sight::Present(Arc::new(machine));
+    }
+
     /// Forgets what a clock that was ahead has left: moments that lie further in the future than they can.
     pub fn mend(&mut self, now: Timestamp) {
         let latest = now.saturating_add(LONGEST_WAIT).unwrap_or(Timestamp::MAX);

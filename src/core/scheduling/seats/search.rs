@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use crate::core::scheduling::solve::Run;
 
-use super::Seating;
+use super::seated::Seating;
 use super::sit::{Place, Seat};
 
 /// So many seats are tried in one search.
