@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::core::facts::samples::{claim, start};
+use crate::core::facts::samples::{claim, machine, start};
 use crate::core::facts::{Claim, Fact, Fold};
 use crate::core::labels;
 use crate::core::lifecycle::step;
@@ -64,4 +64,14 @@ fn a_clock_that_jumps_cuts_one_pause_short_and_no_more() {
 #[test]
 fn a_cloud_that_shows_at_once_what_is_is_believed_at_once() {
     assert!(is_denied(&Memory { denials: 1, ..Memory::default() }, Duration::ZERO));
+}
+
+#[test]
+fn what_was_denied_before_a_machine_was_launched_counts_no_more() {
+    let mut memory = Memory { absent_since: Some(start()), ..Memory::default() };
+    round(&mut memory, start());
+    round(&mut memory, after(start(), 15));
+    memory.shown(machine());
+    assert_eq!((memory.denials, memory.absent_since), (0, None));
+    assert!(matches!(memory.sight, Sight::Present(_)));
 }
