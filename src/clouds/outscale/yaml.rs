@@ -2,7 +2,7 @@
 //!
 //! What a plain scalar is depends on who reads it. Talos reads with Go's yaml.v3: `0644` is octal where a number is wanted and the text `0644`
 //! where a text is, and the label `1.10` is not `1.1`. So scalars that are not written again as they were read are kept as they were written, behind
-//! a mark that [`write`] takes off.
+//! a mark that [`write()`] takes off.
 
 use std::fmt;
 
