@@ -78,6 +78,11 @@ impl Wiring {
         self.slots.claims.cast(ClaimsMsg::Look);
     }
 
+    /// For how long the cloud may say that there is no machine although there is one.
+    pub(super) fn may_deny_for(&self) -> Duration {
+        if self.settings.protections.disbelief { self.cloud.may_deny_for() } else { Duration::ZERO }
+    }
+
     /// Writes an Event beside everything else. Events are for people: one that gets lost is not worth a second try.
     pub(super) fn announce(&self, house: &House, said: &mut Dedupe, event: Event) {
         if !said.admit(&event, house.clock.now()) {

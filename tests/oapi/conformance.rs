@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::judge::Judge;
 use super::spec::Spec;
-use super::world::{client, fake, launch, text, whole_launch};
+use super::world::{client, fake, has_a_bad_day, launch, text, whole_launch};
 
 fn one(text: &str) -> Vec<String> {
     vec![text.to_owned()]
@@ -195,14 +195,8 @@ async fn every_action_with_every_field() {
 async fn a_bad_day() {
     let Some(spec) = Spec::load() else { return };
     let fake = fake();
-    fake.conduct(|conduct| {
-        conduct.loses_answers = 0.1;
-        conduct.loses_requests = 0.05;
-        conduct.fails = 0.1;
-        conduct.limit_each = Some(4);
-        conduct.lists_after = Duration::from_secs(2);
-        conduct.tag_failures = 3;
-    });
+    has_a_bad_day(&fake);
+    fake.conduct(|conduct| conduct.tag_failures = 3);
     let judge = Judge::of(fake.clone(), spec);
     let client = client(Arc::clone(&judge) as _);
     let live = async |number: usize| {

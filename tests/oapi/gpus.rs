@@ -14,6 +14,7 @@ use joiner::sim::{Seed, World, WorldConfig};
 use super::joiner::{cloud_over, play};
 use super::judge::Judge;
 use super::spec::Spec;
+use super::world::has_a_bad_day;
 
 /// Pods each of which needs a machine with a GPU, so many of them, and what such machines are made from.
 pub(crate) fn learners(pods: usize) -> String {
@@ -59,13 +60,7 @@ async fn no_gpu_outlives_its_machine_on_a_bad_day() {
     let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
     let world = World::new(WorldConfig::usual(1, Arc::new(move || clock.now())));
     let fake = Fake::new(Account::sample(), Arc::new(move || clock.now()), Seed(1));
-    fake.conduct(|conduct| {
-        conduct.loses_answers = 0.1;
-        conduct.loses_requests = 0.05;
-        conduct.fails = 0.1;
-        conduct.limit_each = Some(4);
-        conduct.lists_after = Duration::from_secs(2);
-    });
+    has_a_bad_day(&fake);
     let judge = Judge::of(fake.clone(), spec);
     let cloud = Arc::new(cloud_over(&judge, clock));
     let cluster = Arc::new(world.cluster.clone());

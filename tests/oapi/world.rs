@@ -1,6 +1,7 @@
 //! A fake, and what is asked of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use joiner::clouds::outscale::oapi::wire::{BsuToCreate, CreateVms, DeviceToCreate, NicToCreate, Placement, UserData};
@@ -18,6 +19,17 @@ pub(crate) fn clock() -> Clock {
 
 pub(crate) fn fake() -> Fake {
     Fake::new(Account::sample(), clock(), Seed(1))
+}
+
+/// Answers and requests get lost, calls fail and are throttled, and lists lag behind.
+pub(crate) fn has_a_bad_day(fake: &Fake) {
+    fake.conduct(|conduct| {
+        conduct.loses_answers = 0.1;
+        conduct.loses_requests = 0.05;
+        conduct.fails = 0.1;
+        conduct.limit_each = Some(4);
+        conduct.lists_after = Duration::from_secs(2);
+    });
 }
 
 pub(crate) fn client(transport: Arc<dyn Transport>) -> Client {

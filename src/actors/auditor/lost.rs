@@ -14,6 +14,9 @@ use crate::telemetry::metrics::{self, DisruptedFor, TerminationMode};
 
 use super::Auditor;
 
+/// Looks are not thought to follow each other faster.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+
 impl Auditor {
     /// Asks for the machines of NodeClaims that are to be finished, and of Nodes that are to be let go. A listing may lack a machine without saying
     /// so: whoever is asked for the one machine knows better.
@@ -60,15 +63,9 @@ impl Auditor {
 
     /// In how many looks in a row the cloud must say that there is no machine: as many as it takes to outlast the time for which it may be wrong.
     fn denials_needed(&self) -> u32 {
-        let settings = &self.wiring.settings;
-        let may_deny_for =
-            if settings.protections.disbelief { self.wiring.cloud.may_deny_for() } else { Duration::ZERO };
-        let between = settings.audit_every.as_secs_f64().max(1.0);
-        let mut needed = 1;
-        while f64::from(needed - 1) * between < may_deny_for.as_secs_f64() {
-            needed += 1;
-        }
-        needed
+        let between = self.wiring.settings.audit_every.max(SHORTEST_PAUSE);
+        let pauses = self.wiring.may_deny_for().as_nanos().div_ceil(between.as_nanos());
+        u32::try_from(pauses).unwrap_or(u32::MAX).saturating_add(1)
     }
 
     /// Deletes a NodeClaim whose machine is gone.

@@ -114,7 +114,7 @@ impl Claim {
         let mut situation = gather(&claim, &snapshot, &self.memory, cx.now())
             .with_types(catalog.classes.get(&claim.class).map(|types| types.as_slice()))
             .with_repair(self.args.wiring.repair.as_ref())
-            .with_denial(self.may_deny_for())
+            .with_denial(self.args.wiring.may_deny_for())
             .with_drift_every(self.args.wiring.cloud.drift_every());
         if !protections.detachment {
             situation.attachments = None;
@@ -148,12 +148,6 @@ impl Claim {
         if let Some(act) = act {
             self.perform(act, &claim, &snapshot, cx);
         }
-    }
-
-    /// For how long the cloud may say that there is no machine although there is one.
-    pub(super) fn may_deny_for(&self) -> Duration {
-        let wiring = &self.args.wiring;
-        if wiring.settings.protections.disbelief { wiring.cloud.may_deny_for() } else { Duration::ZERO }
     }
 
     /// Shows the cloud, once, what its machine turned out to have. When that is news, what it sells looks different from now on.

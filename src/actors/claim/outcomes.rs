@@ -233,7 +233,7 @@ impl Claim {
             // its own to take down.
             Sight::Missing | Sight::Present(_) if is_deleting || self.memory.sight == Sight::Missing => {
                 self.memory.absent_since = None;
-                if is_denied(&self.memory, self.may_deny_for()) {
+                if is_denied(&self.memory, self.args.wiring.may_deny_for()) {
                     return self.gone(cx);
                 }
                 self.memory.sight = Sight::Missing;

@@ -10,6 +10,7 @@ use crate::core::resources::Resources;
 
 use super::algebra::{ProfileId, Source, agree, narrow};
 use super::layout::Many;
+use super::rooms::Kind;
 use super::shelf::{Amounts, Sets, add, lower, subtract};
 use super::world::World;
 
@@ -34,6 +35,11 @@ pub(super) struct Host {
 }
 
 impl Host {
+    /// What it has in common with all that are like it.
+    pub(super) fn kind(&self) -> Kind {
+        Kind { taints: self.taints, profile: self.profile }
+    }
+
     /// The node's name, or else that of the NodeClaim.
     pub(super) fn name(&self) -> Arc<str> {
         let claim = || self.claim.as_ref().map_or("", ClaimName::as_str);

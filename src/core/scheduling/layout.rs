@@ -9,7 +9,7 @@ use crate::core::ids::{ClaimName, NodeName, PoolName};
 
 use super::existing::Host;
 use super::interner::number;
-use super::rooms::{Kind, Rooms};
+use super::rooms::Rooms;
 use super::shelf::{Amounts, add};
 
 /// How many pods of a shape run somewhere.
@@ -60,7 +60,7 @@ impl Layout {
         let running = &mut layout.running;
         for (at, host) in hosts.iter().enumerate() {
             let at = number(at);
-            let kind = Kind { taints: host.taints, profile: host.profile };
+            let kind = host.kind();
             layout.rooms.push(host.usable.then_some(kind), &host.free);
             layout.by_node.extend(host.node.iter().map(|name| (name.clone(), at)));
             layout.by_claim.extend(host.claim.iter().map(|name| (name.clone(), at)));

@@ -178,9 +178,13 @@ impl<'p> Run<'p> {
 
     /// So many more pods of a class where they have been from the start.
     pub(super) fn recount(&mut self, class: &Class, host: u32, many: i32) {
-        let (profile, taints) = (self.world.hosts[host as usize].profile, self.world.hosts[host as usize].taints);
+        self.tally(class, host, self.world.hosts[host as usize].kind(), many);
+    }
+
+    /// So many more pods of a class on a node of this kind, there or planned.
+    pub(super) fn tally(&mut self, class: &Class, host: u32, kind: Kind, many: i32) {
         for id in &class.touches {
-            self.world.count(*id, host, profile, taints, many);
+            self.world.count(*id, host, kind.profile, kind.taints, many);
         }
     }
 
@@ -257,10 +261,10 @@ impl<'p> Run<'p> {
         let host = Arc::make_mut(&mut self.world.hosts[at]);
         subtract(&mut host.free, &class.requests);
         host.ports.extend(class.shape.host_ports.iter().cloned());
-        let (profile, taints) = (host.profile, host.taints);
+        let kind = host.kind();
         self.on_hosts[at].push(pod);
         self.world.attached.put(number(at), class);
-        self.record(class, number(at), profile, taints);
+        self.record(class, number(at), kind);
     }
 
     /// One pod less waits: promises that nobody is left for end, and the room is free again.
@@ -273,8 +277,7 @@ impl<'p> Run<'p> {
 
     pub(super) fn put_on_draft(&mut self, pod: usize, at: usize, class: &Class, profile: ProfileId, types: Mask) {
         self.occupy_draft(pod, at, class, profile, types);
-        let taints = self.world.pools[self.drafts[at].pool].taints;
-        self.rooms.set_kind(at, Kind { taints, profile });
+        self.rooms.set_kind(at, self.kind_of_draft(at));
         self.spent(class, Some(at));
         let left = self.drafts[at].left();
         self.rooms.set_free(at, &left);
@@ -300,16 +303,19 @@ impl<'p> Run<'p> {
                 draft.charged = now;
             }
         }
-        let (host, taints) = (self.host_of_draft(at), self.world.pools[pool].taints);
+        let host = self.host_of_draft(at);
         self.world.attached.put(host, class);
-        self.record(class, host, profile, taints);
+        self.record(class, host, self.kind_of_draft(at));
     }
 
-    fn record(&mut self, class: &Class, host: u32, profile: ProfileId, taints: u32) {
-        for id in &class.touches {
-            self.world.count(*id, host, profile, taints, 1);
-        }
+    fn record(&mut self, class: &Class, host: u32, kind: Kind) {
+        self.tally(class, host, kind, 1);
         self.placements += 1;
+    }
+
+    pub(super) fn kind_of_draft(&self, at: usize) -> Kind {
+        let draft = &self.drafts[at];
+        Kind { taints: self.world.pools[draft.pool].taints, profile: draft.profile }
     }
 
     /// The plan, and reasons for the pods that are left.

@@ -96,7 +96,7 @@ impl Run<'_> {
                 let bare = only(class, variant, &[]).0;
                 for at in 0..run.world.hosts.len() {
                     let host = &run.world.hosts[at];
-                    let kind = Kind { taints: host.taints, profile: host.profile };
+                    let kind = host.kind();
                     let known = kinds.iter().position(|(other, _)| *other == kind);
                     if fitting.len() >= HOSTS {
                         return fitting;

@@ -14,7 +14,6 @@ use crate::core::scheduling::interner::number;
 use crate::core::scheduling::masks::Mask;
 use crate::core::scheduling::place::{Allowed, Wants, also};
 use crate::core::scheduling::pools::Room;
-use crate::core::scheduling::rooms::Kind;
 use crate::core::scheduling::solve::Run;
 
 /// So many values of a label are tried for new nodes.
@@ -57,11 +56,6 @@ pub(super) struct Before {
 }
 
 impl Run<'_> {
-    pub(super) fn kind_of_draft(&self, at: usize) -> Kind {
-        let draft = &self.drafts[at];
-        Kind { taints: self.world.pools[draft.pool].taints, profile: draft.profile }
-    }
-
     /// Where a pod is that sits somewhere.
     pub(super) fn place_of(&self, pod: usize) -> Option<Place> {
         let planned = self.drafts.iter().position(|draft| draft.pods.contains(&pod)).map(Place::Planned);
@@ -227,15 +221,9 @@ impl Run<'_> {
 
     /// So many more pods of a class where one is.
     fn count_at(&mut self, class: &Class, place: Place, many: i32) {
-        let (host, kind) = match place {
-            Place::Host(at) => {
-                let host = &self.world.hosts[at];
-                (number(at), Kind { taints: host.taints, profile: host.profile })
-            }
-            Place::Planned(at) => (self.host_of_draft(at), self.kind_of_draft(at)),
-        };
-        for id in &class.touches {
-            self.world.count(*id, host, kind.profile, kind.taints, many);
+        match place {
+            Place::Host(at) => self.recount(class, number(at), many),
+            Place::Planned(at) => self.tally(class, self.host_of_draft(at), self.kind_of_draft(at), many),
         }
     }
 
