@@ -10,7 +10,7 @@ use crate::core::backoff::backoff;
 use crate::core::facts;
 use crate::core::ids::{ClaimName, NodeUid};
 use crate::core::labels;
-use crate::core::lifecycle::{DeleteReason, Memory, Situation, Step, step};
+use crate::core::lifecycle::{DeleteReason, Hold, Memory, Situation, Step, step};
 use crate::core::resources::ResourceName;
 
 use crate::actors::protocol::{CatalogMsg, ClaimMsg};
@@ -101,7 +101,7 @@ impl Claim {
         }
         if claim.deleting.is_some() && self.known.as_ref().is_some_and(|known| known.deleting.is_none()) {
             // What failed while it lived says nothing about its end.
-            self.succeeded();
+            (self.memory.cluster, self.memory.cloud) = (Hold::default(), Hold::default());
         }
         self.known = Some(Arc::clone(&claim));
         let snapshot = self.args.wiring.boards.snapshot();
@@ -194,24 +194,14 @@ impl Claim {
         current
     }
 
-    /// The last act did what it should.
-    pub(super) fn succeeded(&mut self) {
-        self.memory.failures = 0;
-        self.memory.hold_until = None;
-        self.memory.trouble = None;
-    }
-
     /// The last act failed: whoever failed it is asked nothing more before a while has passed.
     pub(super) fn failed(&mut self, what: &str, why: &str, by_cloud: bool, cx: &Cx<ClaimMsg>) {
         let trouble = format!("{what}: {why}");
-        self.memory.failures += 1;
-        self.memory.held_by_cloud = by_cloud;
-        self.memory.hold_until = Some(wait_until(cx.now(), self.memory.failures));
         cx.slot().meter().failed(cx.now(), &trouble);
-        if self.memory.trouble.as_ref() != Some(&trouble) {
+        let now = cx.now();
+        if self.memory.hold(by_cloud).failed(trouble.clone(), |failures| wait_until(now, failures)) {
             self.warn(&trouble);
         }
-        self.memory.trouble = Some(trouble);
     }
 
     /// Says that an act failed; for each trouble once.
@@ -221,8 +211,7 @@ impl Claim {
 
     /// Somebody else changed or removed what the last act was about. That is no failure: the next look sees what they did.
     pub(super) fn overtaken(&mut self, cx: &Cx<ClaimMsg>) {
-        self.memory.hold_until = Some(cx.now().saturating_add(OVERTAKEN).unwrap_or(Timestamp::MAX));
-        self.memory.held_by_cloud = false;
+        self.memory.cluster.until = Some(cx.now().saturating_add(OVERTAKEN).unwrap_or(Timestamp::MAX));
     }
 
     /// What initialization was last seen to wait for past its time.

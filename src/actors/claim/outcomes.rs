@@ -8,7 +8,7 @@ use crate::clouds::{self, Deletion, LaunchRefused};
 use crate::cluster;
 use crate::core::facts::Machine;
 use crate::core::ids::ProviderId;
-use crate::core::lifecycle::{DeleteReason, Sight, is_denied};
+use crate::core::lifecycle::{DeleteReason, Hold, Sight, is_denied};
 
 use super::Claim;
 use super::life::DOUBT;
@@ -53,7 +53,7 @@ impl Claim {
                     self.memory.patched_node = None;
                 }
                 if overtaken {
-                    self.memory.hold_until = None;
+                    self.memory.cluster.until = None;
                 }
             }
             ClaimMsg::DriftTold(op, outcome) if self.aside == Some(op) => self.drift_told(outcome, cx),
@@ -116,7 +116,7 @@ impl Claim {
                 self.note(cx.now(), &format!("the cloud launched {}", machine.id));
                 self.memory.shown(machine);
                 self.memory.launch_failure = None;
-                self.succeeded();
+                self.memory.cloud = Hold::default();
             }
             Outcome::Failed(clouds::Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, message })) => {
                 self.args.wiring.slots.catalog.cast(CatalogMsg::SoldOut(sold_out));
@@ -268,8 +268,7 @@ impl Claim {
     fn answered<T>(&mut self, what: &str, answer: Result<T, String>, by_cloud: bool, cx: &Cx<ClaimMsg>) -> Option<T> {
         match &answer {
             // An API server that answers does not make a cloud that fails well, nor the other way round.
-            Ok(_) if self.memory.failures > 0 && self.memory.held_by_cloud != by_cloud => {}
-            Ok(_) => self.succeeded(),
+            Ok(_) => *self.memory.hold(by_cloud) = Hold::default(),
             Err(why) => self.failed(what, why, by_cloud, cx),
         }
         answer.ok()

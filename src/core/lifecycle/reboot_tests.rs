@@ -115,8 +115,7 @@ impl World {
                     Some((true, why)) => memory.refused = Some((operation, why.to_owned())),
                     Some((false, why)) => {
                         self.memory.reboot.trouble = Some(why.to_owned());
-                        self.memory.hold_until = Some(after(self.now, 60));
-                        self.memory.held_by_cloud = true;
+                        self.memory.cloud.until = Some(after(self.now, 60));
                     }
                 }
                 "reboot".to_owned()

@@ -12,7 +12,7 @@ use crate::core::ids::{NodeName, ObjectKey, ProviderId};
 use crate::core::nomination;
 
 use super::drain::{Drain, drain};
-use super::{CloudDrift, Deletion, Reboot, Repair, termination};
+use super::{CloudDrift, Deletion, Hold, Reboot, Repair, termination};
 
 /// Everything about one NodeClaim at one moment.
 #[derive(Clone, Debug)]
@@ -249,14 +249,10 @@ pub struct Memory {
     pub drift: CloudDrift,
     /// What became of the last order to restart the machine.
     pub reboot: Reboot,
-    /// No act before this moment: the last one failed.
-    pub hold_until: Option<Timestamp>,
-    /// Whether it was the cloud that failed it. Then only what the cloud is asked waits, else only what the API server is.
-    pub held_by_cloud: bool,
-    /// What the last failed act was, and how it failed.
-    pub trouble: Option<String>,
-    /// Failures in a row.
-    pub failures: u32,
+    /// How the API server has failed of late.
+    pub cluster: Hold,
+    /// How the cloud has, but for launches.
+    pub cloud: Hold,
 }
 
 /// Longest time for which an act is held back after failures, or a launch whose end nobody heard is waited for.
@@ -286,7 +282,9 @@ impl Memory {
         if let Some(deletion) = &mut self.deletion {
             deletion.mend(now);
         }
-        self.hold_until.take_if(|until| *until > latest);
+        for hold in [&mut self.cluster, &mut self.cloud] {
+            hold.until.take_if(|until| *until > latest);
+        }
         self.doubt_until = self.doubt_until.map(|until| until.min(latest));
         if let Some(failure) = &mut self.launch_failure
             && failure.retry_at > latest
@@ -295,9 +293,9 @@ impl Memory {
         }
     }
 
-    /// Until when whoever failed the last act is left alone: the cloud, or the API server.
-    pub fn held_until(&self, for_cloud: bool, now: Timestamp) -> Option<Timestamp> {
-        self.hold_until.filter(|until| now < *until && self.held_by_cloud == for_cloud)
+    /// How the one that an act is for has failed of late: the cloud, or the API server.
+    pub fn hold(&mut self, for_cloud: bool) -> &mut Hold {
+        if for_cloud { &mut self.cloud } else { &mut self.cluster }
     }
 
     /// The machine, as far as it is known to exist.

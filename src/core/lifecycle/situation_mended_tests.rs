@@ -64,6 +64,10 @@ fn snapshot_of(nodes: Vec<Node>, claim: &Claim) -> Snapshot {
     fold.snapshot().clone()
 }
 
+fn held(until: Timestamp) -> Hold {
+    Hold { until: Some(until), ..Hold::default() }
+}
+
 fn later(seconds: i64) -> Timestamp {
     start() + SignedDuration::from_secs(seconds)
 }
@@ -209,7 +213,8 @@ fn moments_of_a_clock_that_was_ahead_are_not_waited_for() {
         delete_asked: Some(hours),
         asked: Some(hours),
         deletion: Deletion::asked(&Act::DeleteClaim(DeleteReason::LaunchTimeout), hours),
-        hold_until: Some(hours),
+        cluster: held(hours),
+        cloud: held(hours),
         ..Memory::default()
     };
     memory.mend(start());
@@ -224,7 +229,7 @@ fn moments_of_a_clock_that_was_ahead_are_not_waited_for() {
     };
     assert_eq!(memory, mended);
 
-    let sound = Memory { hold_until: Some(later(60)), doubt_until: Some(later(119)), ..mended };
+    let sound = Memory { cloud: held(later(60)), doubt_until: Some(later(119)), ..mended };
     let mut same = sound.clone();
     same.mend(start());
     assert_eq!(same, sound);

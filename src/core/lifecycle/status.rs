@@ -223,7 +223,7 @@ fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
     }
     if situation.memory.delete_asked.is_some() || situation.memory.sight == Sight::Gone {
         conditions.set_true(TERMINATING);
-    } else if let Some(trouble) = situation.memory.trouble.as_ref().filter(|_| situation.memory.held_by_cloud)
+    } else if let Some(trouble) = &situation.memory.cloud.trouble
         && (drained || !had_node)
     {
         conditions.set(TERMINATING, Status::Unknown, "TerminationFailed", &cut(trouble));

@@ -140,11 +140,12 @@ pub fn step(situation: &Situation<'_>) -> Step {
     }
     // Who just failed is left alone for a while, whatever is to be asked: the phase goes on saying what it is about. The evictor has pauses of its own.
     if let Some(act) = step.act.as_ref().filter(|act| !matches!(act, Act::DeleteClaim(_) | Act::Drain { .. }))
-        && let Some(hold) = situation.memory.held_until(act.is_for_cloud(), situation.now)
+        && let hold = if act.is_for_cloud() { &situation.memory.cloud } else { &situation.memory.cluster }
+        && let Some(until) = hold.lasts_until(situation.now)
     {
         step.act = None;
-        step.waits_for = Some(situation.memory.trouble.clone().unwrap_or_else(|| "backoff".to_owned()));
-        step = step.look_at(hold);
+        step.waits_for = Some(hold.trouble.clone().unwrap_or_else(|| "backoff".to_owned()));
+        step = step.look_at(until);
     }
     step
 }
@@ -240,7 +241,7 @@ pub(super) fn write_status(situation: &Situation<'_>, phase: Phase) -> Option<St
 /// The same where it comes before something that must not wait for it: nothing while the API server is left alone, nor for the last pod event alone,
 /// which a drain would have written again and again.
 pub(super) fn tell(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
-    if situation.memory.held_until(false, situation.now).is_some() {
+    if situation.memory.cluster.lasts_until(situation.now).is_some() {
         return None;
     }
     let patch = status::wanted(situation)?;

@@ -42,7 +42,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
     // Whose machine and Node it is comes before everything that is done to them. A cloud that does not answer holds nothing up.
     if situation.memory.sight != Sight::Gone
         && situation.memory.delete_asked.is_none()
-        && situation.memory.held_until(true, situation.now).is_none()
+        && situation.memory.cloud.lasts_until(situation.now).is_none()
         && let Some(step) = mistakes::look_up(situation, Phase::Draining)
     {
         return step;
@@ -198,7 +198,7 @@ pub(super) fn look_for_machine(situation: &Situation<'_>, nodes: &[&Arc<Node>]) 
         return (!pauses).then(|| whereabouts::seek(situation, Phase::Draining));
     }
     let due = situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN));
-    let id = situation.provider_id().filter(|_| due && situation.memory.held_until(true, situation.now).is_none())?;
+    let id = situation.provider_id().filter(|_| due && situation.memory.cloud.lasts_until(situation.now).is_none())?;
     Some(Step::act(Phase::Draining, Act::Get(id.clone())))
 }
 
@@ -364,7 +364,7 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
                 Some(again) if situation.now < again => Some(guard(situation, phase).look_at(again)),
                 // Why the cloud has refused is written down before it is asked again.
                 _ => {
-                    let refused = situation.memory.failures > 0;
+                    let refused = situation.memory.cloud.failures > 0;
                     let told = refused.then(|| step::tell(situation, phase)).flatten();
                     Some(told.unwrap_or_else(|| Step::act(phase, Act::DeleteMachine(id.clone()))))
                 }

@@ -387,12 +387,12 @@ fn a_cloud_that_fails_holds_up_no_drain() {
     toy.node("node-1").conditions.clear();
     toy.delete();
     toy.memory.asked = Some(toy.now);
-    (toy.memory.hold_until, toy.memory.held_by_cloud) = (Some(start() + SignedDuration::from_mins(10)), true);
+    toy.memory.cloud.until = Some(start() + SignedDuration::from_mins(10));
     toy.pass(60);
     assert_eq!(toy.run(), "Draining: the shortest time of a drain to pass");
     assert!(toy.trace().contains("evict a\n"), "pods are asked though the cloud is not");
     toy.pass(10);
-    toy.memory.trouble = Some("the cloud: out of order".into());
+    toy.memory.cloud.trouble = Some("the cloud: out of order".into());
     assert_eq!(toy.run(), "Terminating: the cloud: out of order", "nothing is asked of the cloud itself");
 }
 
@@ -748,11 +748,28 @@ fn two_nodes_with_one_provider_id_register_neither() {
     assert!(toy.trace().contains("Registered=True"));
 }
 
+/// Found on a real API server that was away for half a minute, where it is the cloud as well: each failure of one let the other be asked at once, and
+/// every try was a line in the log.
+#[test]
+fn an_api_server_and_a_cloud_that_fail_at_one_time_are_both_left_alone() {
+    let mut toy = Toy::new(claim());
+    let until = |failures: u32| start() + SignedDuration::from_mins(failures.into());
+    assert!(toy.memory.hold(false).failed("the NodeClaim: no answer".into(), until));
+    assert!(toy.memory.hold(true).failed("the cloud: no answer".into(), until));
+    assert!(!toy.memory.hold(false).failed("the NodeClaim: no answer".into(), until), "that is known");
+    assert!(!toy.memory.hold(true).failed("the cloud: no answer".into(), until));
+    assert_eq!(toy.run(), "Pending: the NodeClaim: no answer");
+    toy.claim.as_mut().unwrap().finalizers.push(labels::TERMINATION_FINALIZER.into());
+    toy.memory.doubt_until = Some(start() + SignedDuration::from_mins(5));
+    assert_eq!(toy.run(), "Launching: the cloud: no answer");
+    assert_eq!(toy.trace(), "");
+}
+
 #[test]
 fn a_failed_act_waits_for_its_turn_and_a_deadline_does_not() {
     let mut toy = Toy::new(claim());
-    toy.memory.hold_until = Some(start() + SignedDuration::from_mins(10));
-    toy.memory.trouble = Some("the NodeClaim: rejected".into());
+    toy.memory.cluster.until = Some(start() + SignedDuration::from_mins(10));
+    toy.memory.cluster.trouble = Some("the NodeClaim: rejected".into());
     assert_eq!(toy.run(), "Pending: the NodeClaim: rejected");
     toy.claim.as_mut().unwrap().finalizers.push(labels::TERMINATION_FINALIZER.into());
     toy.pass(300);
