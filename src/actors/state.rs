@@ -36,6 +36,8 @@ pub(super) struct State {
     reconnect: Option<Timer>,
     facts: u64,
     synced: bool,
+    /// Whether pods had a place in a plan when the nominator was last told: it hears of the end, too.
+    plans: bool,
 }
 
 impl Drop for State {
@@ -81,15 +83,17 @@ impl State {
         self.nudge(news);
     }
 
-    fn nudge(&self, news: News) {
+    fn nudge(&mut self, news: News) {
         metrics::pods_landed(news.landed);
         let slots = &self.wiring.slots;
         if !news.claims.is_empty() {
             self.wiring.stir(news.claims);
         }
-        if !self.fold.snapshot().planned.is_empty() {
+        let plans = !self.fold.snapshot().planned.is_empty();
+        if plans || self.plans {
             slots.nominator.cast(NominatorMsg::Look);
         }
+        self.plans = plans;
         if news.pools || news.classes || news.overlays {
             slots.catalog.cast(CatalogMsg::Look);
         }
@@ -125,7 +129,7 @@ impl Behaviour for State {
         let witness = Witness::after(&wiring.boards.waits());
         let pump = pump(wiring, cx.mailbox());
         metrics::cluster_synced(false);
-        Self { wiring: Arc::clone(wiring), fold, witness, pump, reconnect: None, facts: 0, synced: false }
+        Self { wiring: Arc::clone(wiring), fold, witness, pump, reconnect: None, facts: 0, synced: false, plans: true }
     }
 
     fn handle(&mut self, message: StateMsg, cx: &Cx<StateMsg>) {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::BoxStream;
 use jiff::Timestamp;
@@ -12,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
@@ -290,13 +291,13 @@ impl KubeCluster {
             .map_err(|error| answer::unclear(request, &format!("the answer cannot be read ({error})")))
     }
 
-    async fn exchange(&self, request: &Request) -> Result<Vec<u8>, Error> {
+    async fn exchange(&self, request: &Request) -> Result<Bytes, Error> {
         let response =
             self.shared.client.send(request.http()?).await.map_err(|error| answer::silence(request, &error))?;
         let (head, body) = response.into_parts();
         let bytes = body.collect_bytes().await.map_err(|error| answer::silence(request, &error))?;
         if head.status.is_success() {
-            return Ok(bytes.to_vec());
+            return Ok(bytes);
         }
         let retry_after = head.headers.get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
         Err(answer::refusal(request, head.status, retry_after, &bytes))
@@ -304,7 +305,7 @@ impl KubeCluster {
 
     /// Sends a request whose answer says nothing but that it worked.
     async fn tell(&self, request: Request) -> Result<(), Error> {
-        self.call::<Value>(&request).await.map(drop)
+        self.call::<IgnoredAny>(&request).await.map(drop)
     }
 
     /// Sends a request that is answered with a NodeClaim.

@@ -43,8 +43,8 @@ pub enum Owner {
     Nobody,
 }
 
-/// A pod as it was last seen.
-#[derive(Clone, PartialEq, Debug)]
+/// A pod as it was last seen. `Eq`, as one and the same [`Arc`] of it is compared by its address then: pictures are compared pod by pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pod {
     /// Namespace and name.
     pub key: ObjectKey,

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use imbl::OrdMap;
+use imbl::ordmap::DiffItem;
 use jiff::{SignedDuration, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -30,6 +32,14 @@ pub struct Nominations {
     /// Pods that only wait for kube-scheduler, in `places` that are what they were: most of them, most of the time, and each that is looked at costs.
     content: FxHashSet<PodUid>,
     places: Places,
+    looked: Looked,
+}
+
+/// The pods as they were when the order was last worked out: only what has changed since is looked at.
+#[derive(Debug, Default)]
+struct Looked {
+    pods: OrdMap<PodUid, Arc<Pod>>,
+    denominated: OrdMap<PodUid, u32>,
 }
 
 #[derive(Debug)]
@@ -45,6 +55,11 @@ impl Try {
     /// Whether the pod waits for its place, or has taken it.
     fn is_as_it_was(&self, pod: &Pod) -> bool {
         pod.node.as_ref().is_none_or(|node| *node == self.node) && Arc::ptr_eq(&pod.shape, &self.shape)
+    }
+
+    /// Whether kube-scheduler has taken the nomination away since.
+    fn is_lost(&self, snapshot: &Snapshot, pod: &PodUid) -> bool {
+        self.lost < lost(snapshot, pod)
     }
 }
 
@@ -83,7 +98,10 @@ impl Nominations {
     ) -> Vec<Nomination> {
         let many = i32::try_from(snapshot.planned.len()).unwrap_or(i32::MAX);
         let rest = REORDER.max(REORDER_PER_POD.saturating_mul(many));
-        if self.ordered.is_none_or(|then| now.duration_since(then) >= rest || then > now) {
+        if snapshot.planned.is_empty() {
+            // Nothing of a burst is kept when it is over.
+            *self = Self::default();
+        } else if self.ordered.is_none_or(|then| now.duration_since(then) >= rest || then > now) {
             self.ordered = Some(now);
             self.line_up(snapshot, opening, wanted);
         }
@@ -101,6 +119,30 @@ impl Nominations {
         next
     }
 
+    /// Follows what has befallen those who were tried. Answers whether somebody went elsewhere, or lost a nomination.
+    fn catch_up(&mut self, snapshot: &Snapshot) -> bool {
+        let mut is_disturbed = false;
+        for change in self.looked.pods.diff(&snapshot.pods) {
+            let (uid, pod) = match change {
+                DiffItem::Add(uid, pod) | DiffItem::Update { new: (uid, pod), .. } => (uid, Some(pod)),
+                DiffItem::Remove(uid, _) => (uid, None),
+            };
+            let Some(tried) = self.tried.get_mut(uid) else { continue };
+            is_disturbed |= pod.is_none_or(|pod| !tried.is_as_it_was(pod));
+            match pod.filter(|pod| pod.node.is_none()) {
+                Some(pod) => tried.shape = Arc::clone(&pod.shape),
+                None => drop(self.tried.remove(uid)),
+            }
+        }
+        for change in self.looked.denominated.diff(&snapshot.denominated) {
+            if let DiffItem::Add(uid, lost) | DiffItem::Update { new: (uid, lost), .. } = change {
+                is_disturbed |= self.tried.get(uid).is_some_and(|tried| tried.lost < *lost);
+            }
+        }
+        self.looked = Looked { pods: snapshot.pods.clone(), denominated: snapshot.denominated.clone() };
+        is_disturbed
+    }
+
     /// Works out the order.
     fn line_up(
         &mut self,
@@ -115,17 +157,12 @@ impl Nominations {
             *standing += usize::from(fits);
             fits
         };
-        let mut is_disturbed = false;
-        self.tried.retain(|uid, tried| {
-            let pod = snapshot.pods.get(uid);
-            let is_lost = tried.lost < lost(snapshot, uid);
-            is_disturbed |= is_lost || pod.is_none_or(|pod| !tried.is_as_it_was(pod));
-            let Some(pod) = pod.filter(|pod| pod.node.is_none()) else { return false };
-            if !is_lost && at_a_time(&pod.shape).is_some() {
-                stands(&tried.node, &pod.shape, usize::MAX);
+        let is_disturbed = self.catch_up(snapshot);
+        for (uid, tried) in &self.tried {
+            if at_a_time(&tried.shape).is_some() && !tried.is_lost(snapshot, uid) {
+                stands(&tried.node, &tried.shape, usize::MAX);
             }
-            true
-        });
+        }
         let doors = doors(snapshot, opening);
         let places = Places::of(snapshot, &doors);
         if is_disturbed || !self.places.are_still(&places) {
@@ -133,7 +170,7 @@ impl Nominations {
         }
         self.places = places;
         let tried_to = |uid: &PodUid| {
-            let tried = self.tried.get(uid).filter(|tried| tried.lost >= lost(snapshot, uid));
+            let tried = self.tried.get(uid).filter(|tried| !tried.is_lost(snapshot, uid));
             tried.map(|tried| &tried.node)
         };
         let Seats { kept, open, content } = seats(snapshot, &doors, &self.content, tried_to);

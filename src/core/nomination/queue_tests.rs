@@ -366,6 +366,8 @@ proptest::proptest! {
                 plain.forget(&pod.uid);
             }
             plain.content.clear();
+            plain.looked = Looked::default();
+            plain.tried.retain(|uid, _| ward.fold.snapshot().pods.contains_key(uid));
             let ask = |one: &mut Nominations| {
                 one.next(ward.fold.snapshot(), &BTreeSet::new(), |_, _| true, usize::MAX, at(seconds))
             };
