@@ -37,7 +37,7 @@ pub(super) fn by_price(world: &mut World<'_>) -> Vec<Size> {
     sizes
 }
 
-/// The price of the cheapest new node for one pod; nothing where there is none to buy, as then no room saves one.
+/// The price of the cheapest new node for one pod; infinite where there is none to buy, as only what is there can be its place.
 fn alone(world: &mut World<'_>, class: &Class) -> f64 {
     let mut least: Option<(i32, f64)> = None;
     for pool in 0..world.pools.len() {
@@ -57,7 +57,7 @@ fn alone(world: &mut World<'_>, class: &Class) -> f64 {
             }
         }
     }
-    least.map_or(0.0, |(_, price)| price)
+    least.map_or(f64::INFINITY, |(_, price)| price)
 }
 
 /// Numbers of the pods in the order in which they are placed.

@@ -161,12 +161,14 @@ fn the_node_that_is_there_is_for_the_pod_whose_own_would_be_dearer() {
     // The pod with more CPU comes first, and would take the node; the other needs memory, which costs more than twice as much.
     let plain = |cpu: i64, memory: i64| (cpu * 100, memory * 128, false, false);
     let worlds = [
-        ([plain(11, 8), plain(18, 1)], [(3, 1, 5), (2, 2, 11)], (2, 2), None),
-        ([plain(23, 1), plain(6, 24)], [(3, 1, 5), (1, 4, 11)], (3, 4), Some(101)),
-        ([plain(31, 1), plain(10, 8)], [(4, 1, 5), (2, 2, 11)], (4, 1), None),
-        ([plain(7, 8), plain(24, 1)], [(3, 1, 5), (1, 2, 11)], (3, 1), None),
+        (vec![plain(11, 8), plain(18, 1)], [(3, 1, 5), (2, 2, 11)], (2, 2), None),
+        (vec![plain(23, 1), plain(6, 24)], [(3, 1, 5), (1, 4, 11)], (3, 4), Some(101)),
+        (vec![plain(31, 1), plain(10, 8)], [(4, 1, 5), (2, 2, 11)], (4, 1), None),
+        (vec![plain(7, 8), plain(24, 1)], [(3, 1, 5), (1, 2, 11)], (3, 1), None),
         // Much more of the dearer node would be left.
-        ([plain(7, 8), plain(24, 1)], [(3, 1, 5), (7, 9, 11)], (3, 1), None),
+        (vec![plain(7, 8), plain(24, 1)], [(3, 1, 5), (7, 9, 11)], (3, 1), None),
+        // For the last there is no node to buy, and the dearest of the others has room beside it.
+        (vec![plain(4, 1), plain(7, 1), plain(6, 8), plain(30, 8)], [(1, 2, 38), (1, 1, 5)], (4, 2), None),
     ];
     for (pods, kinds, node, daemon) in worlds {
         assert_eq!(judged(&pods, &kinds, Some(node), daemon), Ok(()), "{pods:?}");
