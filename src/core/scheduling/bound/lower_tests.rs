@@ -169,6 +169,13 @@ fn the_node_that_is_there_is_for_the_pod_whose_own_would_be_dearer() {
         (vec![plain(7, 8), plain(24, 1)], [(3, 1, 5), (7, 9, 11)], (3, 1), None),
         // For the last there is no node to buy, and the dearest of the others has room beside it.
         (vec![plain(4, 1), plain(7, 1), plain(6, 8), plain(30, 8)], [(1, 2, 38), (1, 1, 5)], (4, 2), None),
+        // The last has no place beside the one before it, whatever comes first.
+        (
+            vec![plain(4, 1), plain(7, 1), plain(6, 8), plain(30, 8), plain(11, 9)],
+            [(1, 2, 38), (3, 1, 5)],
+            (4, 2),
+            None,
+        ),
     ];
     for (pods, kinds, node, daemon) in worlds {
         assert_eq!(judged(&pods, &kinds, Some(node), daemon), Ok(()), "{pods:?}");

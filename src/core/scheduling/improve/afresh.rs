@@ -1,5 +1,6 @@
 //! Solves that go another way than the first plan did.
 
+use crate::core::scheduling::anew::refused;
 use crate::core::scheduling::order::{by_price, order};
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::solve::Run;
@@ -14,10 +15,13 @@ pub(super) fn aimless(world: World<'_>) -> (Plan, World<'_>) {
     (run.finish(&left), run.world)
 }
 
-/// Solves with those first for whom new nodes would cost most: they get the room that is there.
-pub(super) fn dearest_first(world: World<'_>) -> (Plan, World<'_>) {
+/// Solves with those first for whom new nodes would cost most: they get the room that is there. Whoever has no place in the plan so far comes
+/// last, and takes none from others.
+pub(super) fn dearest_first<'p>(world: World<'p>, plan: &Plan) -> (Plan, World<'p>) {
     let mut run = Run::new(world);
-    let sizes = by_price(&mut run.world);
-    let left = run.place_all(order(&run.world, &sizes));
+    let (sizes, refused) = (by_price(&mut run.world), refused(plan));
+    let mut waiting = order(&run.world, &sizes);
+    waiting.sort_by_key(|pod| refused.contains(&run.world.pods[*pod].uid));
+    let left = run.place_all(waiting);
     (run.finish(&left), run.world)
 }

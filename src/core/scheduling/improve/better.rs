@@ -1,12 +1,10 @@
 //! The better of two plans.
 
-use rustc_hash::FxHashSet;
-
 use super::afresh::{aimless, dearest_first};
 use super::along::along;
 use super::pack::packed;
 use super::script::{Scope, script};
-use crate::core::ids::PodUid;
+use crate::core::scheduling::anew::refused;
 use crate::core::scheduling::bound::Effort;
 use crate::core::scheduling::checks::{check, crowded};
 use crate::core::scheduling::ground::Ground;
@@ -58,7 +56,7 @@ fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effor
         others.push(ground.with(problem, aimless));
     }
     if !contest.best.existing.is_empty() {
-        others.push(ground.with(problem, dearest_first));
+        others.push(ground.with(problem, |world| dearest_first(world, &contest.best)));
     }
     let hopeful = |other: &&Plan| other.price <= contest.best.price * HOPELESS;
     let starts: Vec<Plan> = std::iter::once(&contest.best).chain(others.iter().filter(hopeful)).cloned().collect();
@@ -101,8 +99,7 @@ impl Contest<'_> {
 }
 
 fn is_better(other: &Plan, plan: &Plan) -> bool {
-    let refused: FxHashSet<&PodUid> = plan.refused.iter().map(|refusal| &refusal.pod).collect();
-    other.price < plan.price * CHEAPER && other.refused.iter().all(|refusal| refused.contains(&refusal.pod))
+    other.price < plan.price * CHEAPER && refused(other).is_subset(&refused(plan))
 }
 
 #[cfg(test)]
