@@ -239,6 +239,29 @@ fn what_the_api_server_would_write_into_pods_counts_and_what_it_would_refuse_is_
 }
 
 #[test]
+fn what_a_limit_range_forbids_is_not_planned_and_says_why() {
+    let range = "---\napiVersion: v1\nkind: LimitRange\nmetadata: {name: small, namespace: shop}\nspec: {limits: [{type: Container, max: {cpu: '2'}}, {type: Pod, max: {cpu: '3'}}]}\n";
+    let web = |name: &str, cpu: [&str; 2]| {
+        let [a, b] = cpu.map(|cpu| format!("resources: {{requests: {{cpu: {cpu}}}, limits: {{cpu: {cpu}}}}}"));
+        format!(
+            "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}, namespace: shop}}\nspec:\n  replicas: 1\n  selector: {{matchLabels: {{app: {name}}}}}\n  template: {{metadata: {{labels: {{app: {name}}}}}, spec: {{containers: [{{name: a, image: i, {a}}}, {{name: b, image: i, {b}}}]}}}}\n"
+        )
+    };
+    let input =
+        [POOL, range, &web("fine", ["'1'", "'2'"]), &web("large", ["'1'", "'4'"]), &web("many", ["'2'", "'2'"])];
+    let (plan, _) = plan(&input.concat());
+    assert_ne!(places(&plan)["shop/fine-0"], ["nowhere"]);
+    let large = reasons(&plan, "shop/large-0");
+    let why = "containers[1].resources.limits[cpu]: a Container has to have a limit, and that of 2 at most by LimitRange small";
+    assert!(large.contains(why), "{large}");
+    let many = reasons(&plan, "shop/many-0");
+    assert!(
+        many.contains("limits[cpu]: a Pod has to have a limit, and that of 3 at most by LimitRange small"),
+        "{many}"
+    );
+}
+
+#[test]
 fn what_a_pod_asks_of_nodes_is_held_to_the_rules() {
     let required = |expression: &str| {
         format!(

@@ -1,13 +1,14 @@
-//! What the API server writes into the pods of manifests before it keeps them: priorities, what RuntimeClasses add, and defaults of LimitRanges.
+//! What the API server writes into the pods of manifests before it keeps them: priorities, what RuntimeClasses add, and defaults of LimitRanges
+//! (`limits`), which it also holds them to.
 //!
 //! A pod that has been through it (it has a `metadata.uid`) is as it is. Templates are not written to in a cluster either, and their pods are:
 //! so the template of a file stands for its pods.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::core::quantity::Quantity;
+use super::limits::{CONTAINERS, LimitRange, amounts};
 
 /// The objects of which the API server's admission writes something into pods.
 #[derive(Clone, Default, Debug)]
@@ -16,15 +17,8 @@ pub struct Admission {
     priorities: BTreeMap<String, i64>,
     /// RuntimeClasses by name.
     runtimes: BTreeMap<String, Value>,
-    /// Defaults of LimitRanges by namespace and name.
-    limits: BTreeMap<(String, String), Defaults>,
-}
-
-/// What containers have that do not say it.
-#[derive(Clone, Default, Debug)]
-struct Defaults {
-    limits: Map<String, Value>,
-    requests: Map<String, Value>,
+    /// LimitRanges by namespace and name.
+    limits: BTreeMap<(String, String), LimitRange>,
 }
 
 /// A manifest as it would be kept.
@@ -65,7 +59,7 @@ impl Admission {
             "RuntimeClass" => drop(self.runtimes.insert(name, value.clone())),
             "LimitRange" => {
                 let namespace = text(&value["metadata"]["namespace"], "default").to_owned();
-                self.limits.insert((namespace, name), Defaults::of(&value["spec"]["limits"]));
+                self.limits.insert((namespace, name), LimitRange::new(&value["spec"]["limits"]));
             }
             _ => {}
         }
@@ -92,12 +86,14 @@ impl Admission {
             }
         }
         let namespace = text(&value["metadata"]["namespace"], "default");
-        for (_, defaults) in self.limits.iter().filter(|((of, _), _)| of == namespace) {
-            for list in ["containers", "initContainers"] {
+        let ranges = || self.limits.iter().filter(|((of, _), _)| of == namespace);
+        for (_, range) in ranges() {
+            for list in CONTAINERS {
                 let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
-                containers.filter(|container| container.is_object()).for_each(|one| defaults.write(one));
+                containers.filter(|container| container.is_object()).for_each(|one| range.write(one));
             }
         }
+        all.refusals.extend(ranges().flat_map(|((_, name), range)| range.refusals(spec, &path, name)));
         Some(all)
     }
 
@@ -144,52 +140,6 @@ fn run_as(spec: &mut Value, path: &str, name: &str, runtime: &Value) -> Result<(
         own.extend(tolerations.into_iter().filter(|one| !own.contains(one)).collect::<Vec<_>>());
     }
     Ok(())
-}
-
-/// Amounts by what they say, however they are written.
-fn amounts(list: &Value) -> BTreeMap<&str, Option<i64>> {
-    let milli = |amount: &Value| {
-        let text = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
-        Quantity::parse(&text).ok().map(Quantity::milli_up)
-    };
-    list.as_object().into_iter().flatten().map(|(name, amount)| (name.as_str(), milli(amount))).collect()
-}
-
-impl Defaults {
-    /// Those of `spec.limits`. The most that containers may have stands for a limit, a default limit for a request, and the least for that.
-    fn of(items: &Value) -> Self {
-        let mut all = Self::default();
-        for item in items.as_array().into_iter().flatten().filter(|item| item["type"] == "Container") {
-            let list = |field: &str| item[field].as_object().cloned().unwrap_or_default();
-            let limits = filled(list("default"), &list("max"));
-            let requests = filled(filled(list("defaultRequest"), &limits), &list("min"));
-            all.limits = filled(all.limits, &limits);
-            all.requests = filled(all.requests, &requests);
-        }
-        all
-    }
-
-    /// Writes them into a container. Its own limits stand for requests that it does not have, before any default does.
-    fn write(&self, container: &mut Value) {
-        let list = |field: &str| container["resources"][field].as_object().cloned().unwrap_or_default();
-        let (limits, requests) = (list("limits"), list("requests"));
-        let requests = filled(filled(requests, &limits), &self.requests);
-        let is_map = |value: &Value| value.is_null() || value.is_object();
-        let resources = &mut container["resources"];
-        // What is no map is left as it is, to be named as what is wrong.
-        if is_map(resources) && is_map(&resources["limits"]) && is_map(&resources["requests"]) {
-            resources["limits"] = filled(limits, &self.limits).into();
-            resources["requests"] = requests.into();
-        }
-    }
-}
-
-/// A list with what others have in addition.
-fn filled(mut list: Map<String, Value>, others: &Map<String, Value>) -> Map<String, Value> {
-    for (name, amount) in others {
-        list.entry(name.as_str()).or_insert_with(|| amount.clone());
-    }
-    list
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Ordinary Kubernetes manifests: what is written in files, as the facts and workloads that a rehearsal or a plan begins with.
 //!
-//! `documents` takes text apart, `admission` writes into pods what the API server would, `refused` knows what it
+//! `documents` takes text apart, `admission` writes into pods what the API server would (`limits` what LimitRanges say), `refused` knows what it
 //! would not keep, `read` makes objects of it all, `gather` reads whole files and directories and names what is wrong in them.
 
 mod admission;
 mod classes;
 mod documents;
 mod gather;
+mod limits;
 mod object;
 mod refused;
 mod refused_pods;

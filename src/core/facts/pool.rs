@@ -29,7 +29,7 @@ pub struct Pool {
     pub deleting: Option<Timestamp>,
     /// `metadata.annotations` in Karpenter's domains.
     pub annotations: Labels,
-    /// `spec.weight`; 0 when absent. Heavier pools are tried first.
+    /// `spec.weight`; 0 when absent. Heavier pools are tried first; among equals the price decides.
     pub weight: i32,
     /// `spec.limits`; a resource that is not mentioned is not limited.
     pub limits: Resources,

@@ -170,10 +170,17 @@ impl World<'_> {
         Aim { room: room.clone(), promises: Promises::new(), value: -price, held: 0.0 }
     }
 
-    /// An aim at so much room beside daemons, at the price of what holds it where there is such a type.
+    /// An aim at so much room beside daemons, at the price of what holds it; where no type does, at what so much would cost in parts.
     pub(super) fn meant(&self, pool: usize, profile: ProfileId, mask: &Mask, room: &Amounts) -> Aim {
         let roomy = self.holding(pool, profile, mask, Load::of(room, &[]));
-        self.exactly(profile, if roomy.is_empty() { mask } else { &roomy }, room)
+        if !roomy.is_empty() {
+            return self.exactly(profile, &roomy, room);
+        }
+        let (groups, shelf) = (self.groups(pool, profile), &self.algebra.shelves[self.pools[pool].shelf]);
+        let prices = &self.algebra.profile(profile).prices;
+        let parts: Vec<(Amounts, f64)> =
+            mask.bits().filter_map(|at| Some((room_of(&groups, at, shelf)?, prices[at]))).collect();
+        Aim { value: -worth(&parts, room), ..self.exactly(profile, mask, room) }
     }
 
     /// No aim: the most of each resource that any of the types has beside its daemons.

@@ -47,6 +47,15 @@ impl Host {
     }
 }
 
+/// The daemons that belong on a node.
+pub(super) struct OnNode {
+    /// What they request together.
+    requests: Amounts,
+    ports: Vec<HostPort>,
+    /// Their numbers, in the order of the snapshot.
+    pub(super) coming: Vec<u32>,
+}
+
 /// A node before it is compiled.
 struct Site<'a> {
     node: Option<&'a Node>,
@@ -103,11 +112,11 @@ impl World<'_> {
             free = room;
             ports = taken;
         } else if usable {
-            let (wanted, taken) = self.daemons_on(profile, taints);
-            for ((free, wanted), running) in free.iter_mut().zip(&wanted).zip(&daemons) {
+            let belonging = self.daemons_on(profile, taints);
+            for ((free, wanted), running) in free.iter_mut().zip(&belonging.requests).zip(&daemons) {
                 *free = free.saturating_sub((wanted - running).max(0));
             }
-            ports.extend(taken);
+            ports.extend(belonging.ports.iter().cloned());
         }
         Host {
             node: node.map(|n| n.name.clone()),
@@ -124,24 +133,26 @@ impl World<'_> {
         }
     }
 
-    /// What the daemons that belong on such a node take of it, and their host ports.
-    fn daemons_on(&mut self, profile: ProfileId, taints: u32) -> (Amounts, Vec<HostPort>) {
+    /// The daemons that belong on a node with these labels and taints, that is there or on its way.
+    pub(super) fn daemons_on(&mut self, profile: ProfileId, taints: u32) -> Arc<OnNode> {
         if let Some(known) = self.daemons_on.get(&(profile, taints)) {
-            return known.clone();
+            return Arc::clone(known);
         }
-        let mut total = self.zero();
-        let mut ports = Vec::new();
-        for daemon in self.problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected()) {
-            let tolerations = self.tolerance.tolerations(&daemon.shape.tolerations);
-            let terms = self.daemon_terms(&daemon.shape);
+        let mut all = OnNode { requests: self.zero(), ports: Vec::new(), coming: Vec::new() };
+        let expected = self.expected_daemons().map(|(which, daemon)| (which, Arc::clone(&daemon.shape)));
+        for (which, shape) in expected.collect::<Vec<_>>() {
+            let tolerations = self.tolerance.tolerations(&shape.tolerations);
+            let terms = self.daemon_terms(&shape);
             let fits = terms.iter().any(|term| self.algebra.join(profile, *term).is_some());
             if fits && self.tolerance.tolerates(tolerations, taints, true) {
-                add(&mut total, &self.dimensions.amounts(&daemon.shape.requests));
-                ports.extend(daemon.shape.host_ports.iter().cloned());
+                add(&mut all.requests, &self.dimensions.amounts(&shape.requests));
+                all.ports.extend(shape.host_ports.iter().cloned());
+                all.coming.push(which);
             }
         }
-        self.daemons_on.insert((profile, taints), (total.clone(), ports.clone()));
-        (total, ports)
+        let all = Arc::new(all);
+        self.daemons_on.insert((profile, taints), Arc::clone(&all));
+        all
     }
 
     /// What the labels of a host are: those of the node, or (for a NodeClaim without one) what it says and still leaves open.

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use imbl::ordmap::DiffItem;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::facts::{Claim, HostPort, Node, PodShape, Pool, Snapshot};
+use crate::core::facts::{Claim, Node, PodShape, Pool, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PoolName};
 
 use super::algebra::{Algebra, ProfileId};
 use super::choose::best_buys;
 use super::daemons::Grouped;
-use super::existing::Host;
+use super::existing::{Host, OnNode};
 use super::interner::{Collector, KeyId, Rest};
 use super::layout::Layout;
 use super::mentions::{collect, collect_claim, collect_labels, collect_shape, dimensions, usable_pools};
@@ -144,7 +144,7 @@ struct Kept {
     dimensions: Dimensions,
     algebra: Algebra,
     tolerance: Tolerance,
-    daemons_on: FxHashMap<(ProfileId, u32), (Amounts, Vec<HostPort>)>,
+    daemons_on: FxHashMap<(ProfileId, u32), Arc<OnNode>>,
     grouped: Grouped,
     layout: Arc<Layout>,
 }

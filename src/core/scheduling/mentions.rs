@@ -14,7 +14,7 @@ use super::reason::Reason;
 use super::shelf::Dimensions;
 use super::world::List;
 
-/// Pools that may be used, heaviest first and then by name descending, and why the others may not.
+/// Pools that may be used, heaviest first and then by name descending, as Karpenter has them, and why the others may not.
 pub(super) fn usable_pools(problem: &Problem<'_>) -> (Vec<(Arc<Pool>, List)>, Vec<Reason>) {
     let mut usable = Vec::new();
     let mut unusable = Vec::new();

@@ -27,6 +27,7 @@ mod attach;
 
 mod topology;
 
+mod domains;
 mod layout;
 mod mentions;
 mod problem;

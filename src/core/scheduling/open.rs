@@ -1,4 +1,5 @@
-//! A new node: from the first pool that allows it, in a reservation if there is one, as large as is good value.
+//! A new node: from the heaviest pool that allows it, of equal pools from the one that is the best value, in a reservation if there is one, as
+//! large as is good value.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ struct Design {
 }
 
 impl Run<'_> {
-    /// Opens a node from the first pool that allows it: for a party, or as large as is good value.
+    /// Opens a node from the heaviest pool that allows it, of pools of one weight from the best value: for a party, or as large as is good value.
     pub(super) fn on_new(
         &mut self,
         pod: usize,
@@ -46,7 +47,11 @@ impl Run<'_> {
             return false;
         }
         let asks = Asks { class, wants, meant };
+        let mut best: Option<(usize, Design)> = None;
         for pool in 0..self.world.pools.len() {
+            if best.as_ref().is_some_and(|(known, _)| !self.are_weighed(*known, pool)) {
+                break;
+            }
             let (base, taints) = (self.world.pools[pool].base, self.world.pools[pool].taints);
             if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints) {
                 continue;
@@ -59,14 +64,33 @@ impl Run<'_> {
             let Some(joined) = joined.filter(|joined| self.could(*joined, wants)) else { continue };
             let design = self.in_reservation(pool, joined, &asks).or_else(|| self.design(pool, joined, &asks));
             if let Some(design) = design {
-                self.open(pod, pool, class, design);
-                return true;
-            }
-            if self.world.problem.settings.wait_for_reserved && self.waits(pool, joined, class) {
+                if best.as_ref().is_none_or(|(known, before)| self.is_better((pool, &design), (*known, before))) {
+                    best = Some((pool, design));
+                }
+            } else if best.is_none() && self.world.problem.settings.wait_for_reserved && self.waits(pool, joined, class)
+            {
                 return false;
             }
         }
-        false
+        let Some((pool, design)) = best else { return false };
+        self.open(pod, pool, class, design);
+        true
+    }
+
+    /// Whether two pools are weighed against each other: those of one weight, unless the plan is made as by Karpenter, where the name decides.
+    fn are_weighed(&self, a: usize, b: usize) -> bool {
+        !self.is_aimless && self.world.pools[a].fact.weight == self.world.pools[b].fact.weight
+    }
+
+    /// Whether the node of one pool is better than that of another: what is paid for already before all else, then what keeps the `minValues` of
+    /// its pool, then more for the money.
+    fn is_better(&self, (pool, design): (usize, &Design), (other, before): (usize, &Design)) -> bool {
+        let rank = |pool: usize, design: &Design| {
+            let is_held = matches!(self.world.algebra.profile(design.profile).source, Source::Held(..));
+            (is_held, design.least == self.world.pools[pool].least)
+        };
+        let (own, known) = (rank(pool, design), rank(other, before));
+        own > known || own == known && design.aim.is_better_value(&before.aim)
     }
 
     /// Whether a pool could make a node for such a pod alone.

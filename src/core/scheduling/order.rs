@@ -1,6 +1,7 @@
 //! The order of placement.
 //!
-//! Priority first, as kube-scheduler takes pods. Within a priority the largest first, because that packs best; but pods that are counted
+//! Priority first, as kube-scheduler takes pods. Within a priority the largest first, because that packs best (improvement also tries the
+//! dearest first, for whom room that is there saves most); but pods that are counted
 //! by one required spread constraint stay together and in the order in which kube-scheduler takes them, so that each of them finds a legal
 //! state whatever has been bound so far. Pods that still run somewhere come after all that wait.
 
@@ -10,23 +11,66 @@ use rustc_hash::FxHashMap;
 
 use crate::core::resources::ResourceName;
 
-use super::shelf::Amounts;
+use super::classes::Class;
+use super::place::Load;
 use super::topology::{CounterId, Topo};
 use super::world::World;
 
-/// Numbers of the pods in the order in which they are placed.
-pub(super) fn order(world: &World<'_>) -> Vec<usize> {
-    let block = blocks(world);
+/// What decides among classes of one priority: the greater comes first.
+pub(super) type Size = (i64, i64);
+
+/// The CPU of each class, then its memory.
+pub(super) fn by_size(world: &World<'_>) -> Vec<Size> {
     let cpu = world.dimensions.at(&ResourceName::Cpu).expect("cpu is always a dimension");
     let memory = world.dimensions.at(&ResourceName::Memory).expect("memory is always a dimension");
-    let size = |requests: &Amounts| (requests[cpu], requests[memory]);
+    world.classes.iter().map(|class| (class.requests[cpu], class.requests[memory])).collect()
+}
+
+/// What the cheapest new node for a pod of each class costs, then the share of it that it needs.
+pub(super) fn by_price(world: &mut World<'_>) -> Vec<Size> {
+    let classes = std::mem::take(&mut world.classes);
+    // What is not negative is ordered as its bits are.
+    let number = |price: f64| price.to_bits().cast_signed();
+    let size = |class: &Class| (number(alone(world, class)), number(world.demand.entries[class.demand].worth));
+    let sizes = classes.iter().map(size).collect();
+    world.classes = classes;
+    sizes
+}
+
+/// The price of the cheapest new node for one pod; infinite where there is none to buy, as only what is there can be its place.
+fn alone(world: &mut World<'_>, class: &Class) -> f64 {
+    let mut least: Option<(i32, f64)> = None;
+    for pool in 0..world.pools.len() {
+        let (base, taints, weight) = (world.pools[pool].base, world.pools[pool].taints, world.pools[pool].fact.weight);
+        if least.is_some_and(|(known, _)| known != weight) {
+            break;
+        }
+        for variant in &class.variants {
+            if !world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints) {
+                continue;
+            }
+            let Some(joined) = world.algebra.join(base, variant.term) else { continue };
+            let profile = world.algebra.profile(joined);
+            let holding = world.holding_at_best(pool, joined, &profile.types, Load::of_pod(class));
+            for price in holding.bits().map(|at| profile.prices[at]) {
+                least = Some((weight, least.map_or(price, |(_, known)| known.min(price))));
+            }
+        }
+    }
+    least.map_or(f64::INFINITY, |(_, price)| price)
+}
+
+/// Numbers of the pods in the order in which they are placed.
+pub(super) fn order(world: &World<'_>, sizes: &[Size]) -> Vec<usize> {
+    let block = blocks(world);
+    let size = |pod: usize| sizes[world.class_of[pod] as usize];
     // The largest pod and the first number of each block within a priority: pods are numbered by creation.
-    let mut largest: FxHashMap<(i32, usize), ((i64, i64), usize)> = FxHashMap::default();
+    let mut largest: FxHashMap<(i32, usize), (Size, usize)> = FxHashMap::default();
     for pod in 0..world.pods.len() {
         let class = world.class_at(pod);
         if let Some(block) = block[world.class_of[pod] as usize] {
             let known = largest.entry((class.shape.priority, block)).or_insert(((0, 0), pod));
-            known.0 = known.0.max(size(&class.requests));
+            known.0 = known.0.max(size(pod));
         }
     }
     let mut order: Vec<usize> = (0..world.pods.len()).collect();
@@ -35,7 +79,7 @@ pub(super) fn order(world: &World<'_>) -> Vec<usize> {
         let priority = class.shape.priority;
         let (size, first) = match block[world.class_of[*pod] as usize] {
             Some(block) => largest[&(priority, block)],
-            None => (size(&class.requests), *pod),
+            None => (size(*pod), *pod),
         };
         (world.still_on.contains_key(pod), Reverse(priority), Reverse(size), first, *pod)
     });
@@ -47,7 +91,7 @@ fn blocks(world: &World<'_>) -> Vec<Option<usize>> {
     let mut parent: Vec<usize> = (0..world.classes.len()).collect();
     let mut bound = vec![false; world.classes.len()];
     let mut spreading: FxHashMap<CounterId, Option<usize>> = FxHashMap::default();
-    let hard = |class: &super::classes::Class| -> Vec<CounterId> {
+    let hard = |class: &Class| -> Vec<CounterId> {
         let bare = class.variants.last();
         bare.iter().flat_map(|v| &v.spreads).filter(|s| s.topo != Topo::Host).map(|s| s.counter).collect()
     };

@@ -12,7 +12,7 @@ use super::interner::KeyId;
 use super::masks::Mask;
 use super::ports;
 use super::shelf::fits;
-use super::shunned::Shunned;
+use super::shunned::{Shunned, any_of};
 use super::solve::Run;
 use super::topology::{CounterId, Topo};
 
@@ -197,7 +197,7 @@ impl Run<'_> {
         }
         if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints)
             || self.world.algebra.join(profile, variant.term) != Some(profile)
-            || !class.shunned.is_empty() && self.world.may_get_one_of(&class.shunned, profile, taints)
+            || !class.shunned.is_empty() && any_of(&class.shunned, &self.world.daemons_on(profile, taints).coming)
         {
             return Err(Refused::Forever);
         }

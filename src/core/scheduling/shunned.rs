@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::core::facts::{DaemonSet, PodShape};
 use crate::core::labels::HOSTNAME;
 
-use super::algebra::ProfileId;
 use super::topology::Target;
 use super::world::World;
 
@@ -36,17 +35,5 @@ impl World<'_> {
         let means = |targets: &[Target], other: &PodShape| targets.iter().any(|target| target.selects(other));
         let is_barred = |daemon: &PodShape| means(&own, daemon) || means(&targets(daemon), shape);
         self.expected_daemons().filter(|(_, daemon)| is_barred(&daemon.shape)).map(|(which, _)| which).collect()
-    }
-
-    /// Whether one of these daemons may come to a node that is there or on its way.
-    pub(super) fn may_get_one_of(&mut self, shunned: &[u32], profile: ProfileId, taints: u32) -> bool {
-        let daemons = self.expected_daemons().filter(|(which, _)| shunned.contains(which));
-        let shapes: Vec<Arc<PodShape>> = daemons.map(|(_, daemon)| Arc::clone(&daemon.shape)).collect();
-        shapes.iter().any(|shape| {
-            let tolerations = self.tolerance.tolerations(&shape.tolerations);
-            let terms = self.daemon_terms(shape);
-            self.tolerance.tolerates(tolerations, taints, true)
-                && terms.iter().any(|term| self.algebra.join(profile, *term).is_some())
-        })
     }
 }

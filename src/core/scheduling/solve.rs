@@ -12,6 +12,7 @@ use super::draft::{Caps, Draft};
 use super::draws::Draw;
 use super::interner::{KeyId, number};
 use super::masks::Mask;
+use super::order::{by_size, order};
 use super::partners::Waiting;
 use super::place::Wants;
 use super::plan::{PlacedOn, Plan, Refusal};
@@ -78,7 +79,7 @@ impl<'p> Run<'p> {
 
     /// All pods in the order of placement.
     pub(super) fn in_order(&self) -> Vec<usize> {
-        super::order::order(&self.world)
+        order(&self.world, &by_size(&self.world))
     }
 
     /// Places pods until a whole round changes nothing; returns those that are left.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::core::facts::{AffinityTerm, HostPort, InstanceType, Owner, Pod, PodShape};
+use crate::core::facts::{AffinityTerm, InstanceType, Owner, Pod, PodShape};
 use crate::core::ids::NodeName;
 use crate::core::requirements::Requirement;
 
@@ -14,8 +14,8 @@ use super::attach::Attached;
 use super::classes::{Class, Spread, group};
 use super::daemons::Grouped;
 use super::demand::Demand;
-use super::existing::Host;
-use super::interner::{Domain, KeyId};
+use super::existing::{Host, OnNode};
+use super::interner::KeyId;
 use super::layout::{Layout, Left};
 use super::masks::Mask;
 use super::pools::PoolSite;
@@ -57,11 +57,11 @@ pub(super) struct World<'p> {
     pub(super) class_of: Vec<u32>,
     pub(super) demand: Demand,
     /// Domains by key and filter: many classes ask for the same.
-    known_domains: FxHashMap<(KeyId, Filter), Mask>,
+    pub(super) known_domains: FxHashMap<(KeyId, Filter), Mask>,
     /// Which nodes filters look at.
-    looks: FxHashMap<(FilterId, ProfileId, u32), bool>,
-    /// What daemons take of nodes of one profile with the same taints.
-    pub(super) daemons_on: FxHashMap<(ProfileId, u32), (Amounts, Vec<HostPort>)>,
+    pub(super) looks: FxHashMap<(FilterId, ProfileId, u32), bool>,
+    /// The daemons that belong on nodes of one profile with the same taints.
+    pub(super) daemons_on: FxHashMap<(ProfileId, u32), Arc<OnNode>>,
     /// What they take of new nodes.
     pub(super) grouped: Grouped,
     /// Volumes on nodes, there and planned.
@@ -323,112 +323,6 @@ impl<'p> World<'p> {
                 }
             }
         }
-    }
-
-    /// Whether a spread constraint with this filter looks at such a node; each question is answered once.
-    pub(super) fn looks_at_by(&mut self, filter: FilterId, profile: ProfileId, taints: u32) -> bool {
-        if let Some(known) = self.looks.get(&(filter, profile, taints)) {
-            return *known;
-        }
-        let answer = self.looks_at(&self.counters.filter_of(filter).clone(), profile, taints);
-        self.looks.insert((filter, profile, taints), answer);
-        answer
-    }
-
-    /// Whether a spread constraint with this filter looks at such a node.
-    pub(super) fn looks_at(&mut self, filter: &Filter, profile: ProfileId, taints: u32) -> bool {
-        let has = |key: &KeyId| {
-            let domain = self.algebra.domain(profile, *key);
-            domain.is_settled() && !domain.absent
-        };
-        filter.keys.iter().all(has)
-            && filter.tolerations.is_none_or(|t| self.tolerance.tolerates(t, taints, true))
-            && filter
-                .terms
-                .as_ref()
-                .is_none_or(|terms| terms.iter().any(|term| self.algebra.join(profile, *term) == Some(profile)))
-    }
-
-    /// The domains of a key that exist on nodes or could be made from pools, as far as a filter looks at them.
-    pub(super) fn domains(&mut self, key: KeyId, filter: &Filter) -> Mask {
-        if let Some(known) = self.known_domains.get(&(key, filter.clone())) {
-            return known.clone();
-        }
-        let all = self.find_domains(key, filter);
-        self.known_domains.insert((key, filter.clone()), all.clone());
-        all
-    }
-
-    fn find_domains(&mut self, key: KeyId, filter: &Filter) -> Mask {
-        let mut all = self.makeable_domains(key, filter);
-        all.or(&self.standing_domains(key, filter));
-        all
-    }
-
-    /// The domains in which pools could make a node that a filter looks at.
-    pub(super) fn makeable_domains(&mut self, key: KeyId, filter: &Filter) -> Mask {
-        let mut all = Mask::empty(self.algebra.universe.key(key).values.len());
-        for at in 0..self.pools.len() {
-            let (base, taints) = (self.pools[at].base, self.pools[at].taints);
-            if filter.tolerations.is_some_and(|t| !self.tolerance.tolerates(t, taints, true)) {
-                continue;
-            }
-            let profiles: Vec<ProfileId> = match &filter.terms {
-                None => vec![base],
-                Some(terms) => terms.iter().filter_map(|term| self.algebra.join(base, *term)).collect(),
-            };
-            for profile in profiles {
-                if filter.keys.iter().all(|other| !self.offered(profile, *other).is_empty()) {
-                    all.or(&self.offered(profile, key));
-                }
-            }
-        }
-        all
-    }
-
-    /// The domains of the nodes that are there and that a filter looks at: those that kube-scheduler knows.
-    pub(super) fn standing_domains(&mut self, key: KeyId, filter: &Filter) -> Mask {
-        let mut all = Mask::empty(self.algebra.universe.key(key).values.len());
-        for kind in self.rooms.living().collect::<Vec<_>>() {
-            if self.looks_at(filter, kind.profile, kind.taints) {
-                let domain = self.algebra.domain(kind.profile, key);
-                if domain.is_settled() {
-                    all.or(&domain.bits);
-                }
-            }
-        }
-        all
-    }
-
-    /// The values that a planned node of this profile could have, whether or not they can be bought at the moment.
-    fn offered(&self, profile: ProfileId, key: KeyId) -> Mask {
-        let domain = self.algebra.domain(profile, key);
-        let Some(shelf) = self.algebra.profile(profile).source.shelf() else { return domain.bits.clone() };
-        let find = |sets: &[(KeyId, Domain)]| sets.iter().find(|(k, _)| *k == key).map(|(_, d)| d.bits.clone());
-        let mut all = Mask::empty(self.algebra.universe.key(key).values.len());
-        let mut carried = false;
-        for kind in &self.algebra.shelves[shelf as usize].types {
-            for offer in &kind.offerings {
-                let values = match (find(&kind.sets), find(&offer.sets)) {
-                    (Some(mut a), Some(b)) => {
-                        a.and(&b);
-                        Some(a)
-                    }
-                    (a, b) => a.or(b),
-                };
-                if let Some(values) = values {
-                    carried = true;
-                    all.or(&values);
-                }
-            }
-        }
-        if carried {
-            all.and(&domain.bits);
-        } else {
-            // Of a label that the pool leaves open, every value that somebody names can come into being: pods that ask for it make it.
-            all.or(&domain.bits);
-        }
-        all
     }
 
     pub(super) fn class_at(&self, pod: usize) -> &Class {

@@ -108,6 +108,38 @@ fn optimum(
     best
 }
 
+/// Whether plan, bound and improvement are right about a small world, or what is wrong.
+fn judged(pods: &[Small], kinds: &[Kind], node: Option<(i64, i64)>, daemon: Option<i64>) -> Result<(), String> {
+    let scene = scene(pods, kinds, node, daemon);
+    let plan = scene.solve();
+    let (placed, left): (Vec<_>, Vec<_>) = pods.iter().enumerate().partition(|(at, _)| {
+        let uid = PodUid::from(format!("uid-p{at}"));
+        plan.refused.iter().all(|refusal| refusal.pod != uid)
+    });
+    let [placed, left] = [placed, left].map(|all| all.into_iter().map(|(_, pod)| *pod).collect::<Vec<Small>>());
+    let best = |pods: &[Small]| optimum(&scene, pods, &mut vec![Vec::new()], daemon, node);
+    // A pod is left out only if there is no way to place it with the others.
+    for pod in &left {
+        let more: Vec<Small> = placed.iter().chain([pod]).copied().collect();
+        let best = best(&more);
+        if best.is_finite() {
+            return Err(format!("{pod:?} could be placed with the others at {best}"));
+        }
+    }
+    let (bound, best, price) = (lower_bound(&scene.problem(), &plan), best(&placed), plan.price);
+    if bound > best + 1e-12 {
+        return Err(format!("bound {bound}, optimum {best}, plan {price}"));
+    }
+    if best > price + 1e-9 {
+        return Err(format!("optimum {best}, plan {price}"));
+    }
+    let better = improved(&mut Ground::default(), &scene.problem(), plan);
+    if better.price > best * WORST + 1e-9 {
+        return Err(format!("optimum {best}, improved {}", better.price));
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -119,25 +151,34 @@ proptest! {
         daemon in prop::option::weighted(0.3, 50_i64..400),
     ) {
         let pods: Vec<Small> = pods.into_iter().map(|(cpu, memory, a, b)| (cpu * 100, memory * 128, a, b)).collect();
-        let scene = scene(&pods, &kinds, node, daemon);
-        let plan = scene.solve();
-        let (placed, left): (Vec<_>, Vec<_>) = pods.iter().enumerate().partition(|(at, _)| {
-            let uid = PodUid::from(format!("uid-p{at}"));
-            plan.refused.iter().all(|refusal| refusal.pod != uid)
-        });
-        let [placed, left] = [placed, left].map(|all| all.into_iter().map(|(_, pod)| *pod).collect::<Vec<Small>>());
-        // A pod is left out only if there is no way to place it with the others.
-        for pod in &left {
-            let more: Vec<Small> = placed.iter().chain([pod]).copied().collect();
-            let best = optimum(&scene, &more, &mut vec![Vec::new()], daemon, node);
-            prop_assert!(best.is_infinite(), "{pod:?} could be placed with the others at {best}");
-        }
-        let bound = lower_bound(&scene.problem(), &plan);
-        let best = optimum(&scene, &placed, &mut vec![Vec::new()], daemon, node);
-        prop_assert!(bound <= best + 1e-12, "bound {bound}, optimum {best}, plan {}", plan.price);
-        prop_assert!(best <= plan.price + 1e-9, "optimum {best}, plan {}", plan.price);
-        let better = improved(&mut Ground::default(), &scene.problem(), plan);
-        prop_assert!(better.price <= best * WORST + 1e-9, "optimum {best}, improved {}", better.price);
+        let judged = judged(&pods, &kinds, node, daemon);
+        prop_assert!(judged.is_ok(), "{}", judged.unwrap_err());
+    }
+}
+
+#[test]
+fn the_node_that_is_there_is_for_the_pod_whose_own_would_be_dearer() {
+    // The pod with more CPU comes first, and would take the node; the other needs memory, which costs more than twice as much.
+    let plain = |cpu: i64, memory: i64| (cpu * 100, memory * 128, false, false);
+    let worlds = [
+        (vec![plain(11, 8), plain(18, 1)], [(3, 1, 5), (2, 2, 11)], (2, 2), None),
+        (vec![plain(23, 1), plain(6, 24)], [(3, 1, 5), (1, 4, 11)], (3, 4), Some(101)),
+        (vec![plain(31, 1), plain(10, 8)], [(4, 1, 5), (2, 2, 11)], (4, 1), None),
+        (vec![plain(7, 8), plain(24, 1)], [(3, 1, 5), (1, 2, 11)], (3, 1), None),
+        // Much more of the dearer node would be left.
+        (vec![plain(7, 8), plain(24, 1)], [(3, 1, 5), (7, 9, 11)], (3, 1), None),
+        // For the last there is no node to buy, and the dearest of the others has room beside it.
+        (vec![plain(4, 1), plain(7, 1), plain(6, 8), plain(30, 8)], [(1, 2, 38), (1, 1, 5)], (4, 2), None),
+        // The last has no place beside the one before it, whatever comes first.
+        (
+            vec![plain(4, 1), plain(7, 1), plain(6, 8), plain(30, 8), plain(11, 9)],
+            [(1, 2, 38), (3, 1, 5)],
+            (4, 2),
+            None,
+        ),
+    ];
+    for (pods, kinds, node, daemon) in worlds {
+        assert_eq!(judged(&pods, &kinds, Some(node), daemon), Ok(()), "{pods:?}");
     }
 }
 

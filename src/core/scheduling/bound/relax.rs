@@ -94,15 +94,18 @@ pub(super) fn relax(world: &mut World<'_>, plan: &Plan) -> Relaxed {
     scaled(&raws, &candidates, &hosts)
 }
 
-/// Relaxes the problem of buying new nodes for so many pods of each class, each from the first pool that takes such pods; also says which
+/// Relaxes the problem of buying new nodes for so many pods of each class, each from the heaviest pools that take such pods; also says which
 /// classes stand behind each want.
 pub(super) fn to_buy(world: &mut World<'_>, counts: &[u32]) -> (Relaxed, Vec<Vec<usize>>) {
     let (kinds, raws) = wants(world, counts);
     let mut kinds: Vec<Kind> = kinds.into_iter().map(|identity| kind(world, identity)).collect();
     for kind in &mut kinds {
+        let weight = |pool: usize| world.pools[pool].fact.weight;
         let first = kind.prices.iter().position(|prices| prices.iter().any(|price| price.is_finite()));
-        for (_, prices) in kind.prices.iter_mut().enumerate().filter(|(pool, _)| Some(*pool) != first) {
-            prices.fill(f64::INFINITY);
+        for (pool, prices) in kind.prices.iter_mut().enumerate() {
+            if first.is_none_or(|first| weight(pool) != weight(first)) {
+                prices.fill(f64::INFINITY);
+            }
         }
     }
     let candidates = candidates(world, &kinds, |group| &group.overhead);

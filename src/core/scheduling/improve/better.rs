@@ -1,12 +1,10 @@
 //! The better of two plans.
 
-use rustc_hash::FxHashSet;
-
-use super::aimless::aimless;
+use super::afresh::{aimless, dearest_first};
 use super::along::along;
 use super::pack::packed;
 use super::script::{Scope, script};
-use crate::core::ids::PodUid;
+use crate::core::scheduling::anew::refused;
 use crate::core::scheduling::bound::Effort;
 use crate::core::scheduling::checks::{check, crowded};
 use crate::core::scheduling::ground::Ground;
@@ -53,15 +51,24 @@ fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effor
         }
     }
     let is_small = problem.pods.len().saturating_mul(contest.best.claims.len()) <= SMALL;
-    let aimless = is_small.then(|| ground.with(problem, aimless));
-    let hopeful = aimless.clone().filter(|other| other.price <= contest.best.price * HOPELESS);
-    for (start, share) in [(Some(contest.best.clone()), packing.part(2)), (hopeful, packing)] {
-        let Some(start) = start else { continue };
+    let mut others: Vec<Plan> = Vec::new();
+    if is_small {
+        others.push(ground.with(problem, aimless));
+    }
+    if !contest.best.existing.is_empty() {
+        others.push(ground.with(problem, |world| dearest_first(world, &contest.best)));
+    }
+    let hopeful = |other: &&Plan| other.price <= contest.best.price * HOPELESS;
+    let starts: Vec<Plan> = std::iter::once(&contest.best).chain(others.iter().filter(hopeful)).cloned().collect();
+    let mut parts = starts.len() as u64;
+    for start in starts {
+        let share = packing.part(parts);
+        parts -= 1;
         if let Some(other) = ground.with(problem, |mut world| (packed(&mut world, &start, &share), world)) {
             contest.enter(other);
         }
     }
-    if let Some(other) = aimless {
+    for other in others {
         contest.enter(other);
     }
     contest.best
@@ -92,8 +99,7 @@ impl Contest<'_> {
 }
 
 fn is_better(other: &Plan, plan: &Plan) -> bool {
-    let refused: FxHashSet<&PodUid> = plan.refused.iter().map(|refusal| &refusal.pod).collect();
-    other.price < plan.price * CHEAPER && other.refused.iter().all(|refusal| refused.contains(&refusal.pod))
+    other.price < plan.price * CHEAPER && refused(other).is_subset(&refused(plan))
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@
 //! its parts, `rough` where no two are alike): the solver opens their nodes first, with all its rules (`along`), and places what is left as always.
 //!
 //! Fillings say little where few pods wait, or few in each zone. So a few nodes of the plan at a time are packed again (`pack`; `nodes` reads them
-//! and writes them, `sites` says what can be bought, `beam` seeks), and so are those of a plan that is made as Karpenter makes it (`aimless`):
-//! none is to be dearer than that. The cheapest of all plans stays (`better`).
+//! and writes them, `sites` says what can be bought, `beam` seeks), and so are those of plans that are made afresh in another way (`afresh`): as
+//! Karpenter makes it, for none is to be dearer than that, and with the dearest pods first where there is room that costs nothing. The cheapest
+//! of all plans stays (`better`).
 
-mod aimless;
+mod afresh;
 mod along;
 mod beam;
 mod better;

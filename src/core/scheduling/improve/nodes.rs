@@ -214,9 +214,16 @@ impl Reader<'_, '_> {
         self.nodes
     }
 
+    /// Whether pods of one pool may go to another: to those of the same weight that ask for nothing which is not counted here.
+    fn may_change(&self, from: usize, to: usize) -> bool {
+        let (from, to) = (&self.world.pools[from], &self.world.pools[to]);
+        let is_free = !to.room.is_limited() && to.room.nodes.is_none() && to.least.is_empty();
+        from.fact.name == to.fact.name || from.fact.weight == to.fact.weight && is_free
+    }
+
     fn may_be_at(&mut self, (which, pool, own, domains): &Identity, site: usize) -> bool {
         let Site { pool: its, profile, .. } = self.nodes.sites[site];
-        its == *pool
+        self.may_change(*pool, its)
             && own.is_none_or(|own| own == site)
             && domains.iter().all(|(key, domain)| *self.world.algebra.domain(profile, *key) == *domain)
             && self.suits(*which, site)

@@ -14,7 +14,7 @@ use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 
-use super::super::{Exclusions, Plan, Problem, Settings, check, lower_bound, solve};
+use super::super::{Exclusions, Ground, Plan, Problem, Settings, check, lower_bound, solve};
 
 pub(in super::super) const MIB: i64 = 1000 << 20;
 
@@ -318,7 +318,15 @@ impl Scene {
 
     /// Solves and checks.
     pub(in super::super) fn solve(&self) -> Plan {
-        let plan = solve(&self.problem());
+        self.checked(solve(&self.problem()))
+    }
+
+    /// The same, improved.
+    pub(in super::super) fn plan(&self) -> Plan {
+        self.checked(Ground::default().plan(&self.problem()))
+    }
+
+    fn checked(&self, plan: Plan) -> Plan {
         let violations = check(&self.problem(), &plan);
         assert!(violations.is_empty(), "{violations:#?}");
         let bound = lower_bound(&self.problem(), &plan);

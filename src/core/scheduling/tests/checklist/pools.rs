@@ -4,7 +4,7 @@
 
 use super::super::build::*;
 use super::words::*;
-use crate::core::facts::{Claim, Effect, Pool, Taint};
+use crate::core::facts::{Claim, Effect, InstanceType, Pool, Taint};
 use crate::core::labels::{INSTANCE_TYPE, NODEPOOL};
 use crate::core::resources::Resources;
 use crate::core::scheduling::{Plan, Violation, check};
@@ -39,12 +39,46 @@ fn a_pod_that_names_a_label_of_a_pool_gets_it_whatever_its_weight() {
 }
 
 #[test]
-fn pools_of_one_weight_are_taken_in_one_order() {
+fn pools_of_one_weight_and_one_price_are_taken_in_one_order() {
     // Karpenter: by name, descending.
     let scene = || Scene::default().with_pool(pool("a"), types()).with_pool(pool("b"), types());
     let first = chosen(scene(), &web());
     assert!((0..3).all(|_| chosen(scene(), &web()) == first));
     assert_eq!(first, "b");
+}
+
+/// The same machines at two prices; the dear NodePool comes first by name.
+fn dear_and_cheap() -> [(Pool, Vec<InstanceType>); 2] {
+    let at = |price: f64| vec![instance_type("small", 2, 8, price), instance_type("large", 4, 16, price * 1.9)];
+    [(pool("z-gpu"), at(1.0)), (pool("general"), at(0.1))]
+}
+
+#[test]
+fn of_pools_of_one_weight_the_cheaper_is_taken() {
+    let [(dear, its), (cheap, own)] = dear_and_cheap();
+    let scene = Scene::default().with_pool(dear, its).with_pool(cheap, own).with_pods(pods("web", 30, &web()));
+    for plan in [scene.solve(), scene.plan()] {
+        let plan = plan.whole();
+        assert!(plan.claims.iter().all(|claim| claim.draft.pool.as_str() == "general"), "{:?}", plan.claims);
+    }
+}
+
+#[test]
+fn a_heavier_pool_is_taken_at_any_price() {
+    let [(dear, its), (cheap, own)] = dear_and_cheap();
+    let scene = Scene::default().with_pool(dear.weighing(1), its).with_pool(cheap, own);
+    let plan = scene.with_pods(pods("web", 30, &web())).plan().whole();
+    assert!(plan.claims.iter().all(|claim| claim.draft.pool.as_str() == "z-gpu"), "{:?}", plan.claims);
+}
+
+#[test]
+fn the_dearer_of_two_pools_of_one_weight_is_taken_where_the_cheaper_may_make_no_more_nodes() {
+    let [(dear, its), (cheap, own)] = dear_and_cheap();
+    let scene = Scene::default().with_pool(dear, its).with_pool(cheap.limited("nodes", 1), own);
+    let plan = scene.with_pods(pods("web", 2, &web().on_port(80))).plan().whole();
+    let mut pools: Vec<_> = plan.claims.iter().map(|claim| claim.draft.pool.as_str()).collect();
+    pools.sort_unstable();
+    assert_eq!(pools, ["general", "z-gpu"]);
 }
 
 #[test]
