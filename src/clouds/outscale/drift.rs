@@ -62,3 +62,7 @@ fn unlike(vm: &Vm, claim: &Claim, class: &OutscaleNodeClass) -> Option<&'static 
     let has = |(key, value): (&String, &String)| marks::tag(vm, key) == Some(value);
     (!class.spec.tags.iter().all(has)).then_some("TagDrift")
 }
+
+#[cfg(test)]
+#[path = "drift_tests.rs"]
+mod tests;
