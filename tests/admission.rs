@@ -5,41 +5,34 @@
 #[path = "common/shared.rs"]
 mod shared;
 
-use std::collections::BTreeMap;
-use std::sync::{LazyLock, Mutex};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use joiner::api::crds;
-use kube_cel::{CompiledSchema, Validator, compile_schema};
-use regex::Regex;
+use joiner::api::definition::Definition;
+use joiner::api::validation::Fault;
 use serde_json::{Value, json};
 
 use shared::shared;
 
-/// A definition under test, ours first and then, if at hand, Karpenter's.
+/// Definitions under test, ours first and then, if at hand, Karpenter's.
 struct Gate {
-    schemas: Vec<Definition>,
-}
-
-/// A schema, with its rules compiled.
-struct Definition {
-    schema: Value,
-    rules: CompiledSchema,
+    definitions: Vec<Definition>,
 }
 
 impl Gate {
     fn open(name: &str, file: &str) -> Self {
-        let ours = crds::all().into_iter().find(|crd| crd["metadata"]["name"] == name).expect("one of our kinds");
-        let mut schemas = vec![Definition::of(&ours)];
+        let mut definitions = vec![own(name)];
         if let Some(path) = shared(&format!("karpenter/crds/{file}")) {
             let text = std::fs::read_to_string(path).expect("the file is text");
-            schemas.push(Definition::of(&serde_saphyr::from_str(&text).expect("the file is YAML")));
+            definitions.push(Definition::of(&serde_saphyr::from_str(&text).expect("the file is YAML")));
         }
-        Self { schemas }
+        Self { definitions }
     }
 
     /// Whether an object may be created, or changed from an old one.
     fn admits(&self, object: &Value, old: Option<&Value>) -> bool {
-        let verdicts: Vec<Vec<String>> = self.schemas.iter().map(|schema| refusals(schema, object, old)).collect();
+        let verdicts: Vec<_> = self.definitions.iter().map(|definition| definition.faults(object, old)).collect();
         let agreed = verdicts.windows(2).all(|pair| pair[0].is_empty() == pair[1].is_empty());
         assert!(agreed, "ours and Karpenter's disagree on {object:#}: {verdicts:#?}");
         verdicts[0].is_empty()
@@ -48,7 +41,7 @@ impl Gate {
     #[track_caller]
     fn admit(&self, objects: &[Value]) {
         for object in objects {
-            assert!(self.admits(object, None), "refused: {object} for {:?}", refusals(&self.schemas[0], object, None));
+            assert!(self.admits(object, None), "refused: {object} for {:?}", self.definitions[0].faults(object, None));
         }
     }
 
@@ -56,130 +49,6 @@ impl Gate {
     fn refuse(&self, objects: &[Value]) {
         for object in objects {
             assert!(!self.admits(object, None), "admitted: {object}");
-        }
-    }
-}
-
-impl Definition {
-    fn of(crd: &Value) -> Self {
-        let schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
-        let rules = compile_schema(&schema);
-        assert!(!rules.has_errors(), "{:?}", rules.compilation_errors());
-        Self { schema, rules }
-    }
-}
-
-/// Why the API server would refuse an object: it fills in defaults, validates the structure, then runs the rules.
-fn refusals(definition: &Definition, object: &Value, old: Option<&Value>) -> Vec<String> {
-    let object = stored(&definition.schema, object);
-    let mut found = Vec::new();
-    structure(&definition.schema, &object, "", &mut found);
-    if let Err(errors) = Validator::new().validate_compiled(&definition.rules, &object, old) {
-        found.extend(errors.as_slice().iter().map(ToString::to_string));
-    }
-    found
-}
-
-/// Fills in the defaults of absent fields, and of the fields within those defaults, as the API server does.
-/// (kube-cel's own function leaves a default as it is written.)
-fn fill_in(schema: &Value, value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            for (field, of) in schema["properties"].as_object().into_iter().flatten() {
-                if let (None, Some(default)) = (fields.get(field), of.get("default")) {
-                    fields.insert(field.clone(), default.clone());
-                }
-                if let Some(inner) = fields.get_mut(field) {
-                    fill_in(of, inner);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| fill_in(&schema["items"], item)),
-        _ => {}
-    }
-}
-
-/// An object as it is stored.
-fn stored(schema: &Value, object: &Value) -> Value {
-    let mut object = object.clone();
-    fill_in(schema, &mut object);
-    object
-}
-
-/// Whether a text matches a pattern; each pattern is compiled once.
-fn matches(pattern: &str, text: &str) -> bool {
-    static COMPILED: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
-    let mut compiled = COMPILED.lock().expect("no test panics while it holds the lock");
-    let regex = match compiled.get(pattern) {
-        Some(regex) => regex.clone(),
-        None => Regex::new(pattern).expect("the pattern is valid"),
-    };
-    compiled.entry(pattern.to_owned()).or_insert(regex).is_match(text)
-}
-
-/// The part of structural validation that our schemas use.
-fn structure(schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
-    let mut refuse = |why: &str| found.push(format!("{path}: {why}"));
-    let int_or_string = schema["x-kubernetes-int-or-string"] == json!(true);
-    let fits = match schema["type"].as_str() {
-        _ if int_or_string => value.is_i64() || value.is_string(),
-        Some("object") => value.is_object(),
-        Some("array") => value.is_array(),
-        Some("string") => value.is_string(),
-        Some("integer") => value.is_i64(),
-        other => {
-            assert_eq!(other, None, "{path}: a type that this test does not know");
-            true
-        }
-    };
-    if !fits {
-        refuse("has the wrong type");
-        return;
-    }
-    if schema["enum"].as_array().is_some_and(|allowed| !allowed.contains(value)) {
-        refuse("is not one of the listed values");
-    }
-    if value.as_i64().is_some_and(|number| {
-        schema["minimum"].as_i64().is_some_and(|least| number < least)
-            || schema["maximum"].as_i64().is_some_and(|most| number > most)
-    }) {
-        refuse("is out of bounds");
-    }
-    if let Some(text) = value.as_str() {
-        let length = text.chars().count() as u64;
-        if schema["pattern"].as_str().is_some_and(|pattern| !matches(pattern, text)) {
-            refuse("does not match its pattern");
-        }
-        if schema["minLength"].as_u64().is_some_and(|least| length < least)
-            || schema["maxLength"].as_u64().is_some_and(|most| length > most)
-        {
-            refuse("has the wrong length");
-        }
-    }
-    if let Some(items) = value.as_array() {
-        if schema["maxItems"].as_u64().is_some_and(|most| items.len() as u64 > most) {
-            refuse("has too many items");
-        }
-        if schema["minItems"].as_u64().is_some_and(|least| (items.len() as u64) < least) {
-            refuse("has too few items");
-        }
-        for (index, item) in items.iter().enumerate() {
-            structure(&schema["items"], item, &format!("{path}[{index}]"), found);
-        }
-    } else if let Some(fields) = value.as_object() {
-        if schema["maxProperties"].as_u64().is_some_and(|most| fields.len() as u64 > most) {
-            refuse("has too many entries");
-        }
-        for required in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            if !fields.contains_key(required) {
-                refuse(&format!("lacks {required}"));
-            }
-        }
-        for (field, inner) in fields {
-            let of = [&schema["properties"][field.as_str()], &schema["additionalProperties"]];
-            if let Some(of) = of.into_iter().find(|of| of.is_object()) {
-                structure(of, inner, &format!("{path}.{field}"), found);
-            }
         }
     }
 }
@@ -434,8 +303,8 @@ fn buffers_and_kwok_classes() {
     let gate = Gate::open("kwoknodeclasses.karpenter.kwok.sh", "karpenter.kwok.sh_kwoknodeclasses.yaml");
     gate.admit(&[json!({ "metadata": { "name": "k" } }), json!({ "spec": { "nodeRegistrationDelay": "1m30s" } })]);
     gate.refuse(&[json!({ "spec": { "nodeRegistrationDelay": "Never" } })]);
-    for definition in &gate.schemas {
-        let stored = stored(&definition.schema, &json!({ "metadata": { "name": "k" } }));
+    for definition in &gate.definitions {
+        let stored = definition.stored(&json!({ "metadata": { "name": "k" } }));
         assert_eq!(stored["status"]["conditions"][0]["type"], "Ready");
         assert_eq!(stored["status"]["conditions"][0]["status"], "True");
     }
@@ -443,8 +312,8 @@ fn buffers_and_kwok_classes() {
 
 #[test]
 fn defaults_are_filled_in_as_by_karpenter() {
-    for definition in &POOLS.schemas {
-        let stored = stored(&definition.schema, &pool(&json!({})));
+    for definition in &POOLS.definitions {
+        let stored = definition.stored(&pool(&json!({})));
         assert_eq!(
             stored["spec"]["disruption"],
             json!({ "consolidateAfter": "0s", "consolidationPolicy": "WhenEmptyOrUnderutilized",
@@ -456,8 +325,11 @@ fn defaults_are_filled_in_as_by_karpenter() {
 
 /// What a schema without an original admits and refuses.
 fn own(name: &str) -> Definition {
-    let ours = crds::all().into_iter().find(|crd| crd["metadata"]["name"] == name).expect("one of our kinds");
-    Definition::of(&ours)
+    Definition::of(&crd(name))
+}
+
+fn crd(name: &str) -> Value {
+    crds::all().into_iter().find(|crd| crd["metadata"]["name"] == name).expect("one of our kinds")
 }
 
 fn outscale(change: impl FnOnce(&mut Value)) -> Value {
@@ -506,7 +378,7 @@ fn an_outscale_class_says_each_thing_once_and_in_outscales_words() {
         outscale(|spec| spec["placement"] = json!({ "tenancy": "dedicated", "repulseServer": "web" })),
     ];
     for object in good {
-        assert_eq!(refusals(&definition, &object, None), Vec::<String>::new(), "{object}");
+        assert_eq!(definition.faults(&object, None), Vec::<Fault>::new(), "{object}");
     }
     let bad: Vec<Value> = vec![
         outscale(|spec| spec["imageId"] = json!("ami-xyz")),
@@ -539,10 +411,41 @@ fn an_outscale_class_says_each_thing_once_and_in_outscales_words() {
         outscale(|spec| spec["talos"]["nodeName"] = json!("Fqdn")),
         outscale(|spec| spec["talos"]["clusterEndpoint"] = json!("http://api")),
         outscale(|spec| spec["nodeRole"] = json!("controlplane")),
+        outscale(|spec| drop(spec.as_object_mut().expect("a map").remove("securityGroupIds"))),
+        selecting("imageId", "imageSelectorTerms", json!([{ "id": "ami-0a1b2c3d", "owner": "Outscale" }])),
+        selecting("subnetIds", "subnetSelectorTerms", json!([{ "id": "subnet-0a1b2c3d", "tags": { "a": "b" } }])),
+        selecting("subnetIds", "subnetSelectorTerms", json!([{ "tags": { "": "b" } }])),
+        selecting("securityGroupIds", "securityGroupSelectorTerms", json!([{}])),
+        selecting("securityGroupIds", "securityGroupSelectorTerms", json!([{ "id": "sg-0a1b2c3d", "name": "x" }])),
     ];
+    let mut said = BTreeSet::new();
     for object in bad {
-        assert!(!refusals(&definition, &object, None).is_empty(), "admitted: {object}");
+        let faults = definition.faults(&object, None);
+        assert!(!faults.is_empty(), "admitted: {object}");
+        assert!(faults.iter().all(|fault| fault.field.starts_with("spec") && !fault.remedy.is_empty()), "{faults:?}");
+        said.extend(faults.into_iter().map(|fault| fault.remedy));
     }
+    let mut rules = Vec::new();
+    messages(&crd("outscalenodeclasses.karpenter.outscale.com"), &mut rules);
+    let unsaid: Vec<&String> = rules.iter().filter(|rule| !said.contains(*rule)).collect();
+    assert!(rules.len() > 12 && unsaid.is_empty(), "rules that nothing here breaks: {unsaid:?}");
+}
+
+/// A class that selects in place of naming.
+fn selecting(named: &str, selector: &str, terms: Value) -> Value {
+    outscale(|spec| {
+        spec.as_object_mut().expect("a map").remove(named);
+        spec[selector] = terms;
+    })
+}
+
+/// What all rules of a definition say, wherever they stand.
+fn messages(schema: &Value, into: &mut Vec<String>) {
+    for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
+        into.push(rule["message"].as_str().expect("every rule says what is wrong").to_owned());
+    }
+    let inner = schema.as_object().into_iter().flat_map(|fields| fields.values());
+    inner.chain(schema.as_array().into_iter().flatten()).for_each(|inner| messages(inner, into));
 }
 
 #[test]
@@ -555,7 +458,7 @@ fn the_examples_for_outscale_are_admitted() {
         let kind = object["kind"].as_str().expect("it has a kind").to_owned();
         let name =
             if kind == "NodePool" { "nodepools.karpenter.sh" } else { "outscalenodeclasses.karpenter.outscale.com" };
-        assert_eq!(refusals(&own(name), &object, None), Vec::<String>::new(), "{kind}");
+        assert_eq!(own(name).faults(&object, None), Vec::<Fault>::new(), "{kind}");
         kinds.push(kind);
     }
     assert_eq!(kinds, ["OutscaleNodeClass", "NodePool"]);

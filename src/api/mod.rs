@@ -8,6 +8,7 @@ pub mod capacitybuffer;
 pub mod classes;
 pub mod common;
 pub mod crds;
+pub mod definition;
 pub mod duration;
 pub mod hash;
 pub mod nodeclaim;

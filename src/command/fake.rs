@@ -34,7 +34,9 @@ async fn outscale(listener: TcpListener, port: u16, told: &Fake) -> Result<()> {
     let clock = Clock::machine();
     let account = account(told)?;
     let greeting = greeting(&account, port);
-    let fake = oapi::Fake::new(account, Arc::new(move || clock.now()), Seed(told.seed));
+    let skew = told.clock_skew;
+    let now = move || clock.now().saturating_add(skew).unwrap_or_else(|_| clock.now());
+    let fake = oapi::Fake::new(account, Arc::new(now), Seed(told.seed));
     fake.conduct(|conduct| {
         conduct.boots_within = told.boots_within;
         conduct.ends_within = told.ends_within;

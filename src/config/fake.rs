@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::ArgAction::Set;
 use clap::{Args, ValueEnum};
+use jiff::SignedDuration;
 
 use super::values;
 
@@ -100,6 +101,10 @@ pub struct Fake {
     /// Make no tags of what the user data of new machines ask for
     #[arg(long, value_name = "BOOL", default_value = "false", action = Set, help_heading = FAKE)]
     pub ignores_section: bool,
+
+    /// How far the clock of the API is from that of this machine: `90s` ahead of it, `-90s` behind it
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::offset, allow_hyphen_values = true, help_heading = FAKE)]
+    pub clock_skew: SignedDuration,
 
     /// Calls a second of one action, beyond which it throttles. Default: no limit
     #[arg(long, value_name = "N", value_parser = values::positive, help_heading = FAKE)]

@@ -44,6 +44,15 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parsed.ok_or_else(|| "a duration such as 10s, 1m30s or 500ms is accepted".to_owned())
 }
 
+/// Reads a duration that may be negative: `90s`, `-90s`.
+pub(super) fn offset(text: &str) -> Result<SignedDuration, String> {
+    let wrong = || "a duration such as 90s or -1m30s is accepted".to_owned();
+    let (negative, amount) = text.strip_prefix('-').map_or((false, text), |amount| (true, amount));
+    let amount = duration(amount).map_err(|_| wrong())?;
+    let amount = SignedDuration::try_from(amount).map_err(|_| wrong())?;
+    Ok(if negative { -amount } else { amount })
+}
+
 /// Reads a truth value with the words of Go's `ParseBool`.
 pub(super) fn truth(text: &str) -> Option<bool> {
     match text {

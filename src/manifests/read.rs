@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::admission::Admission;
@@ -16,9 +17,9 @@ use super::volumes::{self, VolumeSource};
 use super::workload::{Workload, WorkloadKind};
 use crate::api::validation::CloudLabels;
 use crate::cluster::convert::{
-    ClassKind, ShapeStore, Unreadable, read_attachment, read_buffer, read_claim, read_class, read_csi_node,
-    read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool, read_storage_class,
-    read_template, read_volume, read_volume_claim,
+    ClassKind, ShapeStore, UNREADABLE, Unreadable, condemn, read_attachment, read_buffer, read_claim, read_class,
+    read_csi_node, read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool,
+    read_storage_class, read_template, read_volume, read_volume_claim,
 };
 use crate::core::facts::{Condition, Count, Effect, Kind, PodBudget, PodShape, Status};
 use crate::core::ids::ObjectKey;
@@ -230,7 +231,15 @@ impl Reader<'_> {
 
     fn class(&mut self, kind: &ClassKind) -> Result<Object, Invalid> {
         let mut class = read_class(self.value, kind).map_err(|error| self.invalid(error.message))?;
-        if let Some(bad) = class.conditions.iter().find(|condition| &*condition.reason == "Unreadable") {
+        let faults: Vec<String> = classes::faults(kind, self.value).iter().map(ToString::to_string).collect();
+        if !faults.is_empty() {
+            // There will be no such class, whatever the file says of it.
+            let at = (Timestamp::UNIX_EPOCH, class.generation);
+            condemn(&mut class.conditions, faults.join("; ").into(), at);
+            for fault in &faults {
+                self.note(Some(fault));
+            }
+        } else if let Some(bad) = class.conditions.iter().find(|condition| &*condition.reason == UNREADABLE) {
             let message = Arc::clone(&bad.message);
             self.note(Some(&message));
         }

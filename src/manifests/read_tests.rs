@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Admission, Object, read_object};
 use crate::cluster::convert::ShapeStore;
-use crate::core::facts::{Count, Owner};
+use crate::core::facts::{Count, Owner, Status};
 use crate::manifests::{VolumeSource, Workload, WorkloadKind};
 
 fn value(yaml: &str) -> Value {
@@ -94,6 +94,26 @@ fn pools_and_classes_are_read_as_the_cluster_would() {
     assert!(matches!(&all[..], [Object::Pool(pool)] if pool.name.as_str() == "general" && pool.errors.is_empty()));
     let all = read("{apiVersion: karpenter.kwok.sh/v1alpha1, kind: KWOKNodeClass, metadata: {name: default}}");
     assert!(matches!(&all[..], [Object::Class(class)] if &*class.conditions[0].kind == "Ready"));
+}
+
+#[test]
+fn a_class_that_the_api_server_would_refuse_is_not_ready_and_says_all_of_it() {
+    let text = "{apiVersion: karpenter.outscale.com/v1alpha1, kind: OutscaleNodeClass, metadata: {name: workers}, spec: {imageId: ami-1, subnetIds: \
+         [subnet-0a1b2c3d], subnetSelectorTerms: [{tags: {a: b}}], securityGroupIds: [sg-0a1b2c3d], talos: {}}, status: {conditions: [{type: Ready, \
+         status: 'True', reason: Ready, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}}";
+    let all = super::examine(&value(text), &ShapeStore::new(), &Admission::default());
+    let [Ok(found)] = &all[..] else { panic!("{all:?}") };
+    let said: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+    let fields =
+        ["spec.imageId: ", "spec.talos.secretRef: is missing", "spec: give either subnetIds or subnetSelectorTerms"];
+    assert_eq!(said.len(), fields.len(), "{said:?}");
+    for field in fields {
+        assert!(said.iter().any(|one| one.starts_with(&format!("OutscaleNodeClass workers: {field}"))), "{said:?}");
+    }
+    let Object::Class(class) = &found.object else { panic!("{found:?}") };
+    let [ready] = &class.conditions[..] else { panic!("{:?}", class.conditions) };
+    assert_eq!((&*ready.kind, ready.status), ("Ready", Status::False));
+    assert!(ready.message.contains("spec.imageId") && ready.message.contains("give either subnetIds"), "{ready:?}");
 }
 
 #[test]

@@ -79,9 +79,3 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 #[cfg(test)]
 mod props;
-
-#[cfg(test)]
-mod outscale_tests;
-
-#[cfg(test)]
-mod outscale_days_tests;

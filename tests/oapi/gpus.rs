@@ -4,16 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use joiner::actors::runtime::Clock;
-use joiner::actors::{Joiner, Parts, Settings};
 use joiner::clouds::outscale::oapi::wire::State;
-use joiner::sim::oapi::{Account, Fake};
-use joiner::sim::{Seed, World, WorldConfig};
 
-use super::joiner::{cloud_over, play};
 use super::judge::Judge;
 use super::spec::Spec;
+use super::stage::scene;
 use super::world::has_a_bad_day;
 
 /// Pods each of which needs a machine with a GPU, so many of them, and what such machines are made from.
@@ -57,16 +52,13 @@ spec:
 #[tokio::test(start_paused = true)]
 async fn no_gpu_outlives_its_machine_on_a_bad_day() {
     let Some(spec) = Spec::load() else { return };
-    let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
-    let world = World::new(WorldConfig::usual(1, Arc::new(move || clock.now())));
-    let fake = Fake::new(Account::sample(), Arc::new(move || clock.now()), Seed(1));
-    has_a_bad_day(&fake);
+    let scene = scene(1);
+    let fake = &scene.fake;
+    has_a_bad_day(fake);
     let judge = Judge::of(fake.clone(), spec);
-    let cloud = Arc::new(cloud_over(&judge, clock));
-    let cluster = Arc::new(world.cluster.clone());
-    let joiner = Joiner::start(Parts { cluster, cloud, settings: Settings::default(), clock });
+    let joiner = scene.joiner_over(Arc::clone(&judge) as _, 0);
     // None of the machines ever becomes a Node, so each is given up.
-    play(&world, &format!("{}\nuntil: 35m", learners(10))).await;
+    scene.play_without_nodes(&format!("{}\nuntil: 35m", learners(10))).await;
     joiner.stop(Duration::from_secs(5)).await;
     let vms = fake.vms();
     let gone = vms.iter().filter(|vm| vm.state == State::Terminated).count();

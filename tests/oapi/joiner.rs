@@ -1,33 +1,17 @@
 //! joiner itself, actors and all, over the fake: every request that it really sends is held to the specification.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
-use jiff::Timestamp;
-use joiner::actors::runtime::Clock;
-use joiner::actors::{Joiner, Parts, Settings};
 use joiner::clouds::outscale::oapi::wire::State;
-use joiner::clouds::outscale::oapi::{Client, Options};
-use joiner::clouds::outscale::{self, Outscale, SecretError, Secrets};
 use joiner::clouds::{Cloud, Deletion};
-use joiner::cluster::convert::ShapeStore;
 use joiner::core::ids::ProviderId;
-use joiner::sim::oapi::{Account, Fake};
-use joiner::sim::{Seed, World, WorldConfig, read_scenario};
 
 use super::gpus::learners;
 use super::judge::Judge;
 use super::spec::Spec;
-
-const WORKER: &str = r#"
-version: v1alpha1
-machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: TUFDSElORQ== } }
-cluster: { token: cccccc.0123456789abcdef, ca: { crt: Q0xVU1RFUg== }, controlPlane: { endpoint: "https://10.0.0.2:6443" } }
-"#;
+use super::stage::scene;
 
 /// A NodeClass with every field that reaches the API, and pods for three machines.
 const SCRIPT: &str = r"
@@ -69,25 +53,6 @@ spec:
 until: 5m
 ";
 
-struct OneSecret;
-
-impl Secrets for OneSecret {
-    fn read<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<BTreeMap<String, Vec<u8>>, SecretError>> {
-        async { Ok([("worker.yaml".to_owned(), WORKER.into())].into()) }.boxed()
-    }
-}
-
-pub(crate) async fn play(world: &World, script: &str) {
-    let open = |_: &Path| Ok(script.to_owned());
-    let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
-    let players = join_all(world.stand_ins().into_iter().map(|(_, player)| player));
-    tokio::select! {
-        biased;
-        () = world.play(&scenario.steps, scenario.end) => {}
-        _ = players => {}
-    }
-}
-
 /// The actions that the policy for users allows, and those that need no keys.
 fn all_actions() -> BTreeSet<String> {
     let policy: serde_json::Value =
@@ -97,32 +62,15 @@ fn all_actions() -> BTreeSet<String> {
     allowed.chain(["ReadVmTypes", "ReadPublicCatalog"].map(str::to_owned)).collect()
 }
 
-/// The cloud, whose calls the judge hears.
-pub(crate) fn cloud_over(judge: &Arc<Judge<Fake>>, clock: Clock) -> Outscale {
-    let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
-    let client = Client::new(access, Arc::clone(judge) as _, Options::new(Arc::new(move || clock.now())));
-    let settings = outscale::Settings {
-        cluster: "demo".to_owned(),
-        cluster_id: "demo-id".to_owned(),
-        prices: None,
-        memory_overhead: 75,
-        dry_run: false,
-    };
-    Outscale::new(Arc::new(client), Arc::new(OneSecret), settings).unwrap()
-}
-
 #[tokio::test(start_paused = true)]
 async fn what_joiner_sends_is_as_the_specification_says() {
     let Some(spec) = Spec::load() else { return };
-    let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
-    let world = World::new(WorldConfig::usual(1, Arc::new(move || clock.now())));
-    let fake = Fake::new(Account::sample(), Arc::new(move || clock.now()), Seed(1));
-    fake.conduct(|conduct| conduct.reads_section = false);
+    let scene = scene(1);
+    let fake = &scene.fake;
     let judge = Judge::of(fake.clone(), spec);
-    let cloud = Arc::new(cloud_over(&judge, clock));
-    let cluster = Arc::new(world.cluster.clone());
-    let joiner = Joiner::start(Parts { cluster, cloud: Arc::clone(&cloud) as _, settings: Settings::default(), clock });
-    play(&world, &format!("{}{SCRIPT}", learners(1))).await;
+    let cloud = scene.cloud(Arc::clone(&judge) as _, false);
+    let joiner = scene.joiner_with(Arc::clone(&cloud), 0);
+    scene.play_without_nodes(&format!("{}{SCRIPT}", learners(1))).await;
     let vms = fake.vms();
     assert_eq!((vms.len(), fake.gpus().len()), (4, 1), "{vms:?}");
     // Nobody plays the kubelets. What joiner does of itself to machines that misbehave is asked of its cloud here.
@@ -134,12 +82,12 @@ async fn what_joiner_sends_is_as_the_specification_says() {
     fake.tamper(ids[2], |vm| vm.state = State::Stopping);
     assert_eq!(cloud.delete(&id(2)).await.unwrap(), Deletion::InProgress);
     // The NodeClaims of machines that never register are given up after 15 minutes.
-    play(&world, "until: 20m").await;
+    scene.play_without_nodes("until: 20m").await;
     assert!(fake.vms().iter().all(|vm| !ids.contains(&vm.vm_id.as_str()) || vm.state.is_leaving()));
     joiner.stop(Duration::from_secs(5)).await;
     // Whose keys may not read the account's own prices gets those that are for everybody.
     fake.account(|account| account.denied.extend(["ReadCatalog".to_owned()]));
-    let source = cloud_over(&judge, clock).price_source().await;
+    let source = scene.cloud(Arc::clone(&judge) as _, false).price_source().await;
     assert!(source.starts_with("public price list of "), "{source}");
     judge.acquit();
     let answered: BTreeSet<String> =

@@ -222,7 +222,47 @@ fn a_nodeclass_that_cannot_be_read_is_told_with_its_field_and_others_go_on() {
         plan["nodeClaims"].as_array().into_iter().flatten().map(|claim| &claim["nodePool"]).collect();
     assert!(!pools.is_empty() && pools.iter().all(|pool| *pool == "default"), "{plan:#} {said}");
     assert!(
-        said.contains("OutscaleNodeClass/broken") && said.contains("spec.talos: missing field `secretRef`"),
+        said.contains("OutscaleNodeClass/broken") && said.contains("spec.talos.secretRef: is missing; add it"),
         "{said}"
     );
+}
+
+#[test]
+fn a_clock_that_is_wrong_keeps_nothing_from_being_planned_and_is_said() {
+    let files = [example("outscale/nodepool.yaml"), example("plan/workloads.yaml")];
+    for (skew, told) in [("-1h", "60 min ahead of the API's"), ("20m", "20 min behind the API's")] {
+        let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &["--clock-skew", skew]);
+        let (plan, said) = plan(&account, &[], &[&files[0], &files[1]]);
+        assert!(plan["nodeClaims"].as_array().is_some_and(|claims| !claims.is_empty()), "{plan:#} {said}");
+        assert!(
+            said.contains("PermissionsReady is True: the clock of this machine is") && said.contains(told),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_nodeclass_that_the_api_server_would_refuse_is_told_with_all_that_is_wrong_and_others_go_on() {
+    let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
+    let text = std::fs::read_to_string(example("outscale/nodepool.yaml")).expect("it is there");
+    let other = text.replace("name: workers", "name: refused").replace("name: default", "name: other");
+    let refused = other
+        .replace("  tags: { team: platform }", "  tags: { OscK8sNodeName: mine }\n  imageId: ami-1")
+        .replace("bsu: { volumeSize: 50, volumeType: gp2 }", "bsu: { volumeSize: 2, volumeType: io1 }");
+    let path = std::env::temp_dir().join(format!("joiner-refused-{}.yaml", std::process::id()));
+    std::fs::write(&path, format!("{text}\n---\n{refused}")).expect("there is room");
+    let (plan, said) = plan(&account, &[], &[&path, &example("plan/workloads.yaml")]);
+    std::fs::remove_file(&path).expect("it is there");
+    let pools: Vec<&Value> =
+        plan["nodeClaims"].as_array().into_iter().flatten().map(|claim| &claim["nodePool"]).collect();
+    assert!(!pools.is_empty() && pools.iter().all(|pool| *pool == "default"), "{plan:#} {said}");
+    for told in [
+        "OutscaleNodeClass refused: spec: give either imageId or imageSelectorTerms",
+        "OutscaleNodeClass refused: spec.imageId: \"ami-1\" does not have the form that it needs",
+        "OutscaleNodeClass refused: spec.blockDeviceMappings[0].bsu.volumeSize: 2 is out of bounds; write 4 to 14901",
+        "OutscaleNodeClass refused: spec.blockDeviceMappings[0].bsu: iops goes with volumeType io1, and io1 needs it",
+        "OutscaleNodeClass refused: spec.tags: tags of the domains karpenter.sh",
+    ] {
+        assert!(said.contains(told), "{told} is not in {said}");
+    }
 }

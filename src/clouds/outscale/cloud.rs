@@ -10,30 +10,28 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt};
 use tokio::time::Instant;
 
-use crate::api::classes::outscale::{
-    DEPENDENTS, HASH, HASH_VERSION, HASH_VERSION_KEY, OutscaleNodeClass, OutscaleNodeClassStatus, USER_DATA_HASH,
-};
+use crate::api::classes::outscale::{DEPENDENTS, OutscaleNodeClass, OutscaleNodeClassStatus};
 use crate::clouds::{
     Cloud, Deletion, Error, Judgement, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution,
     Shown,
 };
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool, Status, find_condition};
-use crate::core::ids::{ClaimUid, InstanceTypeName, ProviderId};
+use crate::core::ids::{ClaimUid, ProviderId};
 use crate::core::resources::ResourceName;
 
 use super::absence::{Absence, SETTLES_WITHIN, Sightings};
 use super::catalogue::{self, Wanted};
 use super::class::{self, Templates};
 use super::fit;
-use super::gpus::{self, Gpus};
+use super::gpus::Gpus;
 use super::launch::{Birth, Launches, tokens};
 use super::learnt::Learnt;
 use super::machine::{Yardstick, machine, vm_id};
 use super::maintenance::Maintenance;
 use super::market::{Market, Offer};
 use super::marks;
-use super::mend::{self, Names, Owner, Sound};
-use super::oapi::wire::{self, State, Vm};
+use super::mend::{Owner, Sound};
+use super::oapi::wire::{self, Vm};
 use super::oapi::{Client, Error as Failure};
 use super::prices::PriceError;
 use super::questions::{By, Questions};
@@ -49,14 +47,8 @@ pub const CLASS_VERSION: &str = "v1alpha1";
 pub const CLASS_KIND: &str = "OutscaleNodeClass";
 /// Its plural name.
 pub const CLASS_PLURAL: &str = "outscalenodeclasses";
-/// A machine that is still shutting down after this long is stopped by force: guests can hold it up for ever.
-const SHUTS_DOWN_WITHIN: Duration = Duration::from_mins(5);
 /// A node that is broken for this long is replaced.
 const NOT_READY: Duration = Duration::from_mins(10);
-/// How often machines without marks are looked for, by what they were told at their birth: that takes a list of all machines of the subnets.
-const SWEEP_EVERY: Duration = Duration::from_mins(10);
-/// The API's code for a machine that is protected from deletion.
-const PROTECTED: &str = "8018";
 
 /// How the cloud behaves.
 #[derive(Clone, Debug)]
@@ -85,7 +77,7 @@ pub struct Outscale {
     pub(super) quotas: Quotas,
     pub(super) gpus: Gpus,
     learnt: Learnt,
-    maintenance: Maintenance,
+    pub(super) maintenance: Maintenance,
     catalogues: Mutex<BTreeMap<Arc<str>, Kept>>,
     memory: Mutex<Memory>,
 }
@@ -98,25 +90,25 @@ struct Kept {
 
 /// What this life knows of machines. Nothing depends on it: it says what a list lacks, and how long a deletion takes.
 #[derive(Default)]
-struct Memory {
+pub(super) struct Memory {
     /// Machines that were seen and are not known to be gone.
-    seen: BTreeSet<String>,
+    pub(super) seen: BTreeSet<String>,
     /// Subnets of NodeClasses, by name of the class.
-    subnets: BTreeMap<Arc<str>, Vec<String>>,
+    pub(super) subnets: BTreeMap<Arc<str>, Vec<String>>,
     /// Machines whose marks are complete.
-    sound: Sound,
+    pub(super) sound: Sound,
     /// Names of the Nodes that machines were seen to have.
-    nodes: BTreeMap<String, String>,
+    pub(super) nodes: BTreeMap<String, String>,
     /// When machines without marks were last looked for.
-    swept: Option<Instant>,
+    pub(super) swept: Option<Instant>,
     /// What was listed, launched or asked for, and when.
-    sightings: Sightings,
+    pub(super) sightings: Sightings,
     /// Since when machines are being deleted.
-    leaving: BTreeMap<String, Instant>,
+    pub(super) leaving: BTreeMap<String, Instant>,
     /// Machines of a dry run.
-    imagined: BTreeMap<ProviderId, Machine>,
+    pub(super) imagined: BTreeMap<ProviderId, Machine>,
     /// What classes came to in a dry run, which writes no status, by name and generation.
-    resolved: BTreeMap<(Arc<str>, i64), OutscaleNodeClassStatus>,
+    pub(super) resolved: BTreeMap<(Arc<str>, i64), OutscaleNodeClassStatus>,
 }
 
 impl Outscale {
@@ -148,7 +140,7 @@ impl Outscale {
         }
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
+    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -174,7 +166,7 @@ impl Outscale {
     }
 
     /// What is known of the market, asked for only where the API's list of fixed types says more of these VMs than their types' names do.
-    async fn offer_for(&self, vms: &[Vm]) -> Offer {
+    pub(super) async fn offer_for(&self, vms: &[Vm]) -> Offer {
         let known = self.market.known();
         let is_known =
             |name: &str| VmType::parse(name).is_some() || known.listed.iter().any(|kind| kind.vm_type_name == name);
@@ -182,7 +174,7 @@ impl Outscale {
     }
 
     /// Whether a machine wears both marks of this cluster, and neither of its two tokens contradicts the other.
-    fn is_marked(&self, vm: &Vm) -> bool {
+    pub(super) fn is_marked(&self, vm: &Vm) -> bool {
         let (token, tag) = (marks::token(vm), marks::tag(vm, marks::NODECLAIM_UID));
         let agree = token.is_none() || tag.is_none() || token == tag;
         marks::tag(vm, marks::MANAGED_BY) == Some(&*self.settings.cluster)
@@ -190,17 +182,17 @@ impl Outscale {
             && agree
     }
 
-    fn owner(&self) -> Owner<'_> {
+    pub(super) fn owner(&self) -> Owner<'_> {
         Owner { cluster: &self.settings.cluster, cluster_id: &self.settings.cluster_id }
     }
 
     /// The VM of an ID, unless it is gone.
-    async fn vm(&self, id: &str) -> Result<Option<Vm>, Failure> {
+    pub(super) async fn vm(&self, id: &str) -> Result<Option<Vm>, Failure> {
         Ok(self.row(id).await?.filter(|vm| !vm.state.is_gone()))
     }
 
     /// The VM of an ID, also one that is terminated; nothing when no list shows it, which says little of a new one.
-    async fn row(&self, id: &str) -> Result<Option<Vm>, Failure> {
+    pub(super) async fn row(&self, id: &str) -> Result<Option<Vm>, Failure> {
         let found = self.by_id.ask(&self.client, vec![id.to_owned()]).await;
         let vm = match found {
             Ok(vms) => vms.into_iter().find(|vm| vm.vm_id == id),
@@ -212,7 +204,7 @@ impl Outscale {
     }
 
     /// The typed class. A dry run writes no status: what it found out stands in its memory.
-    fn body<'a>(&self, class: &'a NodeClass) -> Result<Cow<'a, OutscaleNodeClass>, Error> {
+    pub(super) fn body<'a>(&self, class: &'a NodeClass) -> Result<Cow<'a, OutscaleNodeClass>, Error> {
         let body = opened(class)?;
         let key = (Arc::clone(&class.reference.name), class.generation);
         match self.memory().resolved.get(&key) {
@@ -293,241 +285,6 @@ impl Outscale {
         Ok(machines)
     }
 
-    async fn listed(&self) -> Result<Listing, Error> {
-        let filters = wire::VmFilters {
-            tags: vec![format!("{}={}", marks::MANAGED_BY, self.settings.cluster)],
-            vm_state_names: State::STANDING.to_vec(),
-            ..wire::VmFilters::default()
-        };
-        let request = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
-        let mut vms = self.client.all(&request).await.map_err(read_failed)?;
-        let there: BTreeSet<&str> = vms.iter().map(|vm| vm.vm_id.as_str()).collect();
-        let missing: Vec<String> =
-            self.memory().seen.iter().filter(|id| !there.contains(id.as_str())).cloned().collect();
-        // A machine that has lost its mark is still there: it is reported, and not taken for gone.
-        for ids in missing.chunks(100) {
-            let known = self.by_id.ask(&self.client, ids.to_vec()).await.map_err(read_failed)?;
-            for id in ids {
-                match known.iter().find(|vm| vm.vm_id == *id && !vm.state.is_gone()) {
-                    Some(vm) => {
-                        tracing::debug!(vm = %vm.vm_id, tag = marks::MANAGED_BY, "a machine has lost its mark, or it is not listed yet");
-                        vms.push(vm.clone());
-                    }
-                    None => drop(self.memory().seen.remove(id)),
-                }
-            }
-        }
-        vms.extend(self.swept(&vms).await);
-        {
-            let sightings = &mut self.memory().sightings;
-            sightings.listed(vms.iter().map(|vm| vm.vm_id.as_str()));
-            sightings.prune();
-        }
-        let (mut sound, names) = {
-            let mut memory = self.memory();
-            memory.nodes.retain(|id, _| vms.iter().any(|vm| vm.vm_id == *id));
-            (std::mem::take(&mut memory.sound), Names::of(memory.nodes.clone(), &vms))
-        };
-        let owner = (self.owner(), &names);
-        mend::mend((&self.client, self.settings.dry_run), &self.launches, owner, &mut vms, &mut sound).await;
-        self.memory().sound = sound;
-        let offer = self.offer_for(&vms).await;
-        if !self.settings.dry_run {
-            self.gpus.tend(&self.client, vms.iter().filter(|vm| self.is_marked(vm)), &offer.listed).await;
-        }
-        let notices = self.maintenance.planned(&self.client, &vms).await;
-        let mut machines: Vec<Machine> = vms.iter().filter_map(|vm| self.read(vm, &offer, None)).collect();
-        tracing::debug!(machines = machines.len(), "listed machines");
-        machines.extend(self.memory().imagined.values().cloned());
-        Ok(Listing { machines, complete: true, settles_within: SETTLES_WITHIN, notices })
-    }
-
-    /// Now and then, the machines that no list by tags shows and that were made for this cluster all the same: their launch was lost before the
-    /// marks were written, and with it all that knew of it.
-    async fn swept(&self, known: &[Vm]) -> Vec<Vm> {
-        let subnets: BTreeSet<String> = {
-            let memory = self.memory();
-            let is_due = memory.swept.is_none_or(|swept| swept.elapsed() >= SWEEP_EVERY);
-            memory.subnets.values().flatten().filter(|_| is_due).cloned().collect()
-        };
-        if subnets.is_empty() {
-            return Vec::new();
-        }
-        let known = known.iter().map(|vm| vm.vm_id.as_str()).collect();
-        match mend::sweep(&self.client, subnets.into_iter().collect(), self.owner(), &known).await {
-            Ok(found) => {
-                self.memory().swept = Some(Instant::now());
-                found
-            }
-            Err(error) => {
-                tracing::warn!(%error, "machines without marks not looked for, trying again");
-                Vec::new()
-            }
-        }
-    }
-
-    async fn taken_down(&self, id: &ProviderId) -> Result<Deletion, Error> {
-        if self.memory().imagined.remove(id).is_some() {
-            tracing::info!(machine = %id, "dry run: the machine that was not made is gone");
-            return Ok(Deletion::Gone);
-        }
-        let Some(vm_id) = vm_id(id) else { return Ok(Deletion::Gone) };
-        let Some(vm) = self.row(vm_id).await.map_err(read_failed)? else {
-            return self.taken_down_unlisted(vm_id).await;
-        };
-        if vm.state.is_gone() {
-            self.forget(vm_id);
-            return Ok(Deletion::Gone);
-        }
-        if let Err(unproven) = self.proven(&vm) {
-            // Whoever it belongs to, it is going.
-            return if vm.state.is_leaving() && !self.is_given_away(&vm) {
-                Ok(Deletion::InProgress)
-            } else {
-                Err(unproven)
-            };
-        }
-        if self.settings.dry_run {
-            let request = wire::DeleteVms { vm_ids: vec![vm_id.to_owned()] };
-            self.client.rehearse(&request).await.map_err(Error::from)?;
-            tracing::info!(machine = %id, vm_type = vm.vm_type, "dry run: would delete the machine");
-            return Ok(Deletion::InProgress);
-        }
-        self.order_down(&vm).await
-    }
-
-    /// Takes a machine down that no list shows, perhaps not yet. One that this life launched is joiner's, whatever lists show. Of any other it is not
-    /// known whose it is: it is waited for as long as lists may be late.
-    async fn taken_down_unlisted(&self, vm_id: &str) -> Result<Deletion, Error> {
-        let absence = self.memory().sightings.absence_of_doomed(vm_id);
-        let launched = match absence {
-            Absence::Gone => {
-                self.forget(vm_id);
-                // No list shows it, which is not the same as a list that shows that it has ended.
-                return Ok(Deletion::Missing);
-            }
-            Absence::Unsettled(launched) => launched,
-        };
-        let vm_type =
-            launched.as_ref().and_then(|machine| machine.instance_type.as_ref()).map(InstanceTypeName::as_str);
-        if launched.is_some() && self.gpus_go_with(vm_id, vm_type).await? {
-            tracing::info!(vm = vm_id, "deleting a machine that is not listed yet, as its NodeClaim is going or gone");
-            let state = self.ordered_down(vm_id).await?;
-            if state.is_some_and(State::is_gone) {
-                self.forget(vm_id);
-                return Ok(Deletion::Gone);
-            }
-        }
-        Ok(Deletion::InProgress)
-    }
-
-    /// Whether a machine wears another cluster's name.
-    fn is_given_away(&self, vm: &Vm) -> bool {
-        marks::tag(vm, marks::MANAGED_BY).is_some_and(|other| other != self.settings.cluster)
-    }
-
-    /// Whether a machine is joiner's to restart or to take down. The NodeClaim's word is one proof, and anybody may have written it: the machine
-    /// itself must say so, too.
-    fn proven(&self, vm: &Vm) -> Result<(), Error> {
-        let (cluster, vm_id) = (&self.settings.cluster, &vm.vm_id);
-        let message = if let Some(other) = marks::tag(vm, marks::MANAGED_BY).filter(|_| self.is_given_away(vm)) {
-            format!("VM {vm_id} belongs to cluster {other} by its tag {}; it is left alone", marks::MANAGED_BY)
-        } else if self.is_marked(vm) || mend::wanted(vm, self.owner(), &Names::default()).is_some() {
-            return Ok(());
-        } else {
-            let mark = marks::cluster_id_tag(&self.settings.cluster_id);
-            format!(
-                "VM {vm_id} does not say that it is this cluster's, neither by its tags nor by what it was told at its birth; it is left alone. \
-                 If it is this NodeClaim's machine, give it the tags {}={cluster} and {mark}=owned; if not, take its ID out of status.providerID",
-                marks::MANAGED_BY
-            )
-        };
-        Err(Error::Invalid { field: "status.providerID".to_owned(), message })
-    }
-
-    async fn order_down(&self, vm: &Vm) -> Result<Deletion, Error> {
-        let ids = vec![vm.vm_id.clone()];
-        let is_news = !self.memory().leaving.contains_key(&vm.vm_id);
-        if is_news && vm.state != State::ShuttingDown {
-            let mark = |key: &str| marks::tag(vm, key).unwrap_or("unknown");
-            let made = vm.creation_date.map(tracing::field::display);
-            tracing::info!(
-                vm = %vm.vm_id, nodeclaim = mark(marks::NODECLAIM), uid = marks::token(vm).unwrap_or_else(|| mark(marks::NODECLAIM_UID)),
-                nodepool = mark(marks::NODEPOOL), state = vm.state.as_str(), made, "deleting a machine, as its NodeClaim is going or gone"
-            );
-            let volumes = volumes_left(vm).join(", ");
-            if !volumes.is_empty() {
-                tracing::warn!(
-                    vm = %vm.vm_id, volumes, "volumes stay behind, as deleteOnVmDeletion is false: those that no PersistentVolume names are paid for until somebody deletes them"
-                );
-            }
-        }
-        let since = *self.memory().leaving.entry(vm.vm_id.clone()).or_insert_with(Instant::now);
-        let stuck =
-            vm.state == State::Stopping || (vm.state == State::ShuttingDown && since.elapsed() >= SHUTS_DOWN_WITHIN);
-        if stuck {
-            tracing::warn!(vm = %vm.vm_id, state = vm.state.as_str(), "the machine does not shut down, stopping it by force");
-            let force = wire::StopVms { vm_ids: ids.clone(), force_stop: Some(true) };
-            if let Err(error) = self.client.call(&force).await {
-                tracing::warn!(vm = %vm.vm_id, %error, "not stopped by force");
-            }
-            self.memory().leaving.insert(vm.vm_id.clone(), Instant::now());
-        }
-        if vm.state == State::ShuttingDown || !self.gpus_go_with(&vm.vm_id, vm.vm_type.as_deref()).await? {
-            return Ok(Deletion::InProgress);
-        }
-        match self.ordered_down(&vm.vm_id).await? {
-            Some(state) if state.is_gone() => {}
-            // Listed a moment ago, and unknown to the order.
-            None if self.memory().sightings.absence_of_doomed(&vm.vm_id) == Absence::Gone => {
-                return Ok(Deletion::Missing);
-            }
-            // A new machine may not be known everywhere.
-            Some(_) | None => return Ok(Deletion::InProgress),
-        }
-        self.forget(&vm.vm_id);
-        Ok(Deletion::Gone)
-    }
-
-    /// Whether a machine's flexible GPUs are seen to, so that it may go. No deletion waits for the list of types.
-    pub(super) async fn gpus_go_with(&self, vm_id: &str, vm_type: Option<&str>) -> Result<bool, Error> {
-        let brought = gpus::brought(vm_type, &self.market.known().listed);
-        self.gpus.let_go(&self.client, vm_id, brought).await
-    }
-
-    /// Sends the deletion of a VM, and takes its protection from deletion off where that is in the way. Answers with its state; nothing when the API
-    /// knows no such VM.
-    async fn ordered_down(&self, vm_id: &str) -> Result<Option<State>, Error> {
-        let delete = wire::DeleteVms { vm_ids: vec![vm_id.to_owned()] };
-        let mut answer = self.client.call(&delete).await;
-        if matches!(&answer, Err(error) if error.has_code(PROTECTED)) {
-            tracing::info!(vm = vm_id, "taking the protection from deletion off, as its NodeClaim is deleted");
-            let open = wire::UpdateVm {
-                vm_id: vm_id.to_owned(),
-                deletion_protection: Some(false),
-                ..wire::UpdateVm::default()
-            };
-            self.client.call(&open).await.map_err(Error::from)?;
-            answer = self.client.call(&delete).await;
-        }
-        match answer {
-            Ok(answer) => {
-                let own = answer.vms.iter().find(|own| own.vm_id == vm_id);
-                Ok(Some(own.map_or(State::ShuttingDown, |own| own.current_state)))
-            }
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn forget(&self, vm_id: &str) {
-        let mut memory = self.memory();
-        memory.seen.remove(vm_id);
-        memory.leaving.remove(vm_id);
-        memory.sightings.forget(vm_id);
-        self.gpus.forget(vm_id);
-    }
-
     /// What is said of a machine that no list shows.
     fn unlisted(&self, vm_id: &str) -> Result<Option<Machine>, Error> {
         match self.memory().sightings.absence(vm_id) {
@@ -539,54 +296,6 @@ impl Outscale {
             ))),
         }
     }
-
-    /// Why a machine is not as its class says, as far as it is known. A class that is not ready says nothing about machines.
-    async fn difference(&self, claim: &Claim, class: &NodeClass) -> Result<Option<String>, Error> {
-        let body = self.body(class)?;
-        let is_ready = find_condition(&class.conditions, "Ready").is_some_and(|ready| ready.status == Status::True);
-        let (Some(status), true) = (&body.status, is_ready) else { return Ok(None) };
-        let note = |key: &str| claim.annotations.get(key).map(|value| &**value);
-        if note(HASH_VERSION_KEY) == Some(HASH_VERSION) && note(HASH).is_some_and(|hash| hash != body.spec.hash()) {
-            return Ok(Some("NodeClassDrift".to_owned()));
-        }
-        let user_data = note(USER_DATA_HASH).zip(status.user_data_hash.as_deref());
-        if user_data.is_some_and(|(launched, wanted)| launched != wanted) {
-            return Ok(Some("UserDataDrift".to_owned()));
-        }
-        let Some(vm_id) = claim.provider_id.as_ref().and_then(vm_id) else { return Ok(None) };
-        let Some(vm) = self.vm(vm_id).await.map_err(read_failed)?.filter(|vm| !vm.state.is_leaving()) else {
-            return Ok(None);
-        };
-        Ok(unlike(&vm, claim, &body).map(str::to_owned))
-    }
-}
-
-/// In what a VM differs from what its class finds now.
-fn unlike(vm: &Vm, claim: &Claim, class: &OutscaleNodeClass) -> Option<&'static str> {
-    let status = class.status.as_ref()?;
-    let is_in = |id: &Option<String>, mut all: Box<dyn Iterator<Item = &str> + '_>| {
-        id.as_deref().is_none_or(|id| all.any(|other| other == id))
-    };
-    // Of all images that match the newest is the class', and what machines are launched with.
-    if !is_in(&vm.image_id, Box::new(status.images.iter().take(1).map(|image| image.id.as_str()))) {
-        return Some("ImageDrift");
-    }
-    if !is_in(&vm.subnet_id, Box::new(status.subnets.iter().map(|subnet| subnet.id.as_str()))) {
-        return Some("SubnetDrift");
-    }
-    let wanted: BTreeSet<&str> = status.security_groups.iter().map(|group| group.id.as_str()).collect();
-    let there: BTreeSet<&str> = vm.security_groups.iter().map(|group| group.security_group_id.as_str()).collect();
-    if wanted != there {
-        return Some("SecurityGroupDrift");
-    }
-    let launched = claim.labels.get(crate::core::labels::INSTANCE_TYPE);
-    if let (Some(launched), Some(now)) = (launched, &vm.vm_type)
-        && !VmType::same(launched, now)
-    {
-        return Some("VmTypeDrift");
-    }
-    let has = |(key, value): (&String, &String)| marks::tag(vm, key) == Some(value);
-    (!class.spec.tags.iter().all(has)).then_some("TagDrift")
 }
 
 /// A failed read: certainly without effect.
@@ -774,12 +483,6 @@ impl fmt::Debug for Outscale {
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
-}
-
-/// The volumes that are there when the machine is not any more.
-fn volumes_left(vm: &Vm) -> Vec<&str> {
-    let volumes = vm.block_device_mappings.iter().filter_map(|device| device.bsu.as_ref());
-    volumes.filter(|bsu| bsu.delete_on_vm_deletion == Some(false)).filter_map(|bsu| bsu.volume_id.as_deref()).collect()
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! What the cloud does when things are not as they should be, against the stand-in for the API.
 
-use super::super::oapi::wire::{CreateTags, DeleteTags, Image, ResourceTag};
+use super::super::oapi::wire::{CreateTags, Image, ResourceTag};
 use super::super::oapi::{Access, Answer, Dialect, Post, Transport, Undelivered};
 use super::super::tests::{
     SMALL, Scene, calls, claim, class_of, cloud_over, launch, ready, resolved, scene, spec, strip, tags,
 };
 use super::*;
-use crate::api::classes::outscale::{BlockDeviceMapping, Bsu, ImageTerm, OutscaleNodeClassSpec, Placement, VmTypes};
+use crate::api::classes::outscale::{ImageTerm, OutscaleNodeClassSpec, Placement, VmTypes};
 use crate::core::ids::ClassRef;
 use crate::core::repair::Policies;
 use crate::core::resources::Resources;
@@ -17,47 +17,6 @@ async fn judged(cloud: &Outscale, spec: OutscaleNodeClassSpec, condition: &str) 
     let (_, resolution) = resolved(cloud, &class_of(spec)).await;
     let mut all = resolution.judgements.into_iter();
     all.find(|judgement| judgement.condition == condition).unwrap()
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_machine_that_only_a_nodeclaim_calls_its_own_is_left_alone() {
-    let Scene { fake, cloud, .. } = scene();
-    let class = ready(&cloud, spec()).await;
-    let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
-    let vm_id = fake.vms()[0].vm_id.clone();
-    strip(&fake, &cloud, &["team"]).await;
-    let told = fake.vms()[0].user_data.clone();
-    fake.tamper(&vm_id, |vm| vm.user_data = None);
-    let error = cloud.delete(&machine.id).await.unwrap_err();
-    assert!(matches!(&error, Error::Invalid { field, .. } if field == "status.providerID"), "{error}");
-    assert!(
-        error.to_string().contains("give it the tags karpenter.sh/managed-by=demo and OscK8sClusterID/demo-id=owned"),
-        "{error}"
-    );
-    // One tag that anybody can write is not enough.
-    let tag = |key: &str, value: &str| CreateTags {
-        resource_ids: vec![vm_id.clone()],
-        tags: vec![ResourceTag::new(key, value)],
-    };
-    cloud.client.call(&tag("karpenter.sh/managed-by", "demo")).await.unwrap();
-    assert!(cloud.delete(&machine.id).await.is_err());
-    assert!(!fake.vms()[0].state.is_leaving());
-    // What it was told at its birth is, with its token; and so are both tags.
-    let untag = DeleteTags {
-        resource_ids: vec![vm_id.clone()],
-        tags: vec![ResourceTag::new("karpenter.sh/managed-by", "demo")],
-    };
-    cloud.client.call(&untag).await.unwrap();
-    fake.tamper(&vm_id, |vm| vm.user_data = told);
-    assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress);
-    assert!(fake.vms()[0].state.is_leaving());
-    // One that is going already is waited for.
-    fake.tamper(&vm_id, |vm| vm.user_data = None);
-    assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress);
-    let other = cloud.create(&launch(&cloud, &class, 2, &[SMALL]).await).await.unwrap();
-    let other_id = fake.vms()[1].vm_id.clone();
-    fake.tamper(&other_id, |vm| vm.user_data = None);
-    assert_eq!(cloud.delete(&other.id).await.unwrap(), Deletion::InProgress);
 }
 
 #[tokio::test(start_paused = true)]
@@ -200,23 +159,6 @@ async fn a_full_subnet_is_passed_over_until_it_is_counted_anew() {
     ready(&cloud, elsewhere).await;
     assert_eq!(zone(&cloud.create(&wanted).await.unwrap()), "eu-west-2b");
     assert_eq!(subnet(3), "subnet-00000002");
-}
-
-#[tokio::test(start_paused = true)]
-async fn volumes_that_stay_behind_are_known_before_their_machine_goes() {
-    let Scene { fake, cloud, .. } = scene();
-    let class = ready(&cloud, spec()).await;
-    cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
-    assert_eq!(volumes_left(&fake.vms()[0]), Vec::<&str>::new());
-    let kept = BlockDeviceMapping {
-        device_name: "/dev/xvdb".to_owned(),
-        bsu: Bsu { volume_size: Some(20), delete_on_vm_deletion: Some(false), ..Bsu::default() },
-    };
-    let class = ready(&cloud, OutscaleNodeClassSpec { block_device_mappings: Some(vec![kept]), ..spec() }).await;
-    cloud.create(&launch(&cloud, &class, 2, &[SMALL]).await).await.unwrap();
-    let vms = fake.vms();
-    let left = volumes_left(&vms[1]);
-    assert!(matches!(left[..], [id] if id.starts_with("vol-")), "{left:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -372,30 +314,6 @@ async fn who_may_not_read_the_accounts_prices_buys_at_public_ones() {
     }
     // Each look at the class rehearses it. In earnest it was asked once.
     assert_eq!(fake.load()["ReadCatalog"].calls, 11 + 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_machine_that_does_not_go_down_is_stopped_by_force() {
-    let Scene { fake, cloud, .. } = scene();
-    let class = ready(&cloud, spec()).await;
-    let stuck = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
-    let vm_id = fake.vms()[0].vm_id.clone();
-    // Looking at the class has rehearsed it.
-    let rehearsed = calls(&fake, "StopVms");
-    let stopped = || calls(&fake, "StopVms") - rehearsed;
-    tokio::time::sleep(std::time::Duration::from_mins(1)).await;
-    // Its guest is stopping it, for ever.
-    fake.tamper(&vm_id, |vm| vm.state = State::Stopping);
-    assert_eq!(cloud.delete(&stuck.id).await.unwrap(), Deletion::InProgress);
-    assert_eq!((stopped(), fake.vms()[0].state), (1, State::ShuttingDown));
-    // One that shuts down in time is left to it, and one that does not is helped along every five minutes.
-    let slow = cloud.create(&launch(&cloud, &class, 2, &[SMALL]).await).await.unwrap();
-    fake.conduct(|conduct| conduct.ends_within = std::time::Duration::from_hours(1));
-    for (minutes, stops) in [(0, 1), (4, 1), (2, 2), (4, 2), (2, 3)] {
-        tokio::time::sleep(std::time::Duration::from_mins(minutes)).await;
-        assert_eq!(cloud.delete(&slow.id).await.unwrap(), Deletion::InProgress);
-        assert_eq!(stopped(), stops, "after {minutes} minutes more");
-    }
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@
 //! Not rehearsed is what looking at a NodeClass calls anyhow (`ReadImages`, `ReadSubnets`, `ReadSecurityGroups`, `ReadKeypairs`, `ReadSnapshots`,
 //! and `ReadQuotas` for whose images are meant): the condition that needs it says that it is missing.
 
+use std::iter;
+
 use super::found::{Fault, Found, UNAUTHORIZED};
 use super::oapi::{Action, Class, Client, Error, wire};
 
@@ -43,7 +45,7 @@ pub(super) async fn asked(client: &Client, brings_gpus: bool) -> Found<String> {
         ("planned maintenance is not seen", maintenance),
         ("prices are the public ones, and not the account's own", catalog),
     ];
-    judged(&needed, &lesser)
+    judged(&needed, &lesser, client.clock_trouble())
 }
 
 /// Without these, GPUs stay behind that are paid for.
@@ -61,10 +63,12 @@ async fn refusal<A: Action>(client: &Client, request: &A) -> Option<Error> {
     client.rehearse(request).await.err()
 }
 
-/// What refusals say of the keys' permissions; the second ones with what does not happen without them.
-fn judged(needed: &[Error], lesser: &[(&str, Option<Error>)]) -> Found<String> {
+/// What refusals say of the keys' permissions; the second ones with what does not happen without them. A clock that is wrong is said, as signatures
+/// depend on it.
+fn judged(needed: &[Error], lesser: &[(&str, Option<Error>)], clock: Option<String>) -> Found<String> {
     if let Some(error) = needed.iter().find(|error| error.class == Class::Keys) {
-        return Found::Bad(Fault::new(UNAUTHORIZED, format!("the API refuses the keys: {}", error.words())));
+        let told: Vec<String> = iter::once(error.words()).chain(clock).collect();
+        return Found::Bad(Fault::new(UNAUTHORIZED, format!("the API refuses the keys: {}", told.join("; "))));
     }
     let is_denied = |error: &Error| error.class == Class::Denied && !error.is_foreign();
     let denied: Vec<String> = needed.iter().filter(|error| is_denied(error)).map(Error::stable).collect();
@@ -79,7 +83,7 @@ fn judged(needed: &[Error], lesser: &[(&str, Option<Error>)]) -> Found<String> {
     }
     let left_out = lesser.iter().filter_map(|(what, error)| Some((what, error.as_ref()?)));
     let denied = left_out.filter(|(_, error)| is_denied(error));
-    let told: Vec<String> = denied.map(|(what, error)| format!("{what}: {}", error.stable())).collect();
+    let told: Vec<String> = denied.map(|(what, error)| format!("{what}: {}", error.stable())).chain(clock).collect();
     Found::Good(told.join("; "))
 }
 

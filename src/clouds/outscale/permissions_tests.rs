@@ -18,7 +18,7 @@ fn error(class: Class) -> Error {
 
 #[test]
 fn only_a_refusal_for_what_is_named_shows_that_an_action_is_allowed() {
-    let of = |class| judged(&[error(class)], &[]);
+    let of = |class| judged(&[error(class)], &[], None);
     for class in [Class::NotFound, Class::Invalid, Class::Conflict] {
         assert!(matches!(of(class), Found::Good(told) if told.is_empty()), "{class:?}");
     }
@@ -31,10 +31,12 @@ fn only_a_refusal_for_what_is_named_shows_that_an_action_is_allowed() {
     // That nobody's machine is somebody else's says that the action is allowed.
     let entry = oapi::wire::ErrorEntry { code: "5".to_owned(), ..Default::default() };
     let foreign = Error { entries: vec![entry], ..error(Class::Denied) };
-    assert!(matches!(judged(&[foreign], &[]), Found::Good(told) if told.is_empty()));
+    assert!(matches!(judged(&[foreign], &[], None), Found::Good(told) if told.is_empty()));
     // What only leaves something out decides nothing.
     for class in [Class::Denied, Class::Throttled, Class::Unknown] {
-        let Found::Good(told) = judged(&[], &[("it is not done", Some(error(class)))]) else { panic!("{class:?}") };
+        let Found::Good(told) = judged(&[], &[("it is not done", Some(error(class)))], None) else {
+            panic!("{class:?}")
+        };
         assert_eq!(told.starts_with("it is not done: CreateVms: said; allow"), class == Class::Denied, "{told}");
     }
 }

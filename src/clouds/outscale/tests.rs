@@ -16,7 +16,7 @@ use crate::api::classes::outscale::{
 };
 use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Resolution};
 use crate::core::conditions::Conditions;
-use crate::core::facts::{Claim, Effect, InstanceType, Machine, NodeClass, Status, Taint, samples};
+use crate::core::facts::{Claim, Effect, InstanceType, NodeClass, Status, Taint, samples};
 use crate::core::ids::{ClaimUid, ClassRef, ProviderId};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
@@ -525,51 +525,6 @@ async fn a_list_that_cannot_be_read_is_an_error_and_never_empty() {
     ready(&cloud, spec()).await;
     fake.conduct(|conduct| conduct.fails = 1.0);
     assert!(matches!(cloud.list().await, Err(Error::Temporary(_))));
-}
-
-#[tokio::test(start_paused = true)]
-async fn drift_is_seen_in_what_a_class_finds_and_says() {
-    let Scene { fake, secrets, cloud } = scene();
-    let class = ready(&cloud, spec()).await;
-    let wanted = launch(&cloud, &class, 1, &[SMALL]).await;
-    let machine = cloud.create(&wanted).await.unwrap();
-    let Machine { id, labels: given, annotations, .. } = machine;
-    let mut claim = Claim { provider_id: Some(id), annotations, ..(*wanted.claim).clone() };
-    claim.labels.extend(given);
-    let drift = async |spec: OutscaleNodeClassSpec| {
-        let (class, _) = resolved(&cloud, &class_of(spec)).await;
-        cloud.drift(&claim, &class).await.unwrap().unwrap_or_default()
-    };
-    assert_eq!(drift(spec()).await, "");
-    let mut image = Account::sample().images[0].clone();
-    image.image_id = "ami-00000002".to_owned();
-    fake.account(|account| account.images.push(image));
-    assert_eq!(
-        drift(OutscaleNodeClassSpec { image_id: Some("ami-00000002".to_owned()), ..spec() }).await,
-        "ImageDrift"
-    );
-    let elsewhere = OutscaleNodeClassSpec { subnet_ids: Some(vec!["subnet-00000002".to_owned()]), ..spec() };
-    assert_eq!(drift(elsewhere).await, "SubnetDrift");
-    let mut group = Account::sample().security_groups[0].clone();
-    group.security_group_id = "sg-00000002".to_owned();
-    fake.account(|account| account.security_groups.push(group));
-    let groups = Some(vec![Account::GROUP.to_owned(), "sg-00000002".to_owned()]);
-    assert_eq!(drift(OutscaleNodeClassSpec { security_group_ids: groups, ..spec() }).await, "SecurityGroupDrift");
-    let tagged = OutscaleNodeClassSpec { tags: [("team".to_owned(), "db".to_owned())].into(), ..spec() };
-    assert_eq!(drift(tagged).await, "NodeClassDrift");
-    // An image that is gone makes a class not ready, and no node drifted.
-    fake.account(|account| account.images.retain(|image| image.image_id != Account::IMAGE));
-    assert_eq!(drift(spec()).await, "");
-    fake.account(|account| account.images = Account::sample().images);
-    secrets.put("talos", "worker.yaml", &WORKER.replace("10.0.0.2", "10.0.0.3"));
-    assert_eq!(drift(spec()).await, "UserDataDrift");
-    claim.annotations.clear();
-    secrets.put("talos", "worker.yaml", WORKER);
-    let id = fake.vms()[0].vm_id.clone();
-    let change = wire::CreateTags { resource_ids: vec![id], tags: vec![ResourceTag::new("team", "other")] };
-    cloud.client.call(&change).await.unwrap();
-    let (class, _) = resolved(&cloud, &class_of(spec())).await;
-    assert_eq!(cloud.drift(&claim, &class).await.unwrap().as_deref(), Some("TagDrift"));
 }
 
 #[tokio::test(start_paused = true)]

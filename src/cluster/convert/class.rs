@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::core::ApiResource;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use super::common;
 use super::problems::{Problems, Unreadable, lenient};
 use super::wire::{self, Custom};
 
-/// Reason of the `Ready` condition of a NodeClass that cannot be read.
+/// Reason of the `Ready` condition of a NodeClass that cannot be read, or that the API server would not keep.
 pub const UNREADABLE: &str = "Unreadable";
 
 /// What a cloud opens: its typed class, behind a pointer that only it can see through.
@@ -92,6 +93,19 @@ fn read_as<T: DeserializeOwned + Send + Sync + 'static>(value: &Value) -> Result
     Err(format!("{field}: {error}; write what the API reference says for this field"))
 }
 
+/// Has the conditions of a NodeClass say that it cannot be used and why, whatever they said; since when, and of which generation.
+pub fn condemn(conditions: &mut Vec<Condition>, message: Arc<str>, (since, generation): (Timestamp, i64)) {
+    conditions.retain(|condition| &*condition.kind != "Ready");
+    conditions.push(Condition {
+        kind: "Ready".into(),
+        status: Status::False,
+        reason: UNREADABLE.into(),
+        message,
+        since,
+        generation,
+    });
+}
+
 /// Reads a NodeClass from a manifest or an answer of the API server.
 pub fn read_class(value: &Value, kind: &ClassKind) -> Result<NodeClass, Unreadable> {
     let (wire, _) = lenient(kind.kind, value)?;
@@ -120,20 +134,13 @@ pub fn class(wire: &Custom, kind: &ClassKind) -> Result<NodeClass, Unreadable> {
         problems.note_whole(error);
         Arc::new(())
     });
+    let generation = meta.generation.unwrap_or(0);
     if let Some(message) = problems.sentence() {
-        conditions.retain(|condition| &*condition.kind != "Ready");
-        conditions.push(Condition {
-            kind: "Ready".into(),
-            status: Status::False,
-            reason: UNREADABLE.into(),
-            message,
-            since: common::created(meta),
-            generation: meta.generation.unwrap_or(0),
-        });
+        condemn(&mut conditions, message, (common::created(meta), generation));
     }
     Ok(NodeClass {
         reference: kind.reference(name),
-        generation: meta.generation.unwrap_or(0),
+        generation,
         uid: meta.uid.as_deref().unwrap_or_default().into(),
         version: meta.resource_version.as_deref().unwrap_or_default().into(),
         finalizers: meta.finalizers.iter().flatten().map(|finalizer| finalizer.as_str().into()).collect(),

@@ -27,7 +27,7 @@ pub mod wire_volumes;
 pub use amounts::{capacity, written};
 pub use buffer::{buffer, read_buffer, read_template, scalable, template};
 pub use claim::{claim, read_claim};
-pub use class::{ClassKind, UNREADABLE, class, read_class};
+pub use class::{ClassKind, UNREADABLE, class, condemn, read_class};
 pub use daemon::{daemon, read_daemon};
 pub use draft::{claim_object, condition_object, taint_object};
 pub use group::{controller_group, plain_group, read_group};

@@ -361,6 +361,26 @@ async fn a_clock_that_is_wrong_is_set_by_the_first_answer() {
     }
 }
 
+/// While the first signed call is on its way, the answer to one that needs no keys shows how late it is.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_another_answer_has_set_meanwhile_is_no_matter_of_keys() {
+    for ahead in [5, 3_600] {
+        let (fake, client) = world_with(ahead, |_| {});
+        let latency = |millis| (Duration::from_millis(millis), Duration::from_millis(millis));
+        fake.conduct(|conduct| conduct.latency = latency(100));
+        let quick = async {
+            sleep(Duration::from_millis(10)).await;
+            fake.conduct(|conduct| conduct.latency = latency(10));
+            client.call(&ReadVmTypes::default()).await
+        };
+        let request = ReadVms::default();
+        let (signed, free) = tokio::join!(client.call(&request), quick);
+        free.unwrap();
+        signed.unwrap();
+        assert_eq!(fake.load()["ReadVms"].calls, 2, "{ahead}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn wrong_keys_are_tried_once_and_then_left_alone() {
     let (fake, client) = world_with(0, |access| access.keys.secret_key = SecretKey::new("wrong"));

@@ -175,6 +175,21 @@ impl Store {
         self.claims.values()
     }
 
+    /// The Nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.nodes.values()
+    }
+
+    /// The NodeClasses.
+    pub fn classes(&self) -> impl Iterator<Item = &Arc<NodeClass>> {
+        self.classes.values()
+    }
+
+    /// The pods, and what is known of them.
+    pub fn pods(&self) -> impl Iterator<Item = &PodRecord> {
+        self.pods.values()
+    }
+
     /// When an object changed last.
     pub fn last_change(&self) -> Instant {
         self.last_change

@@ -128,7 +128,7 @@ impl Client {
 
     /// The time, as far as is known by the API's clock.
     pub fn now(&self) -> Timestamp {
-        self.standing.corrected((self.options.now)())
+        corrected((self.options.now)(), self.standing.skew())
     }
 
     /// How many requests of each action were sent.
@@ -139,6 +139,11 @@ impl Client {
     /// The API's clock minus ours, as far as answers have shown it; differences of a second or so count as none.
     pub fn skew(&self) -> SignedDuration {
         self.standing.skew()
+    }
+
+    /// What is wrong with this machine's clock and what to do about it, if answers have shown that anything is.
+    pub fn clock_trouble(&self) -> Option<String> {
+        self.standing.clock_trouble()
     }
 
     /// Calls an action.
@@ -262,9 +267,9 @@ impl Client {
         }
         let keys = self.keys.keys();
         let keys = call.signed.then_some((&*keys, self.access.dialect));
-        let now = self.now();
+        let (sent, skew) = ((self.options.now)(), self.standing.skew());
         let place = (self.access.region.as_str(), &self.access.endpoint, action);
-        let headers = sign::headers(keys, place, &call.body, now)
+        let headers = sign::headers(keys, place, &call.body, corrected(sent, skew))
             .map_err(|why| Error::silent(action, Class::Invalid, format!("cannot be signed: {why}")))?;
         let post = Post { url: self.access.endpoint.url(action), headers, body: call.body.clone() };
         let began = Instant::now();
@@ -285,8 +290,12 @@ impl Client {
             Undelivered::NoAnswer(why) => Error::silent(action, open_end(call.effect), why),
         })?;
         tracing::debug!(action, status = answer.status, millis = began.elapsed().as_millis(), "answered");
-        let wrong = answer.date.is_some_and(|date| self.standing.learn(date, (self.options.now)()));
-        Ok((answer, wrong))
+        if answer.date.is_some_and(|date| self.standing.learn(date, (sent, (self.options.now)()))) {
+            let told = self.clock_trouble().unwrap_or_else(|| "the clock of this machine is right again".to_owned());
+            tracing::warn!("{told}");
+        }
+        // Another answer may have taught it while this one was on its way.
+        Ok((answer, self.standing.skew() != skew))
     }
 
     fn understand<T: DeserializeOwned>(&self, call: &Call, answer: Answer) -> Result<T, Error> {
@@ -326,6 +335,11 @@ impl Client {
         tracing::debug!(action = call.action, status, request = error.request_id, code = error.code(), "refused");
         Err(error)
     }
+}
+
+/// The API's time, given ours.
+fn corrected(now: Timestamp, skew: SignedDuration) -> Timestamp {
+    now.saturating_add(skew).unwrap_or(now)
 }
 
 /// What a failure means that leaves open whether the call took effect.

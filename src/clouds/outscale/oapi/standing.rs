@@ -72,14 +72,10 @@ impl Standing {
         self.state().closed = None;
     }
 
-    /// The API's time, given ours.
-    pub(super) fn corrected(&self, now: Timestamp) -> Timestamp {
-        now.saturating_add(self.state().skew).unwrap_or(now)
-    }
-
-    /// Learns from the date of an answer that came at `now`. Returns whether the clock was set anew.
-    pub(super) fn learn(&self, date: Timestamp, now: Timestamp) -> bool {
-        let measured = date.duration_since(now);
+    /// Learns from the date of an answer that was asked for at `sent` and came at `now`, which may be much later. Returns whether the clock was set
+    /// anew.
+    pub(super) fn learn(&self, date: Timestamp, (sent, now): (Timestamp, Timestamp)) -> bool {
+        let measured = if date > now { date.duration_since(now) } else { date.duration_since(date.max(sent)) };
         let mut state = self.state();
         let off = (measured - state.skew).abs() >= NOTICEABLE;
         if off {
@@ -88,8 +84,27 @@ impl Standing {
         off
     }
 
+    /// What is wrong with our clock and what to do about it, if anything is: in words that stay the same while it is so.
+    pub(super) fn clock_trouble(&self) -> Option<String> {
+        let skew = self.skew();
+        let off = skew.abs();
+        let amount = match off.as_secs() {
+            0 => return None,
+            seconds @ 1..120 => format!("{seconds} s"),
+            seconds => format!("{} min", (seconds + 30) / 60),
+        };
+        let way = if skew.is_negative() { "ahead of" } else { "behind" };
+        Some(format!(
+            "the clock of this machine is {amount} {way} the API's; joiner signs by the API's, set this machine's by NTP"
+        ))
+    }
+
     /// The API's clock minus ours.
     pub(super) fn skew(&self) -> SignedDuration {
         self.state().skew
     }
 }
+
+#[cfg(test)]
+#[path = "standing_tests.rs"]
+mod tests;

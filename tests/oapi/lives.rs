@@ -1,296 +1,18 @@
-//! joiner's own actors over the stand-in for Outscale's API, from a NodeClass that nobody has judged to a cluster without machines. What Talos
-//! and the cloud controller manager would do is played here, by what they have to go by: user data and tags.
+//! From a NodeClass that nobody has judged to a cluster without machines, and what comes between.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::future::{BoxFuture, FutureExt, join_all};
-use jiff::Timestamp;
-use serde_json::Value;
+use futures::future::{BoxFuture, FutureExt};
+use joiner::clouds::outscale;
+use joiner::clouds::outscale::oapi::wire::{MaintenanceEvent, ResourceTag, State, Vm};
+use joiner::clouds::outscale::oapi::{Answer, Post, Transport, Undelivered};
+use joiner::core::facts::{Claim, Status, find_condition};
+use joiner::core::writes::Regarding;
+use joiner::sim::oapi::{Account, Fake, Scarce};
 
-use super::oapi::{Account, Fake, Scarce};
-use super::{World, WorldConfig};
-use crate::actors::runtime::Clock;
-use crate::actors::{Joiner, Parts, Settings};
-use crate::clouds::outscale::oapi::wire::{MaintenanceEvent, ResourceTag, State, Vm};
-use crate::clouds::outscale::oapi::{Answer, Client, Options, Post, Transport, Undelivered};
-use crate::clouds::outscale::{self, Outscale, SecretError, Secrets, VmType};
-use crate::cluster::DryRun;
-use crate::cluster::convert::ShapeStore;
-use crate::core::facts::{Condition, Effect, Node, Status, Taint, find_condition};
-use crate::core::ids::{NodeName, NodeUid, ProviderId};
-use crate::core::labels::{self, Labels};
-use crate::core::resources::Resources;
-use crate::core::writes::Regarding;
-use crate::sim::cluster::SimCluster;
-use crate::sim::scenario::read_scenario;
-use crate::sim::seed::Seed;
-
-const WORKER: &str = r#"
-version: v1alpha1
-machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: TUFDSElORQ== } }
-cluster: { token: cccccc.0123456789abcdef, ca: { crt: Q0xVU1RFUg== }, controlPlane: { endpoint: "https://10.0.0.2:6443" } }
-"#;
-
-struct OneSecret;
-
-impl Secrets for OneSecret {
-    fn read<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<BTreeMap<String, Vec<u8>>, SecretError>> {
-        async { Ok([("worker.yaml".to_owned(), WORKER.into())].into()) }.boxed()
-    }
-}
-
-/// A cluster, an API, and what stands between them.
-pub(super) struct Scene {
-    pub(super) world: World,
-    pub(super) fake: Fake,
-    pub(super) clock: Clock,
-}
-
-pub(super) fn scene(seed: u64) -> Scene {
-    let clock = Clock::simulated(Timestamp::from_second(1_800_000_000).unwrap());
-    let world = World::new(WorldConfig::usual(seed, Arc::new(move || clock.now())));
-    let fake = Fake::new(Account::sample(), Arc::new(move || clock.now()), Seed(seed));
-    // The API may or may not make tags of what the user data say: the worse case.
-    fake.conduct(|conduct| conduct.reads_section = false);
-    Scene { world, fake, clock }
-}
-
-impl Scene {
-    fn joiner(&self) -> Joiner {
-        self.joiner_over(Arc::new(self.fake.clone()), 0)
-    }
-
-    /// A joiner whose calls go this way. No two lives may give two NodeClaims one name.
-    pub(super) fn joiner_over(&self, transport: Arc<dyn Transport>, life: u64) -> Joiner {
-        let settings = Settings { name_salt: life << 32, identity: format!("joiner_{life}"), ..Settings::default() };
-        let cluster = Arc::new(self.world.cluster.clone());
-        Joiner::start(Parts { cluster, cloud: self.cloud(transport, false), settings, clock: self.clock })
-    }
-
-    /// A joiner that only looks, as `joiner run --dry-run` wires it.
-    fn looking(&self) -> Joiner {
-        let clock = self.clock;
-        let cluster = DryRun::new(Arc::new(self.world.cluster.clone()), Arc::new(move || clock.now()));
-        let settings = Settings { leader_election: false, ..Settings::default() };
-        let cloud = self.cloud(Arc::new(self.fake.clone()), true);
-        Joiner::start(Parts { cluster: Arc::new(cluster), cloud, settings, clock })
-    }
-
-    fn cloud(&self, transport: Arc<dyn Transport>, dry_run: bool) -> Arc<Outscale> {
-        let clock = self.clock;
-        let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
-        let client = Client::new(access, transport, Options::new(Arc::new(move || clock.now())));
-        let settings = outscale::Settings {
-            cluster: "demo".to_owned(),
-            cluster_id: "demo-id".to_owned(),
-            prices: None,
-            memory_overhead: 75,
-            dry_run,
-        };
-        Arc::new(Outscale::new(Arc::new(client), Arc::new(OneSecret), settings).unwrap())
-    }
-
-    /// Plays a script with everybody in it.
-    pub(super) async fn play(&self, script: &str) {
-        let open = |_: &Path| Ok(script.to_owned());
-        let scenario = read_scenario(Path::new("script.yaml"), &ShapeStore::new(), &open).unwrap();
-        let players = join_all(self.world.stand_ins().into_iter().map(|(_, player)| player));
-        let posed = self.world.cluster.store().nodes.keys().map(ToString::to_string).collect();
-        let machines =
-            Machines { cluster: self.world.cluster.clone(), fake: self.fake.clone(), posed, managed: BTreeSet::new() };
-        tokio::select! {
-            biased;
-            () = self.world.play(&scenario.steps, scenario.end) => {}
-            _ = players => {}
-            () = machines.run() => {}
-        }
-    }
-
-    pub(super) fn alive(&self) -> Vec<Vm> {
-        self.fake.vms().into_iter().filter(|vm| !vm.state.is_leaving()).collect()
-    }
-
-    /// No NodeClaim has two machines, and no machine has none.
-    pub(super) fn check_pairs(&self) -> usize {
-        let store = self.world.cluster.store();
-        let mut claims: BTreeSet<String> = store.claims.values().map(|claim| claim.uid.as_str().to_owned()).collect();
-        let alive = self.alive();
-        for vm in &alive {
-            let token = vm.client_token.clone().unwrap_or_default();
-            let uid = token.split('.').next().unwrap_or_default();
-            assert!(claims.remove(uid), "{} is the second machine of NodeClaim {uid}, or it has none", vm.vm_id);
-        }
-        assert!(claims.is_empty(), "NodeClaims without machines: {claims:?}");
-        alive.len()
-    }
-
-    /// The policy that users are told to give joiner's keys allows every action that was called and needs keys.
-    fn check_policy(&self) {
-        let policy: Value = serde_json::from_str(include_str!("../../examples/outscale/eim-policy.json")).unwrap();
-        let allowed = &policy["Statement"][0]["Action"];
-        let free = ["ReadVmTypes", "ReadPublicCatalog"];
-        for action in self.fake.load().into_keys().filter(|action| !free.contains(action)) {
-            let is_allowed = allowed.as_array().unwrap().iter().any(|one| *one == format!("api:{action}"));
-            assert!(is_allowed, "eim-policy.json does not allow {action}");
-        }
-    }
-}
-
-/// Talos and the cloud controller manager.
-struct Machines {
-    cluster: SimCluster,
-    fake: Fake,
-    posed: BTreeSet<String>,
-    /// Nodes that have their provider ID.
-    managed: BTreeSet<String>,
-}
-
-impl Machines {
-    async fn run(mut self) {
-        loop {
-            tokio::time::sleep(Duration::from_secs(5)).await;
-            let vms = self.fake.vms();
-            let running: BTreeMap<String, &Vm> =
-                vms.iter().filter(|vm| vm.state == State::Running).map(|vm| (node_name(vm), vm)).collect();
-            for (name, vm) in &running {
-                if !self.posed.contains(name) && self.pose(name, vm) {
-                    self.posed.insert(name.clone());
-                }
-                if !self.managed.contains(name) && self.manage(name, vm) {
-                    self.managed.insert(name.clone());
-                }
-            }
-            for gone in self.posed.iter().filter(|name| !running.contains_key(*name)).cloned().collect::<Vec<_>>() {
-                self.posed.remove(&gone);
-                self.managed.remove(&gone);
-                self.cluster.store().delete_node(&NodeName::from(gone.as_str()), None).ok();
-            }
-        }
-    }
-
-    /// The kubelet registers with what the machine was told. Not while the Node of a machine that had the address before it is still there.
-    fn pose(&self, name: &str, vm: &Vm) -> bool {
-        let told = String::from_utf8(vm.user_data.as_ref().unwrap().bytes().unwrap()).unwrap();
-        let (section, yaml) = told.split_once("-----END OUTSCALE SECTION-----\n").unwrap();
-        assert!(section.contains("filter_private_section=true"));
-        let config: Value = serde_saphyr::from_str(yaml).unwrap();
-        let taints = config["machine"]["kubelet"]["extraArgs"]["register-with-taints"].as_str().unwrap();
-        let taints = taints.split(',').map(|taint| {
-            let (key, rest) = taint.split_once('=').unwrap();
-            let (value, effect) = rest.split_once(':').unwrap();
-            Taint { value: value.into(), ..Taint::new(key, Effect::parse(effect).unwrap()) }
-        });
-        let uninitialized = Taint::new("node.cloudprovider.kubernetes.io/uninitialized", Effect::NoSchedule);
-        let mut set: Labels = [(labels::HOSTNAME.into(), name.into())].into();
-        for (key, value) in config["machine"]["nodeLabels"].as_object().unwrap() {
-            set.insert(key.as_str().into(), value.as_str().unwrap().into());
-        }
-        let kind = VmType::parse(vm.vm_type.as_deref().unwrap()).unwrap();
-        let mib = kind.memory_mib * 94 / 100;
-        let room = |mib: i64, cpu: i64| {
-            Resources::new()
-                .with("cpu", cpu)
-                .with("memory", mib * 1024 * 1024 * 1000)
-                .with("pods", 110_000)
-                .with("ephemeral-storage", 40 * (1_i64 << 30) * 1000)
-        };
-        let mut store = self.cluster.store();
-        let now = store.now();
-        let ready = Condition {
-            kind: "Ready".into(),
-            status: Status::True,
-            reason: "KubeletReady".into(),
-            message: "".into(),
-            since: now,
-            generation: 0,
-        };
-        let node = Node {
-            name: name.into(),
-            uid: NodeUid::from(""),
-            created: now,
-            deleting: None,
-            version: "".into(),
-            labels: set,
-            annotations: Labels::new(),
-            finalizers: Vec::new(),
-            owner_claims: Vec::new(),
-            provider_id: None,
-            taints: taints.chain([uninitialized]).collect(),
-            cordoned: false,
-            boot_id: None,
-            capacity: room(mib, i64::from(kind.cores) * 1000),
-            allocatable: room(mib - 484, i64::from(kind.cores) * 1000 - 50),
-            conditions: vec![ready],
-        };
-        store.create_node(node).is_ok()
-    }
-
-    /// The cloud controller manager finds the machine of a Node by two tags, and by nothing else.
-    fn manage(&self, name: &str, vm: &Vm) -> bool {
-        let has = |key: &str, value: &str| vm.tags.iter().any(|tag| tag.key == key && tag.value == value);
-        if !has("OscK8sClusterID/demo-id", "owned") || !has("OscK8sNodeName", name) {
-            return false;
-        }
-        let zone = vm.placement.as_ref().and_then(|placement| placement.subregion_name.clone()).unwrap();
-        let mut is_there = false;
-        self.cluster.store().update_node(&name.into(), |node| {
-            is_there = true;
-            if node.provider_id.is_none() {
-                node.provider_id = Some(ProviderId::from(format!("aws:///{zone}/{}", vm.vm_id)));
-                node.labels.insert(labels::ZONE.into(), zone.as_str().into());
-                node.taints.retain(|taint| &*taint.key != "node.cloudprovider.kubernetes.io/uninitialized");
-            }
-        });
-        is_there
-    }
-}
-
-fn node_name(vm: &Vm) -> String {
-    format!("ip-{}", vm.private_ip.as_deref().unwrap_or_default().replace('.', "-"))
-}
-
-pub(super) fn script(types: &str, replicas: usize, cpu: &str, rest: &str) -> String {
-    format!(
-        r"
-apiVersion: karpenter.outscale.com/v1alpha1
-kind: OutscaleNodeClass
-metadata: {{name: workers}}
-spec:
-  imageId: {image}
-  subnetIds: [subnet-00000001, subnet-00000002]
-  securityGroupIds: [{group}]
-  vmTypes: {types}
-  talos: {{secretRef: {{name: talos}}}}
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {{name: general}}
-spec:
-  template:
-    metadata: {{labels: {{tier: web}}}}
-    spec:
-      requirements: [{{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}}]
-      nodeClassRef: {{group: karpenter.outscale.com, kind: OutscaleNodeClass, name: workers}}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {{name: web}}
-spec:
-  replicas: {replicas}
-  template:
-    metadata: {{labels: {{app: web}}}}
-    spec:
-      containers: [{{name: c, resources: {{requests: {{cpu: {cpu}, memory: 500Mi}}}}}}]
----
-{rest}
-",
-        image = Account::IMAGE,
-        group = Account::GROUP,
-    )
-}
+use super::stage::{deployment, scene, script};
 
 #[tokio::test(start_paused = true)]
 async fn from_pending_pods_to_machines_and_back_to_none() {
@@ -299,15 +21,15 @@ async fn from_pending_pods_to_machines_and_back_to_none() {
     scene.play(&script("{families: [tinav6]}", 60, "'1'", "until: 10m")).await;
     {
         let store = scene.world.cluster.store();
-        let class = store.classes.values().next().unwrap();
+        let class = store.classes().next().unwrap();
         let ready = find_condition(&class.conditions, "Ready").unwrap();
         assert_eq!(ready.status, Status::True, "{:?}", class.conditions);
-        let (pods, bound) = (store.pods.len(), store.pods.values().filter(|record| record.pod.node.is_some()).count());
+        let (pods, bound) = (store.pods().count(), store.pods().filter(|record| record.pod.node.is_some()).count());
         assert_eq!((pods, bound), (60, 60));
-        let initialized = |claim: &&Arc<crate::core::facts::Claim>| claim.is("Initialized");
-        assert_eq!(store.claims.values().filter(initialized).count(), store.claims.len());
-        assert!(store.nodes.values().all(|node| node.labels.get("tier").is_some_and(|tier| &**tier == "web")));
-        assert!(store.claims.values().all(|claim| claim.labels.contains_key(outscale::INSTANCE_FAMILY)));
+        let initialized = |claim: &&Arc<Claim>| claim.is("Initialized");
+        assert_eq!(store.claims().filter(initialized).count(), store.claims().count());
+        assert!(store.nodes().all(|node| node.labels.get("tier").is_some_and(|tier| &**tier == "web")));
+        assert!(store.claims().all(|claim| claim.labels.contains_key(outscale::INSTANCE_FAMILY)));
     }
     assert!(scene.check_pairs() > 0);
     let parts = "timeline:\n  - {at: 1s, delete: {kind: Deployment, name: web}}\n  - {at: 2s, delete: {kind: NodePool, name: general}}\nuntil: 15m";
@@ -315,7 +37,7 @@ async fn from_pending_pods_to_machines_and_back_to_none() {
     assert_eq!(scene.alive(), []);
     let left = {
         let store = scene.world.cluster.store();
-        (store.claims.len(), store.nodes.len())
+        (store.claims().count(), store.nodes().count())
     };
     assert_eq!(left, (0, 0));
     joiner.stop(Duration::from_secs(5)).await;
@@ -333,14 +55,14 @@ async fn a_thousand_launches_over_a_bad_line_make_a_thousand_machines() {
     scene.play(&script("{names: [tinav6.c1r2p2]}", 1000, "600m", "until: 40m")).await;
     let bound = {
         let store = scene.world.cluster.store();
-        store.pods.values().filter(|record| record.pod.node.is_some()).count()
+        store.pods().filter(|record| record.pod.node.is_some()).count()
     };
     assert_eq!((scene.check_pairs(), bound), (1000, 1000));
     let load = scene.fake.load();
     assert!(load.values().all(|load| load.throttled == 0), "{load:?}");
     scene.play("timeline:\n  - {at: 1s, delete: {kind: Deployment, name: web}}\n  - {at: 2s, delete: {kind: NodePool, name: general}}\nuntil: 60m").await;
     assert_eq!(scene.alive(), []);
-    assert_eq!(scene.world.cluster.store().claims.len(), 0);
+    assert_eq!(scene.world.cluster.store().claims().count(), 0);
     joiner.stop(Duration::from_secs(5)).await;
 }
 
@@ -349,7 +71,7 @@ async fn a_nodeclass_in_use_outlives_its_deletion() {
     let scene = scene(4);
     let joiner = scene.joiner();
     scene.play(&script("{families: [tinav6]}", 5, "'1'", "until: 10m")).await;
-    let class = || scene.world.cluster.store().classes.values().next().cloned();
+    let class = || scene.world.cluster.store().classes().next().cloned();
     assert!(class().unwrap().has_finalizer());
     scene.play("timeline:\n  - {at: 1s, delete: {kind: OutscaleNodeClass, name: workers}}\nuntil: 12m").await;
     assert!(class().is_some_and(|class| class.deleting.is_some()), "NodeClaims use it");
@@ -377,7 +99,7 @@ async fn a_machine_that_nobody_could_find_in_time_is_taken_down_in_the_end() {
         scene.fake.conduct(|conduct| conduct.lists_after = Duration::ZERO);
         let lost = scene.fake.vms().remove(0).vm_id;
         let mut store = scene.world.cluster.store();
-        let claims: Vec<_> = store.claims.keys().cloned().collect();
+        let claims: Vec<_> = store.claims().map(|claim| claim.name.clone()).collect();
         for claim in &claims {
             store.delete_claim(claim).unwrap();
         }
@@ -388,7 +110,10 @@ async fn a_machine_that_nobody_could_find_in_time_is_taken_down_in_the_end() {
     let is_alive = || scene.alive().iter().any(|vm| vm.vm_id == lost);
     {
         let store = scene.world.cluster.store();
-        assert!(claims.iter().all(|claim| !store.claims.contains_key(claim)), "the NodeClaim does not wait for ever");
+        assert!(
+            claims.iter().all(|claim| store.claims().all(|there| there.name != *claim)),
+            "the NodeClaim does not wait for ever"
+        );
     }
     assert!(is_alive(), "nobody knows of it");
     scene.play("until: 50m").await;
@@ -408,14 +133,13 @@ async fn no_nodeclaim_goes_before_its_machine_however_early_it_is_deleted() {
         for _ in 0..2000 {
             tokio::time::sleep(Duration::from_millis(100)).await;
             let mut store = scene.world.cluster.store();
-            let launched =
-                store.claims.values().filter(|claim| claim.provider_id.is_some() && claim.deleting.is_none());
+            let launched = store.claims().filter(|claim| claim.provider_id.is_some() && claim.deleting.is_none());
             let launched: Vec<_> = launched.map(|claim| (claim.name.clone(), claim.uid.as_str().to_owned())).collect();
             for (name, uid) in launched.into_iter().take(5_usize.saturating_sub(doomed.len())) {
                 store.delete_claim(&name).unwrap();
                 doomed.insert(uid);
             }
-            let there: BTreeSet<&str> = store.claims.values().map(|claim| claim.uid.as_str()).collect();
+            let there: BTreeSet<&str> = store.claims().map(|claim| claim.uid.as_str()).collect();
             for vm in scene.fake.vms().iter().filter(|vm| vm.state != State::Terminated) {
                 let uid = vm.client_token.as_deref().unwrap_or_default();
                 assert!(!doomed.contains(uid) || there.contains(uid), "{} outlives its NodeClaim", vm.vm_id);
@@ -473,7 +197,7 @@ async fn the_second_machine_of_a_nodeclaim_goes_however_often_that_fails_and_the
     assert_eq!(alive[0].client_token, alive[1].client_token);
     let named = || {
         let store = scene.world.cluster.store();
-        let claims: Vec<_> = store.claims.values().filter(|claim| claim.is("Initialized")).collect();
+        let claims: Vec<_> = store.claims().filter(|claim| claim.is("Initialized")).collect();
         let [claim] = claims.as_slice() else { panic!("{} NodeClaims", claims.len()) };
         claim.provider_id.clone().unwrap()
     };
@@ -483,13 +207,6 @@ async fn the_second_machine_of_a_nodeclaim_goes_however_often_that_fails_and_the
     assert_eq!((scene.check_pairs(), named()), (1, before.clone()));
     assert!(before.as_str().ends_with(&scene.alive()[0].vm_id), "{before} is left");
     joiner.stop(Duration::from_secs(5)).await;
-}
-
-fn deployment(name: &str, memory: &str) -> String {
-    format!(
-        "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: {name}}}, spec: {{replicas: 1, template: {{metadata: {{labels: {{app: {name}}}}}, \
-         spec: {{containers: [{{name: c, resources: {{requests: {{cpu: '1', memory: {memory}}}}}}}]}}}}}}}}"
-    )
 }
 
 #[tokio::test(start_paused = true)]
@@ -502,7 +219,7 @@ async fn what_nodes_turn_out_to_have_is_planned_with_and_what_the_cloud_plans_is
     assert_eq!(scene.alive(), [], "nothing that is sold seems to hold it");
     let small = deployment("small", "500Mi");
     scene.play(&format!("timeline:\n  - {{at: 1s, apply: {small}}}\nuntil: 14m")).await;
-    let bound = || scene.world.cluster.store().pods.values().filter(|record| record.pod.node.is_some()).count();
+    let bound = || scene.world.cluster.store().pods().filter(|record| record.pod.node.is_some()).count();
     assert_eq!((scene.check_pairs(), bound()), (2, 2), "one Node has shown what there is");
     let vm = scene.alive().remove(0).vm_id;
     let event = MaintenanceEvent {
@@ -539,10 +256,10 @@ async fn an_image_that_vanishes_between_two_looks_is_said_and_the_nodeclass_is_l
     scene.play(&format!("timeline:\n  - {{at: 1s, apply: {}}}\nuntil: 90s", deployment("large", "40Gi"))).await;
     {
         let store = scene.world.cluster.store();
-        let class = store.classes.values().next().unwrap();
+        let class = store.classes().next().unwrap();
         let images = find_condition(&class.conditions, "ImagesReady").unwrap();
         assert_eq!((images.status, &*images.reason), (Status::False, "ImageNotFound"), "{:?}", class.conditions);
-        assert_eq!(store.claims.len(), 1, "nothing is launched for a class that is not ready");
+        assert_eq!(store.claims().count(), 1, "nothing is launched for a class that is not ready");
     }
     assert!(launches() - before < 10, "{} launches of a machine without an image", launches() - before);
     let events = scene.world.cluster.events();
@@ -565,7 +282,7 @@ async fn wrong_keys_are_said_on_the_nodeclass_and_nothing_is_launched() {
     scene.play(&script("{families: [tinav6]}", 5, "'1'", "until: 5m")).await;
     {
         let store = scene.world.cluster.store();
-        let class = store.classes.values().next().unwrap();
+        let class = store.classes().next().unwrap();
         let permissions = find_condition(&class.conditions, "PermissionsReady").unwrap();
         assert_eq!(
             (permissions.status, &*permissions.reason),
@@ -580,7 +297,7 @@ async fn wrong_keys_are_said_on_the_nodeclass_and_nothing_is_launched() {
         let wrong = class.conditions.iter().filter(|condition| condition.status == Status::False).count();
         assert_eq!(wrong, 2, "{:?}", class.conditions);
         assert_eq!(find_condition(&class.conditions, "UserDataReady").unwrap().status, Status::True);
-        assert_eq!(store.claims.len(), 0);
+        assert_eq!(store.claims().count(), 0);
     }
     assert_eq!(scene.fake.vms(), []);
     // Keys that were refused are not tried again and again: that gets an account banned.
@@ -684,7 +401,7 @@ async fn under_a_quota_what_fits_is_bought_in_place_of_what_does_not() {
     assert!(said.is_empty(), "{said:?}");
     let bound = {
         let store = scene.world.cluster.store();
-        store.pods.values().filter(|record| record.pod.node.is_some()).count()
+        store.pods().filter(|record| record.pod.node.is_some()).count()
     };
     assert_eq!((scene.check_pairs(), bound), (2, 5));
     joiner.stop(Duration::from_secs(5)).await;
@@ -702,7 +419,7 @@ async fn a_dry_run_changes_nothing_in_the_cluster_and_nothing_in_the_account() {
     scene.fake.tamper(&first, |vm| vm.tags.retain(|tag| tag.key != "karpenter.sh/nodepool"));
     let (vms, calls) = (scene.fake.vms(), scene.fake.load());
     let (requests, events) = (scene.world.cluster.requests(), scene.world.cluster.events().len());
-    let claim = scene.world.cluster.store().claims.keys().next().unwrap().to_string();
+    let claim = scene.world.cluster.store().claims().next().unwrap().name.to_string();
     let joiner = scene.looking();
     let large = deployment("large", "40Gi");
     let rest = format!(
@@ -711,7 +428,7 @@ async fn a_dry_run_changes_nothing_in_the_cluster_and_nothing_in_the_account() {
     scene.play(&rest).await;
     assert_eq!(scene.fake.vms(), vms);
     assert_eq!(scene.world.cluster.events().len(), events);
-    let is_there = scene.world.cluster.store().claims.values().any(|there| there.name.as_str() == claim);
+    let is_there = scene.world.cluster.store().claims().any(|there| there.name.as_str() == claim);
     assert!(is_there, "its machine is not taken down, and so it does not go");
     let asked: BTreeMap<_, _> =
         scene.world.cluster.requests().into_iter().filter(|(what, count)| requests.get(what) != Some(count)).collect();
@@ -751,7 +468,7 @@ async fn a_machine_that_is_called_like_the_node_of_another_is_called_right_again
     assert_eq!((right.len(), names(&scene.fake.vms())), (2, right), "the same two machines, called as before");
     {
         let store = scene.world.cluster.store();
-        assert!(store.claims.values().all(|claim| claim.is("Initialized")), "{:?}", store.claims);
+        assert!(store.claims().all(|claim| claim.is("Initialized")), "{:?}", store.claims().collect::<Vec<_>>());
     }
     joiner.stop(Duration::from_secs(5)).await;
 }

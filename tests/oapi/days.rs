@@ -9,11 +9,12 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::faults::{Fault, HostileLine, Mishap, Mishaps, Order, Plan, Profile};
-use super::invariants::Journal;
-use super::outscale_tests::{Scene, scene, script};
-use super::seed::Seed;
-use crate::clouds::outscale::oapi::wire::Vm;
+use joiner::clouds::outscale::oapi::wire::Vm;
+use joiner::sim::Seed;
+use joiner::sim::faults::{Fault, HostileLine, Mishap, Mishaps, Order, Plan, Profile};
+use joiner::sim::invariants::Journal;
+
+use super::stage::{Scene, scene, script};
 
 /// What goes wrong, and how often a day on average.
 const FAULTS: Profile = Profile::These(Cow::Borrowed(&[
@@ -91,17 +92,17 @@ async fn day(seed: u64) -> u64 {
     joiner.borrow_mut().take().unwrap().kill();
     assert_eq!(scene.alive(), [], "seed {seed}");
     let store = scene.world.cluster.store();
-    assert_eq!((store.claims.len(), store.nodes.len()), (0, 0), "seed {seed}");
+    assert_eq!((store.claims().count(), store.nodes().count()), (0, 0), "seed {seed}");
     mishaps.counts().values().sum()
 }
 
 /// Every pod runs, and every NodeClaim has its one machine.
 fn settled(scene: &Scene, seed: u64) {
     let store = scene.world.cluster.store();
-    let waiting: Vec<_> = store.pods.values().filter(|record| record.pod.node.is_none()).collect();
+    let waiting: Vec<_> = store.pods().filter(|record| record.pod.node.is_none()).collect();
     assert!(waiting.is_empty(), "seed {seed}: {} pods have no node", waiting.len());
     let alive = scene.alive();
-    for claim in store.claims.values() {
+    for claim in store.claims() {
         let own = |vm: &&Vm| vm.client_token.as_ref().is_some_and(|token| token.starts_with(claim.uid.as_str()));
         let said: Vec<_> = claim
             .conditions
@@ -116,7 +117,7 @@ fn settled(scene: &Scene, seed: u64) {
             claim.name,
             claim.provider_id,
             claim.node,
-            claim.node.as_ref().is_some_and(|node| store.nodes.contains_key(node)),
+            claim.node.as_ref().is_some_and(|node| store.nodes().any(|there| there.name == *node)),
             claim.created,
             claim.deleting,
         );
