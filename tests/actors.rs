@@ -8,12 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use joiner::actors::runtime::{Clock, Kind, Permits};
+use futures::{FutureExt, Stream, StreamExt};
+use joiner::actors::runtime::{Clock, Kind, Permits, View};
 use joiner::actors::{Joiner, Parts, Settings};
 use joiner::clouds::catalog;
+use joiner::clouds::simulated::Change;
 use joiner::cluster;
 use joiner::command::{Rehearsal, rehearse};
+use joiner::core::audit::Finding;
+use joiner::core::consent;
 use joiner::core::facts::{Broken, Claim, Status, find_condition};
+use joiner::core::ids::ProviderId;
 use joiner::core::labels;
 use joiner::core::writes::{ClaimPatch, Regarding};
 use joiner::sim::progress::{Progress, When};
@@ -437,6 +442,100 @@ fn a_lease_that_is_renewed_late_loses_nothing() {
             assert_whole(&joiner, &rehearsal, &story);
             joiner.kill();
         });
+    }
+}
+
+/// Ends joiner so long after somebody has approved a part of what its auditor asks about, and begins another.
+fn approve(after: Duration) {
+    let story = format!("joiner killed {after:?} after the approval");
+    let scenario = burst(200);
+    in_virtual_time(async {
+        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+        let rehearsal = rehearsal(&scenario, 5, settings());
+        let second = play(&rehearsal, &scenario, async {
+            let first = candidate(&rehearsal, clock, "one");
+            settled(&rehearsal).await;
+            let before: Vec<ProviderId> = machines(&rehearsal).iter().map(|one| one.machine.id.clone()).collect();
+            let orphans = orphan_some(&rehearsal, before.len().div_ceil(5) + 1);
+            let asked = Instant::now();
+            while !auditor(&first).await.state.starts_with("breaker open") {
+                assert!(asked.elapsed() < Duration::from_mins(2), "{story}: so many are asked about");
+                sleep(Duration::from_secs(5)).await;
+            }
+            let (approved, left_out) = orphans.split_at(orphans.len() - 1);
+            let word = |ids: &[ProviderId]| {
+                let ids = ids.iter().map(|id| consent::id(&Finding::OrphanMachine(id.clone())));
+                format!("approve {}", ids.collect::<Vec<_>>().join(","))
+            };
+            let ends = rehearsal.world.cloud.changes();
+            rehearsal.world.cluster.store().annotate_lease(Some(&word(approved)));
+            sleep(after).await;
+            first.kill();
+            let second = candidate(&rehearsal, clock, "two");
+            sleep(Duration::from_mins(45)).await;
+            // Each went once, and nothing went with them.
+            let mut gone = ends_of(ends);
+            gone.sort();
+            assert_eq!(gone, approved, "{story}: exactly what was approved has gone");
+            let view = auditor(&second).await;
+            assert!(view.state.contains("nothing was decided about 1"), "{story}: {}", view.state);
+            for id in approved {
+                let told = |(what, why): &(String, String)| {
+                    what.starts_with("done at") && why.starts_with(&format!("took orphaned machine {id} down: "))
+                };
+                assert!(view.details.iter().any(told), "{story}: why {id} went is told by whoever acts now");
+            }
+            rehearsal.world.cluster.store().annotate_lease(Some(&word(left_out)));
+            sleep(Duration::from_mins(30)).await;
+            settled(&rehearsal).await;
+            second
+        })
+        .await;
+        assert_intact(&rehearsal, 200, &story);
+        assert_whole(&second, &rehearsal, &story);
+        second.kill();
+    });
+}
+
+/// Takes so many NodeClaims away from their machines, as users do who take finalizers off; says which machines these are.
+fn orphan_some(rehearsal: &Rehearsal, number: usize) -> Vec<ProviderId> {
+    let mut orphans = Vec::new();
+    for claim in truth(rehearsal).claims.values().take(number) {
+        let mut store = rehearsal.world.cluster.store();
+        let version = Some(Arc::clone(&claim.version));
+        let bare = ClaimPatch { version, finalizers: Some(Vec::new()), ..ClaimPatch::default() };
+        store.patch_claim(&claim.name, &bare).expect("it is there");
+        store.delete_claim(&claim.name).expect("it is there");
+        orphans.extend(claim.provider_id.clone());
+    }
+    orphans.sort();
+    orphans
+}
+
+/// The auditor's page.
+async fn auditor(joiner: &Joiner) -> View {
+    let observations = joiner.house().observations.clone();
+    let found = observations.read(Duration::from_secs(1), |one| one.kind == Kind::Auditor).await;
+    found.into_iter().find_map(|one| one.view).expect("it answers")
+}
+
+/// The machines that have been ordered down since these changes were asked for.
+fn ends_of(mut changes: impl Stream<Item = Change> + Unpin) -> Vec<ProviderId> {
+    let mut ends = Vec::new();
+    while let Some(Some(change)) = changes.next().now_or_never() {
+        if let Change::Going(id, _) = change {
+            ends.push(id);
+        }
+    }
+    ends
+}
+
+/// Between a person's approval and the end of what was approved: before the auditor has heard it, while there is not evidence enough, while pods leave,
+/// when a machine was just ordered down, and when all is over.
+#[test]
+fn what_was_approved_goes_once_and_nothing_else_though_joiner_is_killed() {
+    for seconds in [0, 3, 200, 310, 330, 500, 915, 925, 1_500] {
+        approve(Duration::from_secs(seconds));
     }
 }
 

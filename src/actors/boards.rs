@@ -10,7 +10,7 @@ use crate::core::audit::Alarm;
 use crate::core::buffers::Rooms;
 use crate::core::facts::{Catalog, Snapshot, Waits};
 use crate::core::ids::ClaimName;
-use crate::core::writes::Regarding;
+use crate::core::writes::Lease;
 
 use super::decisions::Decisions;
 use super::protocol::Refusals;
@@ -30,8 +30,10 @@ pub struct Boards {
     pub leader_until: watch::Sender<Option<Instant>>,
     /// Which pods the last solve refused, and why, by `provisioner`.
     pub refusals: watch::Sender<Arc<Refusals>>,
-    /// The lease as last seen: what it is, and what a person has written into it for the auditor; by `leader`.
-    pub lease: watch::Sender<Option<(Regarding, Option<Arc<str>>)>>,
+    /// The lease as last seen, by `leader`.
+    pub lease: watch::Sender<Option<Lease>>,
+    /// What is to be written into the lease with its next renewal, by `auditor`; taken away by `leader` when it stands there. Without a lease it stays here.
+    pub record: watch::Sender<Option<Arc<str>>>,
     /// Whether the circuit breaker is open, by `auditor`.
     pub alarm: watch::Sender<Alarm>,
     /// What was planned and from what, by `provisioner`.
@@ -51,6 +53,7 @@ impl Boards {
             leader_until: watch::Sender::new(None),
             refusals: watch::Sender::new(Arc::default()),
             lease: watch::Sender::new(None),
+            record: watch::Sender::new(None),
             alarm: watch::Sender::new(Alarm::default()),
             decisions: watch::Sender::new(Arc::default()),
             rooms: watch::Sender::new(Arc::default()),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::core::writes::Lease;
 use crate::telemetry::metrics;
 
 use super::protocol::{AuditorMsg, LeaderMsg, NominatorMsg, PoolsMsg, ProvisionerMsg, StaticsMsg};
@@ -35,11 +36,30 @@ impl Leader {
     fn renew(&mut self, cx: &Cx<LeaderMsg>) {
         self.sent = Some(Instant::now());
         let (cluster, identity) = (Arc::clone(&self.wiring.cluster), self.wiring.settings.identity.clone());
-        cx.start(Permits::Lease, async move { cluster.renew_lease(&identity).await }, LeaderMsg::Renewed);
+        let record = self.wiring.boards.record.borrow().clone();
+        let call = async move { cluster.renew_lease(&identity, record.as_deref()).await };
+        cx.start(Permits::Lease, call, LeaderMsg::Renewed);
     }
 
-    fn heard(&mut self, holder: &str) {
+    fn heard(&mut self, lease: Lease) {
+        let boards = &self.wiring.boards;
+        let (holder, said, written) = (lease.holder.clone(), lease.audit.clone(), lease.record.clone());
         let ours = holder == self.wiring.settings.identity;
+        let before = boards.lease.send_replace(Some(lease));
+        // What stands there need not be written again; what another has written since is not to be overwritten.
+        boards.record.send_if_modified(|record| {
+            let is_over = record.is_some() && (!ours || *record == written);
+            record.take_if(|_| is_over);
+            is_over
+        });
+        self.trust(&holder, ours);
+        if before.is_some_and(|before| before.audit != said) {
+            self.wiring.slots.auditor.cast(AuditorMsg::Tick);
+        }
+    }
+
+    /// Knows who holds the lease, and until when that is certainly us.
+    fn trust(&mut self, holder: &str, ours: bool) {
         if self.holder.as_deref() != Some(holder) {
             tracing::info!(holder, ours, "lease");
             self.holder = Some(holder.to_owned());
@@ -114,18 +134,7 @@ impl Behaviour for Leader {
             LeaderMsg::Renew if !self.wiring.settings.leader_election => self.turn(true, cx),
             LeaderMsg::Renew => self.renew(cx),
             LeaderMsg::Renewed(outcome) => {
-                let trouble = match outcome.answer() {
-                    Ok(lease) => {
-                        self.heard(&lease.holder);
-                        let said = lease.audit.clone();
-                        let before = self.wiring.boards.lease.send_replace(Some((lease.object, lease.audit)));
-                        if before.is_some_and(|(_, before)| before != said) {
-                            self.wiring.slots.auditor.cast(AuditorMsg::Tick);
-                        }
-                        None
-                    }
-                    Err(trouble) => Some(trouble),
-                };
+                let trouble = outcome.answer().map(|lease| self.heard(lease)).err();
                 self.troubled(trouble);
                 let trusted = self.wiring.boards.leader_until.borrow().is_some_and(|until| Instant::now() < until);
                 if self.leading && !trusted && self.trouble.is_some() {

@@ -496,8 +496,8 @@ impl Cluster for KubeCluster {
         self.tell(events::event(announcement, &self.options().classes, &self.options().instance, self.now())).boxed()
     }
 
-    fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {
-        self.take_lease(holder).boxed()
+    fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
+        self.take_lease(holder, record).boxed()
     }
 
     fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>> {

@@ -337,11 +337,11 @@ impl Cluster for DryRun {
         self.only_said("write Event", &format_args!("{}: {}", announcement.reason, announcement.message))
     }
 
-    fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {
+    fn renew_lease<'a>(&'a self, holder: &'a str, _: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
         // Nobody is kept from acting by somebody who does not act.
         let object = Regarding::Lease(ObjectKey::new("", ""), "".into());
-        async move { Ok(Lease { holder: holder.to_owned(), remaining: Duration::from_secs(15), object, audit: None }) }
-            .boxed()
+        let (holder, remaining) = (holder.to_owned(), Duration::from_secs(15));
+        async move { Ok(Lease { holder, remaining, object, audit: None, record: None }) }.boxed()
     }
 
     fn release_lease<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), Error>> {

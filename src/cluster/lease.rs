@@ -11,8 +11,8 @@ use k8s_openapi::api::coordination::v1::Lease as Object;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::core::consent;
 use crate::core::ids::ObjectKey;
+use crate::core::{consent, record};
 
 use super::request::{JSON, Request};
 use super::{Error, KubeCluster, Lease, Regarding};
@@ -66,18 +66,21 @@ impl KubeCluster {
         }
     }
 
-    /// The lease with a new spec; labels, annotations and version stay as they were read.
-    fn lease_object(&self, old: Option<&Object>, spec: &Value) -> Value {
+    /// The lease with a new spec, and a record if there is one; labels, other annotations and version stay as they were read.
+    fn lease_object(&self, old: Option<&Object>, spec: &Value, record: Option<&str>) -> Value {
         let options = self.options();
-        let metadata = old.map_or_else(
+        let mut metadata = old.map_or_else(
             || json!({ "name": options.lease_name, "namespace": options.lease_namespace }),
             |old| json!(old.metadata),
         );
+        if let Some(record) = record {
+            metadata["annotations"][record::ANNOTATION] = record.into();
+        }
         json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec })
     }
 
-    /// Takes or renews the lease, if it is free, expired or ours.
-    pub(super) async fn take_lease(&self, holder: &str) -> Result<Lease, Error> {
+    /// Takes or renews the lease, if it is free, expired or ours, and writes the record into it.
+    pub(super) async fn take_lease(&self, holder: &str, record: Option<&str>) -> Result<Lease, Error> {
         let old = self.read_lease().await?;
         let now = Instant::now();
         let spec = old.as_ref().and_then(|lease| lease.spec.clone()).unwrap_or_default();
@@ -106,6 +109,7 @@ impl KubeCluster {
                 "renewTime": time,
                 "leaseTransitions": transitions,
             }),
+            record,
         );
         let request = match &old {
             Some(_) => self.lease_request("update", &self.options().lease_name),
@@ -122,8 +126,9 @@ impl KubeCluster {
         let (options, meta) = (self.options(), &object.metadata);
         let key = ObjectKey::new(options.lease_namespace.as_str(), options.lease_name.as_str());
         let uid = meta.uid.as_deref().unwrap_or_default().into();
-        let audit = meta.annotations.as_ref().and_then(|all| all.get(consent::ANNOTATION));
-        Lease { holder, remaining, object: Regarding::Lease(key, uid), audit: audit.map(|text| text.as_str().into()) }
+        let said = |key| meta.annotations.as_ref()?.get(key).map(|text| text.as_str().into());
+        let (audit, record) = (said(consent::ANNOTATION), said(record::ANNOTATION));
+        Lease { holder, remaining, object: Regarding::Lease(key, uid), audit, record }
     }
 
     /// Gives the lease back: nobody holds it, and it lasts no longer than a second.
@@ -143,6 +148,7 @@ impl KubeCluster {
                 "renewTime": time,
                 "leaseTransitions": spec.lease_transitions.unwrap_or(0),
             }),
+            None,
         );
         let request = self.lease_request("update", &self.options().lease_name);
         let _: Value = self.unthrottled(&request.with(JSON, body)).await?;

@@ -147,8 +147,9 @@ pub trait Cluster: Send + Sync + 'static {
     /// Writes an Event.
     fn announce<'a>(&'a self, announcement: &'a Announcement) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// Takes or renews the leader lease for `holder`; the answer says who holds it now.
-    fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>>;
+    /// Takes or renews the leader lease for `holder`; the answer says who holds it now. If that is `holder`, the auditor's `record` is written down in it;
+    /// without one what stands there stays.
+    fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>>;
 
     /// Gives the lease back, if `holder` has it, so that a successor need not wait.
     fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>>;

@@ -505,7 +505,7 @@ async fn requests_keep_to_the_rate_and_the_lease_does_not_wait() {
         cluster.delete_claim(&"c".into(), &"u".into()).await.unwrap();
     }
     assert_eq!(started.elapsed().as_millis(), 2000);
-    cluster.renew_lease("me").await.unwrap();
+    cluster.renew_lease("me", None).await.unwrap();
     assert_eq!(started.elapsed().as_millis(), 2000);
 }
 
@@ -525,10 +525,10 @@ fn lease_json(version: &str, holder: &str, seconds: i64) -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_missing_lease_is_created() {
     let server = Server::replies([status(404, "NotFound", ""), Reply::Json(201, lease_json("1", "me", 15))]);
-    let lease = server.cluster().renew_lease("me").await.unwrap();
+    let lease = server.cluster().renew_lease("me", None).await.unwrap();
     let object = Regarding::Lease(ObjectKey::new("kube-system", "karpenter-leader-election"), "lu".into());
     let term = Duration::from_secs(15);
-    assert_eq!(lease, Lease { holder: "me".to_owned(), remaining: term, object, audit: None });
+    assert_eq!(lease, Lease { holder: "me".to_owned(), remaining: term, object, audit: None, record: None });
     let asked = server.last();
     assert_eq!((&*asked.method, &*asked.path), ("POST", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"));
     assert_eq!(asked.body["spec"]["renewTime"], "2026-11-21T12:00:00.500000Z");
@@ -543,16 +543,39 @@ async fn a_foreign_lease_is_respected_until_it_was_unchanged_for_its_duration_as
         _ => Reply::Json(200, lease_json("8", "me", 15)),
     });
     let cluster = server.cluster();
-    let lease = cluster.renew_lease("me").await.unwrap();
+    let lease = cluster.renew_lease("me", None).await.unwrap();
     assert_eq!((&*lease.holder, lease.remaining), ("other", Duration::from_secs(15)));
     tokio::time::advance(Duration::from_secs(10)).await;
-    assert_eq!(cluster.renew_lease("me").await.unwrap().remaining, Duration::from_secs(5));
+    assert_eq!(cluster.renew_lease("me", None).await.unwrap().remaining, Duration::from_secs(5));
     tokio::time::advance(Duration::from_secs(5)).await;
-    assert_eq!(cluster.renew_lease("me").await.unwrap().holder, "me");
+    assert_eq!(cluster.renew_lease("me", None).await.unwrap().holder, "me");
     let asked = server.last();
     assert_eq!((&*asked.method, &asked.body["metadata"]["resourceVersion"]), ("PUT", &json!("7")));
     assert_eq!(asked.body["spec"]["leaseTransitions"], 5);
     assert_eq!(asked.body["spec"]["acquireTime"], "2026-11-21T12:00:00.500000Z");
+}
+
+/// The record of the auditor is written beside what others have written there, and only by the holder; without a new one the old one stays.
+#[tokio::test(start_paused = true)]
+async fn the_lease_carries_the_auditors_record() {
+    let annotated = |holder: &str| {
+        let mut lease = lease_json("7", holder, 15);
+        lease["metadata"]["annotations"] = json!({ "joiner-audit": "approve 1a2b3c", "joiner-audit-record": "old" });
+        lease
+    };
+    let server = Server::new(move |asked| match asked.method.as_str() {
+        "GET" => Reply::Json(200, annotated("me")),
+        _ => Reply::Json(200, asked.body.clone()),
+    });
+    let cluster = server.cluster();
+    for (record, written) in [(Some("new"), "new"), (None, "old")] {
+        let lease = cluster.renew_lease("me", record).await.unwrap();
+        assert_eq!((lease.audit.as_deref(), lease.record.as_deref()), (Some("approve 1a2b3c"), Some(written)));
+        let annotations = json!({ "joiner-audit": "approve 1a2b3c", "joiner-audit-record": written });
+        assert_eq!(server.last().body["metadata"]["annotations"], annotations);
+    }
+    let lease = cluster.renew_lease("you", Some("mine")).await.unwrap();
+    assert_eq!((&*lease.holder, lease.record.as_deref(), &*server.last().method), ("me", Some("old"), "GET"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -561,12 +584,12 @@ async fn a_renewed_foreign_lease_counts_anew_and_our_own_keeps_its_beginning() {
     let shown = Arc::clone(&version);
     let server = Server::new(move |_| Reply::Json(200, lease_json(*shown.lock().unwrap(), "other", 15)));
     let cluster = server.cluster();
-    cluster.renew_lease("me").await.unwrap();
+    cluster.renew_lease("me", None).await.unwrap();
     tokio::time::advance(Duration::from_secs(14)).await;
     *version.lock().unwrap() = "8";
-    assert_eq!(cluster.renew_lease("me").await.unwrap().remaining, Duration::from_secs(15));
+    assert_eq!(cluster.renew_lease("me", None).await.unwrap().remaining, Duration::from_secs(15));
     // The same answers, asked by their holder: renewed, not acquired.
-    let lease = cluster.renew_lease("other").await.unwrap();
+    let lease = cluster.renew_lease("other", None).await.unwrap();
     assert_eq!(lease.holder, "other");
     let asked = server.last();
     assert_eq!(asked.body["spec"]["acquireTime"], "2020-01-01T00:00:00.000000Z");
@@ -579,7 +602,7 @@ async fn whoever_loses_the_race_for_the_lease_is_told_so() {
         Reply::Json(200, lease_json("7", "", 1)),
         status(409, "Conflict", "the object has been modified"),
     ]);
-    assert!(matches!(server.cluster().renew_lease("me").await.unwrap_err(), Error::Conflict(_)));
+    assert!(matches!(server.cluster().renew_lease("me", None).await.unwrap_err(), Error::Conflict(_)));
 }
 
 #[tokio::test]

@@ -198,8 +198,9 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
         evidence.since = evidence.since.min(look.now);
     }
     let mut verdict = Verdict { decided: consent.news(history.keys()), ..Verdict::default() };
-    if let Some(reason) = too_many(look, history, consent) {
-        let open: BTreeSet<&Finding> = removable(history).filter(|finding| consent.about(finding).is_none()).collect();
+    let is_undecided = |finding: &&Finding| consent.about(finding).is_none();
+    if let Some(reason) = too_many(look, history, consent).or_else(|| left_out(history, consent)) {
+        let open: BTreeSet<&Finding> = removable(history).filter(is_undecided).collect();
         if !open.is_empty() {
             let question = consent.question(&open, removable(history));
             let goes_on = removable(history).any(|finding| consent.about(finding) == Some(Decision::Approve));
@@ -283,6 +284,12 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
     } else {
         None
     }
+}
+
+/// Why the rest of what was found still waits, when somebody has approved a part of it.
+fn left_out(history: &History, consent: &Consent) -> Option<String> {
+    let left_out = removable(history).filter(|finding| consent.is_held(finding)).count();
+    (left_out > 0).then(|| format!("nothing was decided about {left_out} findings beside those that were approved"))
 }
 
 /// Findings that something would be removed for.

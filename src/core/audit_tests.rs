@@ -331,11 +331,26 @@ fn who_approves_a_part_lets_nothing_else_go() {
         let verdict = world.look(minute);
         assert!(verdict.reap.iter().all(|id| (0..25).any(|n| id.as_str() == format!("sim://{n}"))), "{verdict:?}");
         world.machines.retain(|machine| !verdict.reap.contains(&machine.id));
-        if world.machines.len() <= 15 {
-            break;
-        }
     }
     assert_eq!(world.machines.len(), 15, "what was approved has gone");
+}
+
+#[test]
+fn what_was_left_out_of_an_approval_waits_however_little_it_is_by_then() {
+    let mut world = World::new(0..10, 3..10);
+    world.wait();
+    let ids = [0, 1, 2].map(|n| consent::id(&Finding::OrphanMachine(format!("sim://{n}").into())));
+    world.said = Some(format!("approve {},{}", ids[0], ids[1]));
+    for minute in (18..40).step_by(2) {
+        let verdict = world.look(minute);
+        world.machines.retain(|machine| !verdict.reap.contains(&machine.id));
+    }
+    assert_eq!(world.machines.len(), 8, "one orphan of eight machines needs nobody's word otherwise");
+    let breaker = world.look(40).breaker.expect("it waits for a word");
+    assert!(breaker.reason.contains("about 1 findings beside"), "{breaker}");
+    assert_eq!(breaker.question.unwrap().approve, format!("approve {}", ids[2]));
+    world.said = None;
+    assert_eq!(world.look(42).reap, [ProviderId::from("sim://2")], "without a decision it is one of few");
 }
 
 #[test]

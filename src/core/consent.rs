@@ -49,12 +49,15 @@ pub struct Question {
     pub dismiss: String,
 }
 
-/// What a person has decided: what the annotation says, and nothing besides. A joiner that was just started reads the same as the one before it, and
-/// each finding is named, so that what was said holds for it whatever became of the others.
+/// What a person has decided: what the annotation says. A joiner that was just started reads the same as the one before it, and each finding is named,
+/// so that what was said holds for it whatever became of the others. Nor does what was left unsaid turn into a word: what was found beside the approved
+/// and not named stays a question for as long as the annotation is there.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Consent {
     said: Option<String>,
     decisions: BTreeMap<String, Decision>,
+    /// IDs of findings that were open when others beside them were approved.
+    held: BTreeSet<String>,
     /// It was told that this was heard.
     told: bool,
     /// Why the annotation means nothing, if it does not.
@@ -64,13 +67,19 @@ pub struct Consent {
 impl Consent {
     /// The annotation as it is now.
     pub fn hear(&mut self, said: Option<&str>) {
+        if said.is_none() {
+            self.held.clear();
+        }
         if self.said.as_deref() == said {
             return;
         }
-        *self = Self { said: said.map(ToOwned::to_owned), ..Self::default() };
+        let before = std::mem::replace(self, Self { said: said.map(ToOwned::to_owned), ..Self::default() });
         match said.map(read) {
             None => {}
-            Some(Some(decisions)) => self.decisions = decisions,
+            Some(Some(decisions)) => {
+                self.decisions = decisions;
+                self.resume(before.held);
+            }
             Some(None) => {
                 self.misunderstood =
                     Some(format!("annotation {ANNOTATION} is {:?}, which is no decision", said.unwrap_or_default()));
@@ -81,6 +90,21 @@ impl Consent {
     /// What was decided about a finding.
     pub fn about(&self, finding: &Finding) -> Option<Decision> {
         if self.decisions.is_empty() { None } else { self.decisions.get(&id(finding)).copied() }
+    }
+
+    /// IDs of what was open when somebody had approved what was found beside it.
+    pub fn held(&self) -> &BTreeSet<String> {
+        &self.held
+    }
+
+    /// Goes on with what an auditor before this one has held.
+    pub fn resume(&mut self, held: BTreeSet<String>) {
+        self.held.extend(held.into_iter().filter(|id| !self.decisions.contains_key(id)));
+    }
+
+    /// Whether a finding waits for a word of its own, however few like it there are by now: others beside it were approved.
+    pub fn is_held(&self, finding: &Finding) -> bool {
+        !self.held.is_empty() && self.held.contains(&id(finding))
     }
 
     /// What was decided about these findings and was not told yet, with how many each decision is about.
@@ -103,6 +127,10 @@ impl Consent {
         standing: impl Iterator<Item = &'a Finding> + Clone,
     ) -> Question {
         let open: Vec<String> = open.iter().map(|finding| id(finding)).collect();
+        // What was approved goes, and what is left may be few enough to go without asking: not what a person has seen beside it and not named.
+        if standing.clone().any(|finding| self.about(finding) == Some(Decision::Approve)) {
+            self.held.extend(open.iter().cloned());
+        }
         if !self.decisions.is_empty() && standing.clone().all(|finding| self.about(finding).is_none()) {
             let named: Vec<_> = self.decisions.keys().map(String::as_str).collect();
             self.misunderstood = Some(format!(

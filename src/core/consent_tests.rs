@@ -46,3 +46,25 @@ fn what_is_no_decision_decides_nothing() {
     consent.hear(Some(&format!("dismiss {0} approve {0}", id(&one))));
     assert_eq!(consent.about(&one), Some(Decision::Dismiss), "who says both means neither");
 }
+
+#[test]
+fn what_stands_beside_the_approved_is_held_until_it_is_decided() {
+    let (one, two, three) = (orphan(1), orphan(2), orphan(3));
+    let held = |consent: &Consent| [&one, &two, &three].map(|finding| consent.is_held(finding));
+    let mut consent = Consent::default();
+    consent.hear(Some("approve 012345"));
+    consent.question(&[&one, &two].into(), [&one, &two].into_iter());
+    assert_eq!(held(&consent), [false; 3], "nothing of what is there was approved");
+    consent.hear(Some(&format!("dismiss {}", id(&one))));
+    consent.question(&[&two, &three].into(), [&one, &two, &three].into_iter());
+    assert_eq!(held(&consent), [false; 3], "what is dismissed stands in nobody's way");
+    consent.hear(Some(&format!("approve {}", id(&one))));
+    consent.question(&[&two, &three].into(), [&one, &two, &three].into_iter());
+    assert_eq!(held(&consent), [false, true, true]);
+    let mut next = Consent::default();
+    next.resume(consent.held().clone());
+    next.hear(Some(&format!("approve {} dismiss {}", id(&one), id(&two))));
+    assert_eq!(held(&next), [false, false, true], "whoever acts next goes on with it");
+    next.hear(None);
+    assert_eq!(held(&next), [false; 3], "it was taken back");
+}

@@ -20,6 +20,7 @@ pub mod orphan;
 pub mod overlays;
 pub mod pools;
 pub mod quantity;
+pub mod record;
 pub mod repair;
 pub mod resources;
 pub mod restarts;

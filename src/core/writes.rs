@@ -177,4 +177,6 @@ pub struct Lease {
     pub object: Regarding,
     /// What a person has written into its annotation for the auditor.
     pub audit: Option<Arc<str>>,
+    /// What the auditor has written down there; see [`crate::core::record`].
+    pub record: Option<Arc<str>>,
 }

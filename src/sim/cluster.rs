@@ -286,12 +286,17 @@ impl Cluster for SimCluster {
         }))
     }
 
-    fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {
-        Box::pin(self.request("update", "leases", |store| {
-            let (holder, remaining) = store.renew_lease(holder, LEASE);
+    fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
+        Box::pin(self.request("update", "leases", move |store| {
+            let (owner, remaining) = store.renew_lease(holder, LEASE);
+            if owner == holder
+                && let Some(record) = record
+            {
+                store.record = Some(record.into());
+            }
             let key = ObjectKey::new("kube-system", "karpenter-leader-election");
-            let (object, audit) = (Regarding::Lease(key, "".into()), store.audit.clone());
-            Ok(Lease { holder, remaining, object, audit })
+            let (object, audit, record) = (Regarding::Lease(key, "".into()), store.audit.clone(), store.record.clone());
+            Ok(Lease { holder: owner, remaining, object, audit, record })
         }))
     }
 

@@ -168,8 +168,8 @@ impl Cluster for SeenCluster {
         })
     }
 
-    fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {
-        self.inner.renew_lease(holder)
+    fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
+        self.inner.renew_lease(holder, record)
     }
 
     fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>> {

@@ -34,7 +34,7 @@ const TIMELINE: usize = 50;
 pub(in crate::actors) struct Auditor {
     pub(super) wiring: Arc<Wiring>,
     pub(super) history: History,
-    consent: Consent,
+    pub(super) consent: Consent,
     /// Findings that are no more: when, what spoke for them.
     closed: VecDeque<(Timestamp, Finding, Evidence)>,
     /// Machines that were ordered down and that the cloud has not confirmed to be gone.
@@ -107,7 +107,8 @@ impl Auditor {
         // A clock that was ahead may have dated them.
         self.draining.values_mut().for_each(|since| *since = (*since).min(cx.now()));
         let lease = self.wiring.boards.lease.borrow().clone();
-        let said = lease.as_ref().and_then(|(_, audit)| audit.clone());
+        let said = lease.as_ref().and_then(|lease| lease.audit.clone());
+        self.consent.resume(self.record().held);
         let look = Look {
             machines: &listing.machines,
             complete: listing.complete,
@@ -126,7 +127,8 @@ impl Auditor {
         self.last_look = Some(cx.now());
         self.trouble = None;
         self.tell_of_findings(known, cx.now());
-        self.tell_of_breaker(lease.as_ref().map(|(object, _)| object), cx);
+        self.write_down_held();
+        self.tell_of_breaker(lease.as_ref().map(|lease| &lease.object), cx);
         self.choose_drains(&claims, cx);
         self.act(cx);
     }
@@ -187,7 +189,9 @@ impl Auditor {
         let mut said: Vec<_> = event.into_iter().collect();
         for (decision, findings) in self.verdict.decided.clone() {
             tracing::warn!(%decision, findings, "a person has decided about audit findings");
-            self.timeline.note(cx.now(), format!("a person said {decision} about {findings} findings"));
+            let deed = format!("a person said {decision} about {findings} findings");
+            self.write_down(&deed, self.consent.describe().unwrap_or_default(), cx);
+            self.timeline.note(cx.now(), deed);
             said.extend(lease.cloned().map(|lease| events::audit_decided(lease, &decision.to_string(), findings)));
         }
         for event in said {
@@ -225,7 +229,7 @@ impl Auditor {
         let Some(question) = self.verdict.breaker.as_ref().and_then(|breaker| breaker.question.as_ref()) else {
             return "nothing to be done: it closes with the next listing that is complete".to_owned();
         };
-        let lease = self.wiring.boards.lease.borrow().as_ref().map(|(object, _)| object.clone());
+        let lease = self.wiring.boards.lease.borrow().as_ref().map(|lease| lease.object.clone());
         let Some(Regarding::Lease(key, _)) = lease else {
             return "joiner holds no lease to write a decision into; start it with leader election".to_owned();
         };
@@ -340,6 +344,8 @@ impl Behaviour for Auditor {
             details.push(("further findings".to_owned(), more.to_string()));
         }
         details.extend(closed);
+        let done = self.record().deeds.into_iter();
+        details.extend(done.map(|(at, deed)| (format!("done at {at:.0}"), deed)));
         let state = match (&self.verdict.breaker, self.history.len()) {
             (Some(breaker), _) => format!("breaker open: {breaker}"),
             (None, 0) => "nothing found".to_owned(),

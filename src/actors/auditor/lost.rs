@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::actors::protocol::{AuditorMsg, Called, Left};
 use crate::actors::runtime::{Cx, Outcome, Permits};
+use crate::core::audit::Finding;
 use crate::core::facts::finalizers;
 use crate::core::ids::{ClaimName, ClaimUid, NodeName};
 use crate::core::labels;
@@ -72,8 +73,10 @@ impl Auditor {
     fn finish(&mut self, name: ClaimName, uid: ClaimUid, cx: &Cx<AuditorMsg>) {
         tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
         self.timeline.note(cx.now(), format!("deletes NodeClaim {name}"));
+        let evidence = self.why(&Finding::LostMachine(name.clone()));
+        self.write_down(&format!("deleted NodeClaim {name}, whose machine is gone"), &evidence, cx);
         let about = Regarding::Claim(name.clone(), uid.clone());
-        let event = events::terminating(about, "Disrupting NodeClaim: its machine is gone");
+        let event = events::terminating(about, &format!("Disrupting NodeClaim: its machine is gone: {evidence}"));
         self.wiring.announce(&cx.house, &mut self.said, event);
         let (cluster, finished) = (Arc::clone(&self.wiring.cluster), name.clone());
         let call = async move { cluster.delete_claim(&name, &uid).await };
@@ -97,6 +100,12 @@ impl Auditor {
         let Some(node) = self.wiring.boards.snapshot().nodes.get(&name).cloned() else { return };
         tracing::warn!(node = %name, "letting a node go that has neither nodeclaim nor machine");
         self.timeline.note(cx.now(), format!("lets Node {name} go"));
+        let evidence = self.why(&Finding::LeftNode(name.clone()));
+        self.write_down(&format!("let Node {name} go, whose NodeClaim and machine are gone"), &evidence, cx);
+        let about = Regarding::Node(node.name.clone(), node.uid.clone());
+        let event =
+            events::terminating(about, &format!("Letting Node go: its NodeClaim and machine are gone: {evidence}"));
+        self.wiring.announce(&cx.house, &mut self.said, event);
         let patch = NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(&node) };
         let cluster = Arc::clone(&self.wiring.cluster);
         let call = async move { cluster.patch_node(&name, &patch).await };

@@ -4,5 +4,6 @@ mod drains;
 mod life;
 mod lost;
 mod reaping;
+mod record;
 
 pub(super) use life::Auditor;

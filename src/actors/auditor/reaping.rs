@@ -72,16 +72,18 @@ impl Auditor {
 
     fn take_down(&mut self, id: ProviderId, cx: &Cx<AuditorMsg>) {
         self.verdict.reap.retain(|other| *other != id);
-        let evidence = self.history.iter().find(|(finding, _)| {
-            matches!(finding, Finding::SurplusMachine(found) | Finding::OrphanMachine(found) if *found == id)
-        });
-        let surplus = matches!(evidence, Some((Finding::SurplusMachine(_), _)));
-        let what = if surplus { "second machine of a nodeclaim" } else { "orphaned machine" };
-        let evidence = evidence.map(|(_, evidence)| evidence.to_string()).unwrap_or_default();
+        let surplus = Finding::SurplusMachine(id.clone());
+        let (what, finding) = if self.history.contains_key(&surplus) {
+            ("second machine of a nodeclaim", surplus)
+        } else {
+            ("orphaned machine", Finding::OrphanMachine(id.clone()))
+        };
+        let evidence = self.why(&finding);
         tracing::warn!(machine = %id, evidence, "taking {what} down");
         self.timeline.note(cx.now(), format!("takes down {id}"));
+        self.write_down(&format!("took {what} {id} down"), &evidence, cx);
         // A machine without a NodeClaim has no object of its own.
-        let lease = self.wiring.boards.lease.borrow().as_ref().map(|(object, _)| object.clone());
+        let lease = self.wiring.boards.lease.borrow().as_ref().map(|lease| lease.object.clone());
         if let Some(lease) = lease {
             let event = events::terminating(lease, &format!("Taking {what} {id} down: {evidence}"));
             self.wiring.announce(&cx.house, &mut self.said, event);

@@ -21,9 +21,8 @@ impl OnCall {
             return;
         }
         let true_ones = self.look();
-        let named = auditor.details.iter().filter(|(finding, evidence)| {
-            evidence.contains(" looks since ") && !finding.starts_with("no more since") && !is_harmless(finding)
-        });
+        let named = auditor.details.iter();
+        let named = named.filter(|(finding, evidence)| evidence.starts_with("ID ") && !is_harmless(finding));
         let Some(named) = named.map(|(finding, _)| true_ones.get(finding)).collect::<Option<Vec<_>>>() else { return };
         let remedy = auditor.details.iter().find(|(what, _)| what == "what to do");
         let approval = remedy.and_then(|(_, remedy)| remedy.split('\'').find(|part| part.starts_with("approve ")));

@@ -337,8 +337,8 @@ impl Cluster for HostileCluster {
         self.inner.announce(announcement)
     }
 
-    fn renew_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<Lease, Error>> {
-        Box::pin(self.pass(request("update", "leases", &"", false), self.inner.renew_lease(holder)))
+    fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
+        Box::pin(self.pass(request("update", "leases", &"", false), self.inner.renew_lease(holder, record)))
     }
 
     fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>> {

@@ -13,7 +13,9 @@ mod plan;
 mod cloud;
 mod cluster;
 mod denials;
+mod launches;
 mod line;
+mod listings;
 mod stream;
 
 mod day;

@@ -50,10 +50,7 @@ impl Invariants {
                 continue;
             }
             // A deadline ends a drain that a budget has stopped; without one nothing does.
-            if claim.deleting.is_some()
-                && claim.termination_grace.is_none()
-                && node.is_some_and(|node| is_stalled(&store, &node.name))
-            {
+            if claim.deleting.is_some() && claim.termination_grace.is_none() && is_stalled(&store, claim) {
                 continue;
             }
             let problem = if claim.deleting.is_some() {

@@ -9,6 +9,7 @@ mod violation;
 mod ends;
 mod possible;
 mod reboots;
+mod requests;
 mod watch;
 
 pub use ends::Left;

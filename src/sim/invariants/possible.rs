@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::core::facts::{Node, Owner, Pod, PolicyHonor, TopologySpread, Volume};
-use crate::core::ids::{NodeName, ObjectKey};
+use crate::core::facts::{Claim, Node, Owner, Pod, PolicyHonor, TopologySpread, Volume};
+use crate::core::ids::ObjectKey;
 use crate::core::labels::Labels;
 use crate::core::requirements::Operator;
 use crate::sim::matching;
@@ -27,9 +27,14 @@ fn is_held_for_torn(store: &Store, pod: &Pod) -> bool {
     store.forbids_for_want_of(pod, |other| other.node.is_none() && is_torn(store, other))
 }
 
-/// Whether every pod for which the drain of a node waits is held like that.
-pub(super) fn is_stalled(store: &Store, node: &NodeName) -> bool {
-    let pods = store.bound.get(node).into_iter().flatten().filter_map(|uid| store.pods.get(uid));
+/// Whether every pod for which the drain of a NodeClaim's Nodes waits is held like that. Its Nodes are those that name it, whatever ID somebody has
+/// written into its status, and those of that ID that name nobody else.
+pub(super) fn is_stalled(store: &Store, claim: &Claim) -> bool {
+    let named = |node: &Node| claim.provider_id.is_some() && node.provider_id == claim.provider_id;
+    let is_own =
+        |node: &&Arc<Node>| node.is_owned_by(&claim.name) || (node.owner_claims.is_empty() && named(node.as_ref()));
+    let nodes = store.nodes.values().filter(is_own);
+    let pods = nodes.filter_map(|node| store.bound.get(&node.name)).flatten().filter_map(|uid| store.pods.get(uid));
     let waits_for = |pod: &&Arc<Pod>| !pod.is_terminal() && !matches!(pod.shape.owner, Owner::DaemonSet | Owner::Node);
     let mut awaited = pods.map(|record| &record.pod).filter(waits_for).peekable();
     awaited.peek().is_some() && awaited.all(|pod| is_held_for_torn(store, pod))

@@ -9,7 +9,7 @@ use super::*;
 use crate::clouds::simulated::Conduct;
 use crate::cluster::Cluster;
 use crate::core::facts::{ClaimDraft, Count, PodBudget, PodShape, Selector, VolumeClaim};
-use crate::core::ids::{ClaimName, PodUid, ProviderId};
+use crate::core::ids::{ClaimName, NodeName, PodUid};
 use crate::core::labels;
 use crate::core::requirements::Requirement;
 use crate::sim::cluster::SimCluster;
@@ -97,17 +97,30 @@ fn a_pod_is_torn_when_its_volume_is_where_the_spread_lets_nobody_in() {
 /// How many promises are broken when the drain of zone a's node has lasted two hours: two pods of the set run there, one runs in b, and a fourth
 /// waits, whose volume is in a zone; so many may be unavailable.
 async fn broken_by_drain(zone: &str, unavailable: u64, grace: Option<Duration>) -> usize {
+    broken_by_drain_of("one", Some("sim://a/m"), zone, unavailable, grace).await
+}
+
+/// The same where the node belongs to a NodeClaim, by its own word, and the status of the one that is drained names a machine.
+async fn broken_by_drain_of(
+    owner: &str,
+    named: Option<&str>,
+    zone: &str,
+    unavailable: u64,
+    grace: Option<Duration>,
+) -> usize {
     let cluster = cluster([2, 1]);
     one_more(&cluster, Some(zone));
     let name = ClaimName::from("one");
     let draft = ClaimDraft { termination_grace: grace, ..props::draft(name.as_str()) };
     cluster.create_claim(&draft).await.unwrap();
-    let id = Some(ProviderId::from("sim://a/m"));
     {
         let mut store = cluster.store();
-        store.update_node(&NodeName::from("a"), |node| node.provider_id.clone_from(&id));
+        store.update_node(&NodeName::from("a"), |node| {
+            node.provider_id = Some("sim://a/m".into());
+            node.owner_claims = vec![owner.into()];
+        });
         store.update_claim(&name, |claim| {
-            claim.provider_id.clone_from(&id);
+            claim.provider_id = named.map(Into::into);
             claim.finalizers.push(labels::TERMINATION_FINALIZER.into());
         });
         store.apply_budget(PodBudget {
@@ -134,4 +147,12 @@ async fn a_drain_may_last_whose_budget_misses_pods_that_can_run_nowhere() {
     assert_eq!(broken_by_drain("a", 2, None).await, 1, "the budget lets one more go");
     assert_eq!(broken_by_drain("a", 0, None).await, 1, "it is the budget itself that lets nobody go");
     assert_eq!(broken_by_drain("a", 1, Some(Duration::from_mins(10))).await, 1, "a deadline ends it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whose_drain_it_is_does_not_depend_on_the_id_that_somebody_has_written() {
+    for named in [None, Some("sim://nowhere/m-0"), Some("sim://a/m")] {
+        assert_eq!(broken_by_drain_of("one", named, "a", 1, None).await, 0, "{named:?}");
+    }
+    assert_eq!(broken_by_drain_of("other", Some("sim://a/m"), "a", 1, None).await, 1, "another's pods hold up nobody");
 }

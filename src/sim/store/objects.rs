@@ -59,6 +59,8 @@ pub struct Store {
     pub(in crate::sim) lease: Option<(String, Instant)>,
     /// What a person has written into the lease for the auditor.
     pub(in crate::sim) audit: Option<Arc<str>>,
+    /// What the auditor has written into it.
+    pub(in crate::sim) record: Option<Arc<str>>,
     subscribers: Vec<Subscriber>,
     last_change: Instant,
 }
@@ -103,6 +105,7 @@ impl Store {
             events: VecDeque::new(),
             lease: None,
             audit: None,
+            record: None,
             subscribers: Vec::new(),
             last_change: Instant::now(),
         }

@@ -1,0 +1,45 @@
+//! What the auditor has done and why is written down where whoever acts next finds it, and so is what waits for a word of its own.
+
+use std::sync::Arc;
+
+use crate::actors::protocol::AuditorMsg;
+use crate::actors::runtime::Cx;
+use crate::core::audit::Finding;
+use crate::core::record::Record;
+
+use super::Auditor;
+
+impl Auditor {
+    /// What was written down, by this auditor and by those before it.
+    pub(super) fn record(&self) -> Record {
+        let boards = &self.wiring.boards;
+        let waiting = boards.record.borrow().clone();
+        let written = || boards.lease.borrow().as_ref()?.record.clone();
+        waiting.or_else(written).map(|text| Record::read(&text)).unwrap_or_default()
+    }
+
+    /// Writes down what is done, and why.
+    pub(super) fn write_down(&self, what: &str, why: &str, cx: &Cx<AuditorMsg>) {
+        let mut record = self.record();
+        record.note(cx.now(), what, why);
+        self.publish(&record);
+    }
+
+    /// Writes down what waits for a word of its own, if that has changed.
+    pub(super) fn write_down_held(&self) {
+        let mut record = self.record();
+        if record.held != *self.consent.held() {
+            record.held.clone_from(self.consent.held());
+            self.publish(&record);
+        }
+    }
+
+    /// What speaks for a finding, in words.
+    pub(super) fn why(&self, finding: &Finding) -> String {
+        self.history.get(finding).map(ToString::to_string).unwrap_or_default()
+    }
+
+    fn publish(&self, record: &Record) {
+        self.wiring.boards.record.send_replace(Some(Arc::from(record.to_string())));
+    }
+}

@@ -1,0 +1,188 @@
+//! What is looked at before each request of joiner that could do harm.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+use super::violation::Invariant;
+use super::watch::Invariants;
+use crate::core::facts::{Claim, Node, Pod};
+use crate::core::ids::{ClaimName, NodeName, PodUid, ProviderId};
+use crate::core::labels;
+use crate::core::lifecycle::is_waited_for;
+use crate::sim::store::Store;
+
+/// A volume that was attached no longer ago may not be known yet: the watch can be late.
+const JUST_NOW: Duration = Duration::from_mins(5);
+/// Earlier than this after its NodeClaim has gone no machine has an end in sight: so long the auditor's evidence takes.
+const EVIDENCE: Duration = Duration::from_mins(5);
+
+impl Invariants {
+    /// joiner is about to order a machine down.
+    pub(in crate::sim) fn machine_to_be_deleted(&self, id: &ProviderId) {
+        let Some((claim, token)) = self.mark_of(id) else { return };
+        let (Some(name), Some(token)) = (claim, token) else {
+            let what = format!("machine {id} carries no mark and is ordered down");
+            return self.broken(Invariant::NoClaimedMachineDeleted, self.objects_of(id), what);
+        };
+        let claimed = self.cluster.store().claims.get(&name).is_some_and(|claim| {
+            claim.uid == token && claim.deleting.is_none() && !self.is_twin(id, &token, claim.provider_id.as_ref())
+        });
+        self.node_to_be_left(id, &name);
+        self.orphan_to_be_left(id, &name);
+        if claimed {
+            let what =
+                format!("machine {id} is ordered down, and NodeClaim {name}, which nobody has deleted, claims it");
+            self.broken(Invariant::NoClaimedMachineDeleted, self.objects_of(id), what);
+        }
+    }
+
+    /// A machine is about to be ordered down: the pods of its node must have left it, and their volumes must have gone. What came a moment ago does
+    /// not count, nor volumes that came after it was said that all have gone.
+    fn node_to_be_left(&self, id: &ProviderId, name: &ClaimName) {
+        let (pods, volumes) = {
+            let store = self.cluster.store();
+            let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_some()) else { return };
+            let now = store.now().max((self.clock)());
+            if deadline(claim).is_some_and(|deadline| deadline <= now) {
+                return;
+            }
+            // An order that was given is not taken back for the pods that came after it; but they are asked to leave.
+            let is_given = claim.is("InstanceTerminating");
+            let nodes = ready_nodes(&store, id).filter(|node| !is_given || !is_disrupted(node));
+            let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
+            let old = |since: &Instant| since.elapsed() > JUST_NOW;
+            let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
+            let volumes = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
+            let volumes: Vec<_> = volumes.map(|one| one.name.to_string()).collect();
+            let pods: Vec<_> = nodes.iter().flat_map(|node| settled_pods(&store, node, now)).collect();
+            (pods, if claim.is("VolumesDetached") { vec![] } else { volumes })
+        };
+        for (invariant, left, how) in
+            [(Invariant::PodsFirst, pods, "running on"), (Invariant::VolumesFirst, volumes, "attached to")]
+        {
+            if !left.is_empty() {
+                let what = format!("machine {id} is ordered down with {} {how} its node", left.join(", "));
+                let objects = [name.to_string(), id.to_string()].into_iter().chain(left).collect();
+                self.broken(invariant, objects, what);
+            }
+        }
+    }
+
+    /// The same of a machine that no NodeClaim is deleted for: its pods may be taken past their time, but not without having been asked to leave.
+    fn orphan_to_be_left(&self, id: &ProviderId, name: &ClaimName) {
+        let pods: Vec<_> = {
+            let store = self.cluster.store();
+            if store.claims.get(name).is_some_and(|claim| claim.deleting.is_some()) {
+                return;
+            }
+            let now = store.now().max((self.clock)());
+            let open = ready_nodes(&store, id).filter(|node| !is_disrupted(node));
+            open.flat_map(|node| settled_pods(&store, &node.name, now)).collect()
+        };
+        if !pods.is_empty() {
+            let what =
+                format!("machine {id}, an orphan, is ordered down, and nobody has asked {} to leave", pods.join(", "));
+            let objects = [id.to_string()].into_iter().chain(pods).collect();
+            self.broken(Invariant::PodsFirst, objects, what);
+        }
+    }
+
+    /// joiner is about to delete a NodeClaim.
+    pub(in crate::sim) fn nodeclaim_to_be_deleted(&self, name: &ClaimName) {
+        let serving = {
+            let store = self.cluster.store();
+            let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_none()) else { return };
+            // The machine that was launched for it, whatever ID somebody has written into it.
+            self.machines_of(claim).into_iter().find(|id| {
+                let registered = |node: &Arc<Node>| node.provider_id.as_ref() == Some(id) && node.is_registered();
+                (claim.is("Registered") || store.nodes.values().any(registered))
+                    && !is_expired(claim, store.now().max((self.clock)()))
+                    // A reboot that fails ends like this, and says so.
+                    && !(claim.is_rebooting() && self.reboot_has_failed(id))
+                    && is_wanted(&store, id)
+            })
+        };
+        if let Some(id) = serving {
+            let what =
+                format!("joiner deletes NodeClaim {name}, whose machine {id} runs and whose Node nobody has deleted");
+            self.broken(Invariant::NoServingClaimDeleted, vec![name.to_string(), id.to_string()], what);
+        }
+    }
+
+    /// joiner is about to delete a pod without asking its budget.
+    pub(in crate::sim) fn pod_to_be_deleted(&self, uid: &PodUid) {
+        let forbidden = {
+            let store = self.cluster.store();
+            let Some(record) = store.pods.get(uid) else { return };
+            let pod = &record.pod;
+            let now = store.now().max((self.clock)());
+            let allowed = is_deadline_near(&store, pod, now) || self.is_on_orphan(&store, pod);
+            (store.forbids(pod) && !allowed).then(|| pod.key.to_string())
+        };
+        if let Some(pod) = forbidden {
+            let what = format!("pod {pod} is deleted, which its budget forbids and no deadline allows");
+            self.broken(Invariant::BudgetsHold, vec![pod], what);
+        }
+    }
+
+    /// Whether a pod's machine has had no NodeClaim for so long that the auditor may take it down: then the pod must leave it in time.
+    fn is_on_orphan(&self, store: &Store, pod: &Pod) -> bool {
+        let node = pod.node.as_ref().and_then(|name| store.nodes.get(name));
+        let Some(id) = node.and_then(|node| node.provider_id.as_ref()) else { return false };
+        self.unclaimed_for(id).is_some_and(|time| time >= EVIDENCE)
+    }
+}
+
+fn ready_nodes<'a>(store: &'a Store, id: &'a ProviderId) -> impl Iterator<Item = &'a Arc<Node>> {
+    store.nodes.values().filter(move |node| node.provider_id.as_ref() == Some(id) && node.is_ready())
+}
+
+/// Pods that run on a node since more than a moment, and that a drain of it would wait for, by joiner's own clock.
+fn settled_pods(store: &Store, node: &NodeName, now: Timestamp) -> Vec<String> {
+    let pods = store.bound.get(node).into_iter().flatten().filter_map(|uid| store.pods.get(uid));
+    let settled = pods.map(|record| &record.pod).filter(|pod| {
+        let started = pod.started.is_some_and(|at| store.now().duration_since(at).unsigned_abs() > JUST_NOW);
+        started && pod.deleting.is_none() && is_waited_for(pod, now)
+    });
+    settled.map(|pod| pod.key.to_string()).collect()
+}
+
+fn is_expired(claim: &Claim, now: Timestamp) -> bool {
+    let age = claim.expire_after.and_then(|age| SignedDuration::try_from(age).ok());
+    age.is_some_and(|age| claim.created.saturating_add(age).is_ok_and(|end| end <= now))
+}
+
+/// Whether a machine has its Node, and nobody wants that to go: neither by deleting it nor by a disruption command's taint.
+fn is_wanted(store: &Store, id: &ProviderId) -> bool {
+    let mut nodes = store.nodes.values().filter(|node| node.provider_id.as_ref() == Some(id)).peekable();
+    nodes.peek().is_some() && nodes.all(|node| node.deleting.is_none() && !is_disrupted(node))
+}
+
+fn is_disrupted(node: &Node) -> bool {
+    node.taints.iter().any(|taint| &*taint.key == labels::DISRUPTED_TAINT)
+}
+
+/// When the drain of a NodeClaim's node must be over. Where somebody has written nonsense, the end of the grace period counts.
+fn deadline(claim: &Claim) -> Option<Timestamp> {
+    let granted = || {
+        let grace = SignedDuration::try_from(claim.termination_grace?).ok()?;
+        claim.deleting?.saturating_add(grace).ok()
+    };
+    claim.annotations.get(labels::TERMINATION_TIMESTAMP)?.parse().ok().or_else(granted)
+}
+
+/// Whether the deadline of a pod's node lets it be deleted now, so that it has its grace period before it.
+fn is_deadline_near(store: &Store, pod: &Pod, now: Timestamp) -> bool {
+    let Some(node) = pod.node.as_ref().and_then(|name| store.nodes.get(name)) else { return false };
+    // By provider ID too: a user may have taken the owner off the Node. By owner too: a user may have changed the provider ID.
+    let is_of = |claim: &Claim| claim.provider_id.is_some() && claim.provider_id == node.provider_id;
+    let mut claims = store.claims.values().filter(|claim| is_of(claim) || node.is_owned_by(&claim.name));
+    claims.any(|claim| {
+        let deadline = deadline(claim);
+        let grace = SignedDuration::from_secs(pod.shape.grace_seconds + 1);
+        deadline.is_some_and(|deadline| deadline.saturating_sub(grace).is_ok_and(|from| from <= now))
+    })
+}
