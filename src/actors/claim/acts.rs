@@ -8,7 +8,6 @@ use crate::clouds::LaunchSpec;
 use crate::core::eviction::Emptied;
 use crate::core::facts::{self, Snapshot, Status, find_condition};
 use crate::core::ids::ProviderId;
-use crate::core::labels;
 use crate::core::lifecycle::{
     Act, Candidates, DeleteReason, Deletion, LaunchFailure, Sight, candidates, class_version,
 };
@@ -60,10 +59,8 @@ impl Claim {
                     self.warn_of_missing_taint(claim, node, cx);
                 }
                 let name = node.clone();
-                let opens = patch.labels.contains_key(labels::REGISTERED);
-                let permits = if opens { Permits::Open } else { Permits::WriteCluster };
                 let call = async move { cluster.patch_node(&node, &patch).await };
-                cx.start(permits, call, move |outcome| ClaimMsg::NodeWritten(op, name, uid, outcome));
+                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, name, uid, outcome));
             }
             Act::DeleteNode(node, uid) => {
                 let op = self.begin("the Node's deletion");

@@ -18,11 +18,6 @@ pub type OpId = u64;
 
 /// Most requests to the API server under way at once. The client has its own limit of requests a second; this one bounds memory.
 const CLUSTER_PERMITS: usize = 256;
-/// Most Nodes that are opened at once. kube-scheduler goes through its queue as soon as the first is open, and pods are nominated so that those whose turns
-/// come first have the nodes that are told first: side by side, the API server opened sixty in no order.
-const OPENING_PERMITS: usize = 8;
-/// An order is worth no more than this: a Node whose turn has not come by then is opened at once, whatever holds up the others.
-const OPENING_PATIENCE: Duration = Duration::from_secs(2);
 /// Most cloud calls of a kind under way at once: reads, launches, and other changes. Each kind has its own, because a cloud lets few launches a second
 /// through: a thousand that wait for their turn must hold up neither deletions nor questions.
 const CLOUD_PERMITS: usize = 128;
@@ -60,8 +55,6 @@ pub enum Permits {
     ReadCluster,
     /// Writes to the API server: only with the lease.
     WriteCluster,
-    /// Opens a Node, in the order in which they were told to, as far as that can be had: only with the lease.
-    Open,
     /// Deletes a NodeClaim or a Node, which nothing takes back: only with the lease, and not when the API server wants to be left alone first.
     Delete,
     /// Reads from the cloud.
@@ -109,7 +102,6 @@ pub struct Operations {
     closing: watch::Sender<bool>,
     abandoned: watch::Sender<bool>,
     cluster: Arc<Semaphore>,
-    openings: Arc<Semaphore>,
     cloud_reads: Arc<Semaphore>,
     launches: Arc<Semaphore>,
     cloud_writes: Arc<Semaphore>,
@@ -127,7 +119,6 @@ impl Operations {
             closing: watch::Sender::new(false),
             abandoned: watch::Sender::new(false),
             cluster: Arc::new(Semaphore::new(CLUSTER_PERMITS)),
-            openings: Arc::new(Semaphore::new(OPENING_PERMITS)),
             cloud_reads: Arc::new(Semaphore::new(CLOUD_PERMITS)),
             launches: Arc::new(Semaphore::new(CLOUD_PERMITS)),
             cloud_writes: Arc::new(Semaphore::new(CLOUD_PERMITS)),
@@ -187,24 +178,19 @@ impl Operations {
             Permits::ReadCluster | Permits::WriteCluster | Permits::Delete => {
                 (Some(Arc::clone(&self.cluster)), CLUSTER_DEADLINE)
             }
-            Permits::Open => (Some(Arc::clone(&self.openings)), CLUSTER_DEADLINE),
             Permits::ReadCloud => (Some(Arc::clone(&self.cloud_reads)), CLOUD_DEADLINE),
             Permits::Launch => (Some(Arc::clone(&self.launches)), CLOUD_DEADLINE),
             Permits::WriteCloud => (Some(Arc::clone(&self.cloud_writes)), CLOUD_DEADLINE),
             Permits::Lease => (None, CLUSTER_DEADLINE),
         };
-        let writes = !matches!(permits, Permits::ReadCluster | Permits::ReadCloud | Permits::Lease);
-        let to_cluster =
-            matches!(permits, Permits::ReadCluster | Permits::WriteCluster | Permits::Open | Permits::Delete);
+        let writes = matches!(permits, Permits::WriteCluster | Permits::Delete | Permits::Launch | Permits::WriteCloud);
+        let to_cluster = matches!(permits, Permits::ReadCluster | Permits::WriteCluster | Permits::Delete);
         let operations = self.clone();
         self.under_way.fetch_add(1, Relaxed);
         let mut abandoned = self.abandoned.subscribe();
         tokio::spawn(async move {
             let run = async {
                 let _permit = match &gate {
-                    Some(gate) if permits == Permits::Open => {
-                        tokio::time::timeout(OPENING_PATIENCE, gate.acquire()).await.ok().and_then(Result::ok)
-                    }
                     Some(gate) => gate.acquire().await.ok(),
                     None => None,
                 };

@@ -35,40 +35,6 @@ async fn a_thousand_launches_that_wait_for_their_turn_hold_up_neither_reads_nor_
     assert_eq!(slowest, Duration::from_mins(8));
 }
 
-/// Opens twenty Nodes by calls that take this long; answers when each had ended, in the order of their ends.
-async fn opened(takes: Duration) -> Vec<(usize, Duration)> {
-    let (_lease, leader_until) = watch::channel(Some(Instant::now() + Duration::from_hours(1)));
-    let operations = Operations::new(leader_until);
-    let (told, mut ends) = tokio::sync::mpsc::unbounded_channel();
-    let began = Instant::now();
-    for node in 0..20 {
-        let told = told.clone();
-        let call = async move {
-            tokio::time::sleep(takes).await;
-            Ok::<(), cluster::Error>(())
-        };
-        operations.start(Permits::Open, call, move |_| told.send((node, began.elapsed())).unwrap());
-    }
-    let mut all = Vec::new();
-    for _ in 0..20 {
-        all.push(ends.recv().await.unwrap());
-    }
-    all
-}
-
-#[tokio::test(start_paused = true)]
-async fn nodes_open_in_the_order_in_which_they_were_told_to_a_few_at_a_time() {
-    let opened = opened(Duration::from_millis(10)).await;
-    let expected = (0..20).map(|node| (node, Duration::from_millis(10 * (node as u64 / 8 + 1))));
-    assert_eq!(opened, expected.collect::<Vec<_>>());
-}
-
-#[tokio::test(start_paused = true)]
-async fn nodes_that_open_slowly_do_not_hold_up_the_others() {
-    let slowest = opened(Duration::from_secs(30)).await.into_iter().map(|(_, time)| time).max();
-    assert_eq!(slowest, Some(Duration::from_secs(32)));
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_says_when_to_come_back_is_left_alone_until_then() {
     let (_lease, leader_until) = watch::channel(Some(Instant::now() + Duration::from_hours(1)));
