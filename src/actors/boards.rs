@@ -10,7 +10,7 @@ use crate::core::audit::Alarm;
 use crate::core::buffers::Rooms;
 use crate::core::facts::{Catalog, Snapshot, Waits};
 use crate::core::ids::ClaimName;
-use crate::core::writes::Lease;
+use crate::core::writes::{Lease, Regarding};
 
 use super::decisions::Decisions;
 use super::protocol::Refusals;
@@ -58,6 +58,11 @@ impl Boards {
             decisions: watch::Sender::new(Arc::default()),
             rooms: watch::Sender::new(Arc::default()),
         }
+    }
+
+    /// The object that the lease is, as last seen: Events that are about nothing else are about it.
+    pub fn lease_object(&self) -> Option<Regarding> {
+        self.lease.borrow().as_ref().map(|lease| lease.object.clone())
     }
 
     /// The cluster as last published.

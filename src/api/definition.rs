@@ -136,9 +136,8 @@ impl Look<'_> {
 
     fn number(&mut self, schema: &Value, number: &serde_json::Number, field: &str) {
         let Some(value) = number.as_i64() else { return };
-        let (least, most) = (schema["minimum"].as_i64(), schema["maximum"].as_i64());
-        if least.is_some_and(|least| value < least) || most.is_some_and(|most| value > most) {
-            self.add(field, format!("{value} is out of bounds; write {}", bounds(least, most)));
+        if let Some(bounds) = broken(schema, ("minimum", "maximum"), value) {
+            self.add(field, format!("{value} is out of bounds; write {bounds}"));
         }
     }
 
@@ -149,19 +148,17 @@ impl Look<'_> {
             self.add(field, format!("{text:?} does not have the form that it needs; write what {pattern} matches"));
         }
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-        let (least, most) = (schema["minLength"].as_i64(), schema["maxLength"].as_i64());
-        if least.is_some_and(|least| length < least) || most.is_some_and(|most| length > most) {
-            self.add(field, format!("has {length} characters; write {}", bounds(least, most)));
+        if let Some(bounds) = broken(schema, ("minLength", "maxLength"), length) {
+            self.add(field, format!("has {length} characters; write {bounds}"));
         }
     }
 
     fn count(&mut self, schema: &Value, (least, most): (&str, &str), entries: usize, field: &str) {
         let entries = i64::try_from(entries).unwrap_or(i64::MAX);
-        let (least, most) = (schema[least].as_i64(), schema[most].as_i64());
-        if least.is_some_and(|least| entries < least) || most.is_some_and(|most| entries > most) {
-            self.add(field, format!("has {entries} entries; write {}", bounds(least, most)));
+        if let Some(bounds) = broken(schema, (least, most), entries) {
+            self.add(field, format!("has {entries} entries; write {bounds}"));
         }
-        self.is_endless |= most.is_some_and(|most| entries > most);
+        self.is_endless |= schema[most].as_i64().is_some_and(|most| entries > most);
     }
 }
 
@@ -194,16 +191,18 @@ fn told(value: &Value) -> &'static str {
     }
 }
 
-fn plain(value: &Value) -> String {
+/// A scalar as a file has it: a text without its quotes.
+pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn bounds(least: Option<i64>, most: Option<i64>) -> String {
-    match (least, most) {
-        (Some(least), Some(most)) => format!("{least} to {most}"),
-        (Some(least), None) => format!("{least} at least"),
-        (None, Some(most)) => format!("{most} at most"),
-        (None, None) => "another number".to_owned(),
+/// The bounds that a schema has under these keys, in words, when a number is not within them.
+fn broken(schema: &Value, (least, most): (&str, &str), number: i64) -> Option<String> {
+    match (schema[least].as_i64(), schema[most].as_i64()) {
+        (Some(least), Some(most)) if !(least..=most).contains(&number) => Some(format!("{least} to {most}")),
+        (Some(least), None) if number < least => Some(format!("{least} at least")),
+        (None, Some(most)) if number > most => Some(format!("{most} at most")),
+        _ => None,
     }
 }
 

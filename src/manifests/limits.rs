@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::api::definition::plain;
 use crate::core::quantity::Quantity;
 
 /// The lists of a pod's containers.
@@ -86,7 +87,7 @@ impl Held<'_> {
             all.push(format!("{path}.{list}[{resource}]: {what} by LimitRange {name}"));
         };
         for (resource, least) in amounts(&rule["min"]) {
-            let (Some(least), said) = (least, text(&rule["min"][resource])) else { continue };
+            let (Some(least), said) = (least, plain(&rule["min"][resource])) else { continue };
             let (request, limit) = (of(&self.requests, resource), of(&self.limits, resource));
             if request.is_none_or(|request| request < least) {
                 say("requests", resource, format!("a {whom} has to have {said} at least"));
@@ -95,7 +96,7 @@ impl Held<'_> {
             }
         }
         for (resource, most) in amounts(&rule["max"]) {
-            let (Some(most), said) = (most, text(&rule["max"][resource])) else { continue };
+            let (Some(most), said) = (most, plain(&rule["max"][resource])) else { continue };
             let (request, limit) = (of(&self.requests, resource), of(&self.limits, resource));
             if limit.is_none_or(|limit| limit > most) {
                 say("limits", resource, format!("a {whom} has to have a limit, and that of {said} at most"));
@@ -104,7 +105,7 @@ impl Held<'_> {
             }
         }
         for (resource, most) in amounts(&rule["maxLimitRequestRatio"]) {
-            let (Some(most), said) = (most, text(&rule["maxLimitRequestRatio"][resource])) else { continue };
+            let (Some(most), said) = (most, plain(&rule["maxLimitRequestRatio"][resource])) else { continue };
             let pair = of(&self.requests, resource).filter(|request| *request > 0).zip(of(&self.limits, resource));
             // The ratio is in thousandths, as all amounts are.
             let is_kept =
@@ -156,13 +157,9 @@ fn pod<'a>(spec: &'a Value, path: &str) -> Held<'a> {
     Held { path: path.to_owned(), requests: sum("requests"), limits: sum("limits") }
 }
 
-fn text(amount: &Value) -> String {
-    amount.as_str().map_or_else(|| amount.to_string(), str::to_owned)
-}
-
 /// Amounts by what they say, however they are written.
 pub(super) fn amounts(list: &Value) -> Amounts<'_> {
-    let milli = |amount: &Value| Quantity::parse(&text(amount)).ok().map(Quantity::milli_up);
+    let milli = |amount: &Value| Quantity::parse(&plain(amount)).ok().map(Quantity::milli_up);
     list.as_object().into_iter().flatten().map(|(name, amount)| (name.as_str(), milli(amount))).collect()
 }
 

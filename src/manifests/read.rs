@@ -15,6 +15,7 @@ use super::selector;
 use super::unknown;
 use super::volumes::{self, VolumeSource};
 use super::workload::{Workload, WorkloadKind};
+use crate::api::definition::plain;
 use crate::api::validation::CloudLabels;
 use crate::cluster::convert::{
     ClassKind, ShapeStore, UNREADABLE, Unreadable, condemn, read_attachment, read_buffer, read_claim, read_class,
@@ -411,8 +412,7 @@ impl Reader<'_> {
             let amounts = self.value["status"][field].as_object().into_iter().flatten();
             let problems: Vec<String> = amounts
                 .filter_map(|(name, amount)| {
-                    let text = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
-                    let error = Quantity::parse(&text).err()?;
+                    let error = Quantity::parse(&plain(amount)).err()?;
                     Some(format!("status.{field}.{name}: {error}; it counts as if there were none"))
                 })
                 .collect();

@@ -153,24 +153,31 @@ async fn no_nodeclaim_goes_before_its_machine_however_early_it_is_deleted() {
     joiner.stop(Duration::from_secs(5)).await;
 }
 
-/// An API that fails to delete anything so often.
-struct KeepsMachines {
+/// An API that fails so often at what is meant.
+struct Fails {
     fake: Fake,
+    is_meant: fn(&Post) -> bool,
     failures: Mutex<u32>,
 }
 
-impl Transport for KeepsMachines {
+impl Transport for Fails {
     fn post(&self, post: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
-        let is_meant =
-            post.url.path().ends_with("DeleteVms") && !String::from_utf8_lossy(&post.body).contains("DryRun");
         let mut failures = self.failures.lock().unwrap();
-        if is_meant && *failures > 0 {
+        if *failures > 0 && (self.is_meant)(&post) {
             *failures -= 1;
             let body = r#"{"Errors":[{"Code":"2000","Type":"InternalError","Details":""}],"ResponseContext":{"RequestId":"x"}}"#;
             return async move { Ok(Answer::of(500, &http::HeaderMap::new(), body.into())) }.boxed();
         }
         self.fake.post(post)
     }
+}
+
+fn is_deletion(post: &Post) -> bool {
+    post.url.path().ends_with("DeleteVms") && !String::from_utf8_lossy(&post.body).contains("DryRun")
+}
+
+fn is_price_list(post: &Post) -> bool {
+    post.url.path().ends_with("Catalog")
 }
 
 /// The cloud made a machine and did not say so, showed it to nobody for a while, and did not know the token again.
@@ -182,7 +189,7 @@ async fn the_second_machine_of_a_nodeclaim_goes_however_often_that_fails_and_the
         conduct.loses_first = vec!["CreateVms".to_owned()];
         conduct.lists_after = Duration::from_mins(5);
     });
-    let line = Arc::new(KeepsMachines { fake: scene.fake.clone(), failures: Mutex::new(12) });
+    let line = Arc::new(Fails { fake: scene.fake.clone(), is_meant: is_deletion, failures: Mutex::new(12) });
     let joiner = scene.joiner_over(Arc::clone(&line) as Arc<dyn Transport>, 0);
     let user = async {
         while scene.fake.vms().is_empty() {
@@ -312,24 +319,6 @@ async fn wrong_keys_are_said_on_the_nodeclass_and_nothing_is_launched() {
     joiner.stop(Duration::from_secs(5)).await;
 }
 
-/// An API whose price lists cannot be had so often.
-struct HidesPrices {
-    fake: Fake,
-    failures: Mutex<u32>,
-}
-
-impl Transport for HidesPrices {
-    fn post(&self, post: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
-        let mut failures = self.failures.lock().unwrap();
-        if post.url.path().ends_with("Catalog") && *failures > 0 {
-            *failures -= 1;
-            let body = r#"{"Errors":[{"Code":"2000","Type":"InternalError","Details":""}],"ResponseContext":{"RequestId":"x"}}"#;
-            return async move { Ok(Answer::of(500, &http::HeaderMap::new(), body.into())) }.boxed();
-        }
-        self.fake.post(post)
-    }
-}
-
 /// A pod for machines of one generation.
 fn of_generation(name: &str, generation: u32) -> String {
     format!(
@@ -342,7 +331,7 @@ fn of_generation(name: &str, generation: u32) -> String {
 async fn a_price_list_that_was_missed_at_the_start_is_used_as_soon_as_it_can_be_had() {
     let scene = scene(9);
     // Of generation 7 with high performance the built-in list has no price. The client itself tries a call several times, and there are two lists.
-    let line = Arc::new(HidesPrices { fake: scene.fake.clone(), failures: Mutex::new(16) });
+    let line = Arc::new(Fails { fake: scene.fake.clone(), is_meant: is_price_list, failures: Mutex::new(16) });
     let joiner = scene.joiner_over(Arc::clone(&line) as Arc<dyn Transport>, 0);
     let pods = format!("timeline:\n  - {{at: 1s, apply: {}}}\nuntil: 45s", of_generation("seven", 7));
     scene.play(&script("{families: [tinav6, tinav7]}", 0, "'1'", &pods)).await;

@@ -207,20 +207,28 @@ fn a_machine_configuration_among_the_files_is_judged() {
     std::fs::remove_file(&path).expect("it is there");
 }
 
-#[test]
-fn a_nodeclass_that_cannot_be_read_is_told_with_its_field_and_others_go_on() {
+/// What is said when beside the example's NodeClass there is a spoilt one of this name, with a NodePool of its own, which nothing is planned for.
+fn said_beside(name: &str, spoil: impl FnOnce(String) -> String) -> String {
     let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
     let text = std::fs::read_to_string(example("outscale/nodepool.yaml")).expect("it is there");
-    let other = text.replace("name: workers", "name: broken").replace("name: default", "name: other");
-    let broken = other.replace("    secretRef: { name: talos-worker, key: worker.yaml }", "    patches: []");
-    assert_ne!(broken, other);
-    let path = std::env::temp_dir().join(format!("joiner-broken-{}.yaml", std::process::id()));
-    std::fs::write(&path, format!("{text}\n---\n{broken}")).expect("there is room");
+    let other = text.replace("name: workers", &format!("name: {name}")).replace("name: default", "name: other");
+    let spoilt = spoil(other.clone());
+    assert_ne!(spoilt, other);
+    let path = std::env::temp_dir().join(format!("joiner-{name}-{}.yaml", std::process::id()));
+    std::fs::write(&path, format!("{text}\n---\n{spoilt}")).expect("there is room");
     let (plan, said) = plan(&account, &[], &[&path, &example("plan/workloads.yaml")]);
     std::fs::remove_file(&path).expect("it is there");
     let pools: Vec<&Value> =
         plan["nodeClaims"].as_array().into_iter().flatten().map(|claim| &claim["nodePool"]).collect();
     assert!(!pools.is_empty() && pools.iter().all(|pool| *pool == "default"), "{plan:#} {said}");
+    said
+}
+
+#[test]
+fn a_nodeclass_that_cannot_be_read_is_told_with_its_field_and_others_go_on() {
+    let said = said_beside("broken", |class| {
+        class.replace("    secretRef: { name: talos-worker, key: worker.yaml }", "    patches: []")
+    });
     assert!(
         said.contains("OutscaleNodeClass/broken") && said.contains("spec.talos.secretRef: is missing; add it"),
         "{said}"
@@ -243,19 +251,11 @@ fn a_clock_that_is_wrong_keeps_nothing_from_being_planned_and_is_said() {
 
 #[test]
 fn a_nodeclass_that_the_api_server_would_refuse_is_told_with_all_that_is_wrong_and_others_go_on() {
-    let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
-    let text = std::fs::read_to_string(example("outscale/nodepool.yaml")).expect("it is there");
-    let other = text.replace("name: workers", "name: refused").replace("name: default", "name: other");
-    let refused = other
-        .replace("  tags: { team: platform }", "  tags: { OscK8sNodeName: mine }\n  imageId: ami-1")
-        .replace("bsu: { volumeSize: 50, volumeType: gp2 }", "bsu: { volumeSize: 2, volumeType: io1 }");
-    let path = std::env::temp_dir().join(format!("joiner-refused-{}.yaml", std::process::id()));
-    std::fs::write(&path, format!("{text}\n---\n{refused}")).expect("there is room");
-    let (plan, said) = plan(&account, &[], &[&path, &example("plan/workloads.yaml")]);
-    std::fs::remove_file(&path).expect("it is there");
-    let pools: Vec<&Value> =
-        plan["nodeClaims"].as_array().into_iter().flatten().map(|claim| &claim["nodePool"]).collect();
-    assert!(!pools.is_empty() && pools.iter().all(|pool| *pool == "default"), "{plan:#} {said}");
+    let said = said_beside("refused", |class| {
+        class
+            .replace("  tags: { team: platform }", "  tags: { OscK8sNodeName: mine }\n  imageId: ami-1")
+            .replace("bsu: { volumeSize: 50, volumeType: gp2 }", "bsu: { volumeSize: 2, volumeType: io1 }")
+    });
     for told in [
         "OutscaleNodeClass refused: spec: give either imageId or imageSelectorTerms",
         "OutscaleNodeClass refused: spec.imageId: \"ami-1\" does not have the form that it needs",

@@ -229,7 +229,7 @@ impl Auditor {
         let Some(question) = self.verdict.breaker.as_ref().and_then(|breaker| breaker.question.as_ref()) else {
             return "nothing to be done: it closes with the next listing that is complete".to_owned();
         };
-        let lease = self.wiring.boards.lease.borrow().as_ref().map(|lease| lease.object.clone());
+        let lease = self.wiring.boards.lease_object();
         let Some(Regarding::Lease(key, _)) = lease else {
             return "joiner holds no lease to write a decision into; start it with leader election".to_owned();
         };

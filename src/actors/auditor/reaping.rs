@@ -83,7 +83,7 @@ impl Auditor {
         self.timeline.note(cx.now(), format!("takes down {id}"));
         self.write_down(&format!("took {what} {id} down"), &evidence, cx);
         // A machine without a NodeClaim has no object of its own.
-        let lease = self.wiring.boards.lease.borrow().as_ref().map(|lease| lease.object.clone());
+        let lease = self.wiring.boards.lease_object();
         if let Some(lease) = lease {
             let event = events::terminating(lease, &format!("Taking {what} {id} down: {evidence}"));
             self.wiring.announce(&cx.house, &mut self.said, event);

@@ -199,7 +199,7 @@ impl Claim {
         let trouble = format!("{what}: {why}");
         cx.slot().meter().failed(cx.now(), &trouble);
         let now = cx.now();
-        if self.memory.hold(by_cloud).failed(trouble.clone(), |failures| wait_until(now, failures)) {
+        if self.memory.hold_mut(by_cloud).failed(trouble.clone(), |failures| wait_until(now, failures)) {
             self.warn(&trouble);
         }
     }

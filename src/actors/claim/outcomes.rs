@@ -268,7 +268,7 @@ impl Claim {
     fn answered<T>(&mut self, what: &str, answer: Result<T, String>, by_cloud: bool, cx: &Cx<ClaimMsg>) -> Option<T> {
         match &answer {
             // An API server that answers does not make a cloud that fails well, nor the other way round.
-            Ok(_) => *self.memory.hold(by_cloud) = Hold::default(),
+            Ok(_) => *self.memory.hold_mut(by_cloud) = Hold::default(),
             Err(why) => self.failed(what, why, by_cloud, cx),
         }
         answer.ok()

@@ -294,7 +294,12 @@ impl Memory {
     }
 
     /// How the one that an act is for has failed of late: the cloud, or the API server.
-    pub fn hold(&mut self, for_cloud: bool) -> &mut Hold {
+    pub fn hold(&self, for_cloud: bool) -> &Hold {
+        if for_cloud { &self.cloud } else { &self.cluster }
+    }
+
+    /// The same, to be changed.
+    pub fn hold_mut(&mut self, for_cloud: bool) -> &mut Hold {
         if for_cloud { &mut self.cloud } else { &mut self.cluster }
     }
 

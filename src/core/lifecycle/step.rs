@@ -140,7 +140,7 @@ pub fn step(situation: &Situation<'_>) -> Step {
     }
     // Who just failed is left alone for a while, whatever is to be asked: the phase goes on saying what it is about. The evictor has pauses of its own.
     if let Some(act) = step.act.as_ref().filter(|act| !matches!(act, Act::DeleteClaim(_) | Act::Drain { .. }))
-        && let hold = if act.is_for_cloud() { &situation.memory.cloud } else { &situation.memory.cluster }
+        && let hold = situation.memory.hold(act.is_for_cloud())
         && let Some(until) = hold.lasts_until(situation.now)
     {
         step.act = None;

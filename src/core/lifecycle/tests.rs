@@ -754,10 +754,10 @@ fn two_nodes_with_one_provider_id_register_neither() {
 fn an_api_server_and_a_cloud_that_fail_at_one_time_are_both_left_alone() {
     let mut toy = Toy::new(claim());
     let until = |failures: u32| start() + SignedDuration::from_mins(failures.into());
-    assert!(toy.memory.hold(false).failed("the NodeClaim: no answer".into(), until));
-    assert!(toy.memory.hold(true).failed("the cloud: no answer".into(), until));
-    assert!(!toy.memory.hold(false).failed("the NodeClaim: no answer".into(), until), "that is known");
-    assert!(!toy.memory.hold(true).failed("the cloud: no answer".into(), until));
+    assert!(toy.memory.hold_mut(false).failed("the NodeClaim: no answer".into(), until));
+    assert!(toy.memory.hold_mut(true).failed("the cloud: no answer".into(), until));
+    assert!(!toy.memory.hold_mut(false).failed("the NodeClaim: no answer".into(), until), "that is known");
+    assert!(!toy.memory.hold_mut(true).failed("the cloud: no answer".into(), until));
     assert_eq!(toy.run(), "Pending: the NodeClaim: no answer");
     toy.claim.as_mut().unwrap().finalizers.push(labels::TERMINATION_FINALIZER.into());
     toy.memory.doubt_until = Some(start() + SignedDuration::from_mins(5));

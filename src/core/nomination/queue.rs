@@ -135,8 +135,8 @@ impl Nominations {
             }
         }
         for change in self.looked.denominated.diff(&snapshot.denominated) {
-            if let DiffItem::Add(uid, lost) | DiffItem::Update { new: (uid, lost), .. } = change {
-                is_disturbed |= self.tried.get(uid).is_some_and(|tried| tried.lost < *lost);
+            if let DiffItem::Add(uid, _) | DiffItem::Update { new: (uid, _), .. } = change {
+                is_disturbed |= self.tried.get(uid).is_some_and(|tried| tried.is_lost(snapshot, uid));
             }
         }
         self.looked = Looked { pods: snapshot.pods.clone(), denominated: snapshot.denominated.clone() };
