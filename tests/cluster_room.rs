@@ -248,7 +248,7 @@ async fn node_is_made_and_taken_over(
     assert!(matches!(error, Err(Error::NotFound(_))), "{error:?}");
     cluster.delete_node(&node_name, &uid.as_str().into()).await.expect("it is this one");
     assert_eq!(kwok.delete(&machine.id).await.expect("it terminates"), Deletion::Gone);
-    assert_eq!(kwok.get(&machine.id).await.expect("it can be asked for"), None);
+    assert_eq!(kwok.get(&machine.id).await.expect("it can be asked for").machine(), None);
     let mut released = NodePatch { finalizers: Some(Vec::new()), ..NodePatch::default() };
     patch_current(cluster, &nodes, &node_name, &mut released).await;
     assert!(nodes.get_opt(&name).await.expect("it can be asked for").is_none());

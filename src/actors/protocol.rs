@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::clouds::{self, Deletion, Listing, Resolution, SoldOut};
+use crate::clouds::{self, Deletion, Listing, Resolution, SoldOut, Whereabouts};
 use crate::cluster::{self, Lease};
 use crate::core::eviction::Emptied;
 use crate::core::facts::{Claim, Fact, InstanceType, Machine, Node, Pod};
@@ -187,7 +187,7 @@ pub enum ClaimMsg {
     /// *Outcome.* The machines with this NodeClaim's token.
     Found(OpId, Called<Vec<Machine>>),
     /// *Outcome.* The machine with this NodeClaim's provider ID.
-    Got(OpId, ProviderId, Called<Option<Machine>>),
+    Got(OpId, ProviderId, Called<Whereabouts>),
     /// *Outcome.* The cloud was asked to take the machine down.
     Deleted(OpId, Called<Deletion>),
     /// *Outcome.* The cloud was asked to restart the machine: this operation.

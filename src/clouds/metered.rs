@@ -11,7 +11,7 @@ use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::telemetry::metrics::{self, CloudCall, CloudFailure};
 
-use super::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairPolicy, Resolution, Shown};
+use super::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairPolicy, Resolution, Shown, Whereabouts};
 
 /// Wraps any cloud.
 pub struct Metered(Arc<dyn Cloud>);
@@ -90,7 +90,7 @@ impl Cloud for Metered {
         self.time(("claim", CloudCall::Create), pool, self.0.create(spec))
     }
 
-    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
+    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Whereabouts, Error>> {
         self.time(("claim", CloudCall::Get), String::new(), self.0.get(id))
     }
 

@@ -23,7 +23,7 @@ use crate::core::lifecycle::DRIFT_EVERY;
 
 pub use error::{Error, LaunchRefused, SoldOut};
 pub use metered::Metered;
-pub use spec::{Deletion, Judgement, LaunchSpec, Listing, Notice, Resolution, Shown};
+pub use spec::{Deletion, Judgement, LaunchSpec, Listing, Notice, Resolution, Shown, Whereabouts};
 
 pub use crate::core::repair::{RepairAction, RepairPolicy};
 
@@ -79,8 +79,9 @@ pub trait Cloud: Send + Sync + 'static {
     /// [`Error::Unknown`] means that a machine may or may not exist: look with [`Cloud::find`] before doing anything else.
     fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>>;
 
-    /// The machine with this identity, or nothing when the cloud shows none (which can be wrong for a while; see [`Cloud::may_deny_for`]).
-    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>>;
+    /// The machine with this identity. That the cloud shows none can be wrong for a while (see [`Cloud::may_deny_for`]); that it shows one that has
+    /// ended cannot.
+    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Whereabouts, Error>>;
 
     /// The machines that were launched with this token: none, one, or (a fault that the caller must mend) several.
     fn find<'a>(&'a self, token: &'a ClaimUid) -> BoxFuture<'a, Result<Vec<Machine>, Error>>;

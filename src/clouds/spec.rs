@@ -35,6 +35,38 @@ pub enum Deletion {
     Missing,
 }
 
+/// What a cloud shows under a provider ID.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Whereabouts {
+    /// The machine.
+    There(Box<Machine>),
+    /// A machine that has ended, which the cloud goes on showing for a while; with the token it was launched with, where that is still shown.
+    Ended(Option<ClaimUid>),
+    /// None. It may have ended long ago, or not be shown for a while; see [`super::Cloud::may_deny_for`].
+    Unknown,
+}
+
+impl Whereabouts {
+    /// The machine, if there is one.
+    pub fn machine(self) -> Option<Machine> {
+        match self {
+            Self::There(machine) => Some(*machine),
+            Self::Ended(_) | Self::Unknown => None,
+        }
+    }
+
+    /// Whether there is a machine.
+    pub fn is_there(&self) -> bool {
+        matches!(self, Self::There(_))
+    }
+}
+
+impl From<Option<Machine>> for Whereabouts {
+    fn from(shown: Option<Machine>) -> Self {
+        shown.map_or(Self::Unknown, |machine| Self::There(Box::new(machine)))
+    }
+}
+
 /// Every machine with this cluster's mark.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use joiner::clouds::simulated::Simulated;
-use joiner::clouds::{self, Cloud, Deletion, LaunchSpec, Listing, RepairPolicy};
+use joiner::clouds::{self, Cloud, Deletion, LaunchSpec, Listing, RepairPolicy, Whereabouts};
 use joiner::cluster::{Cluster, Error};
 use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, Node, NodeClass, Pod};
 use joiner::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
@@ -207,10 +207,14 @@ impl Cloud for SeenCloud {
         })
     }
 
-    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, clouds::Error>> {
+    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Whereabouts, clouds::Error>> {
         Box::pin(async move {
             let answer = self.inner.get(id).await;
-            let done = if matches!(answer, Ok(None)) { "no" } else { "yes" };
+            let done = match &answer {
+                Ok(Whereabouts::Unknown) => "no",
+                Ok(Whereabouts::Ended(_)) => "it has ended",
+                _ => "yes",
+            };
             self.narrator.asked(Topic::Cloud, &format!("cloud, is there {id}"), &said(&answer, done));
             answer
         })

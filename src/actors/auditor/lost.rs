@@ -32,7 +32,7 @@ impl Auditor {
         for (left, id) in left {
             let Some(id) = id else { continue };
             let cloud = Arc::clone(&self.wiring.cloud);
-            let call = async move { cloud.get(&id).await.map(|found| found.is_some()) };
+            let call = async move { cloud.get(&id).await.map(|found| found.is_there()) };
             cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachineAsked(left, outcome));
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, StateMsg, Written};
 use crate::actors::runtime::{Cx, Outcome};
-use crate::clouds::{self, Deletion, LaunchRefused};
+use crate::clouds::{self, Deletion, LaunchRefused, Whereabouts};
 use crate::cluster;
 use crate::core::facts::Machine;
 use crate::core::ids::ProviderId;
@@ -192,10 +192,15 @@ impl Claim {
     }
 
     /// What the cloud has under a provider ID.
-    fn got(&mut self, id: ProviderId, outcome: Outcome<Option<Machine>, clouds::Error>, cx: &Cx<ClaimMsg>) {
+    fn got(&mut self, id: ProviderId, outcome: Called<Whereabouts>, cx: &Cx<ClaimMsg>) {
         self.memory.asked = Some(cx.now());
-        let Some(machine) = self.called("the cloud", outcome, cx) else { return };
+        let Some(whereabouts) = self.called("the cloud", outcome, cx) else { return };
         let uid = self.known.as_ref().map(|known| &known.uid);
+        // One that does not say whose it was may have been anybody's: the ID in the object is somebody's word.
+        if matches!(&whereabouts, Whereabouts::Ended(Some(token)) if Some(token) == uid) {
+            return self.gone(cx);
+        }
+        let machine = whereabouts.machine();
         if machine.as_ref().is_none_or(|machine| machine.token.as_ref() != uid) {
             self.memory.tried.insert(id);
         }

@@ -13,7 +13,9 @@ use serde_json::json;
 
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
-use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy};
+use crate::clouds::{
+    Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Whereabouts,
+};
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Status, find_condition};
 use crate::core::ids::{ClaimUid, ProviderId};
 
@@ -155,14 +157,14 @@ impl Cloud for Kwok {
         self.launch(spec).boxed()
     }
 
-    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
+    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Whereabouts, Error>> {
         async move {
-            let Some(name) = node_name(id) else { return Ok(None) };
+            let Some(name) = node_name(id) else { return Ok(Whereabouts::Unknown) };
             // Asked before the Node, so that one that appears in between is not missed.
             let booting = self.boots.get(id);
             let node = self.node(name).await?;
-            let Some(node) = node else { return Ok(booting) };
-            Ok(machine(&node).filter(|machine| !machine.deleting))
+            let Some(node) = node else { return Ok(booting.into()) };
+            Ok(machine(&node).filter(|machine| !machine.deleting).into())
         }
         .boxed()
     }

@@ -246,7 +246,7 @@ async fn creating_twice_makes_one_node_even_when_the_first_answer_was_lost() {
     assert_eq!(store.count(), 1);
     assert_eq!(kwok.find(&"0a1b".into()).await.unwrap(), std::slice::from_ref(&first));
     assert_eq!(kwok.find(&"other".into()).await.unwrap(), []);
-    assert_eq!(kwok.get(&first.id).await.unwrap(), Some(first));
+    assert_eq!(kwok.get(&first.id).await.unwrap().machine(), Some(first));
 }
 
 #[tokio::test]
@@ -291,7 +291,7 @@ async fn a_machine_that_boots_is_seen_by_every_call_before_its_node_appears() {
     let machine = kwok.create(&delayed).await.unwrap();
     assert_eq!(kwok.create(&delayed).await.unwrap(), machine);
     assert_eq!(store.count(), 0);
-    assert_eq!(kwok.get(&machine.id).await.unwrap(), Some(machine.clone()));
+    assert_eq!(kwok.get(&machine.id).await.unwrap().machine(), Some(machine.clone()));
     assert_eq!(kwok.find(&"0a1b".into()).await.unwrap(), std::slice::from_ref(&machine));
     assert_eq!(kwok.list().await.unwrap().machines.len(), 1);
     tokio::time::sleep(Duration::from_secs(59)).await;
@@ -310,7 +310,7 @@ async fn a_machine_deleted_while_it_boots_never_appears_and_a_failed_announcemen
     let machine = kwok.create(&delayed).await.unwrap();
     assert_eq!(kwok.delete(&machine.id).await.unwrap(), Deletion::Gone);
     tokio::time::sleep(Duration::from_mins(2)).await;
-    assert_eq!((store.count(), kwok.get(&machine.id).await.unwrap()), (0, None));
+    assert_eq!((store.count(), kwok.get(&machine.id).await.unwrap().machine()), (0, None));
     kwok.create(&delayed).await.unwrap();
     tokio::time::sleep(Duration::from_secs(59)).await;
     store.trouble.lock().unwrap().push((503, "later".to_owned()));
@@ -337,7 +337,7 @@ async fn a_node_that_is_being_deleted_counts_as_gone() {
         node["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z".into();
     }
     assert_eq!(kwok.delete(&machine.id).await.unwrap(), Deletion::Gone);
-    assert_eq!(kwok.get(&machine.id).await.unwrap(), None);
+    assert_eq!(kwok.get(&machine.id).await.unwrap().machine(), None);
     assert_eq!(kwok.find(&"0a1b".into()).await.unwrap(), []);
     assert!(kwok.list().await.unwrap().machines[0].deleting);
     assert!(matches!(kwok.create(&spec(class(None, Status::True))).await, Err(Error::Temporary(_))));

@@ -28,7 +28,7 @@ async fn a_machine_that_no_list_shows_yet_is_taken_down_before_it_is_said_to_be_
         fake.conduct(|conduct| conduct.lists_after = Duration::from_secs(seconds));
         let class = ready(&cloud, spec()).await;
         let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
-        assert_eq!(cloud.get(&machine.id).await.unwrap().as_ref(), Some(&machine), "{seconds}");
+        assert_eq!(cloud.get(&machine.id).await.unwrap().machine().as_ref(), Some(&machine), "{seconds}");
         assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress, "{seconds}");
         assert_eq!(states(&fake), [State::ShuttingDown], "{seconds}");
         gone(&cloud, &machine.id).await;

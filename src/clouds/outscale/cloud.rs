@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::api::classes::outscale::{DEPENDENTS, OutscaleNodeClass, OutscaleNodeClassStatus};
 use crate::clouds::{
     Cloud, Deletion, Error, Judgement, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution,
-    Shown,
+    Shown, Whereabouts,
 };
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool, Status, find_condition};
 use crate::core::ids::{ClaimUid, ProviderId};
@@ -286,10 +286,10 @@ impl Outscale {
     }
 
     /// What is said of a machine that no list shows.
-    fn unlisted(&self, vm_id: &str) -> Result<Option<Machine>, Error> {
+    fn unlisted(&self, vm_id: &str) -> Result<Whereabouts, Error> {
         match self.memory().sightings.absence(vm_id) {
-            Absence::Gone => Ok(None),
-            Absence::Unsettled(Some(launched)) => Ok(Some(*launched)),
+            Absence::Gone => Ok(Whereabouts::Unknown),
+            Absence::Unsettled(Some(launched)) => Ok(Whereabouts::There(launched)),
             Absence::Unsettled(None) => Err(Error::Temporary(format!(
                 "VM {vm_id} is not listed; as lists may show a new VM late, it counts as gone when that is so for {} s",
                 SETTLES_WITHIN.as_secs()
@@ -400,22 +400,23 @@ impl Cloud for Outscale {
         self.launched(spec).boxed()
     }
 
-    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
+    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Whereabouts, Error>> {
         async move {
             if let Some(imagined) = self.memory().imagined.get(id) {
-                return Ok(Some(imagined.clone()));
+                return Ok(Some(imagined.clone()).into());
             }
-            let Some(vm_id) = vm_id(id) else { return Ok(None) };
+            let Some(vm_id) = vm_id(id) else { return Ok(Whereabouts::Unknown) };
             let Some(vm) = self.row(vm_id).await.map_err(read_failed)? else { return self.unlisted(vm_id) };
-            if vm.state.is_gone() {
-                return Ok(None);
-            }
-            let offer = self.offer_for(std::slice::from_ref(&vm)).await;
             // Whoever asks for one machine believes that it is theirs: if it says itself that it is another's, by its client token, they should know.
             let said = || marks::token(&vm).or_else(|| marks::tag(&vm, marks::NODECLAIM_UID)).map(ClaimUid::from);
+            if vm.state.is_gone() {
+                return Ok(Whereabouts::Ended(said()));
+            }
+            let offer = self.offer_for(std::slice::from_ref(&vm)).await;
             Ok(self
                 .read(&vm, &offer, None)
-                .map(|machine| Machine { token: machine.token.clone().or_else(said), ..machine }))
+                .map(|machine| Machine { token: machine.token.clone().or_else(said), ..machine })
+                .into())
         }
         .boxed()
     }

@@ -25,13 +25,17 @@ async fn whose_machine_it_is_is_said_of_one_that_wears_no_marks() {
     let class = ready(&cloud, spec()).await;
     let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
     strip(&fake, &cloud, &[]).await;
-    assert_eq!(cloud.get(&machine.id).await.unwrap().unwrap().token, machine.token, "its token cannot be taken off");
+    assert_eq!(
+        cloud.get(&machine.id).await.unwrap().machine().unwrap().token,
+        machine.token,
+        "its token cannot be taken off"
+    );
     // One that says nothing may be anybody's: the NodeClaim's word counts for all but its deletion.
     let vm_id = fake.vms()[0].vm_id.clone();
     fake.tamper(&vm_id, |vm| vm.client_token = None);
-    assert_eq!(cloud.get(&machine.id).await.unwrap().unwrap().token, None);
+    assert_eq!(cloud.get(&machine.id).await.unwrap().machine().unwrap().token, None);
     fake.tamper(&vm_id, |vm| vm.client_token = Some("another.1".to_owned()));
-    assert_eq!(cloud.get(&machine.id).await.unwrap().unwrap().token, Some("another".into()));
+    assert_eq!(cloud.get(&machine.id).await.unwrap().machine().unwrap().token, Some("another".into()));
 }
 
 fn by_name(owner: Option<&str>) -> OutscaleNodeClassSpec {
@@ -546,7 +550,7 @@ async fn machines_are_shown_and_taken_down_however_long_the_lists_of_types_and_p
         // The catalogue is asked for and waited for meanwhile.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let token = machine.token.clone().unwrap();
-        assert_eq!(cloud.get(&machine.id).await.unwrap().as_ref(), Some(&machine));
+        assert_eq!(cloud.get(&machine.id).await.unwrap().machine().as_ref(), Some(&machine));
         assert_eq!(cloud.find(&token).await.unwrap(), std::slice::from_ref(&machine));
         assert_eq!(cloud.list().await.unwrap().machines, std::slice::from_ref(&machine));
         assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress);

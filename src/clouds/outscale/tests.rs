@@ -14,7 +14,7 @@ use super::*;
 use crate::api::classes::outscale::{
     HASH, OutscaleNodeClass, OutscaleNodeClassSpec, OutscaleNodeClassStatus, SecretRef, Talos, USER_DATA_HASH,
 };
-use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Resolution};
+use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Resolution, Whereabouts};
 use crate::core::conditions::Conditions;
 use crate::core::facts::{Claim, Effect, InstanceType, NodeClass, Status, Taint, samples};
 use crate::core::ids::{ClaimUid, ClassRef, ProviderId};
@@ -211,8 +211,11 @@ async fn a_machine_is_made_marked_and_told_all_that_it_needs() {
     assert_eq!(node_labels[labels::ZONE], "eu-west-2a");
     assert_eq!(node_labels[labels::INSTANCE_TYPE], SMALL);
     assert_eq!(node_labels.get(labels::HOSTNAME), None);
-    assert_eq!(cloud.get(&machine.id).await.unwrap(), Some(machine.clone()));
-    assert_eq!(cloud.get(&ProviderId::from(format!("osc:///x/{}", vm.vm_id))).await.unwrap().unwrap().id, machine.id);
+    assert_eq!(cloud.get(&machine.id).await.unwrap().machine(), Some(machine.clone()));
+    assert_eq!(
+        cloud.get(&ProviderId::from(format!("osc:///x/{}", vm.vm_id))).await.unwrap().machine().unwrap().id,
+        machine.id
+    );
     let listing = cloud.list().await.unwrap();
     assert!(listing.complete);
     assert_eq!(listing.machines, [machine]);
@@ -466,22 +469,22 @@ async fn a_deletion_is_confirmed_before_it_is_believed() {
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress);
     assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress);
-    assert!(cloud.get(&machine.id).await.unwrap().unwrap().deleting);
+    assert!(cloud.get(&machine.id).await.unwrap().machine().unwrap().deleting);
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::Gone);
-    assert_eq!(cloud.get(&machine.id).await.unwrap(), None);
+    assert_eq!(cloud.get(&machine.id).await.unwrap(), Whereabouts::Ended(machine.token), "it tells whose it was");
     assert_eq!(cloud.list().await.unwrap().machines, []);
     assert_eq!(calls(&fake, "DeleteVms"), 2, "one dry run, one deletion");
     for other in ["kwok://x", "aws:///eu-west-2a/i-xyz", ""] {
         assert_eq!(cloud.delete(&ProviderId::from(other)).await.unwrap(), Deletion::Gone, "{other}");
-        assert_eq!(cloud.get(&ProviderId::from(other)).await.unwrap(), None, "{other}");
+        assert_eq!(cloud.get(&ProviderId::from(other)).await.unwrap().machine(), None, "{other}");
     }
     // A VM that nobody has seen may be so new that no list shows it; it is not waited for for ever, and nothing of it is deleted.
     let unknown = ProviderId::from("aws:///eu-west-2a/i-0000ffff");
     assert!(matches!(cloud.get(&unknown).await, Err(Error::Temporary(_))));
     assert_eq!(cloud.delete(&unknown).await.unwrap(), Deletion::InProgress);
     tokio::time::sleep(Duration::from_mins(1)).await;
-    assert_eq!(cloud.get(&unknown).await.unwrap(), None);
+    assert_eq!(cloud.get(&unknown).await.unwrap().machine(), None);
     assert_eq!(cloud.delete(&unknown).await.unwrap(), Deletion::Missing);
     assert_eq!(calls(&fake, "DeleteVms"), 2);
 }
@@ -505,7 +508,8 @@ async fn many_questions_are_few_calls() {
     let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
     let before = calls(&fake, "ReadVms");
     let answers = join_all((0..100).map(|_| cloud.get(&machine.id))).await;
-    assert!(answers.iter().all(|answer| answer.as_ref().unwrap().as_ref() == Some(&machine)));
+    let there = Whereabouts::There(Box::new(machine.clone()));
+    assert!(answers.iter().all(|answer| answer.as_ref().unwrap() == &there));
     let others: Vec<ProviderId> = (0..100).map(|n| ProviderId::from(format!("aws:///x/i-{n:08x}"))).collect();
     let answers = join_all(others.iter().map(|id| cloud.get(id))).await;
     assert!(answers.iter().all(|answer| matches!(answer, Err(Error::Temporary(_)))), "they may be listed late");
@@ -516,7 +520,7 @@ async fn many_questions_are_few_calls() {
     let mut second = Box::pin(cloud.get(&machine.id));
     assert!(futures::poll!(&mut second).is_pending());
     drop(first);
-    assert_eq!(second.await.unwrap(), Some(machine));
+    assert_eq!(second.await.unwrap().machine(), Some(machine));
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,7 +14,9 @@ use super::conduct::Conduct;
 use super::machines::{Change, Machines, Quirk, SimMachine};
 use super::script::{self, Call, Refusal};
 use crate::api::classes::kwok::KwokNodeClass;
-use crate::clouds::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, SoldOut};
+use crate::clouds::{
+    Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, SoldOut, Whereabouts,
+};
 use crate::core::facts::{Claim, Effect, InstanceType, Machine, NodeClass, Offering, Status, Taint, find_condition};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::core::labels::{self, Labels};
@@ -238,16 +240,20 @@ impl Cloud for Simulated {
         })
     }
 
-    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
+    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Whereabouts, Error>> {
         Box::pin(async move {
             self.wait().await;
             if self.denies(Call::Get) {
-                return Ok(None);
+                return Ok(Whereabouts::Unknown);
             }
             if let Some((error, _)) = self.scripted(Call::Get, Vec::new) {
                 return Err(error);
             }
-            Ok(self.settled().get(id).map(|machine| machine.machine.clone()))
+            let machines = self.settled();
+            Ok(match machines.ended(id) {
+                Some(token) => Whereabouts::Ended(token.clone()),
+                None => machines.get(id).map(|machine| machine.machine.clone()).into(),
+            })
         })
     }
 
@@ -308,7 +314,7 @@ impl Cloud for Simulated {
             }
             Ok(match there {
                 true => Deletion::InProgress,
-                false if self.settled().has_ended(id) => Deletion::Gone,
+                false if self.settled().ended(id).is_some() => Deletion::Gone,
                 false => Deletion::Missing,
             })
         })

@@ -50,7 +50,7 @@ async fn a_token_makes_one_machine() {
     let machine = cloud.create(&spec("t")).await.unwrap();
     assert_eq!(cloud.create(&spec("t")).await.unwrap(), machine);
     assert_eq!(cloud.find(&ClaimUid::from("t")).await.unwrap(), std::slice::from_ref(&machine));
-    assert_eq!(cloud.get(&machine.id).await.unwrap(), Some(machine.clone()));
+    assert_eq!(cloud.get(&machine.id).await.unwrap().machine(), Some(machine.clone()));
     let zone = machine.labels[labels::ZONE].to_string();
     assert!(machine.id.as_str().starts_with(&format!("sim://{zone}/")));
     assert_eq!(&*machine.labels[labels::CAPACITY_TYPE], labels::SPOT, "the cheapest offering is taken");
@@ -91,12 +91,12 @@ async fn a_deletion_takes_its_time_and_may_be_repeated() {
     assert!(matches!(news.next().await, Some(Change::Launched(_))));
     assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress);
     assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress);
-    assert!(cloud.get(&machine.id).await.unwrap().unwrap().deleting);
+    assert!(cloud.get(&machine.id).await.unwrap().machine().unwrap().deleting);
     assert!(matches!(news.next().await, Some(Change::Going(id, _)) if id == machine.id));
     assert!(news.next().now_or_never().is_none(), "one end is told once");
     sleep(Duration::from_secs(15)).await;
     assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::Gone);
-    assert_eq!(cloud.get(&machine.id).await.unwrap(), None);
+    assert_eq!(cloud.get(&machine.id).await.unwrap().machine(), None);
     assert_eq!(cloud.delete(&ProviderId::from("sim://any/never")).await.unwrap(), Deletion::Missing);
 }
 

@@ -12,7 +12,7 @@ use super::kind::Fault;
 use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use crate::clouds::simulated::Simulated;
-use crate::clouds::{Cloud, Deletion, Error, LaunchSpec, Listing, RepairPolicy, Resolution};
+use crate::clouds::{Cloud, Deletion, Error, LaunchSpec, Listing, RepairPolicy, Resolution, Whereabouts};
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::sim::invariants::Invariants;
@@ -107,10 +107,10 @@ impl HostileCloud {
             return self.killed(mishap, self.inner.delete(id)).await;
         }
         let found = self.inner.get(id).await?;
-        if found.is_some() && self.is_denied(id) {
+        if found.is_there() && self.is_denied(id) {
             return Ok(Deletion::Missing);
         }
-        let there = found.is_some_and(|machine| !machine.deleting);
+        let there = found.machine().is_some_and(|machine| !machine.deleting);
         if there && let Some(mishap) = self.mishaps.strikes(Fault::DeleteDenied) {
             self.state().unreachable.begin(id, mishap.lasting);
         }
@@ -179,20 +179,25 @@ impl Cloud for HostileCloud {
         })
     }
 
-    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Option<Machine>, Error>> {
+    fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Whereabouts, Error>> {
         Box::pin(async move {
             self.refuse().await?;
             let mut answer = self.inner.get(id).await;
-            if matches!(answer, Ok(Some(_))) && self.is_denied(id) {
-                answer = Ok(None);
+            if answer.as_ref().is_ok_and(Whereabouts::is_there) && self.is_denied(id) {
+                answer = Ok(Whereabouts::Unknown);
             }
-            if let Ok(Some(machine)) = &mut answer
-                && !self.has_tags(id)
-            {
-                (machine.token, machine.claim) = (None, None);
+            match &mut answer {
+                Ok(Whereabouts::There(machine)) if !self.has_tags(id) => (machine.token, machine.claim) = (None, None),
+                Ok(Whereabouts::Ended(token)) if !self.has_tags(id) => *token = None,
+                _ => {}
             }
             self.note(id.as_str(), "get", &answer, |found| {
-                if found.is_some() { "there" } else { "not there" }.to_owned()
+                let told = match found {
+                    Whereabouts::There(_) => "there",
+                    Whereabouts::Ended(_) => "ended",
+                    Whereabouts::Unknown => "not there",
+                };
+                told.to_owned()
             });
             answer
         })
@@ -237,7 +242,7 @@ impl Cloud for HostileCloud {
         Box::pin(async move {
             self.invariants.reboot_begins(id, operation);
             self.refuse().await?;
-            if self.inner.get(id).await?.is_some() && self.is_denied(id) {
+            if self.inner.get(id).await?.is_there() && self.is_denied(id) {
                 return Err(Error::Missing(id.clone()));
             }
             let answer = self.inner.reboot(id, operation).await;
