@@ -1,7 +1,7 @@
-//! The record: what the auditor has done and why, and which findings wait for a word of their own. It stands in an annotation of joiner's Lease, where
-//! anybody can read it and whoever acts next goes on with it. What was found and not acted upon is not in it: that is found again.
+//! The record: what the auditor has done and why, what it has found, and which findings wait for a word of their own. It stands in an annotation of
+//! joiner's Lease, where anybody can read it and whoever acts next goes on with it. It proves nothing: evidence is gathered anew by each auditor.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use jiff::Timestamp;
@@ -10,18 +10,28 @@ use crate::core::time::rfc3339;
 
 /// The annotation, beside that of [`crate::core::consent`].
 pub const ANNOTATION: &str = "joiner-audit-record";
-/// Most bytes of it. It travels with each renewal of the Lease, every two seconds.
+/// Most bytes of what was done. It travels with each renewal of the Lease, every two seconds.
 const MOST: usize = 8 << 10;
-/// Most characters of why one thing was done.
+/// Most characters of why one thing was done, and of what was seen of one finding.
 const LONGEST: usize = 500;
+/// Most findings in it: a cluster that was renamed has hundreds, and they are all alike.
+const FINDINGS: usize = 10;
+/// Bytes of a line beside its text: the time, a space and the end.
+const STAMP: usize = "1970-01-01T00:00:00Z ".len() + 1;
 /// What its line begins with that names findings.
 const HELD: &str = "waiting for a decision: ";
+/// What a finding begins with, behind the time.
+const FOUND: &str = "found: ";
+/// What is behind a finding that is no more, before the time.
+const OVER: &str = "; no more since ";
 
 /// What is written down.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Record {
     /// What was done, and when: the latest first.
     pub deeds: VecDeque<(Timestamp, String)>,
+    /// What was found, and since when; or that it is no more, and since when. The latest first.
+    pub findings: VecDeque<(Timestamp, String)>,
     /// IDs of findings that wait for a word of their own; see [`crate::core::consent::Consent::held`].
     pub held: BTreeSet<String>,
 }
@@ -36,7 +46,10 @@ impl Record {
             } else if let Some((at, deed)) = line.split_once(' ')
                 && let Ok(at) = at.parse()
             {
-                record.deeds.push_back((at, deed.to_owned()));
+                match deed.strip_prefix(FOUND) {
+                    Some(finding) => record.findings.push_back((at, finding.to_owned())),
+                    None => record.deeds.push_back((at, deed.to_owned())),
+                }
             }
         }
         record
@@ -46,12 +59,38 @@ impl Record {
     pub fn note(&mut self, at: Timestamp, what: &str, why: &str) {
         let what = format!("{what}: ").replace('\n', " ");
         self.deeds.retain(|(_, deed)| !deed.starts_with(&what));
-        let why = why.replace('\n', " ").chars().take(LONGEST).collect::<String>();
-        self.deeds.push_front((at, what + &why));
-        while self.deeds.len() > 1 && self.to_string().len() > MOST {
+        self.deeds.push_front((at, what + &line(why)));
+        let size = |deeds: &VecDeque<(_, String)>| deeds.iter().map(|(_, deed)| STAMP + deed.len()).sum::<usize>();
+        while self.deeds.len() > 1 && size(&self.deeds) > MOST {
             self.deeds.pop_back();
         }
     }
+
+    /// Takes in what a look has found, with what it saw. A finding is written down with the time of the first look that made it, were it one of an
+    /// auditor before this one, and again when it is no more. Beyond the first few the page and the log have them.
+    pub fn saw(&mut self, at: Timestamp, mut found: BTreeMap<String, &str>) {
+        for (_, finding) in self.findings.iter_mut().filter(|(_, finding)| !finding.contains(OVER)) {
+            let known = found.keys().find(|what| finding.starts_with(&format!("{what}: "))).cloned();
+            match known {
+                Some(what) => drop(found.remove(&what)),
+                None => finding.push_str(&format!("{OVER}{}", rfc3339(at))),
+            }
+        }
+        let open = self.findings.iter().filter(|(_, finding)| !finding.contains(OVER)).count();
+        for (what, seen) in found.into_iter().take(FINDINGS.saturating_sub(open)) {
+            self.findings.push_front((at, format!("{}: {}", line(&what), line(seen))));
+        }
+        while self.findings.len() > FINDINGS
+            && let Some(over) = self.findings.iter().rposition(|(_, finding)| finding.contains(OVER))
+        {
+            self.findings.remove(over);
+        }
+    }
+}
+
+/// A text that fits into a line.
+fn line(text: &str) -> String {
+    text.replace('\n', " ").chars().take(LONGEST).collect()
 }
 
 impl fmt::Display for Record {
@@ -60,7 +99,8 @@ impl fmt::Display for Record {
             let ids: Vec<&str> = self.held.iter().map(String::as_str).collect();
             writeln!(f, "{HELD}{}", ids.join(","))?;
         }
-        self.deeds.iter().try_for_each(|(at, deed)| writeln!(f, "{} {deed}", rfc3339(*at)))
+        self.deeds.iter().try_for_each(|(at, deed)| writeln!(f, "{} {deed}", rfc3339(*at)))?;
+        self.findings.iter().try_for_each(|(at, finding)| writeln!(f, "{} {FOUND}{finding}", rfc3339(*at)))
     }
 }
 

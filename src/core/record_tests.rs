@@ -34,3 +34,40 @@ fn the_oldest_deeds_make_room() {
     record.note(Timestamp::UNIX_EPOCH, "a person said approve", &"x".repeat(2 * MOST));
     assert!(record.deeds.len() > 40, "no word takes the room of all others");
 }
+
+#[test]
+fn a_finding_keeps_its_date_until_it_is_no_more() {
+    let found = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), "seen\nso")).collect();
+    let at = |second| Timestamp::from_second(second).unwrap();
+    let mut record = Record::default();
+    record.note(at(0), "took machine x down", "it was nobody's");
+    record.saw(at(60), found(&["machine a is nobody's", "machine b is nobody's"]));
+    let mut record = Record::read(&record.to_string());
+    record.saw(at(120), found(&["machine a is nobody's"]));
+    let text = record.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "1970-01-01T00:00:00Z took machine x down: it was nobody's",
+            "1970-01-01T00:01:00Z found: machine b is nobody's: seen so; no more since 1970-01-01T00:02:00Z",
+            "1970-01-01T00:01:00Z found: machine a is nobody's: seen so",
+        ]
+    );
+    assert_eq!(Record::read(&text), record);
+    record.saw(at(180), found(&["machine a is nobody's", "machine b is nobody's"]));
+    assert!(record.findings[0].1.starts_with("machine b") && record.findings[0].0 == at(180), "it is found anew");
+}
+
+#[test]
+fn a_flood_of_findings_is_written_down_in_part_and_stays_as_it_is() {
+    let names: Vec<String> = (0..500).map(|n| format!("machine {n:03} is nobody's")).collect();
+    let found = || names.iter().map(|name| (name.clone(), "seen")).collect::<BTreeMap<_, _>>();
+    let mut record = Record::default();
+    record.saw(Timestamp::UNIX_EPOCH, BTreeMap::from([("machine y is nobody's".to_owned(), "seen")]));
+    record.saw(Timestamp::UNIX_EPOCH, found());
+    assert_eq!(record.findings.len(), FINDINGS);
+    let before = record.clone();
+    record.saw(Timestamp::from_second(60).unwrap(), found());
+    assert_eq!(record, before, "nothing is news");
+}

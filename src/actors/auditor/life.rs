@@ -10,6 +10,7 @@ use crate::core::audit::{Alarm, Evidence, Finding, History, Look, Rules, Verdict
 use crate::core::consent::{self, ANNOTATION, Consent};
 use crate::core::facts::{Claim, Snapshot};
 use crate::core::ids::ProviderId;
+use crate::core::record::Record;
 use crate::core::writes::Regarding;
 
 use crate::telemetry::dedupe::Dedupe;
@@ -127,7 +128,7 @@ impl Auditor {
         self.last_look = Some(cx.now());
         self.trouble = None;
         self.tell_of_findings(known, cx.now());
-        self.write_down_held();
+        self.write_down_findings(listing.complete, cx.now());
         self.tell_of_breaker(lease.as_ref().map(|lease| &lease.object), cx);
         self.choose_drains(&claims, cx);
         self.act(cx);
@@ -344,8 +345,13 @@ impl Behaviour for Auditor {
             details.push(("further findings".to_owned(), more.to_string()));
         }
         details.extend(closed);
-        let done = self.record().deeds.into_iter();
-        details.extend(done.map(|(at, deed)| (format!("done at {at:.0}"), deed)));
+        let Record { deeds, findings: written, .. } = self.record();
+        details.extend(deeds.into_iter().map(|(at, deed)| (format!("done at {at:.0}"), deed)));
+        let shown = || self.history.keys().chain(self.closed.iter().map(|(_, finding, _)| finding));
+        let is_shown = |text: &str| shown().any(|finding| text.starts_with(&format!("{finding}: ")));
+        // By those before this one.
+        let earlier = written.into_iter().filter(|(_, text)| !is_shown(text));
+        details.extend(earlier.map(|(at, text)| (format!("found at {at:.0}"), text)));
         let state = match (&self.verdict.breaker, self.history.len()) {
             (Some(breaker), _) => format!("breaker open: {breaker}"),
             (None, 0) => "nothing found".to_owned(),

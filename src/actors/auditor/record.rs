@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::actors::protocol::AuditorMsg;
 use crate::actors::runtime::Cx;
 use crate::core::audit::Finding;
@@ -25,11 +27,16 @@ impl Auditor {
         self.publish(&record);
     }
 
-    /// Writes down what waits for a word of its own, if that has changed.
-    pub(super) fn write_down_held(&self) {
-        let mut record = self.record();
-        if record.held != *self.consent.held() {
-            record.held.clone_from(self.consent.held());
+    /// Writes down what a look has found and what waits for a word of its own, if that has changed. A list with holes has found nothing, which is not
+    /// the same as that there is nothing.
+    pub(super) fn write_down_findings(&self, complete: bool, now: Timestamp) {
+        let known = self.record();
+        let mut record = known.clone();
+        record.held.clone_from(self.consent.held());
+        if complete {
+            record.saw(now, self.history.iter().map(|(found, seen)| (found.to_string(), &*seen.seen)).collect());
+        }
+        if record != known {
             self.publish(&record);
         }
     }
