@@ -37,12 +37,13 @@ pub fn quick_lower_bound(ground: &mut Ground, problem: &Problem<'_>, plan: &Plan
 
 /// The bound of a covering problem.
 pub(super) fn of(relaxed: &Relaxed, effort: &Effort) -> f64 {
-    let bound = if relaxed.wants.len() > WHOLE {
-        let (fewer, _) = spokesmen(relaxed, OF_PROOF, Speaks::Least);
-        of_many(relaxed, effort).max(sought(&fewer, Aim::Bound, effort).bound)
+    let kinds = relaxed.wants.len();
+    let many = if kinds > OF_CUT_PODS { of_many(relaxed, effort) } else { 0.0 };
+    let bound = many.max(if kinds > WHOLE {
+        sought(&spokesmen(relaxed, OF_PROOF, Speaks::Least).0, Aim::Bound, effort).bound
     } else {
         sought(relaxed, Aim::Bound, effort).bound
-    };
+    });
     if bound.is_finite() { (bound * (1.0 - SAFETY)).max(0.0) } else { 0.0 }
 }
 

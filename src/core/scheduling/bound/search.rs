@@ -19,6 +19,8 @@ const PROOF: [Diligence; 3] = [
     Diligence { patience: 40_000, steps: 4_096 },
     Diligence { patience: 400_000, steps: 4_096 },
 ];
+/// The part of the effort that goes into the bound for cut pods, from which that for whole pods begins.
+const OF_CUT: u64 = 4;
 /// The search ends when the price of the mix falls by less than [`FLAT`] in so many rounds.
 const PLATEAU: usize = 10;
 /// See [`PLATEAU`].
@@ -43,18 +45,24 @@ pub(super) struct Found {
     pub(super) bound: f64,
     /// What a unit of each resource of each bin (the free ones last) was worth in it.
     pub(super) prices: Vec<Vec<f64>>,
+    /// What pods are worth in it.
+    sure: Option<Vec<f64>>,
 }
 
 /// Seeks until nothing better is found, or the effort is spent; what has been found by then is used.
 ///
 /// Fillings are sought for prices between those of the program and the best that are certain: the program's own jump about, and what is
 /// found for them is seldom of use for long.
+///
+/// A bound in whole pods begins with the one for cut pods, which is found soon and seldom far away: from the worth of pods in a program that knows few
+/// fillings, it would take more rounds than there are where kinds of pods are a hundred.
 pub(super) fn sought(relaxed: &Relaxed, aim: Aim, effort: &Effort) -> Found {
     let (wants, whole) = (&relaxed.wants, aim != Aim::CutBound);
+    let cut_bound = (aim == Aim::Bound).then(|| sought(relaxed, Aim::CutBound, &effort.part(OF_CUT)));
     let mut program = Covering::new(relaxed);
-    let (mut best, mut prices) = (0.0_f64, Vec::new());
-    let mut centre: Option<Vec<f64>> = None;
-    let mut is_between = false;
+    let (mut best, mut centre, mut prices) =
+        cut_bound.map_or_else(Default::default, |cut| (cut.bound, cut.sure, cut.prices));
+    let mut is_between = centre.is_some();
     let mut before = f64::INFINITY;
     let mut diligence = SEARCH;
     let mut harder = PROOF.iter().filter(|_| aim == Aim::Bound);
@@ -115,7 +123,7 @@ pub(super) fn sought(relaxed: &Relaxed, aim: Aim, effort: &Effort) -> Found {
             (diligence, before, is_between) = (*harder, f64::INFINITY, false);
         }
     }
-    Found { program, bound: best, prices }
+    Found { program, bound: best, prices, sure: centre }
 }
 
 /// The best filling with whole pods that is found in time.

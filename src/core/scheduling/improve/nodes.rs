@@ -20,7 +20,7 @@ use crate::core::scheduling::shelf::{Amounts, add};
 use crate::core::scheduling::topology::Topo;
 use crate::core::scheduling::world::World;
 
-/// Pods of one class that may change places with each other: where they spread by domains, those of one domain.
+/// Pods that need the same and may change places with each other: where they spread by domains, those of one domain.
 pub(super) struct Kind {
     pub(super) need: Amounts,
     /// What one of them costs at least, in USD per hour.
@@ -199,8 +199,11 @@ impl Reader<'_, '_> {
         Some((which, pool, own, class.pins.iter().map(domain).collect()))
     }
 
-    /// The nodes, with what is known of each kind.
+    /// The nodes, with what is known of each kind. To a search it is all one of which class pods are that need the same and may be at the same sites: a
+    /// hundred Deployments are often few kinds.
     fn kinds(mut self) -> Nodes {
+        let mut known: FxHashMap<(Amounts, Vec<usize>), usize> = FxHashMap::default();
+        let mut kind_of: Vec<usize> = Vec::new();
         let mut identities: Vec<(usize, Identity)> = self.kind_index.drain().map(|(one, at)| (at, one)).collect();
         identities.sort_unstable_by_key(|(at, _)| *at);
         for (_, identity) in identities {
@@ -209,7 +212,19 @@ impl Reader<'_, '_> {
             sites.sort_by_key(|site| (self.nodes.sites[*site].narrowed, *site));
             let class = &self.world.classes[identity.0 as usize];
             let worth = self.world.demand.entries[class.demand].worth;
-            self.nodes.kinds.push(Kind { need: class.requests.clone(), worth, sites });
+            let need = class.requests.clone();
+            let kinds = &mut self.nodes.kinds;
+            let kind = *known.entry((need.clone(), sites.clone())).or_insert(kinds.len());
+            match kinds.get_mut(kind) {
+                Some(kind) => kind.worth = kind.worth.max(worth),
+                None => kinds.push(Kind { need, worth, sites }),
+            }
+            kind_of.push(kind);
+        }
+        for node in self.nodes.all.iter_mut().flatten() {
+            for (identity, pods) in std::mem::take(&mut node.pods) {
+                node.pods.entry(kind_of[identity]).or_default().extend(pods);
+            }
         }
         self.nodes
     }
