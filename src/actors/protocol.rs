@@ -183,7 +183,7 @@ pub enum ClaimMsg {
     /// *Outcome.* The Node was written.
     NodeWritten(OpId, NodeName, NodeUid, Written<()>),
     /// *Outcome.* The cloud launched a machine, or did not.
-    Launched(OpId, Called<Machine>),
+    Launched(OpId, Called<Box<Machine>>),
     /// *Outcome.* The machines with this NodeClaim's token.
     Found(OpId, Called<Vec<Machine>>),
     /// *Outcome.* The machine with this NodeClaim's provider ID.

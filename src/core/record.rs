@@ -73,7 +73,7 @@ impl Record {
             let known = found.keys().find(|what| finding.starts_with(&format!("{what}: "))).cloned();
             match known {
                 Some(what) => drop(found.remove(&what)),
-                None => finding.push_str(&format!("{OVER}{}", rfc3339(at))),
+                None => finding.extend([OVER, &rfc3339(at)]),
             }
         }
         let open = self.findings.iter().filter(|(_, finding)| !finding.contains(OVER)).count();

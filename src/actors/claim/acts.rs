@@ -136,7 +136,7 @@ impl Claim {
         if self.memory.sight == Sight::Absent {
             self.memory.sight = Sight::Unasked;
         }
-        let call = async move { cloud.create(&spec).await };
+        let call = async move { cloud.create(&spec).await.map(Box::new) };
         cx.start(Permits::Launch, call, move |outcome| ClaimMsg::Launched(op, outcome));
     }
 

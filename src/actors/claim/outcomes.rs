@@ -109,12 +109,12 @@ impl Claim {
         }
     }
 
-    fn launched(&mut self, outcome: Outcome<Machine, clouds::Error>, cx: &Cx<ClaimMsg>) {
+    fn launched(&mut self, outcome: Called<Box<Machine>>, cx: &Cx<ClaimMsg>) {
         let cause = if let Outcome::Failed(error) = &outcome { error.cause() } else { "LaunchFailed" };
         match outcome {
             Outcome::Done(machine) => {
                 self.note(cx.now(), &format!("the cloud launched {}", machine.id));
-                self.memory.shown(machine);
+                self.memory.shown(*machine);
                 self.memory.launch_failure = None;
                 self.memory.cloud = Hold::default();
             }

@@ -23,6 +23,11 @@ impl Effort {
         Self::of(part)
     }
 
+    /// Leaves no more than so many cells.
+    pub(in crate::core::scheduling) fn limit(&self, cells: u64) {
+        self.left.set(self.left.get().min(cells));
+    }
+
     /// Spends some, as far as there are any.
     pub(in crate::core::scheduling) fn spend(&self, cells: usize) {
         self.left.set(self.left.get().saturating_sub(cells as u64));

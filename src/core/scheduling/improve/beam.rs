@@ -1,6 +1,8 @@
 //! The cheapest nodes for given pods, by a beam search: nodes are bought one after the other, each of every type that is worth it and filled
 //! in more than one way, and of all that were begun the few that promise most are continued.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 
 use super::nodes::{Kind, Node};
@@ -150,7 +152,8 @@ impl Search<'_, '_> {
 
     /// What could be bought next: a node for the seed, or else one that holds a pod of the first kind of which some are left.
     fn purchases(&self, from: &Begun, seed: Option<(usize, &Node)>) -> Vec<Bought> {
-        let first = from.left.iter().position(|left| *left > 0);
+        let waiting = (0..from.left.len()).filter(|at| from.left[*at] > 0);
+        let first = waiting.max_by_key(|at| (self.spread(*at, &from.left), Reverse(*at)));
         let sites: &[usize] = match (seed, first) {
             (Some((_, seed)), _) => std::slice::from_ref(&seed.site),
             (None, Some(first)) => &self.load.kinds[first].1.sites,
@@ -189,6 +192,12 @@ impl Search<'_, '_> {
         all
     }
 
+    /// How many nodes pods of a kind must still be on, and how many they are; the same of all that may be on one.
+    fn spread(&self, at: usize, left: &[u32]) -> (u32, u32) {
+        let (per_node, left) = (self.load.kinds[at].1.per_node, left[at]);
+        if per_node < left { (left.div_ceil(per_node), left) } else { (1, 0) }
+    }
+
     /// Fills a room; nothing when `first`, of which there must be one, does not fit.
     fn filled(&self, site: usize, whole: &Amounts, first: Option<usize>, left: &[u32], way: Way) -> Option<Vec<u32>> {
         let kinds = &self.load.kinds;
@@ -198,24 +207,31 @@ impl Search<'_, '_> {
             taken[at] += many;
             room.iter_mut().zip(&kinds[at].1.need).for_each(|(room, need)| *room -= need * i64::from(many));
         };
+        let most = |at: usize, taken: &[u32], room: &Amounts| {
+            let kind = kinds[at].1;
+            most(&kind.need, room).min(left[at].min(kind.per_node).saturating_sub(taken[at]))
+        };
         if let Some(first) = first {
             if !fits(&kinds[first].1.need, &room) {
                 return None;
             }
             take(first, 1, &mut taken, &mut room);
         }
-        let mut open: Vec<usize> = (0..left.len()).filter(|at| kinds[*at].1.sites.contains(&site)).collect();
+        let mut open: Vec<usize> =
+            (0..left.len()).filter(|at| left[*at] > 0 && kinds[*at].1.sites.contains(&site)).collect();
+        // Those that need many nodes come before those that may all be on this one.
+        let spread = |at: usize| self.spread(at, left);
+        open.sort_by_key(|at| Reverse(spread(*at)));
         match way {
             Way::InOrder => {
                 for at in open {
                     self.load.effort.spend(room.len());
-                    let many = most(&kinds[at].1.need, &room).min(left[at] - taken[at]);
-                    take(at, many, &mut taken, &mut room);
+                    take(at, most(at, &taken, &room), &mut taken, &mut room);
                 }
             }
             Way::Mixed => loop {
                 self.load.effort.spend(open.len() * room.len());
-                open.retain(|at| taken[*at] < left[*at] && fits(&kinds[*at].1.need, &room));
+                open.retain(|at| most(*at, &taken, &room) > 0);
                 let use_of = |at: usize| -> f64 {
                     let all = kinds[at]
                         .1
@@ -226,9 +242,11 @@ impl Search<'_, '_> {
                         .filter(|((need, _), whole)| **need > 0 && **whole > 0);
                     all.map(|((need, room), whole)| *need as f64 * *room as f64 / (*whole as f64 * *whole as f64)).sum()
                 };
-                let best = open.iter().copied().max_by(|a, b| use_of(*a).total_cmp(&use_of(*b)).then(b.cmp(a)));
+                let best = open.iter().copied().max_by(|a, b| {
+                    spread(*a).cmp(&spread(*b)).then_with(|| use_of(*a).total_cmp(&use_of(*b))).then(b.cmp(a))
+                });
                 let Some(at) = best else { break };
-                let many = most(&kinds[at].1.need, &room).min(left[at] - taken[at]);
+                let many = most(at, &taken, &room);
                 // Half at a time: the best use of what is left changes on the way.
                 take(at, many.div_ceil(2), &mut taken, &mut room);
             },

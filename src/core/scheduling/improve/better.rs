@@ -18,8 +18,13 @@ const CHEAPER: f64 = 1.0 - 1e-9;
 /// What is spent on seeking the cheapest mix of nodes: two to three seconds, the longest that pods are to wait for a lower price.
 const EFFORT: u64 = 1_000_000_000;
 
-/// So much of it, one part of so many, is set aside for packing: some hundredths of a second.
-const PACKING: u64 = 100;
+/// At most so much of it, one part of so many, is set aside for packing: some tenths of a second.
+const PACKING: u64 = 10;
+
+/// What packing may spend on a few pods, and on each of many: a small problem is not to wait as long as a large one.
+const PACKING_FEW: u64 = 10_000_000;
+/// See [`PACKING_FEW`].
+const PACKING_EACH: u64 = 40_000;
 
 /// A plan without aims is made where there are at most so many pods times nodes: every pod looks at every node, and with many of both
 /// the fillings say more.
@@ -41,6 +46,7 @@ fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effor
         return plan;
     }
     let packing = effort.part(PACKING);
+    packing.limit(PACKING_FEW.max(PACKING_EACH * problem.pods.len() as u64));
     let mut contest = Contest { problem, best: plan, turns: None };
     // Pods that still run somewhere are to come last, and a script has an order of its own.
     let turns_matter = problem.pods.iter().any(|pod| pod.node.is_some() && pod.shape.is_topological());

@@ -5,7 +5,7 @@
 //! its parts, `rough` where no two are alike): the solver opens their nodes first, with all its rules (`along`), and places what is left as always.
 //!
 //! Fillings say little where few pods wait, or few in each zone. So a few nodes of the plan at a time are packed again (`pack`; `nodes` reads them
-//! and writes them, `sites` says what can be bought, `beam` seeks), and so are those of plans that are made afresh in another way (`afresh`): as
+//! and writes them, `sharing` says who may meet on one, `sites` what can be bought, `beam` seeks), and so are those of plans that are made afresh in another way (`afresh`): as
 //! Karpenter makes it, for none is to be dearer than that, and with the dearest pods first where there is room that costs nothing. The cheapest
 //! of all plans stays (`better`).
 
@@ -18,6 +18,7 @@ mod nodes;
 mod pack;
 mod rough;
 mod script;
+mod sharing;
 mod sites;
 
 pub use better::improved;

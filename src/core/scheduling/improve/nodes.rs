@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::sharing::per_node;
 use super::sites::{Site, site_of};
+use crate::core::ids::PodUid;
 use crate::core::scheduling::algebra::ProfileId;
 use crate::core::scheduling::choose::Promises;
-use crate::core::scheduling::classes::Class;
 use crate::core::scheduling::draft::{Caps, Draft};
 use crate::core::scheduling::finish::{Moulds, finished};
 use crate::core::scheduling::interner::{Domain, KeyId};
 use crate::core::scheduling::name::Names;
 use crate::core::scheduling::place::Load;
-use crate::core::scheduling::plan::Plan;
+use crate::core::scheduling::plan::{Plan, PlannedClaim};
 use crate::core::scheduling::shelf::{Amounts, add};
-use crate::core::scheduling::topology::Topo;
 use crate::core::scheduling::world::World;
 
 /// Pods that need the same and may change places with each other: where they spread by domains, those of one domain.
@@ -27,6 +27,8 @@ pub(super) struct Kind {
     pub(super) worth: f64,
     /// Sites at which they may be, those that leave most open first.
     pub(super) sites: Vec<usize>,
+    /// So many may share a node.
+    pub(super) per_node: u32,
 }
 
 /// A new node.
@@ -74,6 +76,8 @@ struct Reader<'w, 'p> {
     kind_index: FxHashMap<Identity, usize>,
     /// Whether pods of a class may be at a site.
     suits: FxHashMap<(u32, usize), bool>,
+    /// How many pods of a class may share a node; nothing where it matters with whom else they do.
+    per_node: Vec<Option<u32>>,
 }
 
 impl Nodes {
@@ -81,11 +85,12 @@ impl Nodes {
         let numbers: FxHashMap<_, usize> =
             world.pods.iter().enumerate().map(|(at, pod)| (pod.uid.clone(), at)).collect();
         let (site_index, kind_index, suits) = Default::default();
-        let mut reader = Reader { world, nodes: Self::default(), site_index, kind_index, suits };
-        for (at, claim) in plan.claims.iter().enumerate() {
-            let pods: Option<Vec<usize>> = claim.pods.iter().map(|pod| numbers.get(&pod.uid).copied()).collect();
-            if let (Some((pool, profile)), Some(pods)) = (site_of(reader.world, claim), pods) {
-                reader.read(at, claim.price, (pool, profile), &pods);
+        let all: Vec<Vec<usize>> = plan.claims.iter().map(|claim| pods_of(claim, &numbers)).collect();
+        let per_node = per_node(world, &all);
+        let mut reader = Reader { world, nodes: Self::default(), site_index, kind_index, suits, per_node };
+        for ((at, claim), pods) in plan.claims.iter().enumerate().zip(&all).filter(|(_, pods)| !pods.is_empty()) {
+            if let Some((pool, profile)) = site_of(reader.world, claim) {
+                reader.read(at, claim.price, (pool, profile), pods);
             }
         }
         reader.kinds()
@@ -111,6 +116,12 @@ impl Nodes {
         let (existing, refused, unusable) = (plan.existing.clone(), plan.refused.clone(), plan.unusable.clone());
         Some(Plan { claims, existing, refused, unusable, price })
     }
+}
+
+/// The pods of a NodeClaim; none when not all of them are of the problem.
+fn pods_of(claim: &PlannedClaim, numbers: &FxHashMap<PodUid, usize>) -> Vec<usize> {
+    let pods: Option<Vec<usize>> = claim.pods.iter().map(|pod| numbers.get(&pod.uid).copied()).collect();
+    pods.unwrap_or_default()
 }
 
 fn draft(world: &World<'_>, site: &Site, node: &Node) -> Option<Draft> {
@@ -188,9 +199,7 @@ impl Reader<'_, '_> {
     /// The kind of a pod at a site; nothing where it is to stay, because nodes matter to it or to others on its account.
     fn identity(&self, which: u32, site: usize) -> Option<Identity> {
         let class = &self.world.classes[which as usize];
-        if is_bound_to_node(self.world, class) {
-            return None;
-        }
+        self.per_node[which as usize]?;
         let Site { pool, profile, .. } = self.nodes.sites[site];
         let has_wishes = class.with_all_wishes().count() < class.variants.len();
         let is_watched = class.touches.iter().any(|id| self.world.counters.get(*id).filter.is_some());
@@ -202,7 +211,7 @@ impl Reader<'_, '_> {
     /// The nodes, with what is known of each kind. To a search it is all one of which class pods are that need the same and may be at the same sites: a
     /// hundred Deployments are often few kinds.
     fn kinds(mut self) -> Nodes {
-        let mut known: FxHashMap<(Amounts, Vec<usize>), usize> = FxHashMap::default();
+        let mut known: FxHashMap<(Amounts, Vec<usize>, Option<u32>), usize> = FxHashMap::default();
         let mut kind_of: Vec<usize> = Vec::new();
         let mut identities: Vec<(usize, Identity)> = self.kind_index.drain().map(|(one, at)| (at, one)).collect();
         identities.sort_unstable_by_key(|(at, _)| *at);
@@ -213,11 +222,13 @@ impl Reader<'_, '_> {
             let class = &self.world.classes[identity.0 as usize];
             let worth = self.world.demand.entries[class.demand].worth;
             let need = class.requests.clone();
+            let per_node = self.per_node[identity.0 as usize].unwrap_or(1);
+            let own = (per_node < u32::MAX).then_some(identity.0);
             let kinds = &mut self.nodes.kinds;
-            let kind = *known.entry((need.clone(), sites.clone())).or_insert(kinds.len());
+            let kind = *known.entry((need.clone(), sites.clone(), own)).or_insert(kinds.len());
             match kinds.get_mut(kind) {
                 Some(kind) => kind.worth = kind.worth.max(worth),
-                None => kinds.push(Kind { need, worth, sites }),
+                None => kinds.push(Kind { need, worth, sites, per_node }),
             }
             kind_of.push(kind);
         }
@@ -243,18 +254,4 @@ impl Reader<'_, '_> {
             && domains.iter().all(|(key, domain)| *self.world.algebra.domain(profile, *key) == *domain)
             && self.suits(*which, site)
     }
-}
-
-/// Whether it matters with whom on one node pods of a class are.
-fn is_bound_to_node(world: &World<'_>, class: &Class) -> bool {
-    let is_host = |topo: &Topo| *topo == Topo::Host;
-    !class.shape.host_ports.is_empty()
-        || !class.shunned.is_empty()
-        || class.repelled.iter().any(|(topo, _)| is_host(topo))
-        || class.touches.iter().any(|id| is_host(&world.counters.get(*id).topo))
-        || class.variants.iter().any(|variant| {
-            variant.spreads.iter().any(|spread| is_host(&spread.topo))
-                || variant.apart.iter().any(|(topo, _)| is_host(topo))
-                || variant.affinities.iter().flat_map(|one| &one.counters).any(|(topo, _)| is_host(topo))
-        })
 }

@@ -1,7 +1,7 @@
 //! Packing: a few of the new nodes of a plan at a time are given up, and their pods are packed again, onto whatever nodes are cheapest.
 //!
-//! What pods of a domain there are stays as it is, and so does the turn of each. Pods to which it matters with whom they share a node stay where
-//! they are; their node may get another size and other company.
+//! What pods of a domain there are stays as it is, and so does the turn of each. Pods to which it matters with whom they share a node, others than their
+//! like, stay where they are; their node may get another size and other company.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::core::facts::InstanceType;
 use crate::core::labels;
 use crate::core::scheduling::tests::build::*;
-use crate::core::scheduling::{Ground, Plan, check};
+use crate::core::scheduling::{Ground, Plan, PlannedClaim, check};
 
 /// The whole way to a plan, checked.
 fn planned(scene: &Scene) -> Plan {
@@ -60,6 +60,20 @@ fn a_few_pods_share_the_one_node_that_holds_them_all_where_that_is_cheaper() {
     let (price, _) = bought(kwok(), &[(13, 500, 512, false)]);
     let one = kwok().iter().find(|kind| kind.name.as_str() == "c-8x").unwrap().offerings[0].price;
     assert!(price <= one + 1e-9, "{price}, one node costs {one}");
+}
+
+#[test]
+fn pods_that_others_keep_away_from_stay_where_they_are() {
+    // Web keeps away from every database, whichever Deployment it is of: nodes are packed, and none has both.
+    let mut web = shape(300, 512);
+    web.anti_affinity.push(term(labels::HOSTNAME, &[("tier", "db")]));
+    let mut db = shape(700, 900);
+    db.labels = labels(&[("tier", "db")]);
+    let scene =
+        deployments(three(), &[(9, 400, 900, false)]).with_pods(pods("web", 5, &web)).with_pods(pods("db", 5, &db));
+    let plan = planned(&scene);
+    let has = |claim: &PlannedClaim, tier: &str| claim.pods.iter().any(|pod| pod.key.name.starts_with(tier));
+    assert!(plan.claims.iter().all(|claim| !(has(claim, "web") && has(claim, "db"))));
 }
 
 #[test]
@@ -158,19 +172,51 @@ proptest! {
     fn equal_pods_cost_what_they_must(count in 1_usize..40, cpu in 1_i64..16, memory in 1_i64..40, has_three in any::<bool>()) {
         let types = if has_three { three() } else { kwok() };
         let (cpu, memory) = (cpu * 100, memory * 100);
-        let each = |kind: &InstanceType| {
-            let room = kind.allocatable();
-            let by = |name: &str, need: i64| room.get(&name.into()) / need;
-            let many = by("cpu", cpu).min(by("memory", memory * MIB)).min(by("pods", 1000));
-            (usize::try_from(many).unwrap(), kind.offerings.iter().map(|offer| offer.price).fold(f64::INFINITY, f64::min))
-        };
-        let kinds: Vec<(usize, f64)> = types.iter().map(each).filter(|(many, _)| *many > 0).collect();
-        let mut least = vec![0.0_f64];
-        for pods in 1..=count {
-            let with = |(many, price): &(usize, f64)| price + least[pods.saturating_sub(*many)];
-            least.push(kinds.iter().map(with).fold(f64::INFINITY, f64::min));
-        }
+        let least = least(&types, count, (cpu, memory), usize::MAX);
         let (price, _) = bought(types, &[(count, cpu, memory, false)]);
-        prop_assert!(price <= least[count] * 1.05, "{price}, the best is {}", least[count]);
+        prop_assert!(price <= least * 1.05, "{price}, the best is {least}");
     }
+
+    /// Replicas that keep apart from their like, or spread over nodes, are dealt out one after the other: so many nodes as there must be hold them in
+    /// any numbers, as long as each has no more of one Deployment than it may.
+    #[test]
+    fn equal_pods_that_keep_apart_cost_what_they_must(
+        apps in 1_usize..12, replicas in 1_usize..6, cpu in 1_i64..16, memory in 1_i64..40, skew in 0_i32..3, has_three in any::<bool>(),
+    ) {
+        let types = if has_three { three() } else { kwok() };
+        let (cpu, memory) = (cpu * 100, memory * 100);
+        let mut scene = Scene::default().with_pool(pool("default"), types.clone());
+        for at in 0..apps {
+            let name = format!("app-{at}");
+            let mut one = shape(cpu, memory);
+            one.labels = labels(&[("app", &name)]);
+            match skew {
+                0 => one.anti_affinity.push(term(labels::HOSTNAME, &[("app", &name)])),
+                _ => one.spreads.push(spread(labels::HOSTNAME, skew, &[("app", &name)])),
+            }
+            scene = scene.with_pods(pods(&name, replicas, &one));
+        }
+        let per_node = apps * usize::try_from(skew.max(1)).unwrap();
+        let least = least(&types, apps * replicas, (cpu, memory), per_node);
+        let price = planned(&scene).price;
+        prop_assert!(price <= least * 1.1, "{price}, the best is {least}");
+    }
+}
+
+/// The least that so many pods of one size cost, if a node holds no more than `per_node` of them.
+fn least(types: &[InstanceType], count: usize, (cpu, memory): (i64, i64), per_node: usize) -> f64 {
+    let each = |kind: &InstanceType| {
+        let room = kind.allocatable();
+        let by = |name: &str, need: i64| room.get(&name.into()) / need;
+        let many = by("cpu", cpu).min(by("memory", memory * MIB)).min(by("pods", 1000));
+        let price = kind.offerings.iter().map(|offer| offer.price).fold(f64::INFINITY, f64::min);
+        (usize::try_from(many).unwrap().min(per_node), price)
+    };
+    let kinds: Vec<(usize, f64)> = types.iter().map(each).filter(|(many, _)| *many > 0).collect();
+    let mut least = vec![0.0_f64];
+    for pods in 1..=count {
+        let with = |(many, price): &(usize, f64)| price + least[pods.saturating_sub(*many)];
+        least.push(kinds.iter().map(with).fold(f64::INFINITY, f64::min));
+    }
+    least[count]
 }
