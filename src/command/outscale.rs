@@ -104,12 +104,17 @@ pub(super) async fn sell(
     input.label_keys = outscale::LABEL_KEYS.to_vec();
     let classes: Vec<_> = input.snapshot.classes.values().cloned().collect();
     for class in classes.iter().filter(|class| &*class.reference.group == outscale::CLASS_GROUP) {
+        let pools: Vec<_> = input.snapshot.pools.values().cloned().collect();
+        let pools = || pools.iter().filter(|pool| pool.template.class == class.reference);
         // A class that nobody can read keeps no plan for the others from being made.
-        let resolution = match find_condition(&class.conditions, "Ready").filter(|ready| &*ready.reason == UNREADABLE) {
+        let unreadable = find_condition(&class.conditions, "Ready").filter(|ready| &*ready.reason == UNREADABLE);
+        let resolution = match unreadable {
             Some(ready) => unread(&ready.message),
             None => cloud.resolve(class).await?,
         };
-        for judgement in resolution.judgements.iter().filter(|judgement| is_told(judgement)) {
+        // Its file was told of, and each of its NodePools is.
+        let is_said = unreadable.is_some() && pools().next().is_some();
+        for judgement in resolution.judgements.iter().filter(|judgement| !is_said && is_told(judgement)) {
             let Judgement { condition, status, message, .. } = judgement;
             notices.push(format!("{}: {condition} is {}: {message}", class.reference, status.as_str()));
         }
@@ -117,8 +122,7 @@ pub(super) async fn sell(
         // What `run` would launch nothing for is not bought for either.
         let types = if unready.is_none() { cloud.catalog(class).await? } else { Arc::default() };
         input.sell(&class.reference, &types);
-        let pools: Vec<_> = input.snapshot.pools.values().cloned().collect();
-        for pool in pools.iter().filter(|pool| pool.template.class == class.reference) {
+        for pool in pools() {
             let why = unready.as_ref().map(|why| format!("{} is not ready: {why}", class.reference));
             if let Some(why) = why.or_else(|| cloud.misfit(class, pool)) {
                 input.refuse(pool, &why);
