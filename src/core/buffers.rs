@@ -18,6 +18,10 @@ const READY: &str = "ReadyForProvisioning";
 /// Whether there is room for all chunks.
 const PROVISIONING: &str = "Provisioning";
 
+/// Most chunks of one buffer: each is a pod to whoever plans, and a slip of the pen is not to take all memory. It is twice the nodes of the largest clusters
+/// that Kubernetes supports.
+const MOST: i64 = 10_000;
+
 /// What a buffer comes to.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Resolution {
@@ -72,7 +76,15 @@ pub fn resolve(snapshot: &Snapshot, buffer: &Buffer) -> Resolution {
     if let Some(problem) = &shape.broken {
         return not("ResolutionFailed", format!("the pod template cannot be used: {problem}"));
     }
-    Resolution::Ready { shape: Arc::clone(shape), replicas: replicas(buffer, &shape.requests, scale), template }
+    let replicas = replicas(buffer, &shape.requests, scale);
+    if replicas > MOST {
+        let message = format!(
+            "spec.replicas, spec.percentage or spec.limits: they come to {replicas} chunks, more than the {MOST} that one buffer may have; lower them, or make \
+             the chunks larger"
+        );
+        return not("ResolutionFailed", message);
+    }
+    Resolution::Ready { shape: Arc::clone(shape), replicas, template }
 }
 
 fn missing(kind: ScalableKind, key: &ObjectKey) -> String {

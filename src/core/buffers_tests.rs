@@ -124,6 +124,17 @@ fn a_buffer_that_cannot_be_read_says_so() {
 }
 
 #[test]
+fn a_slip_of_the_pen_takes_no_memory() {
+    let snapshot = snapshot([template(1), seen(fixed(1_000_000_000))]);
+    let (reason, message) = refusal(resolve(&snapshot, &fixed(1_000_000_000)));
+    assert!(
+        reason == "ResolutionFailed" && message.contains("spec.replicas") && message.contains("10000"),
+        "{message}"
+    );
+    assert_eq!(placeholders(&snapshot).pods.len(), 0);
+}
+
+#[test]
 fn fixed_replicas_are_taken() {
     assert_eq!(math(Some(3), None, None, None), 3);
     assert_eq!(math(Some(0), None, None, None), 0);

@@ -1,14 +1,16 @@
-//! The kinds of NodeClass that there are, what the API server would not keep of them, and the labels of their clouds.
+//! The kinds of NodeClass that there are, what the API server would not keep of them and of joiner's other kinds, and the labels of their clouds.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use crate::api::capacitybuffer::CapacityBuffer;
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::api::classes::outscale::OutscaleNodeClass;
 use crate::api::crds;
 use crate::api::definition::Definition;
+use crate::api::nodeoverlay::NodeOverlay;
 use crate::api::validation::Fault;
 use crate::clouds::{catalog, kwok, outscale};
 use crate::cluster::convert::ClassKind;
@@ -28,13 +30,19 @@ pub fn outscale_class() -> ClassKind {
         .with_status("outscalenodeclasses/status")
 }
 
-/// Why the API server would refuse a NodeClass: all that its kind's definition says is applied to it.
-pub(super) fn faults(kind: &ClassKind, value: &Value) -> Vec<Fault> {
+/// Why the API server would refuse an object of one of joiner's own kinds: all that the kind's definition says is applied to it.
+pub(super) fn faults(kind: &str, value: &Value) -> Vec<Fault> {
     static DEFINITIONS: LazyLock<BTreeMap<&str, Definition>> = LazyLock::new(|| {
-        let classes = [crds::definition::<KwokNodeClass>(), crds::definition::<OutscaleNodeClass>()];
-        [kwok::CLASS_KIND, outscale::CLASS_KIND].into_iter().zip(classes.iter().map(Definition::of)).collect()
+        let kinds = ["NodeOverlay", "CapacityBuffer", kwok::CLASS_KIND, outscale::CLASS_KIND];
+        let all = [
+            crds::definition::<NodeOverlay>(),
+            crds::definition::<CapacityBuffer>(),
+            crds::definition::<KwokNodeClass>(),
+            crds::definition::<OutscaleNodeClass>(),
+        ];
+        kinds.into_iter().zip(all.iter().map(Definition::of)).collect()
     });
-    DEFINITIONS.get(kind.kind).map(|definition| definition.faults(value, None)).unwrap_or_default()
+    DEFINITIONS.get(kind).map(|definition| definition.faults(value, None)).unwrap_or_default()
 }
 
 /// Labels in those domains that users may ask for all the same.

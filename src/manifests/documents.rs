@@ -84,7 +84,13 @@ fn is_empty(part: &str) -> bool {
 fn yaml(part: &str) -> Result<Value, String> {
     // `n` is a name here, as it is for kubectl. The limits guard servers against strangers. These files are the user's own, and lists of 100,000 pods are among them.
     let options = serde_saphyr::options! { budget: None, with_snippet: false, strict_booleans: true };
-    serde_saphyr::from_str_with_options(part, options).map_err(|error| error.to_string())
+    // What the library can be told to let pass, a user of joiner cannot.
+    let plain = |error: String| {
+        error
+            .replace(", set DuplicateKeyPolicy in Options if acceptable", "")
+            .replace(" rejected by the configured policy", "")
+    };
+    serde_saphyr::from_str_with_options(part, options).map_err(|error| plain(error.to_string()))
 }
 
 #[cfg(test)]

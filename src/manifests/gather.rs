@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::admission::Admission;
 use super::documents::documents;
 use super::object::{Found, Object};
-use super::read::examine;
+use super::read::{examine, is_foreign};
 use crate::cluster::convert::ShapeStore;
 
 /// Endings of the files that are read in directories, as `kubectl` has them.
@@ -197,7 +197,7 @@ fn read_text(name: &str, text: io::Result<String>, sheets: &mut Sheets, troubles
 
 /// Keeps a manifest; lists are taken apart.
 fn put(mut sheet: Sheet, sheets: &mut Sheets) {
-    let kind = sheet.value["kind"].as_str().unwrap_or_default().to_owned();
+    let mut kind = sheet.value["kind"].as_str().unwrap_or_default().to_owned();
     if (kind == "List" || kind.ends_with("List")) && sheet.value["items"].is_array() {
         // `kubectl get --raw` leaves kinds out inside of typed lists.
         let (version, inner) = (sheet.value["apiVersion"].clone(), kind.strip_suffix("List").unwrap_or_default());
@@ -214,6 +214,10 @@ fn put(mut sheet: Sheet, sheets: &mut Sheets) {
     let metadata = &sheet.value["metadata"];
     let name = metadata["name"].as_str().unwrap_or_default().to_owned();
     let namespace = if is_namespaced(&kind) { metadata["namespace"].as_str().unwrap_or("default") } else { "" };
+    if is_foreign(&sheet.value) {
+        // Another object, whatever it is called.
+        kind = format!("{kind} of {}", sheet.value["apiVersion"].as_str().unwrap_or_default());
+    }
     sheets.entry((kind, namespace.to_owned(), name)).or_default().push(sheet);
 }
 

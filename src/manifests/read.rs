@@ -17,6 +17,7 @@ use super::volumes::{self, VolumeSource};
 use super::workload::{Workload, WorkloadKind};
 use crate::api::definition::plain;
 use crate::api::validation::CloudLabels;
+use crate::clouds::{kwok, outscale};
 use crate::cluster::convert::{
     ClassKind, ShapeStore, UNREADABLE, Unreadable, condemn, read_attachment, read_buffer, read_claim, read_class,
     read_csi_node, read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool,
@@ -69,6 +70,10 @@ pub fn examine(value: &Value, shapes: &ShapeStore, admission: &Admission) -> Vec
         let items = value["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         return items.iter().flat_map(|item| examine(item, shapes, admission)).collect();
     }
+    if is_foreign(value) {
+        let object = Object::Irrelevant(format!("{kind} of {}", value["apiVersion"].as_str().unwrap_or_default()));
+        return vec![Ok(Found { object, owners: Vec::new(), gates: Vec::new(), group: None, problems: Vec::new() })];
+    }
     let (refusals, unknown) = (refused::faults(kind, value), unknown::fields(kind, value));
     let admitted = admission.admit(kind, value);
     let (notices, more) = admitted.as_ref().map_or_else(Default::default, |all| (&all.notices[..], &all.refusals[..]));
@@ -89,6 +94,33 @@ pub fn examine(value: &Value, shapes: &ShapeStore, admission: &Admission) -> Vec
         problems: reader.problems,
     });
     vec![found]
+}
+
+/// Whether a manifest is of another API that happens to have a kind of this name. Where no API is named, the usual one is meant.
+pub(super) fn is_foreign(value: &Value) -> bool {
+    let Some(version) = value["apiVersion"].as_str().filter(|version| !version.is_empty()) else { return false };
+    let own = match value["kind"].as_str().unwrap_or_default() {
+        "NodePool" | "NodeClaim" | "NodeOverlay" => "karpenter.sh",
+        "KWOKNodeClass" => kwok::CLASS_GROUP,
+        "OutscaleNodeClass" => outscale::CLASS_GROUP,
+        "CapacityBuffer" => "autoscaling.x-k8s.io",
+        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => "apps",
+        "Job" => "batch",
+        "PodDisruptionBudget" => "policy",
+        "PriorityClass" => "scheduling.k8s.io",
+        "StorageClass" | "CSINode" | "VolumeAttachment" => "storage.k8s.io",
+        "Pod"
+        | "Node"
+        | "Namespace"
+        | "PersistentVolume"
+        | "PersistentVolumeClaim"
+        | "PodTemplate"
+        | "Secret"
+        | "Service"
+        | "LimitRange" => "",
+        _ => return false,
+    };
+    version.rsplit_once('/').map_or("", |(group, _)| group) != own
 }
 
 /// As what the pods of a kind are spread together by default.
@@ -207,15 +239,24 @@ impl Reader<'_> {
     }
 
     fn overlay(&mut self) -> Result<Object, Invalid> {
-        let overlay = read_overlay(self.value, &LABELS).map_err(|error| self.invalid(error.message))?;
+        let mut overlay = read_overlay(self.value, &LABELS).map_err(|error| self.invalid(error.message))?;
+        self.refused_by_definition("NodeOverlay", &mut overlay.errors);
         for problem in &overlay.errors {
             self.note(Some(problem));
         }
         Ok(Object::Overlay(Box::new(overlay)))
     }
 
+    /// What its definition refuses, of an object in which nothing else is wrong.
+    fn refused_by_definition(&self, kind: &str, errors: &mut Vec<Arc<str>>) {
+        if errors.is_empty() {
+            errors.extend(classes::faults(kind, self.value).iter().map(|fault| Arc::from(fault.to_string())));
+        }
+    }
+
     fn buffer(&mut self) -> Result<Object, Invalid> {
-        let buffer = read_buffer(self.value).map_err(|error| self.invalid(error.message))?;
+        let mut buffer = read_buffer(self.value).map_err(|error| self.invalid(error.message))?;
+        self.refused_by_definition("CapacityBuffer", &mut buffer.errors);
         for problem in &buffer.errors {
             self.note(Some(problem));
         }
@@ -232,7 +273,7 @@ impl Reader<'_> {
 
     fn class(&mut self, kind: &ClassKind) -> Result<Object, Invalid> {
         let mut class = read_class(self.value, kind).map_err(|error| self.invalid(error.message))?;
-        let faults: Vec<String> = classes::faults(kind, self.value).iter().map(ToString::to_string).collect();
+        let faults: Vec<String> = classes::faults(kind.kind, self.value).iter().map(ToString::to_string).collect();
         if !faults.is_empty() {
             // There will be no such class, whatever the file says of it.
             let at = (Timestamp::UNIX_EPOCH, class.generation);

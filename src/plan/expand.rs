@@ -15,6 +15,7 @@ pub(super) type Owners = Vec<(Arc<Pod>, Vec<Owned>)>;
 /// Who owns whom among the manifests.
 pub(super) struct Family<'a> {
     pods: &'a Owners,
+    /// Names of pods that are taken: by pods that are there, and by those that were made for other workloads.
     names: BTreeSet<ObjectKey>,
     /// How many living pods each owner has.
     living: BTreeMap<(Arc<str>, Owned), u64>,
@@ -83,7 +84,7 @@ impl<'a> Family<'a> {
     }
 
     /// The pods that a workload still lacks, named `<name>-<index>`.
-    pub(super) fn missing(&self, workload: &Workload) -> Vec<Arc<Pod>> {
+    pub(super) fn missing(&mut self, workload: &Workload) -> Vec<Arc<Pod>> {
         if self.parents.contains_key(&workload.key) && workload.kind == WorkloadKind::ReplicaSet {
             return Vec::new();
         }
@@ -106,7 +107,7 @@ impl<'a> Family<'a> {
         while (pods.len() as u64) < wanted {
             let name = format!("{}-{index}", workload.key.name);
             let key = ObjectKey::new(Arc::clone(&workload.key.namespace), name);
-            if !self.names.contains(&key) {
+            if self.names.insert(key.clone()) {
                 let numbered = self.numbered && matches!(workload.kind, WorkloadKind::StatefulSet { .. });
                 let workload = if numbered { &with_number(workload, &key.name, index) } else { workload };
                 pods.push(pending(key, workload));

@@ -268,20 +268,24 @@ pub fn nodeclaim(case: &Case<'_>, name: &str) -> Result<Explanation, Unknown> {
 fn why_pool(case: &Case<'_>, claim: &PlannedClaim) -> String {
     let pools = &case.snapshot.pools;
     let own = pools.get(&claim.draft.pool).map_or(0, |pool| pool.weight);
-    let rivals: Vec<String> = pools
-        .values()
-        .filter(|pool| pool.name != claim.draft.pool && pool.weight >= own)
-        .map(|pool| format!("{} (weight {})", pool.name, pool.weight))
-        .collect();
+    let rivals = |is: fn(&i32, &i32) -> bool| {
+        let others = pools.values().filter(|pool| pool.name != claim.draft.pool && is(&pool.weight, &own));
+        others.map(|pool| format!("{} (weight {})", pool.name, pool.weight)).collect::<Vec<_>>().join(", ")
+    };
+    let (heavier, equal) = (rivals(i32::gt), rivals(i32::eq));
     let pool = &claim.draft.pool;
-    if rivals.is_empty() {
+    let mut why = if heavier.is_empty() {
         format!("NodePool {pool} has the highest weight ({own}) of the pools that could be used")
     } else {
         format!(
-            "NodePool {pool} (weight {own}) takes its first pod; {} come before it or are equal: `joiner explain pod` says what they refuse",
-            rivals.join(", ")
+            "NodePool {pool} (weight {own}) takes its first pod, and {heavier} would come before it: `joiner explain pod` says what is refused"
         )
+    };
+    if !equal.is_empty() {
+        why.push_str(", and no node for these pods is cheaper, or none is to be had, in ");
+        why.push_str(&equal);
     }
+    why
 }
 
 /// The types that cost less than the cheapest of the NodeClaim, and why they are not listed.

@@ -155,7 +155,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
             Object::Priority(..) => {}
         }
     }
-    let family = Family::new(&pods, &workloads);
+    let mut family = Family::new(&pods, &workloads);
     let mut made: Vec<Arc<Pod>> = Vec::new();
     for (workload, _) in &workloads {
         let missing = family.missing(workload);

@@ -111,3 +111,43 @@ fn a_job_gets_the_pods_that_it_still_needs() {
     );
     assert_eq!((pods("parallelism: 3", "", &[]), pods("parallelism: 3", "succeeded: 1", &[])), (3, 0));
 }
+
+#[test]
+fn workloads_of_one_name_have_all_their_pods() {
+    let of = |kind: &str, cpu: u32| {
+        format!(
+            "{{kind: {kind}, metadata: {{name: web}}, spec: {{replicas: 2, parallelism: 2, completions: 2, template: {{spec: \
+                 {{containers: [{{name: c, resources: {{requests: {{cpu: {cpu}}}}}}}]}}}}}}}}"
+        )
+    };
+    let input = of_text(&["Deployment", "Job", "ReplicaSet"].map(|kind| of(kind, 1)).join("\n---\n"));
+    let names: Vec<&str> = input.pods.iter().map(|pod| &*pod.key.name).collect();
+    assert_eq!(names, ["web-0", "web-1", "web-2", "web-3", "web-4", "web-5"]);
+}
+
+#[test]
+fn kinds_of_other_apis_are_left_out() {
+    let input = of_text(
+        "{apiVersion: example.com/v1, kind: NodePool, metadata: {name: default}, spec: {}}\n---\n\
+         {apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: a}, spec: {}}\n---\n\
+         {apiVersion: apps/v1beta2, kind: Deployment, metadata: {name: old}, spec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}}",
+    );
+    assert!(input.snapshot.pools.is_empty() && input.pods.len() == 1, "{:?}", input.notices);
+    assert!(
+        input.notices.iter().any(|notice| notice.contains("NodePool of example.com/v1 (1)")),
+        "{:?}",
+        input.notices
+    );
+}
+
+#[test]
+fn what_a_definition_refuses_of_overlays_and_buffers_counts_for_nothing_and_is_said() {
+    let input = of_text(
+        "{apiVersion: karpenter.sh/v1alpha1, kind: NodeOverlay, metadata: {name: free}, spec: {requirements: [], priceAdjustment: '-200%'}}\n---\n\
+         {apiVersion: autoscaling.x-k8s.io/v1beta1, kind: CapacityBuffer, metadata: {name: none, namespace: a}, spec: {podTemplateRef: {name: t}}}",
+    );
+    for told in ["NodeOverlay free: spec.priceAdjustment: ", "CapacityBuffer a/none: spec"] {
+        assert!(input.notices.iter().any(|notice| notice.contains(told)), "{told}: {:?}", input.notices);
+    }
+    assert!(input.snapshot.overlays.values().all(|overlay| !overlay.errors.is_empty()));
+}

@@ -121,7 +121,13 @@ impl Run<'_> {
                         counted.filter(|(_, many)| *many > 0).map(|(host, many)| (host.name(), many)).collect()
                     }
                 };
-                Reason::Spread { key: self.name(spread.topo), max_skew: spread.max_skew, counts }
+                Reason::Spread {
+                    key: self.name(spread.topo),
+                    max_skew: spread.max_skew,
+                    // Of nodes there can always be more.
+                    min_domains: if spread.topo == Topo::Host { 0 } else { spread.min_domains },
+                    counts,
+                }
             }
             Tie::Affinity(at) => {
                 let counters = &variant.affinities[at].counters;

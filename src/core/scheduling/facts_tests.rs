@@ -18,7 +18,7 @@ fn what_many_pools_say_alike_is_said_once() {
 
 #[test]
 fn a_constraint_between_pods_speaks_for_the_pools_that_it_closes() {
-    let spread = Reason::Spread { key: "zone".into(), max_skew: 1, counts: vec![("a".into(), 1)] };
+    let spread = Reason::Spread { key: "zone".into(), max_skew: 1, min_domains: 0, counts: vec![("a".into(), 1)] };
     let all = smallest(vec![Reason::Topology { pool: "a".into() }, spread.clone(), taint("b")]);
     assert_eq!(all, [spread, taint("b")]);
     assert_eq!(smallest(vec![Reason::Topology { pool: "a".into() }]).len(), 1, "alone it has to be said");
@@ -26,7 +26,7 @@ fn a_constraint_between_pods_speaks_for_the_pools_that_it_closes() {
 
 #[test]
 fn where_no_pool_admits_the_pod_the_pools_speak_first() {
-    let spread = Reason::Spread { key: "zone".into(), max_skew: 1, counts: vec![("a".into(), 1)] };
+    let spread = Reason::Spread { key: "zone".into(), max_skew: 1, min_domains: 0, counts: vec![("a".into(), 1)] };
     assert_eq!(smallest(vec![spread.clone(), taint("b"), taint("a")]).last(), Some(&spread));
     assert_eq!(smallest(vec![spread.clone()]), [spread], "where there are no pools it is all there is to say");
 }

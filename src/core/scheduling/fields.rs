@@ -51,9 +51,10 @@ impl Reason {
             | Self::AntiAffinity { key }
             | Self::Repelled { key }
             | Self::PoolContradiction { key, .. } => Fields::from([("key", text(key))]),
-            Self::Spread { key, max_skew, counts } => Fields::from([
+            Self::Spread { key, max_skew, min_domains, counts } => Fields::from([
                 ("key", text(key)),
                 ("maxSkew", Datum::Number(i64::from(*max_skew))),
+                ("minDomains", number(*min_domains)),
                 ("domains", counted(counts.iter().map(|(name, count)| (name, i64::from(*count))))),
             ]),
             Self::Limit { resource, left, .. } => {

@@ -24,9 +24,10 @@ fn a_limit_says_what_is_left_as_kubernetes_writes_amounts() {
 #[test]
 fn a_spread_has_a_count_for_each_domain() {
     let counts = vec![("zone-a".into(), 2), ("zone-b".into(), 0)];
-    let spread = Reason::Spread { key: "zone".into(), max_skew: 1, counts };
+    let spread = Reason::Spread { key: "zone".into(), max_skew: 1, min_domains: 0, counts };
     let domains = Datum::Counts(vec![("zone-a".into(), 2), ("zone-b".into(), 0)]);
-    assert_eq!(fields(&spread), [("domains", domains), ("key", text("zone")), ("maxSkew", Datum::Number(1))]);
+    let numbers = [("maxSkew", Datum::Number(1)), ("minDomains", Datum::Number(0))];
+    assert_eq!(fields(&spread), [[("domains", domains), ("key", text("zone"))], numbers].concat());
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub enum Reason {
         key: Arc<str>,
         /// Its maxSkew.
         max_skew: u32,
+        /// Its minDomains; 0 when it has none.
+        min_domains: usize,
         /// Pods counted in each domain.
         counts: Vec<(Arc<str>, u32)>,
     },

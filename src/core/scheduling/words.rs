@@ -98,7 +98,10 @@ impl Reason {
                 Amount(resource, *most)
             ),
             Self::NoTypeHolds { .. } => {
-                write!(f, "has no instance type with enough of all that the pod requests at once")
+                write!(f, "has no instance type with enough of all that the pod and its node's daemons request at once")
+            }
+            Self::Requirement { key, wanted, .. } if **key == *labels::HOSTNAME => {
+                write!(f, "names each of its new nodes anew, but the pod wants {key} {wanted}")
             }
             Self::Requirement { key, wanted, offered, .. } => {
                 write!(f, "offers {key} {offered}, but the pod wants {wanted}")?;
@@ -143,7 +146,9 @@ impl Reason {
             Self::ReservedInUse { .. } => {
                 write!(f, "has only reserved capacity that suits the pod, and NodeClaims use all of it")
             }
-            Self::HostPort { port, .. } => write!(f, "has a DaemonSet that takes host port {port} on every node"),
+            Self::HostPort { port, .. } => {
+                write!(f, "has a DaemonSet that takes host port {port} on every node that the pod could get")
+            }
             Self::Daemon { daemon, .. } => write!(
                 f,
                 "has a pod of DaemonSet {daemon} on every node, and required pod anti-affinity on {} keeps it and the pod apart",
@@ -190,9 +195,13 @@ impl Reason {
                 f,
                 "no node that the pod could go to has the topology key {key} of the spread constraint (spec.topologySpreadConstraints)"
             ),
-            Self::Spread { key, max_skew, counts } => {
-                let counts = some(counts.iter().map(|(name, count)| format!("{name}={count}")));
-                write!(f, "the spread constraint on {key} (maxSkew {max_skew}) leaves no domain: {counts}")
+            Self::Spread { key, max_skew, min_domains, counts } => {
+                let all = some(counts.iter().map(|(name, count)| format!("{name}={count}")));
+                write!(f, "the spread constraint on {key} (maxSkew {max_skew}) leaves no domain: {all}")?;
+                if *min_domains > counts.len() {
+                    write!(f, "; as minDomains is {min_domains}, none may have more than maxSkew")?;
+                }
+                Ok(())
             }
             Self::Affinity { key, selector, partner } => write_affinity(f, key, selector, partner),
             Self::AntiAffinity { key } => {
@@ -224,18 +233,23 @@ impl Reason {
                 )
                 .into();
             }
-            Self::Spread { .. } => "add capacity to the emptiest domains or raise maxSkew",
+            Self::Spread { min_domains, counts, .. } if *min_domains > counts.len() => {
+                "would fit with a lower minDomains, a higher maxSkew, or more domains"
+            }
+            Self::Spread { .. } => "would fit if the pod could go to the emptiest domains, or with a higher maxSkew",
             Self::Affinity { partner, .. } => of_affinity(partner),
             Self::AntiAffinity { key } => {
                 return format!(
-                    "would fit if there were a further {key}, or if the anti-affinity were merely preferred"
+                    "would fit if there were a further {key} that it could go to, or if the anti-affinity were merely preferred"
                 )
                 .into();
             }
-            Self::Repelled { key } => return format!("would fit if there were a further {key}").into(),
+            Self::Repelled { key } => {
+                return format!("would fit if there were a further {key} that it could go to").into();
+            }
             Self::Limit { .. } => "would fit with higher spec.limits",
             Self::TooLarge { .. } => "would fit if the pod requested less, or with larger types",
-            Self::NoTypeHolds { .. } => "would fit if it requested less of one resource",
+            Self::NoTypeHolds { .. } => "would fit if they requested less of one resource",
             Self::NoOffering { .. } => "allow more zones, capacity types or types",
             Self::NoMatchingType { .. } => "would fit if others were asked for, or the NodePool had more types",
             Self::HostPort { .. } => "use another port",
@@ -255,6 +269,9 @@ impl Reason {
                     labels::SPOT
                 )
                 .into();
+            }
+            Self::Requirement { key, .. } if **key == *labels::HOSTNAME => {
+                "make room for it on the node of that name, if there is one (resources, taints, cordons, ports), or ask for another label"
             }
             Self::Requirement { .. } => "would fit if they agreed",
             Self::Taint { .. } => "would fit with a toleration",
