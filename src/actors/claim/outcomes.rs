@@ -195,11 +195,11 @@ impl Claim {
     fn got(&mut self, id: ProviderId, outcome: Called<Whereabouts>, cx: &Cx<ClaimMsg>) {
         self.memory.asked = Some(cx.now());
         let Some(whereabouts) = self.called("the cloud", outcome, cx) else { return };
-        let uid = self.known.as_ref().map(|known| &known.uid);
-        // One that does not say whose it was may have been anybody's: the ID in the object is somebody's word.
-        if matches!(&whereabouts, Whereabouts::Ended(Some(token)) if Some(token) == uid) {
-            return self.gone(cx);
+        // It may have been one of two, if the answer to a launch was lost: whether there is another is asked by the mark.
+        if matches!(&whereabouts, Whereabouts::Ended(_)) {
+            self.note(cx.now(), &format!("the cloud shows that {id} has ended"));
         }
+        let uid = self.known.as_ref().map(|known| &known.uid);
         let machine = whereabouts.machine();
         if machine.as_ref().is_none_or(|machine| machine.token.as_ref() != uid) {
             self.memory.tried.insert(id);

@@ -8,11 +8,11 @@ use crate::core::facts::{Pod, Snapshot};
 
 use super::super::plan::Plan;
 use super::super::problem::Problem;
-use super::kind::{Seats, tables};
+use super::kind::{Minded, Seats, tables};
 
 /// The plan with its pods dealt; nothing when there is nobody to deal to.
 pub(super) fn dealt(plan: &Plan, problem: &Problem<'_>) -> Option<Plan> {
-    let mut tables = tables(plan);
+    let mut tables = tables(plan, &Minded::of(problem));
     tables.retain(|table| table.seats.len() > 1);
     if tables.is_empty() {
         return None;

@@ -13,7 +13,7 @@ use crate::core::resources::{ResourceName, Resources};
 
 use super::super::plan::{Plan, PlannedClaim};
 use super::super::problem::Problem;
-use super::kind::{Table, is_plain, tables};
+use super::kind::{Minded, Table, is_plain, tables};
 
 /// Most exchanges that are weighed for one plan: some tenths of a second.
 const EFFORT: usize = 4_000_000;
@@ -41,17 +41,18 @@ struct Exchange {
 
 /// The plan evened out; nothing when nothing was to be moved.
 pub(super) fn evened(plan: &Plan, problem: &Problem<'_>) -> Option<Plan> {
-    let mut tables = tables(plan);
+    let minded = Minded::of(problem);
+    let mut tables = tables(plan, &minded);
     if tables.is_empty() {
         return None;
     }
     let (mut plan, mut changed) = (plan.clone(), false);
     let (mut rooms, mut effort) = (Rooms::new(problem.catalog), EFFORT);
     for at in 0..tables.len() {
-        if even(&mut plan, &tables[at], &mut rooms, &mut effort) {
+        if even(&mut plan, &tables[at], &minded, &mut rooms, &mut effort) {
             changed = true;
             // The same tables in the same order, but their pods are elsewhere in the lists.
-            tables = super::kind::tables(&plan);
+            tables = super::kind::tables(&plan, &minded);
         }
     }
     changed.then_some(plan)
@@ -85,7 +86,7 @@ impl<'a> Rooms<'a> {
     }
 }
 
-fn even(plan: &mut Plan, table: &Table, rooms: &mut Rooms<'_>, effort: &mut usize) -> bool {
+fn even(plan: &mut Plan, table: &Table, minded: &Minded<'_>, rooms: &mut Rooms<'_>, effort: &mut usize) -> bool {
     let Some(first) = table.seats.first().and_then(|(claim, places)| plan.claims[*claim].pods.get(*places.first()?))
     else {
         return false;
@@ -105,7 +106,7 @@ fn even(plan: &mut Plan, table: &Table, rooms: &mut Rooms<'_>, effort: &mut usiz
     let mut node = |at: &usize| {
         let planned = &plan.claims[*at];
         let seats = seats.get(at).copied().unwrap_or_default();
-        Some(Node::new(*at, planned, seats, rooms.least(planned)?, &amounts))
+        Some(Node::new(*at, planned, (seats, minded), rooms.least(planned)?, &amounts))
     };
     let mut nodes: Vec<Node> = here.iter().filter_map(&mut node).collect();
     let each = amounts(&requests);
@@ -151,7 +152,7 @@ impl Node {
     fn new(
         claim: usize,
         planned: &PlannedClaim,
-        seats: &[usize],
+        (seats, minded): (&[usize], &Minded<'_>),
         room: &Resources,
         amounts: &impl Fn(&Resources) -> Amounts,
     ) -> Self {
@@ -166,7 +167,7 @@ impl Node {
         for (at, pod) in planned.pods.iter().enumerate() {
             if seats.binary_search(&at).is_ok() {
                 node.spread.push(Arc::clone(pod));
-            } else if is_plain(pod) {
+            } else if is_plain(pod, minded) {
                 node.plain.entry(amounts(&pod.shape.requests)).or_default().push(Arc::clone(pod));
             } else {
                 node.rest.push(Arc::clone(pod));

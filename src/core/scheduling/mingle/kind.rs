@@ -1,9 +1,10 @@
 //! Pods that can take each other's places, and where those places are.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::facts::{DoNotDisrupt, Owner, Pod, PodShape, TopologySpread};
 use crate::core::ids::PoolName;
@@ -11,6 +12,8 @@ use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 
 use super::super::plan::Plan;
+use super::super::problem::Problem;
+use super::super::topology::Target;
 
 /// The places of one NodeClaim that alike pods have: which it is, and where in its list of pods they are.
 pub(super) type Seats = (usize, Vec<usize>);
@@ -26,15 +29,46 @@ pub(super) struct Table {
 /// What tells one table from another: what its pods have in common, the values of the keys that they spread by, and the NodePool.
 type Name<'a> = (Arc<PodShape>, Vec<Arc<str>>, &'a PoolName);
 
+/// Pods that others must be near or away from: where those may be depends on where these are, so that these stay.
+pub(super) struct Minded<'p> {
+    problem: &'p Problem<'p>,
+    targets: OnceCell<Vec<Target>>,
+}
+
+impl<'p> Minded<'p> {
+    pub(super) fn of(problem: &'p Problem<'p>) -> Self {
+        Self { problem, targets: OnceCell::new() }
+    }
+
+    /// Whether a required affinity or anti-affinity of any pod or DaemonSet means such pods.
+    pub(super) fn has(&self, shape: &PodShape) -> bool {
+        self.targets.get_or_init(|| self.targets()).iter().any(|target| target.selects(shape))
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        let snapshot = self.problem.snapshot;
+        let pods = self.problem.pods.iter().chain(snapshot.pods.values()).map(|pod| &pod.shape);
+        let mut seen: FxHashSet<*const PodShape> = FxHashSet::default();
+        let mut targets: FxHashSet<Target> = FxHashSet::default();
+        for shape in pods.chain(snapshot.daemons.values().map(|daemon| &daemon.shape)) {
+            if seen.insert(Arc::as_ptr(shape)) {
+                let terms = shape.affinity.iter().chain(&shape.anti_affinity);
+                targets.extend(terms.map(|term| Target::of(term, snapshot)));
+            }
+        }
+        targets.into_iter().collect()
+    }
+}
+
 /// All tables of a plan.
-pub(super) fn tables(plan: &Plan) -> Vec<Table> {
+pub(super) fn tables(plan: &Plan, minded: &Minded<'_>) -> Vec<Table> {
     let mut kinds: FxHashMap<*const PodShape, Option<Arc<PodShape>>> = FxHashMap::default();
     let mut tables: BTreeMap<Name<'_>, Vec<Seats>> = BTreeMap::new();
     for (claim, planned) in plan.claims.iter().enumerate() {
         let mut here: BTreeMap<Arc<PodShape>, Vec<usize>> = BTreeMap::new();
         for (at, pod) in planned.pods.iter().enumerate().filter(|(_, pod)| pod.volume_claims.is_empty()) {
             // Pods of one owner share their shape: most of the time it is known.
-            let kind = kinds.entry(Arc::as_ptr(&pod.shape)).or_insert_with(|| kind(&pod.shape));
+            let kind = kinds.entry(Arc::as_ptr(&pod.shape)).or_insert_with(|| kind(&pod.shape, minded));
             if let Some(kind) = kind {
                 here.entry(Arc::clone(kind)).or_default().push(at);
             }
@@ -55,12 +89,13 @@ pub(super) fn tables(plan: &Plan) -> Vec<Table> {
 }
 
 /// What a pod has in common with those that can take its place; nothing when its place depends on more than domains, or on nothing.
-fn kind(shape: &PodShape) -> Option<Arc<PodShape>> {
+fn kind(shape: &PodShape, minded: &Minded<'_>) -> Option<Arc<PodShape>> {
     let by_domain = |spread: &TopologySpread| &*spread.key != labels::HOSTNAME;
     if !shape.spreads.iter().any(|spread| spread.required)
         || !shape.spreads.iter().all(by_domain)
         || shape.has_affinity()
         || !shape.host_ports.is_empty()
+        || minded.has(shape)
     {
         return None;
     }
@@ -80,7 +115,8 @@ fn kind(shape: &PodShape) -> Option<Arc<PodShape>> {
     Some(Arc::new(kind))
 }
 
-/// Whether a pod may go to any node that has room, as far as it says itself.
-pub(super) fn is_plain(pod: &Pod) -> bool {
-    !pod.shape.is_topological() && pod.shape.host_ports.is_empty() && pod.volume_claims.is_empty()
+/// Whether a pod may go to any node that has room, as far as it and those that mind it say.
+pub(super) fn is_plain(pod: &Pod, minded: &Minded<'_>) -> bool {
+    let shape = &pod.shape;
+    !shape.is_topological() && shape.host_ports.is_empty() && pod.volume_claims.is_empty() && !minded.has(shape)
 }

@@ -105,6 +105,24 @@ fn whose_neighbours_matter_stays_where_it_is() {
     assert_eq!((placed(&after), after.price), (placed(&plan), plan.price));
 }
 
+#[test]
+fn pods_that_others_keep_away_from_by_zone_stay_where_the_zone_is_settled() {
+    // Found by a checker of another hand: one of them changed places with pods on a node that could be in any zone.
+    let mut shy = app("shy", 1000, 2048);
+    shy.anti_affinity.push(term(labels::ZONE, &[("app", "web")]));
+    let mut web = app("web", 750, 128);
+    web.spreads.push(spread(labels::CAPACITY_TYPE, 1, &[("app", "web")]));
+    let all = pods("shy", 1, &shy).into_iter().chain(pods("web", 8, &web));
+    let all = all.chain(pods("small", 24, &app("small", 250, 128))).chain(pods("plain", 8, &app("plain", 750, 128)));
+    let types = vec![instance_type("m", 8, 32, 0.4)];
+    let scene = Scene::default().with_pool(pool("default"), types).with_pods(all.collect());
+    let plan = scene.solve();
+    let after = mingled(&scene.problem(), plan);
+    assert_eq!(check(&scene.problem(), &after), []);
+    let of_web = after.claims.iter().filter(|claim| claim.pods.iter().any(|pod| pod.key.name.starts_with("web")));
+    assert!(of_web.into_iter().all(|claim| claim.domain(labels::ZONE).is_some()), "{:?}", side_by_side(&after, "web"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
