@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::admission::Admission;
 use super::documents::documents;
 use super::object::{Found, Object};
-use super::read::{examine, is_foreign};
+use super::read::{examine, foreign};
 use crate::cluster::convert::ShapeStore;
 
 /// Endings of the files that are read in directories, as `kubectl` has them.
@@ -80,7 +80,7 @@ impl Gathered {
         self.objects.extend(objects.into_iter().map(|object| Placed {
             file: "".into(),
             document: 0,
-            found: Found { object, owners: Vec::new(), gates: Vec::new(), group: None, problems: Vec::new() },
+            found: Found::bare(object),
         }));
     }
 }
@@ -197,7 +197,7 @@ fn read_text(name: &str, text: io::Result<String>, sheets: &mut Sheets, troubles
 
 /// Keeps a manifest; lists are taken apart.
 fn put(mut sheet: Sheet, sheets: &mut Sheets) {
-    let mut kind = sheet.value["kind"].as_str().unwrap_or_default().to_owned();
+    let kind = sheet.value["kind"].as_str().unwrap_or_default().to_owned();
     if (kind == "List" || kind.ends_with("List")) && sheet.value["items"].is_array() {
         // `kubectl get --raw` leaves kinds out inside of typed lists.
         let (version, inner) = (sheet.value["apiVersion"].clone(), kind.strip_suffix("List").unwrap_or_default());
@@ -214,11 +214,10 @@ fn put(mut sheet: Sheet, sheets: &mut Sheets) {
     let metadata = &sheet.value["metadata"];
     let name = metadata["name"].as_str().unwrap_or_default().to_owned();
     let namespace = if is_namespaced(&kind) { metadata["namespace"].as_str().unwrap_or("default") } else { "" };
-    if is_foreign(&sheet.value) {
-        // Another object, whatever it is called.
-        kind = format!("{kind} of {}", sheet.value["apiVersion"].as_str().unwrap_or_default());
-    }
-    sheets.entry((kind, namespace.to_owned(), name)).or_default().push(sheet);
+    let namespace = namespace.to_owned();
+    // One of another API is another object, whatever it is called.
+    let kind = foreign(&sheet.value).unwrap_or(kind);
+    sheets.entry((kind, namespace, name)).or_default().push(sheet);
 }
 
 /// Of several manifests of one object one is kept, the same whatever their order; those that differ from it are said. Without a name each is an

@@ -114,6 +114,13 @@ pub struct Found {
     pub problems: Vec<Invalid>,
 }
 
+impl Found {
+    /// An object with nothing beside it.
+    pub(super) fn bare(object: Object) -> Self {
+        Self { object, owners: Vec::new(), gates: Vec::new(), group: None, problems: Vec::new() }
+    }
+}
+
 impl Object {
     /// A lone pod as something that keeps itself; every other object as it is.
     #[must_use]

@@ -70,9 +70,8 @@ pub fn examine(value: &Value, shapes: &ShapeStore, admission: &Admission) -> Vec
         let items = value["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         return items.iter().flat_map(|item| examine(item, shapes, admission)).collect();
     }
-    if is_foreign(value) {
-        let object = Object::Irrelevant(format!("{kind} of {}", value["apiVersion"].as_str().unwrap_or_default()));
-        return vec![Ok(Found { object, owners: Vec::new(), gates: Vec::new(), group: None, problems: Vec::new() })];
+    if let Some(foreign) = foreign(value) {
+        return vec![Ok(Found::bare(Object::Irrelevant(foreign)))];
     }
     let (refusals, unknown) = (refused::faults(kind, value), unknown::fields(kind, value));
     let admitted = admission.admit(kind, value);
@@ -96,10 +95,11 @@ pub fn examine(value: &Value, shapes: &ShapeStore, admission: &Admission) -> Vec
     vec![found]
 }
 
-/// Whether a manifest is of another API that happens to have a kind of this name. Where no API is named, the usual one is meant.
-pub(super) fn is_foreign(value: &Value) -> bool {
-    let Some(version) = value["apiVersion"].as_str().filter(|version| !version.is_empty()) else { return false };
-    let own = match value["kind"].as_str().unwrap_or_default() {
+/// What a manifest is of another API that happens to have a kind of this name; nothing where it is of ours. Where no API is named, the usual one is meant.
+pub(super) fn foreign(value: &Value) -> Option<String> {
+    let version = value["apiVersion"].as_str().filter(|version| !version.is_empty())?;
+    let kind = value["kind"].as_str().unwrap_or_default();
+    let own = match kind {
         "NodePool" | "NodeClaim" | "NodeOverlay" => "karpenter.sh",
         "KWOKNodeClass" => kwok::CLASS_GROUP,
         "OutscaleNodeClass" => outscale::CLASS_GROUP,
@@ -118,9 +118,10 @@ pub(super) fn is_foreign(value: &Value) -> bool {
         | "Secret"
         | "Service"
         | "LimitRange" => "",
-        _ => return false,
+        _ => return None,
     };
-    version.rsplit_once('/').map_or("", |(group, _)| group) != own
+    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    (group != own).then(|| format!("{kind} of {version}"))
 }
 
 /// As what the pods of a kind are spread together by default.

@@ -11,8 +11,8 @@ use super::super::problem::Problem;
 use super::kind::{Minded, Seats, tables};
 
 /// The plan with its pods dealt; nothing when there is nobody to deal to.
-pub(super) fn dealt(plan: &Plan, problem: &Problem<'_>) -> Option<Plan> {
-    let mut tables = tables(plan, &Minded::of(problem));
+pub(super) fn dealt(plan: &Plan, problem: &Problem<'_>, minded: &Minded<'_>) -> Option<Plan> {
+    let mut tables = tables(plan, minded);
     tables.retain(|table| table.seats.len() > 1);
     if tables.is_empty() {
         return None;

@@ -40,19 +40,18 @@ struct Exchange {
 }
 
 /// The plan evened out; nothing when nothing was to be moved.
-pub(super) fn evened(plan: &Plan, problem: &Problem<'_>) -> Option<Plan> {
-    let minded = Minded::of(problem);
-    let mut tables = tables(plan, &minded);
+pub(super) fn evened(plan: &Plan, problem: &Problem<'_>, minded: &Minded<'_>) -> Option<Plan> {
+    let mut tables = tables(plan, minded);
     if tables.is_empty() {
         return None;
     }
     let (mut plan, mut changed) = (plan.clone(), false);
     let (mut rooms, mut effort) = (Rooms::new(problem.catalog), EFFORT);
     for at in 0..tables.len() {
-        if even(&mut plan, &tables[at], &minded, &mut rooms, &mut effort) {
+        if even(&mut plan, &tables[at], minded, &mut rooms, &mut effort) {
             changed = true;
             // The same tables in the same order, but their pods are elsewhere in the lists.
-            tables = super::kind::tables(&plan, &minded);
+            tables = super::kind::tables(&plan, minded);
         }
     }
     changed.then_some(plan)

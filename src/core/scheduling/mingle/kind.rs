@@ -1,6 +1,6 @@
 //! Pods that can take each other's places, and where those places are.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -33,16 +33,19 @@ type Name<'a> = (Arc<PodShape>, Vec<Arc<str>>, &'a PoolName);
 pub(super) struct Minded<'p> {
     problem: &'p Problem<'p>,
     targets: OnceCell<Vec<Target>>,
+    /// What was found out: a pod is asked about in each table again.
+    known: RefCell<FxHashMap<*const PodShape, bool>>,
 }
 
 impl<'p> Minded<'p> {
     pub(super) fn of(problem: &'p Problem<'p>) -> Self {
-        Self { problem, targets: OnceCell::new() }
+        Self { problem, targets: OnceCell::new(), known: RefCell::default() }
     }
 
     /// Whether a required affinity or anti-affinity of any pod or DaemonSet means such pods.
-    pub(super) fn has(&self, shape: &PodShape) -> bool {
-        self.targets.get_or_init(|| self.targets()).iter().any(|target| target.selects(shape))
+    pub(super) fn has(&self, shape: &Arc<PodShape>) -> bool {
+        let find = || self.targets.get_or_init(|| self.targets()).iter().any(|target| target.selects(shape));
+        *self.known.borrow_mut().entry(Arc::as_ptr(shape)).or_insert_with(find)
     }
 
     fn targets(&self) -> Vec<Target> {
@@ -89,7 +92,7 @@ pub(super) fn tables(plan: &Plan, minded: &Minded<'_>) -> Vec<Table> {
 }
 
 /// What a pod has in common with those that can take its place; nothing when its place depends on more than domains, or on nothing.
-fn kind(shape: &PodShape, minded: &Minded<'_>) -> Option<Arc<PodShape>> {
+fn kind(shape: &Arc<PodShape>, minded: &Minded<'_>) -> Option<Arc<PodShape>> {
     let by_domain = |spread: &TopologySpread| &*spread.key != labels::HOSTNAME;
     if !shape.spreads.iter().any(|spread| spread.required)
         || !shape.spreads.iter().all(by_domain)
@@ -107,7 +110,7 @@ fn kind(shape: &PodShape, minded: &Minded<'_>) -> Option<Arc<PodShape>> {
         grace_seconds: 0,
         owner: Owner::Nobody,
         do_not_disrupt: DoNotDisrupt::Unsaid,
-        ..shape.clone()
+        ..(**shape).clone()
     };
     for spread in &mut kind.spreads {
         (spread.selector, spread.max_skew, spread.min_domains) = (None, 1, None);
