@@ -150,7 +150,7 @@ impl Run<'_> {
         cursor: &mut Cursor,
     ) -> bool {
         let is_meant = |company: &Company| class.touches.contains(&company.counter) && company.sought < SOUGHT;
-        let Some(which) = self.company.iter().position(is_meant) else { return false };
+        let Some(which) = self.company.iter().position(is_meant).filter(|_| !self.buys_nothing) else { return false };
         let mates = self.mates(pod, self.company[which].counter, wants);
         if mates.is_empty() {
             return false;

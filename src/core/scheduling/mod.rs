@@ -44,6 +44,7 @@ mod classes;
 
 mod order;
 
+mod alternatives;
 mod company;
 mod cursor;
 mod draft;
@@ -52,6 +53,7 @@ mod place;
 mod puzzle;
 mod rooms;
 mod seats;
+mod seniors;
 
 mod choose;
 mod fill;

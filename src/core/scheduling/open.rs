@@ -33,7 +33,8 @@ struct Design {
 }
 
 impl Run<'_> {
-    /// Opens a node from the heaviest pool that allows it, of pools of one weight from the best value: for a party, or as large as is good value.
+    /// Opens a node from the heaviest pool that allows it, of pools of one weight and of alternatives from the best value: for a party, or as
+    /// large as is good value.
     pub(super) fn on_new(
         &mut self,
         pod: usize,
@@ -43,36 +44,47 @@ impl Run<'_> {
         meant: Option<&Party>,
     ) -> bool {
         let host = self.host_of_draft(self.drafts.len());
-        if self.host_allows(class, variant, host).is_err() {
+        if self.buys_nothing || self.host_allows(class, variant, host).is_err() {
             return false;
         }
         let asks = Asks { class, wants, meant };
-        let mut best: Option<(usize, Design)> = None;
+        let mut best: Option<(usize, usize, Design)> = None;
         for pool in 0..self.world.pools.len() {
-            if best.as_ref().is_some_and(|(known, _)| !self.are_weighed(*known, pool)) {
+            if best.as_ref().is_some_and(|(known, ..)| !self.are_weighed(*known, pool)) {
                 break;
             }
             let (base, taints) = (self.world.pools[pool].base, self.world.pools[pool].taints);
             if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints) {
                 continue;
             }
-            let joined = self.world.algebra.join(base, variant.term);
-            let joined = joined.and_then(|joined| match meant {
-                Some(party) => self.with_party(joined, taints, party),
-                None => Some(joined),
-            });
-            let Some(joined) = joined.filter(|joined| self.could(*joined, wants)) else { continue };
-            let design = self.in_reservation(pool, joined, &asks).or_else(|| self.design(pool, joined, &asks));
-            if let Some(design) = design {
-                if best.as_ref().is_none_or(|(known, before)| self.is_better((pool, &design), (*known, before))) {
-                    best = Some((pool, design));
+            // They differ in nothing but what is required of the node.
+            for (way, alternative) in class.alternatives(variant) {
+                let joined = self.world.algebra.join(base, alternative.term);
+                let joined = joined.and_then(|joined| match meant {
+                    Some(party) => self.with_party(joined, taints, party),
+                    None => Some(joined),
+                });
+                let Some(joined) = joined.filter(|joined| self.could(*joined, wants)) else { continue };
+                let design = self.in_reservation(pool, joined, &asks).or_else(|| self.design(pool, joined, &asks));
+                if let Some(design) = design {
+                    let is_better =
+                        |(known, _, before): &(usize, usize, Design)| self.is_better((pool, &design), (*known, before));
+                    if best.as_ref().is_none_or(is_better) {
+                        best = Some((pool, way, design));
+                    }
+                } else if best.is_none()
+                    && self.world.problem.settings.wait_for_reserved
+                    && self.waits(pool, joined, class)
+                {
+                    return false;
                 }
-            } else if best.is_none() && self.world.problem.settings.wait_for_reserved && self.waits(pool, joined, class)
-            {
-                return false;
+                if self.is_aimless && best.is_some() {
+                    break;
+                }
             }
         }
-        let Some((pool, design)) = best else { return false };
+        let Some((pool, way, design)) = best else { return false };
+        self.bought_as.insert(self.world.class_of[pod], way);
         self.open(pod, pool, class, design);
         true
     }

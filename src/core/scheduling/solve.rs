@@ -18,6 +18,7 @@ use super::place::Wants;
 use super::plan::{PlacedOn, Plan, Refusal};
 use super::reason::Reason;
 use super::rooms::{Kind, Rooms};
+use super::seniors::Seniors;
 use super::shelf::{add, subtract};
 use super::world::World;
 use crate::core::ids::PodUid;
@@ -51,6 +52,12 @@ pub(super) struct Run<'p> {
     pub(super) followed: FxHashSet<usize>,
     /// Pods whose domain was chosen together with that of others.
     pub(super) dealt: FxHashMap<usize, (KeyId, usize)>,
+    /// Whose turn comes before that of others, where pods are taken out of order.
+    pub(super) seniors: Seniors,
+    /// Whether no node is to be bought at the moment.
+    pub(super) buys_nothing: bool,
+    /// By class: the variant as which the last node was bought for one of its pods.
+    pub(super) bought_as: FxHashMap<u32, usize>,
 }
 
 impl<'p> Run<'p> {
@@ -70,6 +77,9 @@ impl<'p> Run<'p> {
             invited: Vec::new(),
             followed: FxHashSet::default(),
             dealt: FxHashMap::default(),
+            seniors: Seniors::default(),
+            buys_nothing: false,
+            bought_as: FxHashMap::default(),
         }
     }
 
@@ -91,6 +101,7 @@ impl<'p> Run<'p> {
     /// The same with some pods before all others, and those whom their affinity means next: as long as they are few, they are tried again
     /// whenever another has been placed.
     pub(super) fn place_all_after(&mut self, first: &FxHashSet<PodUid>, waiting: Vec<usize>) -> Vec<usize> {
+        self.heed_seniors(&waiting);
         let meant = self.draw_to(first);
         let waiting = self.return_planned(waiting);
         let is_first = |pod: &usize| first.contains(&self.world.pods[*pod].uid);
@@ -118,7 +129,7 @@ impl<'p> Run<'p> {
                 return waiting;
             }
             // Only when nothing else can be done: what the others open counts.
-            if self.placements == before && !self.count_as_the_scheduler(&waiting) {
+            if self.placements == before && !self.has_put_off() && !self.count_as_the_scheduler(&waiting) {
                 return waiting;
             }
         }
@@ -202,6 +213,9 @@ impl<'p> Run<'p> {
         if self.followed.contains(&pod) {
             return true;
         }
+        if self.waits_for_seniors(pod) {
+            return false;
+        }
         let which = self.world.class_of[pod];
         // What another pod of the class could not do, one that leaves another node perhaps can, or one that is to be elsewhere.
         let is_special = self.world.still_on.contains_key(&pod) || self.dealt.contains_key(&pod);
@@ -212,7 +226,7 @@ impl<'p> Run<'p> {
             if run.failed[which as usize].is_some() && !class.is_topological() && !run.dealt.contains_key(&pod) {
                 return false;
             }
-            (0..class.variants.len()).any(|at| run.place_variant(pod, which, at, class))
+            run.place_somehow(pod, which, class)
         });
         self.failed[which as usize] = if placed { None } else { Some(self.placements) };
         if placed {
@@ -221,7 +235,7 @@ impl<'p> Run<'p> {
         placed
     }
 
-    fn place_variant(&mut self, pod: usize, which: u32, at: usize, class: &Class) -> bool {
+    pub(super) fn place_variant(&mut self, pod: usize, which: u32, at: usize, class: &Class) -> bool {
         let variant = &class.variants[at];
         let wants = self.wants(class, variant).and_then(|wants| self.as_dealt(pod, wants));
         let Some(wants) = wants else { return false };

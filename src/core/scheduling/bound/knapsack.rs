@@ -11,6 +11,9 @@ const ZERO: f64 = 1e-9;
 /// A linear program of so few rows is solved long before so many steps; whatever it has then is used.
 const STEPS: usize = 400;
 
+/// What a call costs beyond the cells that it works out, in cells.
+const CALL: usize = 8;
+
 /// What fits into a bin.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filling {
@@ -253,9 +256,11 @@ pub(super) fn branched(
         chosen: vec![0.0; items.len()],
         best: None,
         looked_at: 0,
+        reached: 0,
     };
     search.go(0, 0.0, &bin.room);
-    effort.spend(search.looked_at * bin.room.len());
+    let per_reach = (search.ladders.len() + 1) * (bin.room.len() + CALL);
+    effort.spend(search.looked_at * bin.room.len() + search.reached * per_reach);
     let at_most = search.at_most.min(cut.at_most);
     let named = |best: Vec<f64>| {
         best.iter().enumerate().filter(|(_, many)| **many > 0.0).map(|(at, many)| (items[at].want, *many)).collect()
@@ -280,6 +285,8 @@ struct Search<'a> {
     best: Option<Vec<f64>>,
     /// Items, each time that one was looked at.
     looked_at: usize,
+    /// How often it was worked out what can still be reached.
+    reached: usize,
 }
 
 impl Search<'_> {
@@ -297,6 +304,7 @@ impl Search<'_> {
         let Some(more) = more else { return };
         let at = at + more;
         let item = &self.items[at];
+        self.reached += 1;
         let ladders = self.ladders.iter().map(|ladder| ladder.reach(at, room, self.prices));
         let reach = value + ladders.fold(dot(room, self.prices) + self.rest[at], f64::min);
         if reach <= self.least * (1.0 + ZERO) {

@@ -9,8 +9,8 @@ use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::problem::Problem;
 use crate::core::scheduling::world::World;
 
-/// What is spent on a bound at most: some ten seconds. What is certain by then is the answer.
-const EFFORT: u64 = 8_000_000_000;
+/// What is spent on a bound at most: some three seconds. What is certain by then is the answer.
+const EFFORT: u64 = 2_000_000_000;
 /// The same for [`quick_lower_bound`]: half a second.
 const QUICK: u64 = 250_000_000;
 /// What is taken off for the rounding of floating-point numbers, which is a thousand times smaller.

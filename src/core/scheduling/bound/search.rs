@@ -131,8 +131,8 @@ fn filled(bin: &Bin, relaxed: &Relaxed, worth: &[f64], diligence: Diligence, eff
     let wants = &relaxed.wants;
     let cut = cut(bin, wants, worth, true, effort);
     let start = rounded(bin, wants, worth, &cut);
-    if cut.at_most <= bin.price {
-        // Nothing that is sought can come of it.
+    if cut.at_most <= bin.price || effort.is_spent() {
+        // Nothing that is sought can come of it, or there is no time for it.
         return Filling { amounts: start, ..cut };
     }
     branched((bin, wants, &relaxed.grains), worth, &cut, start, diligence, effort)

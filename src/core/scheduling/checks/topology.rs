@@ -150,7 +150,15 @@ fn together(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], fou
             if here.iter().all(|many| many.is_some_and(|many| many > own)) {
                 continue;
             }
-            if first && here.iter().all(Option::is_some) && begun.insert(terms) {
+            // kube-scheduler would have taken those of a higher priority before, and counted them wherever they are.
+            let is_senior = |other: &Kind<'_>| {
+                other.shape.priority > kind.shape.priority
+                    && means(other.shape)
+                    && other.at.iter().any(|(at, new, _)| {
+                        *new > 0 && terms.iter().any(|term| domain(&places[*at], &term.key).is_some())
+                    })
+            };
+            if first && here.iter().all(Option::is_some) && begun.insert(terms) && !kinds.iter().any(is_senior) {
                 continue;
             }
             found.push(Violation::Lonely { pod: kind.sample.uid.clone() });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::build::*;
 use super::words::*;
-use crate::core::facts::{AffinityTerm, Pod, Selector};
+use crate::core::facts::{AffinityTerm, Pod, PodShape, Selector};
 use crate::core::labels::{ARCH, HOSTNAME, ZONE};
 
 #[test]
@@ -184,4 +184,32 @@ fn a_new_one_of_its_kind_comes_to_the_zone_of_an_old_one_that_is_leaving() {
 fn a_new_one_of_its_kind_does_without_an_old_one_that_is_leaving_where_it_cannot_join_it() {
     let elsewhere = web().near(those_of("web", ZONE)).selecting(ZONE, "zone-c");
     assert_eq!(leaving().place(&elsewhere).only(ZONE), "zone-c");
+}
+
+/// kube-scheduler takes the senior first, and then lets nobody else be the first of its kind.
+#[test]
+fn nobody_is_the_first_of_its_kind_where_one_of_a_higher_priority_has_to_be_elsewhere() {
+    let senior = PodShape { priority: 1000, ..web().of(100, 100) }.selecting(ARCH, "arm64");
+    let junior = web().of(3000, 100).near(those_of("web", HOSTNAME)).selecting(ARCH, "amd64");
+    let scene = from(pool("default")).with_pods(pods("senior", 1, &senior)).with_pods(pods("junior", 1, &junior));
+    let plan = scene.plan();
+    assert_eq!((plan.placed(), plan.left()), (1, 1));
+}
+
+#[test]
+fn whoever_has_no_place_keeps_nobody_from_being_the_first_of_its_kind() {
+    let senior = PodShape { priority: 1000, ..web().of(100, 100) }.selecting(ARCH, "s390x");
+    let junior = web().of(3000, 100).near(those_of("web", HOSTNAME)).selecting(ARCH, "amd64");
+    let scene = from(pool("default")).with_pods(pods("senior", 1, &senior)).with_pods(pods("junior", 1, &junior));
+    let plan = scene.plan();
+    assert_eq!((plan.placed(), plan.left()), (1, 1));
+}
+
+#[test]
+fn one_of_a_higher_priority_comes_to_where_the_others_of_its_kind_have_to_be() {
+    let senior = PodShape { priority: 1000, ..web().of(100, 100) };
+    let junior = web().of(3000, 100).near(those_of("web", ZONE)).selecting(ZONE, ZONES[2]);
+    let scene = from(pool("default")).with_pods(pods("senior", 1, &senior)).with_pods(pods("junior", 1, &junior));
+    let plan = scene.plan();
+    assert_eq!((plan.placed(), plan.left()), (2, 0));
 }

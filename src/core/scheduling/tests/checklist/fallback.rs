@@ -88,3 +88,20 @@ fn preferences_are_not_looked_at_when_the_policy_says_so() {
     let plan = scene.with_pods(pods("web", 4, &wishful)).solve().whole();
     assert_eq!((plan.claims.len(), pinned(&plan, 0, ZONE)), (1, None));
 }
+
+/// kube-scheduler lets any of the terms do, and so does the cheapest.
+#[test]
+fn of_several_terms_that_is_bought_for_which_is_the_best_value() {
+    let either = web().of(500, 4096).wanting(within(INSTANCE_TYPE, &["m-64x"])).or_wanting(within(ZONE, &[ZONES[1]]));
+    let plan = Scene::new().with_pods(pods("web", 10, &either)).solve().whole();
+    assert_eq!(plan.per_node(), [10]);
+    assert!(plan.price < 0.6, "{}", plan.price);
+}
+
+#[test]
+fn room_that_is_there_under_any_term_comes_before_a_new_node() {
+    let either = web().wanting(within(INSTANCE_TYPE, &["m-1x"])).or_wanting(within(ZONE, &[ZONES[1]]));
+    let scene = Scene::new().with_node(node("old", 4, 4, &[(ZONE, ZONES[1])])).with_pods(pods("web", 2, &either));
+    let plan = scene.solve();
+    assert_eq!((plan.claims.len(), plan.placed()), (0, 2));
+}
