@@ -296,6 +296,15 @@ impl Reason {
         }
     }
 
+    /// Whether a NodePool's limits are in the way.
+    pub(super) fn is_of_limit(&self) -> bool {
+        match self {
+            Self::Limit { .. } => true,
+            Self::Several { all, .. } => all.iter().any(Self::is_of_limit),
+            _ => false,
+        }
+    }
+
     /// Whether a NodePool's own requirements leave it nothing that could be bought: somebody has to correct it.
     pub fn filters_out_all(&self) -> bool {
         matches!(self, Self::NoTypes { .. } | Self::PoolContradiction { .. } | Self::MinValues { .. })

@@ -88,6 +88,9 @@ impl Reason {
             Self::Spread { .. } | Self::Affinity { .. } | Self::AntiAffinity { .. } | Self::Repelled { .. } => {
                 self.write_between_pods(f)
             }
+            Self::Limit { resource, left, .. } if *left < 0 => {
+                write!(f, "has {} {resource} more than its limits allow", Amount(resource, left.saturating_neg()))
+            }
             Self::Limit { resource, left, .. } => {
                 write!(f, "has only {} {resource} left of its limits", Amount(resource, *left))
             }

@@ -1,15 +1,17 @@
 //! The better of two plans.
 
 use super::afresh::{aimless, dearest_first};
-use super::along::along;
+use super::along::{Yields, along};
 use super::pack::packed;
 use super::script::{Scope, script};
+use crate::core::ids::PodUid;
 use crate::core::scheduling::anew::refused;
 use crate::core::scheduling::bound::Effort;
 use crate::core::scheduling::checks::{check, crowded};
 use crate::core::scheduling::ground::Ground;
-use crate::core::scheduling::plan::Plan;
+use crate::core::scheduling::plan::{Plan, PlannedClaim};
 use crate::core::scheduling::problem::Problem;
+use crate::core::scheduling::reason::Reason;
 use crate::core::scheduling::turns::Turns;
 
 /// A plan that is cheaper than this must be so by more than the rounding of sums.
@@ -33,7 +35,7 @@ const SMALL: usize = 2_000_000;
 /// A plan without aims that is dearer than the best by more than this is not packed: it would hardly become the best.
 const HOPELESS: f64 = 1.3;
 
-/// A plan that places the same pods, and perhaps more, at the same price or a lower one.
+/// A plan that places the same pods at the same price or a lower one, or more pods; none of them goes to a lighter NodePool for it.
 ///
 /// What is tried depends on the problem and the plan alone, and ends by itself when its effort is spent: no clock is asked. The ground is
 /// the one that the plan was made on, or any other: it only saves time.
@@ -53,7 +55,7 @@ fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effor
     for scope in [Scope::Free, Scope::All].into_iter().filter(|_| !turns_matter) {
         let groups = ground.with(problem, |mut world| (script(&mut world, &contest.best, scope, effort), world));
         if !groups.is_empty() {
-            contest.enter(ground.with(problem, |world| along(world, &groups)));
+            contest.enter(ground.with(problem, |world| along(world, &groups, Yields::Nothing)));
         }
     }
     let is_small = problem.pods.len().saturating_mul(contest.best.claims.len()) <= SMALL;
@@ -77,6 +79,12 @@ fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effor
     for other in others {
         contest.enter(other);
     }
+    if contest.best.refused.iter().flat_map(|refusal| &refusal.reasons).any(Reason::is_of_limit) {
+        // Nodes are charged to the limits with what they aim at, which may have been more than they came to be.
+        let as_it_is: Vec<Vec<PodUid>> =
+            contest.best.claims.iter().map(|claim| claim.pods.iter().map(|pod| pod.uid.clone()).collect()).collect();
+        contest.enter(ground.with(problem, |world| along(world, &as_it_is, Yields::Wishes)));
+    }
     contest.best
 }
 
@@ -88,9 +96,9 @@ struct Contest<'p> {
 }
 
 impl Contest<'_> {
-    /// One more plan, which stays if it is cheaper and as good otherwise.
+    /// One more plan, which stays if it places more or is cheaper, and is as good otherwise.
     fn enter(&mut self, other: Plan) {
-        if !is_better(&other, &self.best) {
+        if !is_better(&other, &self.best) || !keeps_to_weights(self.problem, &other, &self.best) {
             return;
         }
         let turns = self.turns.get_or_insert_with(|| Turns::new(self.problem));
@@ -105,7 +113,23 @@ impl Contest<'_> {
 }
 
 fn is_better(other: &Plan, plan: &Plan) -> bool {
-    other.price < plan.price * CHEAPER && refused(other).is_subset(&refused(plan))
+    let (now, before) = (refused(other), refused(plan));
+    now.is_subset(&before) && (now.len() < before.len() || other.price < plan.price * CHEAPER)
+}
+
+/// Whether no pods have gone to the new nodes of lighter NodePools than before, but for those that had no place.
+fn keeps_to_weights(problem: &Problem<'_>, other: &Plan, plan: &Plan) -> bool {
+    let weight = |claim: &PlannedClaim| problem.snapshot.pools.get(&claim.draft.pool).map_or(0, |pool| pool.weight);
+    let mut weights: Vec<i32> = plan.claims.iter().chain(&other.claims).map(weight).collect();
+    weights.sort_unstable();
+    weights.dedup();
+    let more = plan.refused.len().saturating_sub(other.refused.len());
+    let up_to = |plan: &Plan, most: i32| -> usize {
+        plan.claims.iter().filter(|claim| weight(claim) <= most).map(|claim| claim.pods.len()).sum()
+    };
+    // Of all pools together there may be more: what exists may be used less.
+    weights.pop();
+    weights.into_iter().all(|most| up_to(other, most) <= up_to(plan, most) + more)
 }
 
 #[cfg(test)]

@@ -205,7 +205,7 @@ proptest! {
         let scene = named.fold(scene, |scene, (name, daemon)| scene.with_daemon(&name, daemon.clone()));
         let plan = solve(&scene.problem());
         let better = improved(&mut Ground::default(), &scene.problem(), plan.clone());
-        prop_assert!(better.price <= plan.price + 1e-9);
+        prop_assert!(better.price <= plan.price + 1e-9 || better.refused.len() < plan.refused.len());
         let mixed = mingled(&scene.problem(), better.clone());
         for (plan, step) in [(plan, "solved"), (better, "improved"), (mixed, "mingled")] {
             let violations = check(&scene.problem(), &plan);

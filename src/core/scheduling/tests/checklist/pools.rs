@@ -5,7 +5,7 @@
 use super::super::build::*;
 use super::words::*;
 use crate::core::facts::{Claim, Effect, InstanceType, Pool, Taint};
-use crate::core::labels::{INSTANCE_TYPE, NODEPOOL};
+use crate::core::labels::{CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, NODEPOOL, ON_DEMAND, ZONE};
 use crate::core::resources::Resources;
 use crate::core::scheduling::{Plan, Violation, check};
 
@@ -209,4 +209,28 @@ fn a_nodeclaim_that_is_not_launched_counts_for_limits_as_the_largest_that_it_may
     let scene = scene().with_pods(pods("web", 1, &web().of(3000, 100)));
     let violations = check(&scene.problem(), &Plan { claims: none.claims, ..Plan::default() });
     assert!(violations.iter().any(|found| matches!(found, Violation::BeyondLimits(_))), "{violations:?}");
+}
+
+/// Without an aim for its size the first node would be charged with all that the limit leaves, and the others be cheaper elsewhere.
+#[test]
+fn nobody_leaves_a_heavier_pool_for_a_lower_price() {
+    let on_demand = pool("heavy").weighing(100).limited("cpu", 64).requiring(within(CAPACITY_TYPE, &[ON_DEMAND]));
+    let scene = Scene::new().with_pool(on_demand, types());
+    let apart = app("apart").of(750, 100).far(those_of("apart", HOSTNAME));
+    let scene = scene.with_pods(pods("one", 1, &web().of(1500, 100))).with_pods(pods("apart", 2, &apart));
+    let plan = scene.plan().whole();
+    assert!(plan.claims.iter().all(|claim| claim.draft.pool.as_str() == "heavy"), "{:?}", plan.claims);
+}
+
+/// The first nodes aim at more than comes to them: what they do not use of the limit is there for others in the end.
+#[test]
+fn what_planned_nodes_do_not_use_of_a_limit_is_left_to_others() {
+    let even = app("door").of(0, 0).spreading(spread(ZONE, 1, &[("app", "door")]));
+    let scene = Scene::default()
+        .with_pool(pool("default").limited("memory", 186 << 30), kwok())
+        .with_pods(pods("roomy", 8, &app("roomy").of(0, 4096)))
+        .with_pods(pods("busy", 15, &app("busy").of(4000, 0)))
+        .with_pods(pods("even", 1, &even))
+        .with_pods(pods("door", 28, &app("door").of(0, 0).on_port(80)));
+    assert_eq!((scene.solve().left(), scene.plan().left()), (4, 0));
 }
