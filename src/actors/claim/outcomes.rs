@@ -206,7 +206,7 @@ impl Claim {
         }
         // One that wears another NodeClaim's mark says nothing about this one's.
         if machine.as_ref().is_some_and(|machine| machine.token.is_none() || machine.token.as_ref() == uid) {
-            self.memory.denials = 0;
+            self.memory.undenied();
         }
         self.memory.sight = machine.map_or(Sight::Missing, |machine| Sight::Present(Arc::new(machine)));
     }
@@ -218,10 +218,13 @@ impl Claim {
         let claimed = self.known.as_ref().and_then(|known| known.provider_id.clone());
         machines.sort_by_key(|machine| (claimed.as_ref() != Some(&machine.id), machine.id.clone()));
         let mut machines = machines.into_iter();
-        self.memory.looked = Some(cx.now());
+        let before = self.memory.looked.replace(cx.now());
         match machines.next() {
             Some(machine) => self.memory.shown(machine),
-            None => self.denied(cx),
+            None => {
+                self.memory.denied_again(before, cx.now(), self.args.wiring.may_deny_for());
+                self.denied(cx);
+            }
         }
         for extra in machines {
             tracing::error!(nodeclaim = %self.args.name, machine = %extra.id, "second machine for one nodeclaim, left to the auditor");
@@ -231,7 +234,6 @@ impl Claim {
 
     /// The cloud shows no machine with the mark, after it was asked for those with the IDs that the NodeClaim and its Nodes name.
     fn denied(&mut self, cx: &Cx<ClaimMsg>) {
-        self.memory.denials = self.memory.denials.saturating_add(1);
         let is_deleting = self.known.as_ref().is_some_and(|known| known.deleting.is_some());
         match &self.memory.sight {
             // Neither under the ID that the object has nor under its mark; or the machine that the object names is another's, and there is none of

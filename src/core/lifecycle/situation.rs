@@ -225,6 +225,8 @@ pub struct Memory {
     pub absent_since: Option<Timestamp>,
     /// How many times in a row it has said so since it last showed the machine, by every name that the machine has.
     pub denials: u32,
+    /// How many of these, the last ones, came so soon after each other that it has not shown the machine in between.
+    pub steady_denials: u32,
     /// The last failed launch.
     pub launch_failure: Option<LaunchFailure>,
     /// A launch was refused for good: the NodeClaim is to go.
@@ -261,8 +263,23 @@ const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(2);
 impl Memory {
     /// The cloud has launched the machine, or shown it: what it said before of a machine that it does not know counts no more.
     pub fn shown(&mut self, machine: Machine) {
-        (self.absent_since, self.denials) = (None, 0);
+        self.absent_since = None;
+        self.undenied();
         self.sight = Sight::Present(Arc::new(machine));
+    }
+
+    /// The cloud has shown the machine by one of its names: what it said before counts no more.
+    pub fn undenied(&mut self) {
+        (self.denials, self.steady_denials) = (0, 0);
+    }
+
+    /// The cloud has said once more that there is no machine by any name; `before` is when it was last asked for one with the mark. A cloud may be
+    /// wrong again soon: if it was not asked for longer than it may be wrong at a stretch, it may have been right in between.
+    pub fn denied_again(&mut self, before: Option<Timestamp>, now: Timestamp, may_deny_for: Duration) {
+        let most = SignedDuration::try_from(may_deny_for).unwrap_or(SignedDuration::MAX);
+        let is_steady = before.is_some_and(|before| now.duration_since(before) <= most);
+        self.denials = self.denials.saturating_add(1);
+        self.steady_denials = if is_steady { self.steady_denials.saturating_add(1) } else { 1 };
     }
 
     /// Forgets what a clock that was ahead has left: moments that lie further in the future than they can.

@@ -2,8 +2,8 @@
 //!
 //! A machine's mark can be lost, and the ID in the NodeClaim's status edited; its Nodes carry an ID, too. Only when the cloud knows none of them there is
 //! no machine. And a cloud may say for a while that there is none although there is: a list lags behind, a row is lost. It is asked in rounds, and
-//! believed when as many as the time holds for which it may be wrong have said the same. Rounds are counted and not timed: a clock that jumps cuts
-//! one pause short, and no more.
+//! believed when as many as the time holds for which it may be wrong have said the same, one soon after the other. Rounds are counted and not timed:
+//! a clock that jumps cuts one pause short, and no more.
 
 use std::time::Duration;
 
@@ -16,12 +16,14 @@ use super::{Act, Memory, Sight, Situation};
 
 /// Pauses between the rounds of questions of which all must say that there is no machine.
 const PAUSES: u32 = 4;
+/// A cloud that answers so seldom that it may have shown the machine between any two rounds is believed after so many times as many.
+const SELDOM: u32 = 3;
 /// The shortest pause: a drain is not looked at more often either.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Whether the cloud has denied the machine for so long that there is none.
 pub fn is_denied(memory: &Memory, may_deny_for: Duration) -> bool {
-    may_deny_for.is_zero() || memory.denials > PAUSES
+    may_deny_for.is_zero() || memory.steady_denials > PAUSES || memory.denials > SELDOM * PAUSES
 }
 
 /// When a machine that was not where it was said to be is looked for anew, after a round in which the cloud knew none; nothing when there is no pause.
