@@ -97,8 +97,10 @@ pub(super) fn look_up(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
         Sight::Absent => whereabouts::unasked(situation).is_none(),
         Sight::Gone => true,
     };
+    // Somebody has taken the ID away: until it is written back, nobody else sees whose the machine is, and a drain may last for hours.
+    let is_bereft = situation.claim.deleting.is_some() && situation.claim.provider_id.is_none();
     let doubtful = launch::was_launched(situation)
-        && (estranged(situation).is_some() || situation.by_token && is_anothers(situation));
+        && (is_bereft || estranged(situation).is_some() || situation.by_token && is_anothers(situation));
     (doubtful && !known).then(|| match &situation.memory.sight {
         Sight::Absent | Sight::Missing | Sight::Present(_) => whereabouts::seek(situation, phase),
         Sight::Unasked | Sight::Uncertain | Sight::Gone => Step::act(phase, Act::Find(situation.claim.uid.clone())),

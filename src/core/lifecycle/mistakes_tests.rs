@@ -88,6 +88,23 @@ fn a_provider_id_that_was_edited_is_looked_up_and_written_back() {
 }
 
 #[test]
+fn a_provider_id_that_was_taken_away_is_looked_up_and_written_back_while_the_node_drains() {
+    let mut world = World::deleted();
+    world.claim.provider_id = None;
+    assert_eq!(world.act(), Act::Find("uid-1".into()), "a drain may last for hours");
+    world.memory.sight = Sight::Present(Arc::new(machine()));
+    assert!(matches!(world.act(), Act::DeleteNode(..)));
+    world.nodes[0].deleting = Some(start());
+    assert!(matches!(world.act(), Act::PatchNode(..)), "closed");
+    world.nodes[0]
+        .taints
+        .push(crate::core::facts::Taint::new(labels::DISRUPTED_TAINT, crate::core::facts::Effect::NoSchedule));
+    world.nodes[0].labels.insert(labels::EXCLUDE_BALANCERS.into(), "karpenter".into());
+    let Act::PatchStatus(patch) = world.act() else { panic!("not written back") };
+    assert_eq!(patch.provider_id, Some("sim://a/1".into()));
+}
+
+#[test]
 fn somebody_elses_machine_and_node_are_left_alone() {
     let (other, theirs, node) = another();
     let mut world = World::deleted();
