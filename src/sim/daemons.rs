@@ -8,18 +8,8 @@ use futures::StreamExt;
 use super::cluster::SimCluster;
 use super::matching;
 use super::store::{NewPod, Store};
-use crate::core::facts::{DaemonSet, Effect, Fact, Node, Owner, PodShape, Toleration, TolerationOperator};
+use crate::core::facts::{DaemonSet, Fact, Node, Owner, PodShape, tolerate_as_daemon};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
-
-/// Taints that the real controller lets every daemon pod tolerate.
-const TOLERATED: [(&str, Effect); 6] = [
-    ("node.kubernetes.io/not-ready", Effect::NoExecute),
-    ("node.kubernetes.io/unreachable", Effect::NoExecute),
-    ("node.kubernetes.io/disk-pressure", Effect::NoSchedule),
-    ("node.kubernetes.io/memory-pressure", Effect::NoSchedule),
-    ("node.kubernetes.io/pid-pressure", Effect::NoSchedule),
-    ("node.kubernetes.io/unschedulable", Effect::NoSchedule),
-];
 
 /// Keeps the pods of DaemonSets. Unlike the real controller it binds them itself, before the scheduler looks at the node: daemons come
 /// with priority in practice.
@@ -114,18 +104,7 @@ impl Daemons {
 fn daemon_shape(daemon: &DaemonSet) -> Arc<PodShape> {
     let mut shape = (*daemon.shape).clone();
     shape.owner = Owner::DaemonSet;
-    for (key, effect) in TOLERATED {
-        let toleration = Toleration {
-            key: key.into(),
-            operator: TolerationOperator::Exists,
-            value: "".into(),
-            effect: Some(effect),
-            seconds: None,
-        };
-        if !shape.tolerations.contains(&toleration) {
-            shape.tolerations.push(toleration);
-        }
-    }
+    tolerate_as_daemon(&mut shape.tolerations, false);
     Arc::new(shape)
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::core::facts::{DaemonSet, Owner};
+use crate::core::facts::{DaemonSet, Owner, tolerate_as_daemon};
 use crate::core::ids::ObjectKey;
 
 use super::ShapeStore;
@@ -35,6 +35,7 @@ fn convert(wire: &wire::DaemonSet, error: Option<String>, shapes: &ShapeStore) -
     meta.namespace = Some(namespace.to_owned());
     let empty = PodSpec::default();
     let spec = template.and_then(|t| t.spec.as_ref()).unwrap_or(&empty);
-    let shape = pod::shape(&meta, spec, None, Owner::DaemonSet, problems);
+    let mut shape = pod::shape(&meta, spec, None, Owner::DaemonSet, problems);
+    tolerate_as_daemon(&mut shape.tolerations, spec.host_network.unwrap_or(false));
     Ok(DaemonSet { key: ObjectKey::new(namespace, name), shape: shapes.share(shape) })
 }

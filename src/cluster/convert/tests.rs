@@ -175,6 +175,18 @@ fn no_selector_matches_nothing_and_stays_none() {
 }
 
 #[test]
+fn a_spread_selector_that_asks_for_nothing_counts_nobody() {
+    let of = |selector: Value| {
+        let spread = json!({ "maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": selector });
+        let pod = read_pod(&minimal(&json!({ "topologySpreadConstraints": [spread] })), &ShapeStore::new()).unwrap();
+        pod.shape.spreads[0].selector.clone()
+    };
+    assert_eq!((of(json!({})), of(json!({ "matchExpressions": [] }))), (None, None));
+    assert!(of(json!({ "matchLabels": { "app": "web" } })).is_some());
+}
+
+#[test]
 fn requests_are_counted_as_kube_scheduler_counts_them() {
     let cpu = |amount: &str| json!({ "requests": { "cpu": amount } });
     // Two containers, an init container that is larger than both, and a sidecar started before it.
@@ -453,6 +465,25 @@ spec:
     assert_eq!(daemon.shape.requests.get(&"cpu".into()), 100);
     let broken = daemon.shape.broken.as_deref().unwrap();
     assert!(broken.starts_with("spec.template.spec.containers[0].resources.requests.memory: "), "{broken}");
+}
+
+/// The DaemonSet controller adds tolerations to its pods: they come to cordoned nodes, and room is kept for them there.
+#[test]
+fn daemons_tolerate_what_their_controller_lets_them_tolerate() {
+    let of = |host: &str| {
+        let text = format!(
+            "metadata: {{ name: a }}\nspec: {{ template: {{ spec: {{ {host} containers: [{{ name: a }}] }} }} }}"
+        );
+        read_daemon(&yaml(&text), &ShapeStore::new()).unwrap().shape
+    };
+    let tolerates = |shape: &crate::core::facts::PodShape, key: &str, effect: Effect| {
+        shape.tolerations.iter().any(|toleration| toleration.tolerates(&crate::core::facts::Taint::new(key, effect)))
+    };
+    let daemon = of("");
+    assert!(tolerates(&daemon, "node.kubernetes.io/unschedulable", Effect::NoSchedule));
+    assert!(!tolerates(&daemon, "node.kubernetes.io/network-unavailable", Effect::NoSchedule));
+    assert!(!tolerates(&daemon, "node.kubernetes.io/not-ready", Effect::NoSchedule));
+    assert!(tolerates(&of("hostNetwork: true,"), "node.kubernetes.io/network-unavailable", Effect::NoSchedule));
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub use catalog::{Catalog, InstanceType, Offering};
 pub use claim::{Broken, Claim, ClaimDraft};
 pub use class::NodeClass;
 pub use condition::{Condition, Status, find as find_condition};
-pub use daemon::DaemonSet;
+pub use daemon::{DaemonSet, tolerate_as_daemon};
 pub use fold::{Fold, Landed, News};
 pub use group::Group;
 pub use machine::Machine;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{self as k8s, PodAffinityTerm};
 
 use crate::core::facts::{
-    AffinityTerm, Effect, NodeAffinity, PolicyHonor, Toleration, TolerationOperator, TopologySpread, Weighted,
+    AffinityTerm, Effect, NodeAffinity, PolicyHonor, Selector, Toleration, TolerationOperator, TopologySpread, Weighted,
 };
 use crate::core::labels::{Labels, normalized};
 
@@ -176,19 +176,21 @@ pub(super) fn spreads(
                 format!("{least} is not above zero; write a whole number from 1"),
             );
         }
+        let selector = label_selector(
+            &format!("{field}.labelSelector"),
+            constraint.label_selector.as_ref(),
+            own.labels,
+            constraint.match_label_keys.as_ref(),
+            None,
+            problems,
+        );
         all.push(TopologySpread {
             key: normalized(&constraint.topology_key).into(),
             max_skew: constraint.max_skew,
             min_domains: constraint.min_domains,
             required,
-            selector: label_selector(
-                &format!("{field}.labelSelector"),
-                constraint.label_selector.as_ref(),
-                own.labels,
-                constraint.match_label_keys.as_ref(),
-                None,
-                problems,
-            ),
+            // kube-scheduler counts no pods for a selector that asks for nothing (`countPodsMatchSelector`).
+            selector: selector.filter(|selector| *selector != Selector::default()),
             node_affinity_policy,
             node_taints_policy,
         });

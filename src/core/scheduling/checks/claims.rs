@@ -130,7 +130,7 @@ pub(super) fn check<'a>(
         places.push(Place {
             name: place,
             labels: certain,
-            open: true,
+            open: Some(requirements),
             taints: draft.taints.clone(),
             planned: pods,
             running: Vec::new(),

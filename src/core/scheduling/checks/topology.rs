@@ -322,9 +322,11 @@ fn seen(
     let open = problem.open_keys();
     let terms = alternatives(shape);
     let looks_at = |place: &Place<'_>| {
-        let own = Requirements::from_labels(&place.labels);
+        let could_be = |own: &Requirements| {
+            terms.iter().any(|term| own.compatible(term, |key| place.open.is_some() && open.contains(key)).is_ok())
+        };
         let matching = constraint.node_affinity_policy == PolicyHonor::Ignore
-            || terms.iter().any(|term| own.compatible(term, |key| place.open && open.contains(key)).is_ok());
+            || place.open.as_ref().map_or_else(|| could_be(&Requirements::from_labels(&place.labels)), could_be);
         let everywhere = hard_keys(shape).all(|key| domain(place, key).is_some());
         matching
             && everywhere

@@ -55,8 +55,8 @@ pub(super) struct Place<'a> {
     pub(super) name: Arc<str>,
     /// Labels that are certain.
     pub(super) labels: Labels,
-    /// Whether well-known labels that are not among them may still come (a NodeClaim of the plan).
-    pub(super) open: bool,
+    /// What else the labels have to be, and that well-known ones of which this says nothing may still come: of a NodeClaim of the plan.
+    pub(super) open: Option<Requirements>,
     pub(super) taints: Vec<Taint>,
     pub(super) planned: Vec<&'a Arc<Pod>>,
     pub(super) running: Vec<&'a Arc<Pod>>,

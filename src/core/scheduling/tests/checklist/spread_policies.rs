@@ -5,6 +5,7 @@ use super::super::build::*;
 use super::words::*;
 use crate::core::facts::{PodShape, PolicyHonor, TopologySpread};
 use crate::core::labels::{CAPACITY_TYPE, ON_DEMAND, SPOT, ZONE};
+use crate::core::requirements::Operator::NotIn;
 
 const RACK: &str = "example.com/rack";
 
@@ -140,4 +141,21 @@ fn pods_on_nodes_without_one_of_the_labels_count_for_none_of_the_constraints() {
     };
     // Two are in rack one already: four more make it three and three, or two more each where those are not seen.
     assert_eq!((plan(&[(ZONE, "zone-a")]), plan(&[])), (vec![3, 3], vec![2, 4]));
+}
+
+/// Nodes of the pool that excludes their family are no domain to the picky pods, so that all of them may be in the one zone that they have.
+#[test]
+fn nodes_of_a_pool_that_excludes_what_a_pod_selects_are_no_domains_to_it() {
+    let family = |name: &str| instance_type(name, 8, 32, 0.4).labelled("family", &[name]);
+    let types = || vec![family("s"), family("c"), family("m")];
+    let scene = Scene::default()
+        .with_pool(pool("one-zone").requiring(within(ZONE, &[ZONES[0]])), types())
+        .with_pool(pool("others").requiring(says("family", NotIn, &["s"])), types())
+        .with_pods(pods("web", 3, &web().spreading(even(ZONE, 1))))
+        .with_pods(pods(
+            "picky",
+            9,
+            &app("picky").selecting("family", "s").spreading(spread(ZONE, 3, &[("app", "picky")])),
+        ));
+    scene.plan().whole();
 }
