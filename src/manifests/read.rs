@@ -374,7 +374,6 @@ impl Reader<'_> {
     fn pod(&mut self) -> Result<Object, Invalid> {
         let mut pod = read_pod(self.value, self.shapes).map_err(|error| self.invalid(error.message))?;
         pod.shape = self.checked(pod.shape);
-        pod.key = self.key()?;
         let runs_for = self.runs_for(&self.value["metadata"])?;
         Ok(Object::Pod { pod: Box::new(pod), runs_for, volumes: volumes::sources(&self.value["spec"], &Value::Null) })
     }
@@ -508,8 +507,13 @@ impl Reader<'_> {
     }
 
     fn name(&self) -> Result<&str, Invalid> {
-        let name = self.value["metadata"]["name"].as_str().filter(|name| !name.is_empty());
-        name.ok_or_else(|| self.invalid("metadata.name: is missing; give the object a name"))
+        let name = &self.value["metadata"]["name"];
+        name.as_str().filter(|name| !name.is_empty()).ok_or_else(|| {
+            self.invalid(match name {
+                Value::Null | Value::String(_) => "metadata.name: is missing; give the object a name",
+                _ => "metadata.name: is no text; write the name in quotes",
+            })
+        })
     }
 
     fn key(&self) -> Result<ObjectKey, Invalid> {
@@ -520,7 +524,11 @@ impl Reader<'_> {
     fn object(&self) -> String {
         let part = |value: &Value, absent: &str| value.as_str().unwrap_or(absent).to_owned();
         let metadata = &self.value["metadata"];
-        let name = part(&metadata["name"], "without a name");
+        let name = match &metadata["name"] {
+            // YAML took it for something else than text.
+            name @ (Value::Number(_) | Value::Bool(_)) => plain(name),
+            name => part(name, "without a name"),
+        };
         let namespace = metadata["namespace"].as_str().map(|namespace| format!("{namespace}/")).unwrap_or_default();
         format!("{} {namespace}{name}", part(&self.value["kind"], "object"))
     }
