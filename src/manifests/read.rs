@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::admission::Admission;
+use super::admission::{Admission, pods_at};
 use super::classes::{self, RESTRICTED_DOMAINS};
 use super::object::{Found, Invalid, Object, Owned, Secret};
 use super::refused;
@@ -19,9 +19,9 @@ use crate::api::definition::plain;
 use crate::api::validation::CloudLabels;
 use crate::clouds::{kwok, outscale};
 use crate::cluster::convert::{
-    ClassKind, ShapeStore, UNREADABLE, Unreadable, condemn, read_attachment, read_buffer, read_claim, read_class,
-    read_csi_node, read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool,
-    read_storage_class, read_template, read_volume, read_volume_claim,
+    ClassKind, ShapeStore, UNREADABLE, Unreadable, are_requests_readable, condemn, read_attachment, read_buffer,
+    read_claim, read_class, read_csi_node, read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod,
+    read_pool, read_storage_class, read_template, read_volume, read_volume_claim,
 };
 use crate::core::facts::{Condition, Count, Effect, Kind, PodBudget, PodShape, Status};
 use crate::core::ids::ObjectKey;
@@ -86,9 +86,11 @@ pub fn examine(value: &Value, shapes: &ShapeStore, admission: &Admission) -> Vec
         reader.note(Some(&refusal));
     }
     let found = found.map(|object| Found {
+        unread: matches!(&object, Object::Pod { pod, .. } if pod.node.is_some() && pod.shape.broken.is_some())
+            && !are_requests_readable(&value["spec"]),
         object,
         owners: owners(value),
-        gates: names(&value["spec"]["schedulingGates"]),
+        gates: gates(kind, value),
         group: group(kind).and_then(|kind| read_group(kind, value)),
         problems: reader.problems,
     });
@@ -140,8 +142,11 @@ fn owners(value: &Value) -> Vec<Owned> {
     references.map(|one| Owned { kind: text(&one["kind"]), name: text(&one["name"]) }).collect()
 }
 
-fn names(list: &Value) -> Vec<String> {
-    list.as_array().into_iter().flatten().filter_map(|one| one["name"].as_str()).map(str::to_owned).collect()
+/// The scheduling gates of a pod, or of those that are made by a template.
+fn gates(kind: &str, value: &Value) -> Vec<String> {
+    let spec = pods_at(kind).and_then(|at| value.pointer(&format!("{at}/spec"))).unwrap_or(&Value::Null);
+    let all = spec["schedulingGates"].as_array().into_iter().flatten();
+    all.filter_map(|gate| gate["name"].as_str()).map(str::to_owned).collect()
 }
 
 struct Reader<'a> {

@@ -151,3 +151,22 @@ fn what_a_definition_refuses_of_overlays_and_buffers_counts_for_nothing_and_is_s
     }
     assert!(input.snapshot.overlays.values().all(|overlay| !overlay.errors.is_empty()));
 }
+
+#[test]
+fn a_node_takes_nobody_new_while_it_is_not_known_what_its_pods_request() {
+    let of = |requests: &str| {
+        let text = format!(
+            "{{kind: Node, metadata: {{name: n}}, status: {{allocatable: {{cpu: 4, memory: 8Gi, pods: 9}}}}}}\n---\n\
+             {{kind: Pod, metadata: {{name: runs}}, spec: {{nodeName: n, containers: [{{name: c, resources: {{requests: {requests}}}}}]}}}}"
+        );
+        let input = of_text(&text);
+        let full = input.notices.iter().any(|notice| notice.starts_with("Node n: takes nobody new"));
+        let pod = input.snapshot.pods_on(&"n".into()).next().expect("it is on its node").clone();
+        assert!(input.pods.is_empty() && input.set_aside.is_empty());
+        (full, pod.shape.requests.get(&"cpu".into()), pod.shape.requests.get(&"pods".into()))
+    };
+    assert_eq!(of("{cpu: 1, memory: 1Gi}"), (false, 1_000, 1_000));
+    assert_eq!(of("{cpu: 1, memory: 1.5.2Gi}"), (true, 4_000, 9_000));
+    assert_eq!(of("{cpu: [1]}"), (true, 4_000, 9_000));
+    assert_eq!(of("{cpu: 5, memory: x}"), (true, 5_000, 9_000), "what can be read counts");
+}

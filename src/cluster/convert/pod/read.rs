@@ -23,10 +23,15 @@ use crate::core::time::go_duration;
 /// Reads a pod from a manifest or an answer of the API server. Whatever part of it cannot be read, the pod is there, with the reason
 /// in its shape.
 pub fn read_pod(value: &Value, shapes: &ShapeStore) -> Result<Pod, Unreadable> {
-    let (wire, error) = match lenient("Pod", value) {
+    let (mut wire, error) = match lenient("Pod", value) {
         Ok(read) => read,
         Err(unreadable) => without_extras(value, unreadable)?,
     };
+    // One that is on a node is there, whatever form the rest of its spec has.
+    if wire.spec.is_none() {
+        let on = |node: &str| PodSpec { node_name: Some(node.to_owned()), ..PodSpec::default() };
+        wire.spec = value["spec"]["nodeName"].as_str().map(on);
+    }
     convert(&wire, error, shapes)
 }
 
