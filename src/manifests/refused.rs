@@ -1,5 +1,7 @@
-//! What the API server would not keep: names and labels of objects, and selectors that miss the pods of their own template. What is wrong with the
+//! What the API server would not keep: names and labels of objects, scheduling gates, and selectors that miss the pods of their own template. What is wrong with the
 //! pods themselves is next door, in `refused_pods`; what a plan could not go on with anyway is noticed where it is read.
+
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -34,6 +36,7 @@ pub(super) fn faults(kind: &str, value: &Value) -> Vec<String> {
     // The API server writes keys to match by into the selectors of the pods that it keeps.
     let has_merged = kind == "Pod" && is_stored(value);
     let labels = &template["metadata"]["labels"];
+    all.extend(gates(&within("spec.schedulingGates"), &template["spec"]["schedulingGates"]));
     all.extend(refused_pods::faults(&within("spec"), &template["spec"], labels, has_merged));
     all
 }
@@ -62,6 +65,25 @@ fn labels(field: &str, labels: &Value) -> Vec<String> {
         key_fault.or_else(|| check_label_value(value.as_str()?).err()).map(|remedy| format!("{field}[{key}]: {remedy}"))
     };
     labels.as_object().into_iter().flatten().filter_map(of).collect()
+}
+
+/// What is wrong with scheduling gates.
+fn gates(field: &str, written: &Value) -> Vec<String> {
+    if written.is_null() {
+        return Vec::new();
+    }
+    let Some(gates) = written.as_array() else {
+        return vec![format!("{field}: is no list; write a list of names, such as [{{name: example.com/wait}}]")];
+    };
+    let mut seen = BTreeSet::new();
+    let of = |(at, gate): (usize, &Value)| match gate["name"].as_str().filter(|name| !name.is_empty()) {
+        None => Some(format!("{field}[{at}].name: is missing; write the name of the gate, or leave the gate out")),
+        Some(name) if !seen.insert(name.to_owned()) => {
+            Some(format!("{field}[{at}].name: {name} is there already; leave one of them out"))
+        }
+        Some(name) => check_qualified_name(name).err().map(|remedy| format!("{field}[{at}].name: {remedy}")),
+    };
+    gates.iter().enumerate().filter_map(of).collect()
 }
 
 /// A selector that does not mean the pods of its own template.

@@ -170,3 +170,20 @@ fn a_node_takes_nobody_new_while_it_is_not_known_what_its_pods_request() {
     assert_eq!(of("{cpu: [1]}"), (true, 4_000, 9_000));
     assert_eq!(of("{cpu: 5, memory: x}"), (true, 5_000, 9_000), "what can be read counts");
 }
+
+#[test]
+fn gates_hold_pods_back_whoever_makes_them_and_wrong_ones_are_a_fault() {
+    let spec = |gates: &str| format!("spec: {{schedulingGates: {gates}, containers: [{{name: c}}]}}");
+    let input = of_text(&format!(
+        "{{kind: Pod, metadata: {{name: held}}, {}}}\n---\n{{kind: Pod, metadata: {{name: wrong}}, {}}}\n---\n\
+         {{kind: Deployment, metadata: {{name: web}}, spec: {{replicas: 2, template: {{{}}}}}}}",
+        spec("[{name: a}]"),
+        spec("[{name: a}, {}]"),
+        spec("[{name: b}]")
+    ));
+    let aside: Vec<String> = input.set_aside.iter().map(|(key, _)| key.name.to_string()).collect();
+    assert_eq!(aside, ["held", "web-0", "web-1"]);
+    let [wrong] = &input.pods[..] else { panic!("{:?}", input.pods) };
+    let broken = wrong.shape.broken.as_deref();
+    assert!(broken.is_some_and(|broken| broken.starts_with("spec.schedulingGates[1].name: is missing")), "{broken:?}");
+}
