@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::admission::{Admission, pods_at};
 use super::classes::{self, RESTRICTED_DOMAINS};
+use super::nulls;
 use super::object::{Found, Invalid, Object, Owned, Secret};
 use super::refused;
 use super::selector;
@@ -73,6 +74,7 @@ pub fn examine(value: &Value, shapes: &ShapeStore, admission: &Admission) -> Vec
     if let Some(foreign) = foreign(value) {
         return vec![Ok(Found::bare(Object::Irrelevant(foreign)))];
     }
+    let value = &*nulls::settled(kind, value);
     let (refusals, unknown) = (refused::faults(kind, value), unknown::fields(kind, value));
     let admitted = admission.admit(kind, value);
     let (notices, more) = admitted.as_ref().map_or_else(Default::default, |all| (&all.notices[..], &all.refusals[..]));
