@@ -24,7 +24,7 @@ mod read;
 pub use admission::Admission;
 pub use classes::{LABEL_KEYS, RESTRICTED_DOMAINS, kwok_class, outscale_class};
 pub use documents::{Document, documents};
-pub use gather::{Gathered, Placed, Source, Trouble, gather};
+pub use gather::{Gathered, Placed, Source, Trouble, Unread, gather};
 pub use object::{Found, Invalid, Object, Owned, Secret};
 pub use read::{examine, read_object};
 pub use volumes::{VolumeSource, claims_of};

@@ -98,7 +98,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
     let mut input = Input::default();
     let mut pods = Pods::default();
     let mut idle: BTreeMap<String, usize> = BTreeMap::new();
-    input.notices.extend(gathered.troubles.iter().map(ToString::to_string));
+    input.notices.extend(gathered.empty.iter().chain(&gathered.troubles).map(ToString::to_string));
     for placed in gathered.objects {
         let found = placed.found;
         if let Some(group) = found.group {
