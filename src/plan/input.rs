@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::mounts::Mounts;
 use super::pods::{Pods, waits};
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::core::buffers::{self, Resolution};
@@ -96,7 +97,7 @@ fn conflicts(catalog: &Catalog) -> Vec<String> {
 pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Features, now: Timestamp) -> Input {
     let mut fold = Fold::default();
     let mut input = Input::default();
-    let mut pods = Pods::default();
+    let (mut pods, mut mounts) = (Pods::default(), Mounts::new(gathered.unread));
     let mut idle: BTreeMap<String, usize> = BTreeMap::new();
     input.notices.extend(gathered.empty.iter().chain(&gathered.troubles).map(ToString::to_string));
     for placed in gathered.objects {
@@ -111,7 +112,10 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
             Object::Node(node) => fold.fold(Fact::NodeSeen(Arc::new(*node))),
             Object::Daemon(daemon) => fold.fold(Fact::DaemonSeen(Arc::new(daemon))),
             Object::Namespace(name, labels) => fold.fold(Fact::NamespaceSeen(name, Arc::new(labels))),
-            Object::VolumeClaim(claim) => fold.fold(Fact::VolumeClaimSeen(Arc::new(claim))),
+            Object::VolumeClaim(claim) => {
+                mounts.see(&claim.key, found.owners);
+                fold.fold(Fact::VolumeClaimSeen(Arc::new(claim)));
+            }
             Object::Volume(volume) => fold.fold(Fact::VolumeSeen(Arc::new(volume))),
             Object::StorageClass(class) => fold.fold(Fact::StorageClassSeen(Arc::new(class))),
             Object::CsiNode(node) => fold.fold(Fact::CsiNodeSeen(Arc::new(node))),
@@ -119,7 +123,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
             Object::Buffer(buffer) => fold.fold(Fact::BufferSeen(Arc::new(*buffer))),
             Object::Template(template) => fold.fold(Fact::TemplateSeen(Arc::new(template))),
             Object::Attachment(one) => fold.fold(Fact::AttachmentSeen(Arc::new(one))),
-            Object::Pod { pod, volumes, .. } => pods.pod(*pod, &volumes, found.owners, &found.gates, found.unread),
+            Object::Pod { pod, volumes, .. } => pods.pod(*pod, volumes, found.owners, &found.gates, found.unread),
             Object::Workload(workload) => {
                 if let Some(scalable) = workload.scalable() {
                     fold.fold(Fact::ScalableSeen(Arc::new(scalable)));
@@ -133,7 +137,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
             Object::Priority(..) => {}
         }
     }
-    let rest = pods.tell(&mut fold);
+    let rest = pods.tell(mounts, &mut fold);
     // The files hold all budgets that there are.
     fold.fold(Fact::Relisted(Kind::PodBudget));
     input.set_aside = rest.set_aside;

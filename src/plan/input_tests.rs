@@ -187,3 +187,61 @@ fn gates_hold_pods_back_whoever_makes_them_and_wrong_ones_are_a_fault() {
     let broken = wrong.shape.broken.as_deref();
     assert!(broken.is_some_and(|broken| broken.starts_with("spec.schedulingGates[1].name: is missing")), "{broken:?}");
 }
+
+/// Why the pods that wait are refused, by name.
+fn refused(input: &Input) -> Vec<(&str, &str)> {
+    input.pods.iter().filter_map(|pod| Some((&*pod.key.name, pod.shape.broken.as_deref()?))).collect()
+}
+
+/// A pod with a volume.
+fn mounting(name: &str, volume: &str) -> String {
+    format!(
+        "\n---\n{{kind: Pod, metadata: {{name: {name}}}, spec: {{containers: [{{name: c}}], volumes: [{{name: v, {volume}}}]}}}}"
+    )
+}
+
+#[test]
+fn a_pod_says_what_cannot_be_read_of_its_volume() {
+    let storage = "{kind: PersistentVolumeClaim, metadata: {name: claim}, spec: {accessModes: ReadWriteOnce}}\n---\n\
+                   {kind: PersistentVolumeClaim, metadata: {name: of-class}, spec: {storageClassName: class}}\n---\n\
+                   {kind: PersistentVolumeClaim, metadata: {name: of-volume}, spec: {volumeName: volume}}\n---\n\
+                   {kind: StorageClass, metadata: {name: class}, provisioner: a, allowedTopologies: x}\n---\n\
+                   {kind: PersistentVolume, metadata: {name: volume}, spec: {nodeAffinity: x}}";
+    let names = ["claim", "of-class", "of-volume", "nowhere"];
+    let pods = names.map(|claim| mounting(claim, &format!("persistentVolumeClaim: {{claimName: {claim}}}")));
+    let brief = mounting("brief", "ephemeral: {volumeClaimTemplate: {spec: {storageClassName: class}}}");
+    let input = of_text(&format!("{storage}{}{brief}", pods.concat()));
+    let said = refused(&input);
+    let expected = [
+        ("brief", "behind claim brief-v cannot be read: StorageClass class: allowedTopologies: "),
+        ("claim", "behind claim claim cannot be read: PersistentVolumeClaim claim: spec.accessModes: "),
+        ("of-class", "behind claim of-class cannot be read: StorageClass class: allowedTopologies: "),
+        ("of-volume", "behind claim of-volume cannot be read: PersistentVolume volume: spec.nodeAffinity: "),
+    ];
+    assert_eq!(said.len(), expected.len(), "{said:?}");
+    for ((pod, why), (expected, part)) in said.iter().zip(expected) {
+        assert!(*pod == expected && why.contains(part), "{said:?} lacks {part:?}");
+    }
+}
+
+#[test]
+fn an_ephemeral_volume_has_a_claim_of_its_own() {
+    let claim = |owner: &str| {
+        format!(
+            "{{kind: PersistentVolumeClaim, metadata: {{name: p-v, ownerReferences: {owner}}}, spec: {{storageClassName: class}}}}"
+        )
+    };
+    let brief = "ephemeral: {volumeClaimTemplate: {spec: {storageClassName: class}}}";
+    let owner = |name: &str| format!("[{{apiVersion: v1, kind: Pod, name: {name}, uid: u, controller: true}}]");
+    for (owner, is_own) in [(owner("p"), true), (owner("q"), false), ("[]".to_owned(), false)] {
+        let input = of_text(&format!("{}{}", claim(&owner), mounting("p", brief)));
+        let said = refused(&input);
+        assert_eq!(said.is_empty(), is_own, "{said:?}");
+        assert!(is_own || said[0].1.starts_with("spec.volumes: PersistentVolumeClaim default/p-v, which"), "{said:?}");
+    }
+    let longer = mounting("p-v", brief).replace("name: v,", "name: w,");
+    let other = mounting("p", brief).replace("name: v,", "name: v-w,");
+    let input = of_text(&format!("{longer}{other}"));
+    let said: Vec<&str> = refused(&input).iter().map(|(pod, _)| *pod).collect();
+    assert_eq!(said, ["p-v"], "the two would have p-v-w");
+}

@@ -1,11 +1,12 @@
 //! What would be bought: a plan for the pods of manifests or of a cluster, with its price, the least that any plan costs, and reasons.
 //!
-//! `input` makes of objects what the solver looks at (`pods` knows which pods wait, `expand` gives workloads theirs), `answer` asks the solver and looks at the
+//! `input` makes of objects what the solver looks at (`pods` knows which pods wait, `expand` gives workloads theirs, `mounts` gives pods their claims), `answer` asks the solver and looks at the
 //! outcome; `json` and `table` print it, `report` draws it, `explain` answers single questions. Nothing in here writes to a cluster.
 
 mod answer;
 mod expand;
 mod input;
+mod mounts;
 mod pods;
 
 mod json;

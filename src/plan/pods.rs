@@ -1,11 +1,12 @@
 //! The pods of files, and what keeps pods: which wait, which wait for something else, and which hold their nodes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::expand::{Family, Owners};
+use super::mounts::Mounts;
 use crate::cluster::convert::namespace_labels;
-use crate::core::facts::{Fact, Fold, Owner, Pod, PodShape, VolumeClaim};
+use crate::core::facts::{Fact, Fold, Owner, Pod, PodShape};
 use crate::core::ids::{ObjectKey, PodUid};
 use crate::manifests::{Owned, VolumeSource, Workload};
 
@@ -18,8 +19,8 @@ pub(super) struct Pods {
     gates: Vec<Vec<String>>,
     /// Pods that wait for something else, and for what.
     set_aside: Vec<(ObjectKey, String)>,
-    /// Claims that controllers would make.
-    claims: Vec<VolumeClaim>,
+    /// Volumes of the pods that wait, by their place in `pods`.
+    volumes: BTreeMap<usize, Vec<VolumeSource>>,
     uids: BTreeSet<PodUid>,
     /// Pods on nodes of whose requests not all could be read, by their place in `pods`.
     unread: Vec<usize>,
@@ -41,7 +42,7 @@ impl Pods {
     pub(super) fn pod(
         &mut self,
         mut pod: Pod,
-        volumes: &[VolumeSource],
+        volumes: Vec<VolumeSource>,
         owners: Vec<Owned>,
         gates: &[String],
         unread: bool,
@@ -58,8 +59,8 @@ impl Pods {
         if waits && is_gated {
             self.set_aside.push((pod.key.clone(), behind(gates)));
         }
-        if waits {
-            self.claims.extend(volumes.iter().filter_map(|volume| volume.made_for(&pod.key)));
+        if waits && !volumes.is_empty() {
+            self.volumes.insert(self.pods.len(), volumes);
         }
         if unread {
             self.unread.push(self.pods.len());
@@ -73,27 +74,28 @@ impl Pods {
         self.gates.push(gates);
     }
 
-    /// Tells all pods, those that workloads lack among them. The nodes are known already.
-    pub(super) fn tell(mut self, fold: &mut Fold) -> Rest {
+    /// Tells all pods, those that workloads lack among them. Nodes and what is behind claims are known already.
+    pub(super) fn tell(mut self, mut mounts: Mounts, fold: &mut Fold) -> Rest {
         let notices = self.fill(fold);
+        for (at, volumes) in &self.volumes {
+            if let Some((pod, _)) = self.pods.get_mut(*at) {
+                *pod = mounts.mount(pod, volumes, fold.snapshot());
+            }
+        }
         let mut family = Family::new(&self.pods, &self.workloads);
         let mut made: Vec<Arc<Pod>> = Vec::new();
         for ((workload, _), gates) in self.workloads.iter().zip(&self.gates) {
             let missing = family.missing(workload);
-            let volumes = || workload.volumes.iter();
-            self.claims.extend(missing.iter().flat_map(|pod| volumes().filter_map(|volume| volume.made_for(&pod.key))));
+            let missing = missing.iter().map(|pod| mounts.mount(pod, &workload.volumes, fold.snapshot()));
             if gates.is_empty() || workload.shape.broken.is_some() {
                 made.extend(missing);
                 continue;
             }
-            self.set_aside.extend(missing.iter().map(|pod| (pod.key.clone(), behind(gates))));
-            made.extend(missing.iter().map(|pod| Arc::new(Pod { unschedulable: false, ..(**pod).clone() })));
+            let first = made.len();
+            made.extend(missing.map(|pod| Arc::new(Pod { unschedulable: false, ..(*pod).clone() })));
+            self.set_aside.extend(made.iter().skip(first).map(|pod| (pod.key.clone(), behind(gates))));
         }
-        for claim in self.claims {
-            if !fold.snapshot().volume_claims.contains_key(&claim.key) {
-                fold.fold(Fact::VolumeClaimSeen(Arc::new(claim)));
-            }
-        }
+        mounts.made().for_each(|claim| fold.fold(Fact::VolumeClaimSeen(Arc::new(claim))));
         // The solver takes pods as they came: here, whatever the order of the files, by name.
         let mut all: Vec<&Arc<Pod>> = self.pods.iter().map(|(pod, _)| pod).chain(&made).collect();
         all.sort_by(|a, b| a.key.cmp(&b.key));
