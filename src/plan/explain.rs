@@ -8,6 +8,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use serde::{Deserialize, Serialize};
 
 use super::answer::types_of;
+use super::reach::Reach;
 use crate::core::facts::{Catalog, InstanceType, Pod, Snapshot};
 use crate::core::ids::ObjectKey;
 use crate::core::requirements::Requirements;
@@ -199,8 +200,9 @@ fn verdict(case: &Case<'_>, pod: &Arc<Pod>) -> (String, Vec<String>) {
         let place = node.or(claim).unwrap_or_default();
         return (format!("goes to {place}"), vec!["what exists is used before anything is bought".to_owned()]);
     }
-    let reasons = case.plan.refused.iter().find(|refusal| refusal.pod == pod.uid);
-    let reasons = reasons.into_iter().flat_map(|refusal| &refusal.reasons).map(ToString::to_string).collect();
+    let refusal = case.plan.refused.iter().find(|refusal| refusal.pod == pod.uid);
+    let reach = Reach::of(case.snapshot, case.catalog);
+    let reasons = refusal.map(|refusal| reach.reasons(pod, &refusal.reasons)).unwrap_or_default();
     ("has no place".to_owned(), reasons)
 }
 
