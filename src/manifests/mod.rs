@@ -12,6 +12,7 @@ mod limits;
 mod nulls;
 mod object;
 mod refused;
+mod refused_containers;
 mod refused_pods;
 mod schemas;
 mod selector;

@@ -272,7 +272,9 @@ impl Reader<'_> {
     }
 
     fn pool(&mut self) -> Result<Object, Invalid> {
-        let pool = read_pool(self.value, &LABELS).map_err(|error| self.invalid(error.message))?;
+        let mut pool = read_pool(self.value, &LABELS).map_err(|error| self.invalid(error.message))?;
+        // There will be no such NodePool.
+        pool.errors.extend(std::mem::take(&mut self.refusals).into_iter().map(Arc::from));
         for problem in &pool.errors {
             self.note(Some(problem));
         }

@@ -12,19 +12,36 @@ use crate::core::labels::Labels;
 
 /// The longest name of an object, and the longest name of a namespace (Kubernetes' limits, those of DNS).
 const LONGEST_NAME: usize = 253;
-const LONGEST_LABEL: usize = 63;
+pub(super) const LONGEST_LABEL: usize = 63;
+
+/// Kinds without pods whose names are DNS names. Those of some others are not.
+const NAMED: [&str; 14] = [
+    "CSINode",
+    "CapacityBuffer",
+    "KWOKNodeClass",
+    "LimitRange",
+    "Namespace",
+    "Node",
+    "NodeClaim",
+    "NodeOverlay",
+    "NodePool",
+    "OutscaleNodeClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "PodDisruptionBudget",
+    "StorageClass",
+];
 
 /// Why the API server would not keep an object, or none of the pods of its template; each with the field and the remedy.
 pub(super) fn faults(kind: &str, value: &Value) -> Vec<String> {
     let mut all = Vec::new();
-    let Some(at) = pods_at(kind) else {
-        if kind == "Namespace" {
-            all.extend(named("metadata.name", &value["metadata"]["name"], LONGEST_LABEL));
-        }
-        return all;
-    };
-    all.extend(named("metadata.name", &value["metadata"]["name"], LONGEST_NAME));
-    all.extend(named("metadata.namespace", &value["metadata"]["namespace"], LONGEST_LABEL));
+    let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default();
+    let longest = if kind == "Namespace" { LONGEST_LABEL } else { LONGEST_NAME };
+    if pods_at(kind).is_some() || NAMED.contains(&kind) {
+        all.extend(named("metadata.name", text("name"), longest));
+        all.extend(named("metadata.namespace", text("namespace"), LONGEST_LABEL));
+    }
+    let Some(at) = pods_at(kind) else { return all };
     all.extend(labels("metadata.labels", &value["metadata"]["labels"]));
     let template = value.pointer(at).unwrap_or(&Value::Null);
     let path = at.trim_start_matches('/').replace('/', ".");
@@ -41,10 +58,12 @@ pub(super) fn faults(kind: &str, value: &Value) -> Vec<String> {
     all
 }
 
-/// What is wrong with the name of an object or, where it may have so many characters only, of a namespace.
-fn named(field: &str, name: &Value, longest: usize) -> Option<String> {
-    // Without a name there is no object, and that is said.
-    let name = name.as_str().filter(|name| !name.is_empty())?;
+/// What is wrong with the name of an object or, where it may have so many characters only, of a namespace, a container or a volume.
+pub(super) fn named(field: &str, name: &str, longest: usize) -> Option<String> {
+    if name.is_empty() {
+        // Without a name there is no object, and that is said.
+        return None;
+    }
     let dots = longest == LONGEST_NAME;
     if name.len() > longest {
         return Some(format!("{field}: has {} characters; write {longest} at most", name.len()));

@@ -158,6 +158,13 @@ fn names_and_labels() {
         assert!(matches!(&said[..], [one] if one.contains(expected)), "{said:?} lacks {expected:?}");
     }
     assert!(named("Pod", "name: a.b-c.1, namespace: x-1").is_empty());
+    for kind in ["NodePool", "Node", "PersistentVolumeClaim", "StorageClass"] {
+        let said = of(&format!("{{kind: {kind}, metadata: {{name: Gen_eral}}}}"));
+        assert!(
+            matches!(&said[..], [one] if one.starts_with("metadata.name: \"Gen_eral\" is not")),
+            "{kind}: {said:?}"
+        );
+    }
     assert!(of("{kind: ClusterRole, metadata: {name: 'system:node'}}").is_empty(), "another rule");
 }
 
