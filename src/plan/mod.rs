@@ -1,7 +1,7 @@
 //! What would be bought: a plan for the pods of manifests or of a cluster, with its price, the least that any plan costs, and reasons.
 //!
 //! `input` makes of objects what the solver looks at (`pods` knows which pods wait, `expand` gives workloads theirs, `mounts` gives pods their claims), `answer` asks the solver and looks at the
-//! outcome (`reach` knows of volumes that nothing can reach); `json` and `table` print it, `report` draws it, `explain` answers single questions. Nothing in here writes to a cluster.
+//! outcome (`reach` knows of volumes that nothing can reach); `json` and `table` print it, `report` draws it, `explain` answers single questions (`limits` knows what limits take). Nothing in here writes to a cluster.
 
 mod answer;
 mod expand;
@@ -14,6 +14,7 @@ mod reach;
 mod table;
 
 mod explain;
+mod limits;
 mod report;
 
 pub use answer::{Answer, answer};
