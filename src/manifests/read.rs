@@ -383,7 +383,7 @@ impl Reader<'_> {
     fn pod(&mut self) -> Result<Object, Invalid> {
         let mut pod = read_pod(self.value, self.shapes).map_err(|error| self.invalid(error.message))?;
         pod.shape = self.checked(pod.shape);
-        let runs_for = self.runs_for(&self.value["metadata"])?;
+        let runs_for = self.runs_for(&self.value["metadata"]);
         Ok(Object::Pod { pod: Box::new(pod), runs_for, volumes: volumes::sources(&self.value["spec"], &Value::Null) })
     }
 
@@ -432,15 +432,17 @@ impl Reader<'_> {
         });
         let pod = read_pod(&whole, self.shapes).map_err(|error| self.invalid(error.message))?;
         let shape = self.checked(pod.shape);
-        Ok((shape, self.runs_for(metadata)?))
+        Ok((shape, self.runs_for(metadata)))
     }
 
-    fn runs_for(&self, metadata: &Value) -> Result<Option<Duration>, Invalid> {
-        metadata["annotations"][RUN_FOR].as_str().map_or(Ok(None), |text| {
-            go_duration(text).map(Some).ok_or_else(|| {
-                self.invalid(format!("annotation {RUN_FOR}: {text:?} is no duration; write for instance 90s or 1h30m"))
-            })
-        })
+    /// After how long containers end by themselves. What cannot be read is noted, and they run on.
+    fn runs_for(&mut self, metadata: &Value) -> Option<Duration> {
+        let text = metadata["annotations"][RUN_FOR].as_str()?;
+        let read = go_duration(text);
+        if read.is_none() {
+            self.note(Some(&format!("annotation {RUN_FOR}: {text:?} is no duration; write for instance 90s or 1h30m")));
+        }
+        read
     }
 
     /// Notes what is wrong with a shape. One that the API server would not keep is broken, too.

@@ -245,3 +245,14 @@ fn an_ephemeral_volume_has_a_claim_of_its_own() {
     let said: Vec<&str> = refused(&input).iter().map(|(pod, _)| *pod).collect();
     assert_eq!(said, ["p-v"], "the two would have p-v-w");
 }
+
+#[test]
+fn an_annotation_for_rehearsals_keeps_no_pod_from_the_plan() {
+    let annotations = "annotations: {sim.joiner.dev/run-for: soon}";
+    let input = of_text(&format!(
+        "{{kind: Pod, metadata: {{name: p, {annotations}}}, spec: {{containers: [{{name: c}}]}}}}\n---\n\
+         {{kind: Job, metadata: {{name: j}}, spec: {{template: {{metadata: {{{annotations}}}, spec: {{containers: [{{name: c}}]}}}}}}}}"
+    ));
+    assert_eq!(input.pods.len(), 2);
+    assert!(input.notices.iter().all(|notice| notice.contains("\"soon\" is no duration")), "{:?}", input.notices);
+}
