@@ -1,7 +1,7 @@
 //! Volumes in zones where there is nothing: which one it is of a pod's, where it is, and where there is something.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::core::facts::{Catalog, Pod, Snapshot, Topologies, VolumeClaim};
@@ -27,8 +27,10 @@ impl<'a> Reach<'a> {
 
     /// Why a pod has no place: first, the volumes that are where nothing is; then what the solver says.
     pub(super) fn reasons(&self, pod: &Pod, said: &[Reason]) -> Vec<String> {
-        let said = said.iter().map(ToString::to_string);
-        pod.volume_claims.iter().filter_map(|name| self.astray(pod, name)).chain(said).collect()
+        // One with which something is wrong has not been tried.
+        let tried = !said.iter().any(Reason::is_invalid);
+        let astray = pod.volume_claims.iter().filter(|_| tried).filter_map(|name| self.astray(pod, name));
+        astray.chain(said.iter().map(ToString::to_string)).collect()
     }
 
     /// What is wrong with where a volume of the pod is, or may be.
@@ -57,14 +59,14 @@ impl<'a> Reach<'a> {
 
     /// The places of which there are none, and those of which there are some; nothing where one of the alternatives can be had.
     fn nowhere(&self, terms: &Topologies) -> Option<(String, String)> {
-        let mut wanted = BTreeSet::new();
-        let mut there = BTreeSet::new();
+        let mut wanted: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let mut there: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for term in terms {
             let (key, known, values) = term.iter().find_map(|one| self.missing(one))?;
-            wanted.extend(values.iter().map(|value| format!("{key} {value}")));
-            there.extend(known.iter().map(|value| format!("{key} {value}")));
+            wanted.entry(key).or_default().extend(values.iter().map(|value| &**value));
+            there.entry(key).or_default().extend(known.iter().map(|value| &**value));
         }
-        (!there.is_empty()).then(|| (some(&wanted), some(&there)))
+        there.values().any(|known| !known.is_empty()).then(|| (listed(&wanted), listed(&there)))
     }
 
     /// What a requirement asks for, where that is a zone or a region and no machine is in any of them.
@@ -88,12 +90,16 @@ impl<'a> Reach<'a> {
     }
 }
 
-fn some(all: &BTreeSet<String>) -> String {
-    let shown: Vec<&str> = all.iter().take(SHOWN).map(String::as_str).collect();
-    match all.len().saturating_sub(SHOWN) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} others", shown.join(", ")),
-    }
+/// Labels with their values.
+fn listed(all: &BTreeMap<&str, BTreeSet<&str>>) -> String {
+    let one = |(key, values): (&&str, &BTreeSet<&str>)| {
+        let shown: Vec<&str> = values.iter().take(SHOWN).copied().collect();
+        match values.len().saturating_sub(SHOWN) {
+            0 => format!("{key} {}", shown.join(", ")),
+            more => format!("{key} {} and {more} others", shown.join(", ")),
+        }
+    };
+    all.iter().map(one).collect::<Vec<_>>().join(" or ")
 }
 
 #[cfg(test)]

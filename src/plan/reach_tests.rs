@@ -54,7 +54,7 @@ fn what_is_where_nothing_is_is_named() {
     assert_eq!(
         reasons(None, &["mars", "moon"]),
         [format!(
-            "StorageClass class of PersistentVolumeClaim default/data makes volumes in {zone} mars, {zone} moon only (allowedTopologies), where there is neither a node nor an instance type, but in {zone} here; allow one of these"
+            "StorageClass class of PersistentVolumeClaim default/data makes volumes in {zone} mars, moon only (allowedTopologies), where there is neither a node nor an instance type, but in {zone} here; allow one of these"
         )]
     );
     assert!(reasons(Some(&["mars", "here"]), &["mars"]).is_empty(), "a volume that is there needs no class");
