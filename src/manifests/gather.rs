@@ -131,7 +131,9 @@ pub fn gather(sources: &[Source], stdin: &mut dyn FnMut() -> io::Result<String>,
     let mut admission = Admission::default();
     sheets.values().filter_map(|all| all.first()).for_each(|sheet| admission.hear(&sheet.value));
     for (identity, all) in sheets {
-        all.into_iter().for_each(|sheet| read_sheet(&identity, sheet, (shapes, &admission), &mut gathered));
+        for sheet in all {
+            read_sheet(&identity, sheet, (shapes, &admission), &mut gathered);
+        }
     }
     gathered.troubles.sort();
     gathered.troubles.dedup();

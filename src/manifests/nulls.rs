@@ -45,7 +45,9 @@ fn settle(part: Option<&Part>, value: &mut Value) {
         }
         Value::Array(all) => {
             let items = part.and_then(Part::items);
-            all.iter_mut().for_each(|inner| settle(items.as_ref(), inner));
+            for inner in all {
+                settle(items.as_ref(), inner);
+            }
         }
         _ => {}
     }

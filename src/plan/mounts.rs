@@ -52,12 +52,11 @@ impl Mounts {
             }
             return None;
         };
-        let is_own = match self.owners.get(&claim.key) {
-            Some(owners) => owners.iter().any(|owner| owner.kind == "Pod" && *owner.name == *pod.name),
-            None => {
-                let made = self.made.entry(claim.key.clone()).or_insert_with(|| (claim.clone(), Some(pod.clone())));
-                made.1.as_ref() == Some(pod)
-            }
+        let is_own = if let Some(owners) = self.owners.get(&claim.key) {
+            owners.iter().any(|owner| owner.kind == "Pod" && *owner.name == *pod.name)
+        } else {
+            let made = self.made.entry(claim.key.clone()).or_insert_with(|| (claim.clone(), Some(pod.clone())));
+            made.1.as_ref() == Some(pod)
         };
         (!is_own).then(|| {
             format!(

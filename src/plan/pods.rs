@@ -13,16 +13,17 @@ use crate::manifests::{Owned, VolumeSource, Workload};
 /// Pods and workloads as they are read, one after another.
 #[derive(Default)]
 pub(super) struct Pods {
-    pods: Owners,
+    /// Pods by themselves.
+    lone: Owners,
     workloads: Vec<(Workload, Vec<Owned>)>,
     /// Scheduling gates of each workload's pods.
     gates: Vec<Vec<String>>,
     /// Pods that wait for something else, and for what.
     set_aside: Vec<(ObjectKey, String)>,
-    /// Volumes of the pods that wait, by their place in `pods`.
+    /// Volumes of the pods that wait, by their place in `lone`.
     volumes: BTreeMap<usize, Vec<VolumeSource>>,
     uids: BTreeSet<PodUid>,
-    /// Pods on nodes of whose requests not all could be read, by their place in `pods`.
+    /// Pods on nodes of whose requests not all could be read, by their place in `lone`.
     unread: Vec<usize>,
 }
 
@@ -60,12 +61,12 @@ impl Pods {
             self.set_aside.push((pod.key.clone(), behind(gates)));
         }
         if waits && !volumes.is_empty() {
-            self.volumes.insert(self.pods.len(), volumes);
+            self.volumes.insert(self.lone.len(), volumes);
         }
         if unread {
-            self.unread.push(self.pods.len());
+            self.unread.push(self.lone.len());
         }
-        self.pods.push((Arc::new(pod), owners));
+        self.lone.push((Arc::new(pod), owners));
     }
 
     /// Takes note of what keeps pods, and of the gates of these.
@@ -78,11 +79,11 @@ impl Pods {
     pub(super) fn tell(mut self, mut mounts: Mounts, fold: &mut Fold) -> Rest {
         let notices = self.fill(fold);
         for (at, volumes) in &self.volumes {
-            if let Some((pod, _)) = self.pods.get_mut(*at) {
+            if let Some((pod, _)) = self.lone.get_mut(*at) {
                 *pod = mounts.mount(pod, volumes, fold.snapshot());
             }
         }
-        let mut family = Family::new(&self.pods, &self.workloads);
+        let mut family = Family::new(&self.lone, &self.workloads);
         let mut made: Vec<Arc<Pod>> = Vec::new();
         for ((workload, _), gates) in self.workloads.iter().zip(&self.gates) {
             let missing = family.missing(workload);
@@ -97,19 +98,19 @@ impl Pods {
         }
         mounts.made().for_each(|claim| fold.fold(Fact::VolumeClaimSeen(Arc::new(claim))));
         // The solver takes pods as they came: here, whatever the order of the files, by name.
-        let mut all: Vec<&Arc<Pod>> = self.pods.iter().map(|(pod, _)| pod).chain(&made).collect();
+        let mut all: Vec<&Arc<Pod>> = self.lone.iter().map(|(pod, _)| pod).chain(&made).collect();
         all.sort_by(|a, b| a.key.cmp(&b.key));
         for pod in all {
             see(fold, pod);
         }
-        Rest { set_aside: self.set_aside, replaced: replaced(&self.pods, &self.workloads), notices }
+        Rest { set_aside: self.set_aside, replaced: replaced(&self.lone, &self.workloads), notices }
     }
 
     /// A node of which it is not known what its pods request takes nobody new: such a pod has all of it.
     fn fill(&mut self, fold: &Fold) -> Vec<String> {
         let mut notices = Vec::new();
         for at in std::mem::take(&mut self.unread) {
-            let Some((pod, _)) = self.pods.get_mut(at).filter(|(pod, _)| pod.is_active_on_node()) else { continue };
+            let Some((pod, _)) = self.lone.get_mut(at).filter(|(pod, _)| pod.is_active_on_node()) else { continue };
             let Some(node) = pod.node.as_ref().and_then(|name| fold.snapshot().nodes.get(name)) else { continue };
             let mut requests = pod.shape.requests.clone();
             requests.raise(&node.allocatable);

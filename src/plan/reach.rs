@@ -13,11 +13,14 @@ use crate::core::scheduling::Reason;
 /// Most zones that are named.
 const SHOWN: usize = 10;
 
+/// Values of a label.
+type Values = BTreeSet<Arc<str>>;
+
 /// The zones and regions of all machines that are there or can be bought.
 pub(super) struct Reach<'a> {
     snapshot: &'a Snapshot,
     catalog: &'a Catalog,
-    places: OnceCell<[(&'static str, BTreeSet<Arc<str>>); 2]>,
+    places: OnceCell<[(&'static str, Values); 2]>,
 }
 
 impl<'a> Reach<'a> {
@@ -70,7 +73,7 @@ impl<'a> Reach<'a> {
     }
 
     /// What a requirement asks for, where that is a zone or a region and no machine is in any of them.
-    fn missing<'b>(&self, one: &'b Requirement) -> Option<(&'static str, &BTreeSet<Arc<str>>, &'b [Arc<str>])> {
+    fn missing<'b>(&self, one: &'b Requirement) -> Option<(&'static str, &Values, &'b [Arc<str>])> {
         let places = self.places.get_or_init(|| [labels::ZONE, labels::REGION].map(|key| (key, self.all(key))));
         let (key, known) = places.iter().find(|(key, _)| *key == &*one.key)?;
         let is_there = one.operator != Operator::In || one.values.iter().any(|value| known.contains(value));
@@ -78,7 +81,7 @@ impl<'a> Reach<'a> {
     }
 
     /// All values of a label that a node has, or may have that could be bought.
-    fn all(&self, key: &str) -> BTreeSet<Arc<str>> {
+    fn all(&self, key: &str) -> Values {
         let of_nodes = self.snapshot.nodes.values().filter_map(|node| node.labels.get(key).cloned());
         let types = self.catalog.pools.values().flat_map(|list| list.iter());
         let lines = types
