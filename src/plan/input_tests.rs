@@ -210,13 +210,16 @@ fn a_pod_says_what_cannot_be_read_of_its_volume() {
     let names = ["claim", "of-class", "of-volume", "nowhere"];
     let pods = names.map(|claim| mounting(claim, &format!("persistentVolumeClaim: {{claimName: {claim}}}")));
     let brief = mounting("brief", "ephemeral: {volumeClaimTemplate: {spec: {storageClassName: class}}}");
-    let input = of_text(&format!("{storage}{}{brief}", pods.concat()));
+    let taken = "\n---\n{kind: PersistentVolumeClaim, metadata: {name: taken-v}, spec: 7}".to_owned();
+    let taken = taken + &mounting("taken", "ephemeral: {volumeClaimTemplate: {spec: {}}}");
+    let input = of_text(&format!("{storage}{}{brief}{taken}", pods.concat()));
     let said = refused(&input);
     let expected = [
         ("brief", "behind claim brief-v cannot be read: StorageClass class: allowedTopologies: "),
         ("claim", "behind claim claim cannot be read: PersistentVolumeClaim claim: spec.accessModes: "),
         ("of-class", "behind claim of-class cannot be read: StorageClass class: allowedTopologies: "),
         ("of-volume", "behind claim of-volume cannot be read: PersistentVolume volume: spec.nodeAffinity: "),
+        ("taken", "behind claim taken-v cannot be read: PersistentVolumeClaim taken-v: spec: "),
     ];
     assert_eq!(said.len(), expected.len(), "{said:?}");
     for ((pod, why), (expected, part)) in said.iter().zip(expected) {

@@ -77,12 +77,12 @@ impl Mounts {
         let key = ObjectKey { namespace: Arc::clone(namespace), name: Arc::clone(name) };
         let claim = snapshot.volume_claims.get(&key).map(|claim| &**claim);
         let claim = claim.or_else(|| self.made.get(&key).map(|(claim, _)| claim));
-        let problem = match claim {
-            None => of("PersistentVolumeClaim", namespace, name),
-            Some(VolumeClaim { volume: Some(volume), .. }) => of("PersistentVolume", "", volume),
-            Some(VolumeClaim { class: Some(class), .. }) => of("StorageClass", "", class),
-            Some(_) => None,
-        }?;
+        let behind = || match claim? {
+            VolumeClaim { volume: Some(volume), .. } => of("PersistentVolume", "", volume),
+            VolumeClaim { class: Some(class), .. } => of("StorageClass", "", class),
+            _ => None,
+        };
+        let problem = of("PersistentVolumeClaim", namespace, name).or_else(behind)?;
         Some(format!("spec.volumes: what is behind claim {name} cannot be read: {problem}"))
     }
 
