@@ -465,6 +465,26 @@ fn explain_says_why() {
     assert!(!fine && said.contains("nobody"), "{said}");
 }
 
+#[test]
+fn explain_says_what_limits_take_from_a_nodeclaim() {
+    let explain = |limits: &str| {
+        let pool = POOL.replace("spec:\n  template", &format!("spec:\n  limits: {{{limits}}}\n  template"));
+        let input = pool + &pod("one", "") + &pod("two", "  nodeSelector: {topology.kubernetes.io/zone: test-zone-a}");
+        let (plan, _) = plan(&input);
+        let name = word(&plan["nodeClaims"][0]["name"]).to_owned();
+        let output = joiner(&["explain", "nodeclaim", &name, "-f", "-"], &input);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    assert!(!explain("").contains("spec.limits"));
+    let said = explain("cpu: 4");
+    assert!(said.contains("spec.limits of the NodePool leave 4 cpu for it; "), "{said}");
+    assert!(
+        said.contains("types that would hold the pods have more") && said.contains("its largest type counts"),
+        "{said}"
+    );
+}
+
 /// What each NodePool alone would do for a pod, in the order of their names; `args` are further flags.
 fn outcomes(pod: &str, args: &[&str], input: &str) -> Vec<String> {
     let output = joiner(&[&["explain", "pod", pod, "-f", "-", "-o", "json"], args].concat(), input);

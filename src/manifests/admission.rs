@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::limits::{CONTAINERS, LimitRange, amounts};
+use super::nulls;
 
 /// The objects of which the API server's admission writes something into pods.
 #[derive(Clone, Default, Debug)]
@@ -53,6 +54,7 @@ impl Admission {
     /// Takes note of a PriorityClass, a RuntimeClass or a LimitRange, also in a list; other objects change nothing.
     pub fn hear(&mut self, value: &Value) {
         value["items"].as_array().into_iter().flatten().for_each(|item| self.hear(item));
+        let value = &*nulls::settled(text(&value["kind"], ""), value);
         let name = text(&value["metadata"]["name"], "").to_owned();
         match text(&value["kind"], "") {
             "PriorityClass" => self.priorities.extend(value["value"].as_i64().map(|number| (name, number))),

@@ -65,6 +65,19 @@ impl fmt::Display for Trouble {
     }
 }
 
+/// An object that could not be read at all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unread {
+    /// Kind.
+    pub kind: String,
+    /// Namespace; empty of a kind that has none.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// Object, field, what is wrong, and the remedy.
+    pub problem: String,
+}
+
 /// All that was found.
 #[derive(Clone, Debug, Default)]
 pub struct Gathered {
@@ -72,6 +85,10 @@ pub struct Gathered {
     pub objects: Vec<Placed>,
     /// What is wrong, by file and document.
     pub troubles: Vec<Trouble>,
+    /// Objects that could not be read. What is wrong with them is among the troubles.
+    pub unread: Vec<Unread>,
+    /// Files and directories in which there is nothing.
+    pub empty: Vec<Trouble>,
 }
 
 impl Gathered {
@@ -103,8 +120,8 @@ pub fn gather(sources: &[Source], stdin: &mut dyn FnMut() -> io::Result<String>,
     let mut sheets = Sheets::new();
     for source in sources {
         match source {
-            Source::Stdin => read_text(STDIN, stdin(), &mut sheets, &mut gathered.troubles),
-            Source::Path(path) => read_path(path, true, &mut sheets, &mut gathered.troubles),
+            Source::Stdin => read_text(STDIN, stdin(), &mut sheets, &mut gathered),
+            Source::Path(path) => drop(read_path(path, true, &mut sheets, &mut gathered)),
         }
     }
     for ((kind, _, name), all) in &mut sheets {
@@ -113,47 +130,71 @@ pub fn gather(sources: &[Source], stdin: &mut dyn FnMut() -> io::Result<String>,
     // What is written into pods counts for all of them, wherever it stands.
     let mut admission = Admission::default();
     sheets.values().filter_map(|all| all.first()).for_each(|sheet| admission.hear(&sheet.value));
-    for sheet in sheets.into_values().flatten() {
-        for found in examine(&sheet.value, shapes, &admission) {
-            let (file, document) = (Arc::clone(&sheet.file), sheet.document);
-            let mut trouble = |problem: String| {
-                gathered.troubles.push(Trouble { file: Arc::clone(&file), document: Some(document), problem });
-            };
-            match found {
-                Err(invalid) => trouble(invalid.to_string()),
-                Ok(found) => {
-                    found.problems.iter().for_each(|problem| trouble(problem.to_string()));
-                    gathered.objects.push(Placed { file, document, found });
-                }
-            }
+    for (identity, all) in sheets {
+        for sheet in all {
+            read_sheet(&identity, sheet, (shapes, &admission), &mut gathered);
         }
     }
     gathered.troubles.sort();
     gathered.troubles.dedup();
+    gathered.empty.sort();
+    gathered.empty.dedup();
     gathered
 }
 
-fn read_path(path: &Path, named: bool, sheets: &mut Sheets, troubles: &mut Vec<Trouble>) {
+/// Reads a manifest.
+fn read_sheet(identity: &Identity, sheet: Sheet, by: (&ShapeStore, &Admission), gathered: &mut Gathered) {
+    let Sheet { file, document, value } = sheet;
+    for found in examine(&value, by.0, by.1) {
+        let mut trouble = |problem: String| {
+            gathered.troubles.push(Trouble { file: Arc::clone(&file), document: Some(document), problem });
+        };
+        match found {
+            Err(invalid) => {
+                let problem = invalid.to_string();
+                trouble(problem.clone());
+                let (kind, namespace, name) = identity.clone();
+                gathered.unread.push(Unread { kind, namespace, name, problem });
+            }
+            Ok(found) => {
+                found.problems.iter().for_each(|problem| trouble(problem.to_string()));
+                gathered.objects.push(Placed { file: Arc::clone(&file), document, found });
+            }
+        }
+    }
+}
+
+/// Reads a file, or all of a directory, and says whether there was any file to read.
+fn read_path(path: &Path, named: bool, sheets: &mut Sheets, gathered: &mut Gathered) -> bool {
     let name = path.display().to_string();
     if !path.is_dir() {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        if named || ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)) {
-            let text = std::fs::read(path).and_then(|bytes| decoded(&name, bytes, troubles));
-            read_text(&name, text, sheets, troubles);
+        let is_meant = named || ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known));
+        if is_meant {
+            let text = std::fs::read(path).and_then(|bytes| decoded(&name, bytes, &mut gathered.troubles));
+            read_text(&name, text, sheets, gathered);
         }
-        return;
+        return is_meant;
     }
     let entries = std::fs::read_dir(path)
         .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>());
-    match entries {
-        Ok(mut paths) => {
-            paths.sort();
-            for path in paths {
-                read_path(&path, false, sheets, troubles);
-            }
+    let mut paths = match entries {
+        Ok(paths) => paths,
+        Err(error) => {
+            gathered.troubles.push(unreadable(&name, &error));
+            return true;
         }
-        Err(error) => troubles.push(unreadable(&name, &error)),
+    };
+    paths.sort();
+    let mut is_any = false;
+    for path in paths {
+        is_any |= read_path(&path, false, sheets, gathered);
     }
+    if named && !is_any {
+        let problem = format!("there is no file in it that ends in .{}; name another directory", ENDINGS.join(" or ."));
+        gathered.empty.push(Trouble { file: name.into(), document: None, problem });
+    }
+    is_any
 }
 
 /// The text of a file. Bytes that are no UTF-8 spoil the values in which they stand, and not the file.
@@ -177,19 +218,24 @@ fn unreadable(name: &str, error: &io::Error) -> Trouble {
     Trouble { file: name.into(), document: None, problem }
 }
 
-fn read_text(name: &str, text: io::Result<String>, sheets: &mut Sheets, troubles: &mut Vec<Trouble>) {
+fn read_text(name: &str, text: io::Result<String>, sheets: &mut Sheets, gathered: &mut Gathered) {
     let file: Arc<str> = name.into();
     let text = match text {
         Ok(text) => text,
-        Err(error) => return troubles.push(unreadable(name, &error)),
+        Err(error) => return gathered.troubles.push(unreadable(name, &error)),
     };
-    for document in documents(&text) {
+    let documents = documents(&text);
+    if documents.is_empty() {
+        let problem = "there is nothing in it; write a manifest, or leave it out".to_owned();
+        gathered.empty.push(Trouble { file: Arc::clone(&file), document: None, problem });
+    }
+    for document in documents {
         let number = document.number;
         match document.content {
             Ok(value) => put(Sheet { file: Arc::clone(&file), document: number, value }, sheets),
             Err(problem) => {
                 let problem = format!("is not YAML: {problem}; correct it");
-                troubles.push(Trouble { file: Arc::clone(&file), document: Some(number), problem });
+                gathered.troubles.push(Trouble { file: Arc::clone(&file), document: Some(number), problem });
             }
         }
     }

@@ -119,3 +119,27 @@ fn what_a_node_or_a_nodeclaim_has_and_nobody_can_read_is_said() {
     assert!(said[1].contains("Node n: status.capacity.cpu") && said[1].contains("4x"), "{said:?}");
     assert!(said[2].contains("NodeClaim c: status.allocatable.cpu") && said[2].contains("1.2.3"), "{said:?}");
 }
+
+#[test]
+fn files_and_directories_without_anything_are_told_apart_from_wrong_ones() {
+    let folder = folder("empty");
+    let [bare, words, inner] = ["bare.yaml", "words.yaml", "inner"].map(|name| folder.join(name));
+    std::fs::write(&bare, "").unwrap();
+    std::fs::write(&words, "# not yet\n---\n").unwrap();
+    std::fs::create_dir_all(&inner).unwrap();
+    std::fs::write(inner.join("README"), "nothing").unwrap();
+    let of = |path: &std::path::Path| {
+        let all = gather(&[Source::Path(path.into())], &mut || Ok(String::new()), &ShapeStore::new());
+        assert!(all.troubles.is_empty() && all.objects.is_empty(), "{all:?}");
+        all.empty.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for path in [&bare, &words] {
+        assert_eq!(
+            of(path),
+            [format!("{}: there is nothing in it; write a manifest, or leave it out", path.display())]
+        );
+    }
+    assert!(of(&inner)[0].contains("there is no file in it that ends in .yaml or .yml or .json"), "{:?}", of(&inner));
+    assert_eq!(of(&folder).len(), 2, "a directory below one that is named may hold other things");
+    assert_eq!(from_text("\n").empty.len(), 1);
+}

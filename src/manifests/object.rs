@@ -106,8 +106,10 @@ pub struct Found {
     pub object: Object,
     /// `metadata.ownerReferences`.
     pub owners: Vec<Owned>,
-    /// `spec.schedulingGates` of a pod: while there are any, no scheduler looks at it.
+    /// `spec.schedulingGates` of a pod or of a template: while there are any, no scheduler looks at the pods.
     pub gates: Vec<String>,
+    /// Whether it is a pod on a node, and not all that it requests there could be read.
+    pub unread: bool,
     /// Which pods belong together because of it: of a Service or a controller. A Deployment stands for its ReplicaSet.
     pub group: Option<Group>,
     /// What is wrong with it all the same.
@@ -117,7 +119,7 @@ pub struct Found {
 impl Found {
     /// An object with nothing beside it.
     pub(super) fn bare(object: Object) -> Self {
-        Self { object, owners: Vec::new(), gates: Vec::new(), group: None, problems: Vec::new() }
+        Self { object, owners: Vec::new(), gates: Vec::new(), unread: false, group: None, problems: Vec::new() }
     }
 }
 

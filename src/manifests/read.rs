@@ -7,8 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::admission::Admission;
+use super::admission::{Admission, pods_at};
 use super::classes::{self, RESTRICTED_DOMAINS};
+use super::nulls;
 use super::object::{Found, Invalid, Object, Owned, Secret};
 use super::refused;
 use super::selector;
@@ -19,9 +20,9 @@ use crate::api::definition::plain;
 use crate::api::validation::CloudLabels;
 use crate::clouds::{kwok, outscale};
 use crate::cluster::convert::{
-    ClassKind, ShapeStore, UNREADABLE, Unreadable, condemn, read_attachment, read_buffer, read_claim, read_class,
-    read_csi_node, read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod, read_pool,
-    read_storage_class, read_template, read_volume, read_volume_claim,
+    ClassKind, ShapeStore, UNREADABLE, Unreadable, are_requests_readable, condemn, read_attachment, read_buffer,
+    read_claim, read_class, read_csi_node, read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod,
+    read_pool, read_storage_class, read_template, read_volume, read_volume_claim,
 };
 use crate::core::facts::{Condition, Count, Effect, Kind, PodBudget, PodShape, Status};
 use crate::core::ids::ObjectKey;
@@ -73,6 +74,7 @@ pub fn examine(value: &Value, shapes: &ShapeStore, admission: &Admission) -> Vec
     if let Some(foreign) = foreign(value) {
         return vec![Ok(Found::bare(Object::Irrelevant(foreign)))];
     }
+    let value = &*nulls::settled(kind, value);
     let (refusals, unknown) = (refused::faults(kind, value), unknown::fields(kind, value));
     let admitted = admission.admit(kind, value);
     let (notices, more) = admitted.as_ref().map_or_else(Default::default, |all| (&all.notices[..], &all.refusals[..]));
@@ -86,9 +88,11 @@ pub fn examine(value: &Value, shapes: &ShapeStore, admission: &Admission) -> Vec
         reader.note(Some(&refusal));
     }
     let found = found.map(|object| Found {
+        unread: matches!(&object, Object::Pod { pod, .. } if pod.node.is_some() && pod.shape.broken.is_some())
+            && !are_requests_readable(&value["spec"]),
         object,
         owners: owners(value),
-        gates: names(&value["spec"]["schedulingGates"]),
+        gates: gates(kind, value),
         group: group(kind).and_then(|kind| read_group(kind, value)),
         problems: reader.problems,
     });
@@ -140,8 +144,11 @@ fn owners(value: &Value) -> Vec<Owned> {
     references.map(|one| Owned { kind: text(&one["kind"]), name: text(&one["name"]) }).collect()
 }
 
-fn names(list: &Value) -> Vec<String> {
-    list.as_array().into_iter().flatten().filter_map(|one| one["name"].as_str()).map(str::to_owned).collect()
+/// The scheduling gates of a pod, or of those that are made by a template.
+fn gates(kind: &str, value: &Value) -> Vec<String> {
+    let spec = pods_at(kind).and_then(|at| value.pointer(&format!("{at}/spec"))).unwrap_or(&Value::Null);
+    let all = spec["schedulingGates"].as_array().into_iter().flatten();
+    all.filter_map(|gate| gate["name"].as_str()).map(str::to_owned).collect()
 }
 
 struct Reader<'a> {
@@ -265,7 +272,9 @@ impl Reader<'_> {
     }
 
     fn pool(&mut self) -> Result<Object, Invalid> {
-        let pool = read_pool(self.value, &LABELS).map_err(|error| self.invalid(error.message))?;
+        let mut pool = read_pool(self.value, &LABELS).map_err(|error| self.invalid(error.message))?;
+        // There will be no such NodePool.
+        pool.errors.extend(std::mem::take(&mut self.refusals).into_iter().map(Arc::from));
         for problem in &pool.errors {
             self.note(Some(problem));
         }
@@ -374,8 +383,7 @@ impl Reader<'_> {
     fn pod(&mut self) -> Result<Object, Invalid> {
         let mut pod = read_pod(self.value, self.shapes).map_err(|error| self.invalid(error.message))?;
         pod.shape = self.checked(pod.shape);
-        pod.key = self.key()?;
-        let runs_for = self.runs_for(&self.value["metadata"])?;
+        let runs_for = self.runs_for(&self.value["metadata"]);
         Ok(Object::Pod { pod: Box::new(pod), runs_for, volumes: volumes::sources(&self.value["spec"], &Value::Null) })
     }
 
@@ -424,15 +432,17 @@ impl Reader<'_> {
         });
         let pod = read_pod(&whole, self.shapes).map_err(|error| self.invalid(error.message))?;
         let shape = self.checked(pod.shape);
-        Ok((shape, self.runs_for(metadata)?))
+        Ok((shape, self.runs_for(metadata)))
     }
 
-    fn runs_for(&self, metadata: &Value) -> Result<Option<Duration>, Invalid> {
-        metadata["annotations"][RUN_FOR].as_str().map_or(Ok(None), |text| {
-            go_duration(text).map(Some).ok_or_else(|| {
-                self.invalid(format!("annotation {RUN_FOR}: {text:?} is no duration; write for instance 90s or 1h30m"))
-            })
-        })
+    /// After how long containers end by themselves. What cannot be read is noted, and they run on.
+    fn runs_for(&mut self, metadata: &Value) -> Option<Duration> {
+        let text = metadata["annotations"][RUN_FOR].as_str()?;
+        let read = go_duration(text);
+        if read.is_none() {
+            self.note(Some(&format!("annotation {RUN_FOR}: {text:?} is no duration; write for instance 90s or 1h30m")));
+        }
+        read
     }
 
     /// Notes what is wrong with a shape. One that the API server would not keep is broken, too.
@@ -508,8 +518,13 @@ impl Reader<'_> {
     }
 
     fn name(&self) -> Result<&str, Invalid> {
-        let name = self.value["metadata"]["name"].as_str().filter(|name| !name.is_empty());
-        name.ok_or_else(|| self.invalid("metadata.name: is missing; give the object a name"))
+        let name = &self.value["metadata"]["name"];
+        name.as_str().filter(|name| !name.is_empty()).ok_or_else(|| {
+            self.invalid(match name {
+                Value::Null | Value::String(_) => "metadata.name: is missing; give the object a name",
+                _ => "metadata.name: is no text; write the name in quotes",
+            })
+        })
     }
 
     fn key(&self) -> Result<ObjectKey, Invalid> {
@@ -520,7 +535,11 @@ impl Reader<'_> {
     fn object(&self) -> String {
         let part = |value: &Value, absent: &str| value.as_str().unwrap_or(absent).to_owned();
         let metadata = &self.value["metadata"];
-        let name = part(&metadata["name"], "without a name");
+        let name = match &metadata["name"] {
+            // YAML took it for something else than text.
+            name @ (Value::Number(_) | Value::Bool(_)) => plain(name),
+            name => part(name, "without a name"),
+        };
         let namespace = metadata["namespace"].as_str().map(|namespace| format!("{namespace}/")).unwrap_or_default();
         format!("{} {namespace}{name}", part(&self.value["kind"], "object"))
     }

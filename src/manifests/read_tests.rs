@@ -117,6 +117,17 @@ fn a_class_that_the_api_server_would_refuse_is_not_ready_and_says_all_of_it() {
 }
 
 #[test]
+fn a_pool_that_the_api_server_would_not_keep_is_not_used() {
+    let text = "{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: Gen_eral}, spec: {template: {spec: {requirements: [], nodeClassRef: \
+                {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}}}}}";
+    let all = super::examine(&value(text), &ShapeStore::new(), &Admission::default());
+    let [Ok(found)] = &all[..] else { panic!("{all:?}") };
+    let said: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+    assert!(matches!(&said[..], [one] if one.starts_with("NodePool Gen_eral: metadata.name: ")), "{said:?}");
+    assert!(matches!(&found.object, Object::Pool(pool) if pool.errors.len() == 1), "{found:?}");
+}
+
+#[test]
 fn what_is_wrong_is_said_with_object_field_and_remedy() {
     let template = "template: {spec: {containers: [{name: c}]}}";
     let cases = [

@@ -1,5 +1,7 @@
-//! What the API server would not keep: names and labels of objects, and selectors that miss the pods of their own template. What is wrong with the
+//! What the API server would not keep: names and labels of objects, scheduling gates, and selectors that miss the pods of their own template. What is wrong with the
 //! pods themselves is next door, in `refused_pods`; what a plan could not go on with anyway is noticed where it is read.
+
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -10,19 +12,36 @@ use crate::core::labels::Labels;
 
 /// The longest name of an object, and the longest name of a namespace (Kubernetes' limits, those of DNS).
 const LONGEST_NAME: usize = 253;
-const LONGEST_LABEL: usize = 63;
+pub(super) const LONGEST_LABEL: usize = 63;
+
+/// Kinds without pods whose names are DNS names. Those of some others are not.
+const NAMED: [&str; 14] = [
+    "CSINode",
+    "CapacityBuffer",
+    "KWOKNodeClass",
+    "LimitRange",
+    "Namespace",
+    "Node",
+    "NodeClaim",
+    "NodeOverlay",
+    "NodePool",
+    "OutscaleNodeClass",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "PodDisruptionBudget",
+    "StorageClass",
+];
 
 /// Why the API server would not keep an object, or none of the pods of its template; each with the field and the remedy.
 pub(super) fn faults(kind: &str, value: &Value) -> Vec<String> {
     let mut all = Vec::new();
-    let Some(at) = pods_at(kind) else {
-        if kind == "Namespace" {
-            all.extend(named("metadata.name", &value["metadata"]["name"], LONGEST_LABEL));
-        }
-        return all;
-    };
-    all.extend(named("metadata.name", &value["metadata"]["name"], LONGEST_NAME));
-    all.extend(named("metadata.namespace", &value["metadata"]["namespace"], LONGEST_LABEL));
+    let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default();
+    let longest = if kind == "Namespace" { LONGEST_LABEL } else { LONGEST_NAME };
+    if pods_at(kind).is_some() || NAMED.contains(&kind) {
+        all.extend(named("metadata.name", text("name"), longest));
+        all.extend(named("metadata.namespace", text("namespace"), LONGEST_LABEL));
+    }
+    let Some(at) = pods_at(kind) else { return all };
     all.extend(labels("metadata.labels", &value["metadata"]["labels"]));
     let template = value.pointer(at).unwrap_or(&Value::Null);
     let path = at.trim_start_matches('/').replace('/', ".");
@@ -34,14 +53,17 @@ pub(super) fn faults(kind: &str, value: &Value) -> Vec<String> {
     // The API server writes keys to match by into the selectors of the pods that it keeps.
     let has_merged = kind == "Pod" && is_stored(value);
     let labels = &template["metadata"]["labels"];
+    all.extend(gates(&within("spec.schedulingGates"), &template["spec"]["schedulingGates"]));
     all.extend(refused_pods::faults(&within("spec"), &template["spec"], labels, has_merged));
     all
 }
 
-/// What is wrong with the name of an object or, where it may have so many characters only, of a namespace.
-fn named(field: &str, name: &Value, longest: usize) -> Option<String> {
-    // Without a name there is no object, and that is said.
-    let name = name.as_str().filter(|name| !name.is_empty())?;
+/// What is wrong with the name of an object or, where it may have so many characters only, of a namespace, a container or a volume.
+pub(super) fn named(field: &str, name: &str, longest: usize) -> Option<String> {
+    if name.is_empty() {
+        // Without a name there is no object, and that is said.
+        return None;
+    }
     let dots = longest == LONGEST_NAME;
     if name.len() > longest {
         return Some(format!("{field}: has {} characters; write {longest} at most", name.len()));
@@ -62,6 +84,25 @@ fn labels(field: &str, labels: &Value) -> Vec<String> {
         key_fault.or_else(|| check_label_value(value.as_str()?).err()).map(|remedy| format!("{field}[{key}]: {remedy}"))
     };
     labels.as_object().into_iter().flatten().filter_map(of).collect()
+}
+
+/// What is wrong with scheduling gates.
+fn gates(field: &str, written: &Value) -> Vec<String> {
+    if written.is_null() {
+        return Vec::new();
+    }
+    let Some(gates) = written.as_array() else {
+        return vec![format!("{field}: is no list; write a list of names, such as [{{name: example.com/wait}}]")];
+    };
+    let mut seen = BTreeSet::new();
+    let of = |(at, gate): (usize, &Value)| match gate["name"].as_str().filter(|name| !name.is_empty()) {
+        None => Some(format!("{field}[{at}].name: is missing; write the name of the gate, or leave the gate out")),
+        Some(name) if !seen.insert(name.to_owned()) => {
+            Some(format!("{field}[{at}].name: {name} is there already; leave one of them out"))
+        }
+        Some(name) => check_qualified_name(name).err().map(|remedy| format!("{field}[{at}].name: {remedy}")),
+    };
+    gates.iter().enumerate().filter_map(of).collect()
 }
 
 /// A selector that does not mean the pods of its own template.

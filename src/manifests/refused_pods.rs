@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::refused_containers;
 use crate::api::validation::{check_label_value, check_qualified_name};
 use crate::cluster::convert::wire::PodSpec;
 
@@ -29,6 +30,7 @@ pub(super) fn faults(path: &str, spec: &Value, labels: &Value, has_merged: bool)
     if spec.containers.as_ref().is_none_or(Vec::is_empty) {
         all.add(&format!("{path}.containers"), "is empty; write a container");
     }
+    all.found.extend(refused_containers::faults(path, &spec));
     for (at, toleration) in spec.tolerations.iter().flatten().enumerate() {
         all.toleration(&format!("{path}.tolerations[{at}]"), toleration);
     }

@@ -111,6 +111,23 @@ fn pods_that_an_api_server_has_kept_have_their_keys_in_their_selectors() {
 }
 
 #[test]
+fn scheduling_gates() {
+    let cases = [
+        ("wait", "spec.schedulingGates: is no list"),
+        ("{name: wait}", "spec.schedulingGates: is no list"),
+        ("[{name: a}, {}]", "spec.schedulingGates[1].name: is missing"),
+        ("[wait]", "spec.schedulingGates[0].name: is missing"),
+        ("[{name: a}, {name: a}]", "spec.schedulingGates[1].name: a is there already"),
+        ("[{name: a b}]", "spec.schedulingGates[0].name: \"a b\" is not a qualified name"),
+    ];
+    for (gates, expected) in cases {
+        let said = pod(&format!("schedulingGates: {gates}"));
+        assert!(matches!(&said[..], [one] if one.starts_with(expected)), "{said:?} lacks {expected:?}");
+    }
+    assert!(pod("schedulingGates: [{name: example.com/wait}, {name: b}]").is_empty());
+}
+
+#[test]
 fn names_and_labels() {
     let named = |kind: &str, metadata: &str| {
         of(&format!(
@@ -141,6 +158,13 @@ fn names_and_labels() {
         assert!(matches!(&said[..], [one] if one.contains(expected)), "{said:?} lacks {expected:?}");
     }
     assert!(named("Pod", "name: a.b-c.1, namespace: x-1").is_empty());
+    for kind in ["NodePool", "Node", "PersistentVolumeClaim", "StorageClass"] {
+        let said = of(&format!("{{kind: {kind}, metadata: {{name: Gen_eral}}}}"));
+        assert!(
+            matches!(&said[..], [one] if one.starts_with("metadata.name: \"Gen_eral\" is not")),
+            "{kind}: {said:?}"
+        );
+    }
     assert!(of("{kind: ClusterRole, metadata: {name: 'system:node'}}").is_empty(), "another rule");
 }
 

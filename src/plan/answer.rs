@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::explain::Case;
 use super::input::Input;
-use crate::core::facts::{Catalog, InstanceType};
+use super::reach::Reach;
+use crate::core::facts::{Catalog, InstanceType, Pod};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::labels;
 use crate::core::requirements::{Requirements, ValueSet};
@@ -112,10 +113,11 @@ impl Answer {
 
     /// Pods without a place and why, most helpful reason first; by namespace and name.
     pub fn unplaced(&self) -> Vec<(ObjectKey, Vec<String>)> {
-        let keys: BTreeMap<&PodUid, &ObjectKey> = self.input.pods.iter().map(|pod| (&pod.uid, &pod.key)).collect();
+        let pods: BTreeMap<&PodUid, &Arc<Pod>> = self.input.pods.iter().map(|pod| (&pod.uid, pod)).collect();
+        let reach = Reach::of(&self.input.snapshot, &self.input.catalog);
         let refused = self.plan.refused.iter().filter_map(|refusal| {
-            let reasons = refusal.reasons.iter().map(ToString::to_string).collect();
-            Some(((*keys.get(&refusal.pod)?).clone(), reasons))
+            let pod = pods.get(&refusal.pod)?;
+            Some((pod.key.clone(), reach.reasons(pod, &refusal.reasons)))
         });
         let aside = self.input.set_aside.iter().map(|(key, why)| (key.clone(), vec![why.clone()]));
         let mut all: Vec<(ObjectKey, Vec<String>)> = refused.chain(aside).collect();

@@ -8,6 +8,8 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use serde::{Deserialize, Serialize};
 
 use super::answer::types_of;
+use super::limits::Limits;
+use super::reach::Reach;
 use crate::core::facts::{Catalog, InstanceType, Pod, Snapshot};
 use crate::core::ids::ObjectKey;
 use crate::core::requirements::Requirements;
@@ -199,8 +201,9 @@ fn verdict(case: &Case<'_>, pod: &Arc<Pod>) -> (String, Vec<String>) {
         let place = node.or(claim).unwrap_or_default();
         return (format!("goes to {place}"), vec!["what exists is used before anything is bought".to_owned()]);
     }
-    let reasons = case.plan.refused.iter().find(|refusal| refusal.pod == pod.uid);
-    let reasons = reasons.into_iter().flat_map(|refusal| &refusal.reasons).map(ToString::to_string).collect();
+    let refusal = case.plan.refused.iter().find(|refusal| refusal.pod == pod.uid);
+    let reach = Reach::of(case.snapshot, case.catalog);
+    let reasons = refusal.map(|refusal| reach.reasons(pod, &refusal.reasons)).unwrap_or_default();
     ("has no place".to_owned(), reasons)
 }
 
@@ -255,7 +258,17 @@ pub fn nodeclaim(case: &Case<'_>, name: &str) -> Result<Explanation, Unknown> {
     }
     let all = case.catalog.pools.get(&draft.pool).map_or(0, |list| list.len());
     reasons.push(format!("{} of the pool's {all} instance types hold them and can be had; the cloud may choose any of them, cheapest first", types.len()));
-    let mut choices: Vec<Choice> = cheaper(case, claim);
+    let limits = Limits::of(case, claim);
+    if let Some(limits) = &limits {
+        let list = case.catalog.pools.get(&draft.pool).into_iter().flat_map(|list| list.iter());
+        let would_do = |kind: &&Arc<InstanceType>| {
+            !claim.instance_types.contains(&kind.name)
+                && draft.requests.fits(&kind.allocatable())
+                && price(kind, claim).is_some()
+        };
+        reasons.push(limits.sentence(list.filter(would_do)));
+    }
+    let mut choices: Vec<Choice> = cheaper(case, claim, limits.as_ref());
     choices.extend(types.iter().take(SHOWN).map(|kind| Choice {
         name: kind.name.to_string(),
         price: price(kind, claim),
@@ -289,7 +302,7 @@ fn why_pool(case: &Case<'_>, claim: &PlannedClaim) -> String {
 }
 
 /// The types that cost less than the cheapest of the NodeClaim, and why they are not listed.
-fn cheaper(case: &Case<'_>, claim: &PlannedClaim) -> Vec<Choice> {
+fn cheaper(case: &Case<'_>, claim: &PlannedClaim, limits: Option<&Limits>) -> Vec<Choice> {
     let list = case.catalog.pools.get(&claim.draft.pool);
     let mut all: Vec<(f64, &Arc<InstanceType>)> = list
         .into_iter()
@@ -309,7 +322,9 @@ fn cheaper(case: &Case<'_>, claim: &PlannedClaim) -> Vec<Choice> {
                     (Resources::new().with(name.as_str(), need), Resources::new().with(name.as_str(), room.get(name)));
                 format!("too small: {} needed, {} there", amounts(&need), amounts(&has))
             }
-            None => "the NodeClaim's requirements exclude it, or its daemons need more".to_owned(),
+            None => limits
+                .and_then(|limits| limits.exclude(kind))
+                .unwrap_or_else(|| "the NodeClaim's requirements exclude it, or its daemons need more".to_owned()),
         };
         Choice { name: kind.name.to_string(), price: Some(*price), outcome }
     };

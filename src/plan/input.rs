@@ -5,18 +5,17 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::expand::{Family, Owners};
+use super::mounts::Mounts;
+use super::pods::{Pods, waits};
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
-use crate::cluster::convert::namespace_labels;
 use crate::core::buffers::{self, Resolution};
 use crate::core::conditions::Conditions;
 use crate::core::facts::{
-    Catalog, Fact, Fold, InstanceType, Judgement, Kind, Owner, Pod, Pool, Snapshot, Status, Verdict, VolumeClaim,
-    find_condition,
+    Catalog, Fact, Fold, InstanceType, Judgement, Kind, Pod, Pool, Snapshot, Status, Verdict, find_condition,
 };
 use crate::core::ids::{ClassRef, ObjectKey, PodUid};
 use crate::core::{leaving, overlays, pools};
-use crate::manifests::{Gathered, Object, Owned, Secret, Workload};
+use crate::manifests::{Gathered, Object, Secret};
 
 /// Kinds that are accepted and change nothing in a plan yet, and what to know of them.
 const WITHOUT_EFFECT: [(&str, &str); 1] = [("ResourceClaim", "devices are not allocated")];
@@ -98,13 +97,9 @@ fn conflicts(catalog: &Catalog) -> Vec<String> {
 pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Features, now: Timestamp) -> Input {
     let mut fold = Fold::default();
     let mut input = Input::default();
-    let mut pods: Owners = Vec::new();
-    let mut gated: Vec<(ObjectKey, Vec<String>)> = Vec::new();
-    let mut workloads: Vec<(Workload, Vec<Owned>)> = Vec::new();
-    let mut claims: Vec<VolumeClaim> = Vec::new();
+    let (mut pods, mut mounts) = (Pods::default(), Mounts::new(gathered.unread));
     let mut idle: BTreeMap<String, usize> = BTreeMap::new();
-    let mut uids: BTreeSet<PodUid> = BTreeSet::new();
-    input.notices.extend(gathered.troubles.iter().map(ToString::to_string));
+    input.notices.extend(gathered.empty.iter().chain(&gathered.troubles).map(ToString::to_string));
     for placed in gathered.objects {
         let found = placed.found;
         if let Some(group) = found.group {
@@ -117,7 +112,10 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
             Object::Node(node) => fold.fold(Fact::NodeSeen(Arc::new(*node))),
             Object::Daemon(daemon) => fold.fold(Fact::DaemonSeen(Arc::new(daemon))),
             Object::Namespace(name, labels) => fold.fold(Fact::NamespaceSeen(name, Arc::new(labels))),
-            Object::VolumeClaim(claim) => fold.fold(Fact::VolumeClaimSeen(Arc::new(claim))),
+            Object::VolumeClaim(claim) => {
+                mounts.see(&claim.key, found.owners);
+                fold.fold(Fact::VolumeClaimSeen(Arc::new(claim)));
+            }
             Object::Volume(volume) => fold.fold(Fact::VolumeSeen(Arc::new(volume))),
             Object::StorageClass(class) => fold.fold(Fact::StorageClassSeen(Arc::new(class))),
             Object::CsiNode(node) => fold.fold(Fact::CsiNodeSeen(Arc::new(node))),
@@ -125,28 +123,12 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
             Object::Buffer(buffer) => fold.fold(Fact::BufferSeen(Arc::new(*buffer))),
             Object::Template(template) => fold.fold(Fact::TemplateSeen(Arc::new(template))),
             Object::Attachment(one) => fold.fold(Fact::AttachmentSeen(Arc::new(one))),
-            Object::Pod { mut pod, volumes, .. } => {
-                // A pod that no API server has seen has no UID, and copied ones share theirs.
-                if pod.uid == PodUid::from(Arc::clone(&pod.key.name)) || !uids.insert(pod.uid.clone()) {
-                    pod.uid = PodUid::from(pod.key.to_string());
-                }
-                let waits = waits(&pod);
-                pod.unschedulable = waits && found.gates.is_empty();
-                // kube-scheduler does not look at a pod behind gates, whether or not the file shows that it knows of them.
-                pod.unjudged &= found.gates.is_empty();
-                if waits && !found.gates.is_empty() {
-                    gated.push((pod.key.clone(), found.gates));
-                }
-                if waits {
-                    claims.extend(volumes.iter().filter_map(|volume| volume.made_for(&pod.key)));
-                }
-                pods.push((Arc::new(*pod), found.owners));
-            }
+            Object::Pod { pod, volumes, .. } => pods.pod(*pod, volumes, found.owners, &found.gates, found.unread),
             Object::Workload(workload) => {
                 if let Some(scalable) = workload.scalable() {
                     fold.fold(Fact::ScalableSeen(Arc::new(scalable)));
                 }
-                workloads.push((workload, found.owners));
+                pods.workload(workload, found.owners, found.gates);
             }
             Object::Irrelevant(kind) => *idle.entry(kind).or_default() += 1,
             Object::Budget(budget) => fold.fold(Fact::PodBudgetSeen(Arc::new(budget))),
@@ -155,67 +137,14 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
             Object::Priority(..) => {}
         }
     }
-    let mut family = Family::new(&pods, &workloads);
-    let mut made: Vec<Arc<Pod>> = Vec::new();
-    for (workload, _) in &workloads {
-        let missing = family.missing(workload);
-        let volumes = || workload.volumes.iter();
-        claims.extend(missing.iter().flat_map(|pod| volumes().filter_map(|volume| volume.made_for(&pod.key))));
-        made.extend(missing);
-    }
-    for claim in claims {
-        if !fold.snapshot().volume_claims.contains_key(&claim.key) {
-            fold.fold(Fact::VolumeClaimSeen(Arc::new(claim)));
-        }
-    }
-    // The solver takes pods as they came: here, whatever the order of the files, by name.
-    let mut all: Vec<&Arc<Pod>> = pods.iter().map(|(pod, _)| pod).chain(&made).collect();
-    all.sort_by(|a, b| a.key.cmp(&b.key));
-    for pod in all {
-        see(&mut fold, pod);
-    }
+    let rest = pods.tell(mounts, &mut fold);
     // The files hold all budgets that there are.
     fold.fold(Fact::Relisted(Kind::PodBudget));
-    input.set_aside = gated.into_iter().map(|(key, gates)| (key, behind(&gates))).collect();
+    input.set_aside = rest.set_aside;
+    input.notices.extend(rest.notices);
     input.snapshot = fold.snapshot().clone();
     input.notices.extend(without_effect(&idle));
-    complete(input, types, features, &replaced(&pods, &workloads), now)
-}
-
-/// Takes note of a pod. A namespace of which there is no manifest is there all the same, or its pods could not be.
-fn see(fold: &mut Fold, pod: &Arc<Pod>) {
-    let namespace = &pod.key.namespace;
-    if !fold.snapshot().namespaces.contains_key(namespace) {
-        fold.fold(Fact::NamespaceSeen(Arc::clone(namespace), Arc::new(namespace_labels(namespace))));
-    }
-    fold.fold(Fact::PodSeen(Arc::clone(pod)));
-}
-
-/// Whether a pod has no place and needs one.
-fn waits(pod: &Pod) -> bool {
-    pod.node.is_none()
-        && pod.deleting.is_none()
-        && !pod.is_terminal()
-        && !matches!(pod.shape.owner, Owner::DaemonSet | Owner::Node)
-}
-
-/// Pods on their way out in whose place others are planned already, because their workload is there.
-fn replaced(pods: &Owners, workloads: &[(Workload, Vec<Owned>)]) -> BTreeSet<PodUid> {
-    let is_there = |pod: &Pod, owner: &Owned| {
-        workloads.iter().any(|(workload, _)| {
-            workload.kind.as_str() == owner.kind
-                && *workload.key.name == *owner.name
-                && workload.key.namespace == pod.key.namespace
-        })
-    };
-    let leaving = pods.iter().filter(|(pod, _)| pod.deleting.is_some());
-    let replaced = leaving.filter(|(pod, owners)| owners.iter().any(|owner| is_there(pod, owner)));
-    replaced.map(|(pod, _)| pod.uid.clone()).collect()
-}
-
-/// What a pod behind scheduling gates waits for.
-fn behind(gates: &[String]) -> String {
-    format!("the pod has scheduling gates ({}); it is planned once they are removed", gates.join(", "))
+    complete(input, types, features, &rest.replaced, now)
 }
 
 /// Why a pod of a cluster is not planned although it has no place, as far as can be seen.

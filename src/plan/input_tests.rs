@@ -151,3 +151,111 @@ fn what_a_definition_refuses_of_overlays_and_buffers_counts_for_nothing_and_is_s
     }
     assert!(input.snapshot.overlays.values().all(|overlay| !overlay.errors.is_empty()));
 }
+
+#[test]
+fn a_node_takes_nobody_new_while_it_is_not_known_what_its_pods_request() {
+    let of = |requests: &str| {
+        let text = format!(
+            "{{kind: Node, metadata: {{name: n}}, status: {{allocatable: {{cpu: 4, memory: 8Gi, pods: 9}}}}}}\n---\n\
+             {{kind: Pod, metadata: {{name: runs}}, spec: {{nodeName: n, containers: [{{name: c, resources: {{requests: {requests}}}}}]}}}}"
+        );
+        let input = of_text(&text);
+        let full = input.notices.iter().any(|notice| notice.starts_with("Node n: takes nobody new"));
+        let pod = input.snapshot.pods_on(&"n".into()).next().expect("it is on its node").clone();
+        assert!(input.pods.is_empty() && input.set_aside.is_empty());
+        (full, pod.shape.requests.get(&"cpu".into()), pod.shape.requests.get(&"pods".into()))
+    };
+    assert_eq!(of("{cpu: 1, memory: 1Gi}"), (false, 1_000, 1_000));
+    assert_eq!(of("{cpu: 1, memory: 1.5.2Gi}"), (true, 4_000, 9_000));
+    assert_eq!(of("{cpu: [1]}"), (true, 4_000, 9_000));
+    assert_eq!(of("{cpu: 5, memory: x}"), (true, 5_000, 9_000), "what can be read counts");
+}
+
+#[test]
+fn gates_hold_pods_back_whoever_makes_them_and_wrong_ones_are_a_fault() {
+    let spec = |gates: &str| format!("spec: {{schedulingGates: {gates}, containers: [{{name: c}}]}}");
+    let input = of_text(&format!(
+        "{{kind: Pod, metadata: {{name: held}}, {}}}\n---\n{{kind: Pod, metadata: {{name: wrong}}, {}}}\n---\n\
+         {{kind: Deployment, metadata: {{name: web}}, spec: {{replicas: 2, template: {{{}}}}}}}",
+        spec("[{name: a}]"),
+        spec("[{name: a}, {}]"),
+        spec("[{name: b}]")
+    ));
+    let aside: Vec<String> = input.set_aside.iter().map(|(key, _)| key.name.to_string()).collect();
+    assert_eq!(aside, ["held", "web-0", "web-1"]);
+    let [wrong] = &input.pods[..] else { panic!("{:?}", input.pods) };
+    let broken = wrong.shape.broken.as_deref();
+    assert!(broken.is_some_and(|broken| broken.starts_with("spec.schedulingGates[1].name: is missing")), "{broken:?}");
+}
+
+/// Why the pods that wait are refused, by name.
+fn refused(input: &Input) -> Vec<(&str, &str)> {
+    input.pods.iter().filter_map(|pod| Some((&*pod.key.name, pod.shape.broken.as_deref()?))).collect()
+}
+
+/// A pod with a volume.
+fn mounting(name: &str, volume: &str) -> String {
+    format!(
+        "\n---\n{{kind: Pod, metadata: {{name: {name}}}, spec: {{containers: [{{name: c}}], volumes: [{{name: v, {volume}}}]}}}}"
+    )
+}
+
+#[test]
+fn a_pod_says_what_cannot_be_read_of_its_volume() {
+    let storage = "{kind: PersistentVolumeClaim, metadata: {name: claim}, spec: {accessModes: ReadWriteOnce}}\n---\n\
+                   {kind: PersistentVolumeClaim, metadata: {name: of-class}, spec: {storageClassName: class}}\n---\n\
+                   {kind: PersistentVolumeClaim, metadata: {name: of-volume}, spec: {volumeName: volume}}\n---\n\
+                   {kind: StorageClass, metadata: {name: class}, provisioner: a, allowedTopologies: x}\n---\n\
+                   {kind: PersistentVolume, metadata: {name: volume}, spec: {nodeAffinity: x}}";
+    let names = ["claim", "of-class", "of-volume", "nowhere"];
+    let pods = names.map(|claim| mounting(claim, &format!("persistentVolumeClaim: {{claimName: {claim}}}")));
+    let brief = mounting("brief", "ephemeral: {volumeClaimTemplate: {spec: {storageClassName: class}}}");
+    let taken = "\n---\n{kind: PersistentVolumeClaim, metadata: {name: taken-v}, spec: 7}".to_owned();
+    let taken = taken + &mounting("taken", "ephemeral: {volumeClaimTemplate: {spec: {}}}");
+    let input = of_text(&format!("{storage}{}{brief}{taken}", pods.concat()));
+    let said = refused(&input);
+    let expected = [
+        ("brief", "behind claim brief-v cannot be read: StorageClass class: allowedTopologies: "),
+        ("claim", "behind claim claim cannot be read: PersistentVolumeClaim claim: spec.accessModes: "),
+        ("of-class", "behind claim of-class cannot be read: StorageClass class: allowedTopologies: "),
+        ("of-volume", "behind claim of-volume cannot be read: PersistentVolume volume: spec.nodeAffinity: "),
+        ("taken", "behind claim taken-v cannot be read: PersistentVolumeClaim taken-v: spec: "),
+    ];
+    assert_eq!(said.len(), expected.len(), "{said:?}");
+    for ((pod, why), (expected, part)) in said.iter().zip(expected) {
+        assert!(*pod == expected && why.contains(part), "{said:?} lacks {part:?}");
+    }
+}
+
+#[test]
+fn an_ephemeral_volume_has_a_claim_of_its_own() {
+    let claim = |owner: &str| {
+        format!(
+            "{{kind: PersistentVolumeClaim, metadata: {{name: p-v, ownerReferences: {owner}}}, spec: {{storageClassName: class}}}}"
+        )
+    };
+    let brief = "ephemeral: {volumeClaimTemplate: {spec: {storageClassName: class}}}";
+    let owner = |name: &str| format!("[{{apiVersion: v1, kind: Pod, name: {name}, uid: u, controller: true}}]");
+    for (owner, is_own) in [(owner("p"), true), (owner("q"), false), ("[]".to_owned(), false)] {
+        let input = of_text(&format!("{}{}", claim(&owner), mounting("p", brief)));
+        let said = refused(&input);
+        assert_eq!(said.is_empty(), is_own, "{said:?}");
+        assert!(is_own || said[0].1.starts_with("spec.volumes: PersistentVolumeClaim default/p-v, which"), "{said:?}");
+    }
+    let longer = mounting("p-v", brief).replace("name: v,", "name: w,");
+    let other = mounting("p", brief).replace("name: v,", "name: v-w,");
+    let input = of_text(&format!("{longer}{other}"));
+    let said: Vec<&str> = refused(&input).iter().map(|(pod, _)| *pod).collect();
+    assert_eq!(said, ["p-v"], "the two would have p-v-w");
+}
+
+#[test]
+fn an_annotation_for_rehearsals_keeps_no_pod_from_the_plan() {
+    let annotations = "annotations: {sim.joiner.dev/run-for: soon}";
+    let input = of_text(&format!(
+        "{{kind: Pod, metadata: {{name: p, {annotations}}}, spec: {{containers: [{{name: c}}]}}}}\n---\n\
+         {{kind: Job, metadata: {{name: j}}, spec: {{template: {{metadata: {{{annotations}}}, spec: {{containers: [{{name: c}}]}}}}}}}}"
+    ));
+    assert_eq!(input.pods.len(), 2);
+    assert!(input.notices.iter().all(|notice| notice.contains("\"soon\" is no duration")), "{:?}", input.notices);
+}

@@ -1,16 +1,20 @@
 //! What would be bought: a plan for the pods of manifests or of a cluster, with its price, the least that any plan costs, and reasons.
 //!
-//! `input` makes of objects what the solver looks at (`expand` gives workloads their pods), `answer` asks the solver and looks at the
-//! outcome; `json` and `table` print it, `report` draws it, `explain` answers single questions. Nothing in here writes to a cluster.
+//! `input` makes of objects what the solver looks at (`pods` knows which pods wait, `expand` gives workloads theirs, `mounts` gives pods their claims), `answer` asks the solver and looks at the
+//! outcome (`reach` knows of volumes that nothing can reach); `json` and `table` print it, `report` draws it, `explain` answers single questions (`limits` knows what limits take). Nothing in here writes to a cluster.
 
 mod answer;
 mod expand;
 mod input;
+mod mounts;
+mod pods;
 
 mod json;
+mod reach;
 mod table;
 
 mod explain;
+mod limits;
 mod report;
 
 pub use answer::{Answer, answer};

@@ -34,7 +34,7 @@ pub use group::{controller_group, plain_group, read_group};
 pub use namespace::{namespace, namespace_labels, read_namespace};
 pub use node::{node, read_node};
 pub use overlay::{overlay, read_overlay};
-pub use pod::{ShapeStore, do_not_disrupt, pod, read_pod};
+pub use pod::{ShapeStore, are_requests_readable, do_not_disrupt, pod, read_pod};
 pub use pod_budget::pod_budget;
 pub use pool::{pool, read_pool};
 pub use problems::Unreadable;

@@ -18,7 +18,7 @@ pub use super::wire_volumes::*;
 /// Metadata without the parts that nobody reads (`managedFields` is often half of an object).
 pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
+    #[serde(rename_all = "camelCase", expecting = "a map with name and namespace")]
     struct Lean {
         name: Option<String>,
         namespace: Option<String>,

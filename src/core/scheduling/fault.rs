@@ -54,6 +54,11 @@ pub enum VolumeFault {
         /// PersistentVolumeClaim.
         claim: ObjectKey,
     },
+    /// The claim is not bound, and asks for a volume that somebody makes by hand: its class is the empty text.
+    ByHand {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+    },
     /// The claim's class does not exist.
     ClassMissing {
         /// PersistentVolumeClaim.
@@ -121,6 +126,10 @@ impl fmt::Display for VolumeFault {
             Self::NoClass { claim } => write!(
                 f,
                 "PersistentVolumeClaim {claim} is not bound and has no StorageClass; set spec.storageClassName, mark a default class, or bind it by hand"
+            ),
+            Self::ByHand { claim } => write!(
+                f,
+                "PersistentVolumeClaim {claim} is not bound, and its spec.storageClassName is empty, so that only a PersistentVolume without a class is bound to it; create one of its size and access modes, or name a StorageClass"
             ),
             Self::ClassMissing { claim, class } => write!(
                 f,

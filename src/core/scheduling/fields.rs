@@ -148,6 +148,7 @@ impl VolumeFault {
             Self::ClaimDeleting { claim } => fault("ClaimDeleting", &claim.to_string()),
             Self::ClaimLost { claim } => fault("ClaimLost", &claim.to_string()),
             Self::NoClass { claim } => fault("NoClass", &claim.to_string()),
+            Self::ByHand { claim } => fault("ByHand", &claim.to_string()),
             Self::Apart { claim } => fault("Apart", &claim.to_string()),
             Self::TooMany { claim, .. } => fault("TooMany", &claim.to_string()),
             Self::InUse { claim, pod } => with(fault("InUse", &claim.to_string()), "pod", &pod.to_string()),

@@ -180,7 +180,8 @@ fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Found<'a>, Vol
     }
     let class = class_of(snapshot, fact).ok_or_else(|| match &fact.class {
         Some(name) if !name.is_empty() => VolumeFault::ClassMissing { claim: claim.clone(), class: Arc::clone(name) },
-        _ => VolumeFault::NoClass { claim: claim.clone() },
+        Some(_) => VolumeFault::ByHand { claim: claim.clone() },
+        None => VolumeFault::NoClass { claim: claim.clone() },
     })?;
     if class.immediate {
         return Err(VolumeFault::Immediate { claim: claim.clone(), class: Arc::clone(&class.name) });

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::PodAffinityTerm;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::Value;
 
+use crate::api::definition::plain;
 use crate::core::facts::{AffinityTerm, DoNotDisrupt, HostPort, Owner, Pod, PodPhase, PodShape, Weighted};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::labels;
@@ -22,19 +23,42 @@ use crate::core::time::go_duration;
 /// Reads a pod from a manifest or an answer of the API server. Whatever part of it cannot be read, the pod is there, with the reason
 /// in its shape.
 pub fn read_pod(value: &Value, shapes: &ShapeStore) -> Result<Pod, Unreadable> {
-    let (wire, error) = match lenient("Pod", value) {
+    let (mut wire, error) = match lenient("Pod", value) {
         Ok(read) => read,
         Err(unreadable) => without_extras(value, unreadable)?,
     };
+    // One that is on a node is there, whatever form the rest of its spec has.
+    if wire.spec.is_none() {
+        let on = |node: &str| PodSpec { node_name: Some(node.to_owned()), ..PodSpec::default() };
+        wire.spec = value["spec"]["nodeName"].as_str().map(on);
+    }
     convert(&wire, error, shapes)
 }
 
-/// A pod whose labels or annotations cannot be read, without them: it waits all the same, and is told why it gets no place.
+/// Metadata without which a pod is still there, and told apart from others.
+const EXTRAS: [&str; 10] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "finalizers",
+    "generation",
+    "labels",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "uid",
+];
+
+/// A pod of whose metadata some part cannot be read, without it: it waits all the same, and is told why it gets no place. A name that YAML took for a
+/// number is a name.
 fn without_extras(value: &Value, unreadable: Unreadable) -> Result<(wire::Pod, Option<String>), Unreadable> {
-    let is_wrong = |part: &&str| unreadable.message.starts_with(&format!("metadata.{part}"));
-    let Some(part) = ["labels", "annotations"].into_iter().find(is_wrong) else { return Err(unreadable) };
+    let part = unreadable.message.strip_prefix("metadata.").and_then(|rest| rest.split(['.', '[', ':']).next());
     let mut rest = value.clone();
-    rest["metadata"][part] = Value::Null;
+    match (part, &value["metadata"]["name"]) {
+        (Some("name"), name @ (Value::Number(_) | Value::Bool(_))) => rest["metadata"]["name"] = plain(name).into(),
+        (Some(part), _) if EXTRAS.contains(&part) => rest["metadata"][part] = Value::Null,
+        _ => return Err(unreadable),
+    }
     let (wire, more) = lenient("Pod", &rest).or_else(|next| without_extras(&rest, next))?;
     let message = unreadable.message;
     Ok((wire, Some(more.map_or_else(|| message.clone(), |more| format!("{message}; {more}")))))

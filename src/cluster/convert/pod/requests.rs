@@ -1,5 +1,8 @@
 //! What a pod asks for, as kube-scheduler counts it.
 
+use serde::Deserialize;
+use serde_json::Value;
+
 use crate::cluster::convert::amounts::requests;
 use crate::cluster::convert::problems::Problems;
 use crate::cluster::convert::wire::{Container, ContainerStatus, PodSpec, PodStatus, ResourceRequirements};
@@ -24,6 +27,14 @@ pub(super) fn of_pod(spec: &PodSpec, status: Option<&PodStatus>, problems: &mut 
     all.add(&requests("spec.overhead", spec.overhead.as_ref(), problems));
     all.set(ResourceName::Pods, 1000);
     all
+}
+
+/// Whether all that a pod with this spec requests can be read.
+pub fn are_requests_readable(spec: &Value) -> bool {
+    let Ok(spec) = PodSpec::deserialize(spec) else { return false };
+    let mut problems = Problems::default();
+    of_pod(&spec, None, &mut problems);
+    problems.is_empty()
 }
 
 /// Notes requests above their limits, as the API server refuses them: of a container, of the pod as a whole, and of its containers together above

@@ -355,7 +355,7 @@ fn what_is_wrong_with_a_claim_is_said_with_its_remedy() {
     PersistentVolumeClaim default/data: spec.volumeName names gone, which does not exist or is being deleted; restore it, or replace the claim
     PersistentVolumeClaim default/data: its binding to pv-data (spec.volumeName) is not complete; see the events of the claim
     PersistentVolumeClaim default/data is not bound and has no StorageClass; set spec.storageClassName, mark a default class, or bind it by hand
-    PersistentVolumeClaim default/data is not bound and has no StorageClass; set spec.storageClassName, mark a default class, or bind it by hand
+    PersistentVolumeClaim default/data is not bound, and its spec.storageClassName is empty, so that only a PersistentVolume without a class is bound to it; create one of its size and access modes, or name a StorageClass
     PersistentVolumeClaim default/data: spec.storageClassName names missing, which does not exist; create that StorageClass, or correct the claim
     PersistentVolumeClaim default/data is not bound, and StorageClass at-once binds at once; see its provisioner, or use volumeBindingMode WaitForFirstConsumer
     the pod has volumes, and joiner may not list PersistentVolumes; add the rule that its log names to its ClusterRole
