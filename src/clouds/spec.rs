@@ -40,8 +40,8 @@ pub enum Deletion {
 pub enum Whereabouts {
     /// The machine.
     There(Box<Machine>),
-    /// A machine that has ended, which the cloud goes on showing for a while; with the token it was launched with, where that is still shown.
-    Ended(Option<ClaimUid>),
+    /// A machine that has ended, which the cloud goes on showing for a while.
+    Ended,
     /// None. It may have ended long ago, or not be shown for a while; see [`super::Cloud::may_deny_for`].
     Unknown,
 }
@@ -51,7 +51,7 @@ impl Whereabouts {
     pub fn machine(self) -> Option<Machine> {
         match self {
             Self::There(machine) => Some(*machine),
-            Self::Ended(_) | Self::Unknown => None,
+            Self::Ended | Self::Unknown => None,
         }
     }
 

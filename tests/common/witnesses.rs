@@ -212,7 +212,7 @@ impl Cloud for SeenCloud {
             let answer = self.inner.get(id).await;
             let done = match &answer {
                 Ok(Whereabouts::Unknown) => "no",
-                Ok(Whereabouts::Ended(_)) => "it has ended",
+                Ok(Whereabouts::Ended) => "it has ended",
                 _ => "yes",
             };
             self.narrator.asked(Topic::Cloud, &format!("cloud, is there {id}"), &said(&answer, done));

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, StateMsg, Written};
 use crate::actors::runtime::{Cx, Outcome};
 use crate::clouds::{self, Deletion, LaunchRefused, Whereabouts};
@@ -196,7 +198,7 @@ impl Claim {
         self.memory.asked = Some(cx.now());
         let Some(whereabouts) = self.called("the cloud", outcome, cx) else { return };
         // It may have been one of two, if the answer to a launch was lost: whether there is another is asked by the mark.
-        if matches!(&whereabouts, Whereabouts::Ended(_)) {
+        if whereabouts == Whereabouts::Ended {
             self.note(cx.now(), &format!("the cloud shows that {id} has ended"));
         }
         let uid = self.known.as_ref().map(|known| &known.uid);
@@ -221,10 +223,7 @@ impl Claim {
         let before = self.memory.looked.replace(cx.now());
         match machines.next() {
             Some(machine) => self.memory.shown(machine),
-            None => {
-                self.memory.denied_again(before, cx.now(), self.args.wiring.may_deny_for());
-                self.denied(cx);
-            }
+            None => self.denied(before, cx),
         }
         for extra in machines {
             tracing::error!(nodeclaim = %self.args.name, machine = %extra.id, "second machine for one nodeclaim, left to the auditor");
@@ -232,8 +231,10 @@ impl Claim {
         }
     }
 
-    /// The cloud shows no machine with the mark, after it was asked for those with the IDs that the NodeClaim and its Nodes name.
-    fn denied(&mut self, cx: &Cx<ClaimMsg>) {
+    /// The cloud shows no machine with the mark, after it was asked for those with the IDs that the NodeClaim and its Nodes name; `before` is when it
+    /// was last asked for the mark.
+    fn denied(&mut self, before: Option<Timestamp>, cx: &Cx<ClaimMsg>) {
+        self.memory.denied_again(before, cx.now(), self.args.wiring.may_deny_for());
         let is_deleting = self.known.as_ref().is_some_and(|known| known.deleting.is_some());
         match &self.memory.sight {
             // Neither under the ID that the object has nor under its mark; or the machine that the object names is another's, and there is none of

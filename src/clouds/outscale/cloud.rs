@@ -407,11 +407,11 @@ impl Cloud for Outscale {
             }
             let Some(vm_id) = vm_id(id) else { return Ok(Whereabouts::Unknown) };
             let Some(vm) = self.row(vm_id).await.map_err(read_failed)? else { return self.unlisted(vm_id) };
+            if vm.state.is_gone() {
+                return Ok(Whereabouts::Ended);
+            }
             // Whoever asks for one machine believes that it is theirs: if it says itself that it is another's, by its client token, they should know.
             let said = || marks::token(&vm).or_else(|| marks::tag(&vm, marks::NODECLAIM_UID)).map(ClaimUid::from);
-            if vm.state.is_gone() {
-                return Ok(Whereabouts::Ended(said()));
-            }
             let offer = self.offer_for(std::slice::from_ref(&vm)).await;
             Ok(self
                 .read(&vm, &offer, None)

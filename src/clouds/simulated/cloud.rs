@@ -250,10 +250,10 @@ impl Cloud for Simulated {
                 return Err(error);
             }
             let machines = self.settled();
-            Ok(match machines.ended(id) {
-                Some(token) => Whereabouts::Ended(token.clone()),
-                None => machines.get(id).map(|machine| machine.machine.clone()).into(),
-            })
+            if machines.has_ended(id) {
+                return Ok(Whereabouts::Ended);
+            }
+            Ok(machines.get(id).map(|machine| machine.machine.clone()).into())
         })
     }
 
@@ -314,7 +314,7 @@ impl Cloud for Simulated {
             }
             Ok(match there {
                 true => Deletion::InProgress,
-                false if self.settled().ended(id).is_some() => Deletion::Gone,
+                false if self.settled().has_ended(id) => Deletion::Gone,
                 false => Deletion::Missing,
             })
         })

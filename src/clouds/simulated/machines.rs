@@ -59,7 +59,7 @@ pub(super) struct Machines {
     pub(super) rng: Rng,
     running: BTreeMap<ProviderId, Arc<SimMachine>>,
     /// Those that have ended, which clouds go on showing as ended for a while.
-    ended: BTreeMap<ProviderId, Option<ClaimUid>>,
+    ended: BTreeSet<ProviderId>,
     by_token: BTreeMap<ClaimUid, BTreeSet<ProviderId>>,
     readers: Vec<UnboundedSender<Change>>,
     /// Reboots that were asked for, so that a repeat is harmless.
@@ -78,7 +78,7 @@ impl Machines {
         Self {
             rng,
             running: BTreeMap::new(),
-            ended: BTreeMap::new(),
+            ended: BTreeSet::new(),
             by_token: BTreeMap::new(),
             readers: Vec::new(),
             reboots: BTreeSet::new(),
@@ -102,13 +102,13 @@ impl Machines {
                     self.by_token.remove(token);
                 }
             }
-            self.ended.insert(id, machine.machine.token.clone());
+            self.ended.insert(id);
         }
     }
 
-    /// The token of a machine that there was, and that has ended.
-    pub(super) fn ended(&self, id: &ProviderId) -> Option<&Option<ClaimUid>> {
-        self.ended.get(id)
+    /// Whether there was such a machine, and it has ended.
+    pub(super) fn has_ended(&self, id: &ProviderId) -> bool {
+        self.ended.contains(id)
     }
 
     /// A new name for a machine: a number that rises and a part that does not tell it.

@@ -186,15 +186,15 @@ impl Cloud for HostileCloud {
             if answer.as_ref().is_ok_and(Whereabouts::is_there) && self.is_denied(id) {
                 answer = Ok(Whereabouts::Unknown);
             }
-            match &mut answer {
-                Ok(Whereabouts::There(machine)) if !self.has_tags(id) => (machine.token, machine.claim) = (None, None),
-                Ok(Whereabouts::Ended(token)) if !self.has_tags(id) => *token = None,
-                _ => {}
+            if let Ok(Whereabouts::There(machine)) = &mut answer
+                && !self.has_tags(id)
+            {
+                (machine.token, machine.claim) = (None, None);
             }
             self.note(id.as_str(), "get", &answer, |found| {
                 let told = match found {
                     Whereabouts::There(_) => "there",
-                    Whereabouts::Ended(_) => "ended",
+                    Whereabouts::Ended => "ended",
                     Whereabouts::Unknown => "not there",
                 };
                 told.to_owned()
