@@ -4,12 +4,13 @@ use super::afresh::{aimless, dearest_first};
 use super::along::{Yields, along};
 use super::pack::packed;
 use super::script::{Scope, script};
+use super::weights::Weights;
 use crate::core::ids::PodUid;
 use crate::core::scheduling::anew::refused;
 use crate::core::scheduling::bound::Effort;
 use crate::core::scheduling::checks::{check, crowded};
 use crate::core::scheduling::ground::Ground;
-use crate::core::scheduling::plan::{Plan, PlannedClaim};
+use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::problem::Problem;
 use crate::core::scheduling::reason::Reason;
 use crate::core::scheduling::turns::Turns;
@@ -49,7 +50,8 @@ fn within(ground: &mut Ground, problem: &Problem<'_>, plan: Plan, effort: &Effor
     }
     let packing = effort.part(PACKING);
     packing.limit(PACKING_FEW.max(PACKING_EACH * problem.pods.len() as u64));
-    let mut contest = Contest { problem, best: plan, turns: None };
+    let weights = ground.with(problem, |mut world| (Weights::of(&mut world), world));
+    let mut contest = Contest { problem, best: plan, turns: None, weights };
     // Pods that still run somewhere are to come last, and a script has an order of its own.
     let turns_matter = problem.pods.iter().any(|pod| pod.node.is_some() && pod.shape.is_topological());
     for scope in [Scope::Free, Scope::All].into_iter().filter(|_| !turns_matter) {
@@ -93,12 +95,15 @@ struct Contest<'p> {
     problem: &'p Problem<'p>,
     best: Plan,
     turns: Option<Turns<'p>>,
+    weights: Option<Weights>,
 }
 
 impl Contest<'_> {
     /// One more plan, which stays if it places more or is cheaper, and is as good otherwise.
     fn enter(&mut self, other: Plan) {
-        if !is_better(&other, &self.best) || !keeps_to_weights(self.problem, &other, &self.best) {
+        if !is_better(&other, &self.best)
+            || self.weights.as_ref().is_some_and(|weights| !weights.keeps(&other, &self.best))
+        {
             return;
         }
         let turns = self.turns.get_or_insert_with(|| Turns::new(self.problem));
@@ -115,21 +120,6 @@ impl Contest<'_> {
 fn is_better(other: &Plan, plan: &Plan) -> bool {
     let (now, before) = (refused(other), refused(plan));
     now.is_subset(&before) && (now.len() < before.len() || other.price < plan.price * CHEAPER)
-}
-
-/// Whether no pods have gone to the new nodes of lighter NodePools than before, but for those that had no place.
-fn keeps_to_weights(problem: &Problem<'_>, other: &Plan, plan: &Plan) -> bool {
-    let weight = |claim: &PlannedClaim| problem.snapshot.pools.get(&claim.draft.pool).map_or(0, |pool| pool.weight);
-    let mut weights: Vec<i32> = plan.claims.iter().chain(&other.claims).map(weight).collect();
-    weights.sort_unstable();
-    weights.dedup();
-    let more = plan.refused.len().saturating_sub(other.refused.len());
-    let up_to = |plan: &Plan, most: i32| -> usize {
-        plan.claims.iter().filter(|claim| weight(claim) <= most).map(|claim| claim.pods.len()).sum()
-    };
-    // Of all pools together there may be more: what exists may be used less.
-    weights.pop();
-    weights.into_iter().all(|most| up_to(other, most) <= up_to(plan, most) + more)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! Fillings say little where few pods wait, or few in each zone. So a few nodes of the plan at a time are packed again (`pack`; `nodes` reads them
 //! and writes them, `sharing` says who may meet on one, `sites` what can be bought, `beam` seeks), and so are those of plans that are made afresh in another way (`afresh`): as
 //! Karpenter makes it, for none is to be dearer than that, and with the dearest pods first where there is room that costs nothing. The cheapest
-//! of all plans stays (`better`).
+//! of all plans that keep to the weights of NodePools (`weights`) stays (`better`).
 
 mod afresh;
 mod along;
@@ -20,5 +20,6 @@ mod rough;
 mod script;
 mod sharing;
 mod sites;
+mod weights;
 
 pub use better::improved;

@@ -234,3 +234,23 @@ fn what_planned_nodes_do_not_use_of_a_limit_is_left_to_others() {
         .with_pods(pods("door", 28, &app("door").of(0, 0).on_port(80)));
     assert_eq!((scene.solve().left(), scene.plan().left()), (4, 0));
 }
+
+/// Whoever found room beside others in a lighter pool does not get a node of its own there when plans are improved.
+#[test]
+fn a_new_node_of_a_lighter_pool_is_for_somebody_who_needs_it() {
+    let even = app("even").of(2000, 0).spreading(spread(ZONE, 3, &[("app", "even")]));
+    let (small, tolerant) = (app("small").of(0, 0), app("tolerant").of(1000, 0).tolerating("ded"));
+    let is_needless = |claim: &crate::core::scheduling::PlannedClaim| {
+        claim.draft.pool.as_str() == "light" && claim.pods.iter().all(|pod| pod.key.name.starts_with("tolerant"))
+    };
+    for (many, others) in (8..11).flat_map(|many| (5..8).map(move |others| (many, others))) {
+        let scene = Scene::default()
+            .with_pool(pool("light"), kwok())
+            .with_pool(pool("heavy").weighing(50).tainted(taint("ded")), kwok())
+            .with_pods(pods("small", 9, &small))
+            .with_pods(pods("tolerant", others, &tolerant))
+            .with_pods(pods("even", many, &even));
+        let plan = scene.plan().whole();
+        assert!(!plan.claims.iter().any(is_needless), "{many} {others}: {:?}", plan.claims);
+    }
+}
