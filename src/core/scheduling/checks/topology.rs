@@ -158,7 +158,13 @@ fn together(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], fou
                         *new > 0 && terms.iter().any(|term| domain(&places[*at], &term.key).is_some())
                     })
             };
-            if first && here.iter().all(Option::is_some) && begun.insert(terms) && !kinds.iter().any(is_senior) {
+            // Whoever was promised the place before those came may well be bound by then.
+            let is_promised = |pod: &&Arc<Pod>| {
+                pod.shape == kind.sample.shape
+                    && (pod.nominated.is_some() || problem.snapshot.planned.contains_key(&pod.uid))
+            };
+            let has_turn = places[*place].planned.iter().any(is_promised) || !kinds.iter().any(is_senior);
+            if first && here.iter().all(Option::is_some) && begun.insert(terms) && has_turn {
                 continue;
             }
             found.push(Violation::Lonely { pod: kind.sample.uid.clone() });

@@ -213,3 +213,18 @@ fn one_of_a_higher_priority_comes_to_where_the_others_of_its_kind_have_to_be() {
     let plan = scene.plan();
     assert_eq!((plan.placed(), plan.left()), (2, 0));
 }
+
+/// It may be bound by the time that the other has a node.
+#[test]
+fn the_first_of_its_kind_keeps_its_planned_node_when_one_of_a_higher_priority_comes() {
+    let senior = PodShape { priority: 1000, ..web().of(100, 100) }.selecting(ARCH, "arm64");
+    let junior = web().of(3000, 100).near(those_of("web", HOSTNAME)).selecting(ARCH, "amd64");
+    let scene = from(pool("default")).asking_for(pods("junior", 1, &junior));
+    let plan = scene.plan().whole();
+    let mut scene = scene.written(&plan).with_pods(pods("senior", 1, &senior));
+    for pod in &plan.claims[0].pods {
+        scene.snapshot.planned.insert(pod.uid.clone(), plan.claims[0].draft.name.clone());
+    }
+    let plan = scene.plan();
+    assert_eq!((plan.placed(), plan.left()), (2, 0));
+}
