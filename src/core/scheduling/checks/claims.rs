@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::core::facts::{ClaimDraft, InstanceType, Offering, Pod, PodShape};
 use crate::core::ids::{InstanceTypeName, PoolName};
-use crate::core::labels;
+use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Requirement, Requirements, ValueSet};
 use crate::core::resources::{ResourceName, Resources};
 
@@ -34,6 +34,9 @@ struct Verdict {
 
 /// Verdicts by instance type: several where a type is there in several sizes.
 type Verdicts = FxHashMap<InstanceTypeName, Rc<[Verdict]>>;
+
+/// What NodeClaims say of the labels of their nodes, and those that are certain.
+type Said = (Arc<Requirements>, Arc<Labels>);
 
 /// A list of instance types that NodeClaims share, judged once.
 struct Listed {
@@ -73,6 +76,7 @@ pub(super) fn check<'a>(
     let open = problem.open_keys();
     let mut known: FxHashMap<(PoolName, Vec<Requirement>), (usize, Verdicts)> = FxHashMap::default();
     let mut lists: FxHashMap<(*const InstanceTypeName, usize), Listed> = FxHashMap::default();
+    let mut said: FxHashMap<(*const Requirement, *const Labels), Said> = FxHashMap::default();
     let offered = || problem.catalog.pools.values().flat_map(|list| list.iter()).flat_map(|kind| &kind.offerings);
     // Where there is reserved capacity it matters whether a NodeClaim may have it, and where a daemon asks for some capacity type, which;
     // elsewhere the list of capacity types is as good as none.
@@ -98,11 +102,12 @@ pub(super) fn check<'a>(
         check_ports(claim, &place, listed, found);
         let coming = listed.verdicts().flat_map(|verdict| &verdict.coming).map(|shape| &**shape);
         meet::check(problem, &place, &pods, coming, found);
-        let mut requirements = Requirements::from_written(&*draft.requirements);
-        requirements.add_all(&Requirements::from_labels(&draft.labels));
-        requirements.add_all(&on_registration());
+        // The plan holds these, too.
+        let (requirements, certain) = said
+            .entry((Arc::as_ptr(&draft.requirements).cast(), Arc::as_ptr(&draft.labels)))
+            .or_insert_with(|| said_of(draft));
         let always = |key: &Arc<str>, wish: &ValueSet| {
-            listed.verdicts().all(|verdict| outcome(&requirements, verdict, key, open.contains(&**key)).always(wish))
+            listed.verdicts().all(|verdict| outcome(requirements, verdict, key, open.contains(&**key)).always(wish))
         };
         for pod in pods.iter().filter(|pod| !volumes::reachable(problem.snapshot, pod, &always)) {
             found.push(Violation::VolumeUnreachable { place: Arc::clone(&place), pod: pod.uid.clone() });
@@ -121,22 +126,30 @@ pub(super) fn check<'a>(
                 found.push(Violation::Unmet { place: Arc::clone(&place), pod: pod.uid.clone() });
             }
         }
-        let mut certain = (*draft.labels).clone();
-        for (key, set) in requirements.iter() {
-            if let Some(value) = set.single() {
-                certain.insert(Arc::clone(key), Arc::clone(value));
-            }
-        }
         places.push(Place {
             name: place,
-            labels: certain,
-            open: Some(requirements),
+            labels: Arc::clone(certain),
+            open: Some(Arc::clone(requirements)),
             taints: draft.taints.clone(),
             planned: pods,
             running: Vec::new(),
         });
     }
     check_limits(problem, plan, found);
+}
+
+/// What a NodeClaim says of the labels of its node, and those that are certain.
+fn said_of(draft: &ClaimDraft) -> Said {
+    let mut requirements = Requirements::from_written(&*draft.requirements);
+    requirements.add_all(&Requirements::from_labels(&draft.labels));
+    requirements.add_all(&on_registration());
+    let mut certain = (*draft.labels).clone();
+    for (key, set) in requirements.iter() {
+        if let Some(value) = set.single() {
+            certain.insert(Arc::clone(key), Arc::clone(value));
+        }
+    }
+    (Arc::new(requirements), Arc::new(certain))
 }
 
 /// Labels that every node of a NodeClaim comes to have, and that no NodeClaim names.

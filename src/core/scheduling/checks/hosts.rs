@@ -55,7 +55,8 @@ pub(super) fn check<'a>(
         let planned: Vec<&Arc<Pod>> = on_node.remove(&node.name).into_iter().flat_map(|placed| &placed.pods).collect();
         let (labels, taints) = seen(node, claim, restarts);
         let leaving = goes || excluded || claim.is_some_and(|claim| is_leaving(problem, claim));
-        let place = Place { name: node.name.as_str().into(), labels, open: None, taints, planned, running };
+        let place =
+            Place { name: node.name.as_str().into(), labels: Arc::new(labels), open: None, taints, planned, running };
         if !place.planned.is_empty() {
             if leaving {
                 found.push(Violation::NotUsable { place: Arc::clone(&place.name) });
@@ -85,7 +86,7 @@ pub(super) fn check<'a>(
         let planned = placed.pods.iter().collect();
         let place = Place {
             name: name.as_str().into(),
-            labels,
+            labels: Arc::new(labels),
             open: None,
             taints: claim.taints.clone(),
             planned,

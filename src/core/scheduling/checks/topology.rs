@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::core::facts::{AffinityTerm, Pod, PodShape, PolicyHonor, TopologySpread};
-use crate::core::labels;
+use crate::core::facts::{AffinityTerm, Pod, PodShape, PolicyHonor, Taint, TopologySpread};
+use crate::core::labels::{self, Labels};
 use crate::core::requirements::Requirements;
 
 use super::super::problem::Problem;
@@ -319,9 +319,9 @@ fn hard_keys(shape: &PodShape) -> impl Iterator<Item = &Arc<str>> {
 }
 
 /// The domains that a constraint of pods of a shape sees, by place: those of nodes that are in a domain of each of its constraints.
-fn seen(
+fn seen<'p>(
     problem: &Problem<'_>,
-    places: &[Place<'_>],
+    places: &'p [Place<'_>],
     constraint: &TopologySpread,
     shape: &PodShape,
 ) -> Vec<Option<Arc<str>>> {
@@ -332,11 +332,30 @@ fn seen(
             terms.iter().any(|term| own.compatible(term, |key| place.open.is_some() && open.contains(key)).is_ok())
         };
         let matching = constraint.node_affinity_policy == PolicyHonor::Ignore
-            || place.open.as_ref().map_or_else(|| could_be(&Requirements::from_labels(&place.labels)), could_be);
+            || place
+                .open
+                .as_ref()
+                .map_or_else(|| could_be(&Requirements::from_labels(&place.labels)), |own| could_be(own));
         let everywhere = hard_keys(shape).all(|key| domain(place, key).is_some());
         matching
             && everywhere
             && (constraint.node_taints_policy == PolicyHonor::Ignore || tolerates(shape, &place.taints))
     };
-    places.iter().map(|place| domain(place, &constraint.key).filter(|_| looks_at(place))).collect()
+    // NodeClaims that say the same are many: but for the host name, what holds for one of them holds for all with its taints.
+    let mut known: FxHashMap<*const Labels, (&[Taint], Option<Arc<str>>)> = FxHashMap::default();
+    let mut of_place = |place: &'p Place<'_>| {
+        let shared = Arc::as_ptr(&place.labels);
+        if let Some((_, seen)) = known.get(&shared).filter(|(taints, _)| **taints == place.taints) {
+            return seen.clone();
+        }
+        let seen = domain(place, &constraint.key).filter(|_| looks_at(place));
+        if Arc::strong_count(&place.labels) > 1 {
+            known.insert(shared, (&place.taints, seen.clone()));
+        }
+        seen
+    };
+    let is_host = &*constraint.key == labels::HOSTNAME;
+    let own =
+        |place: &Place<'_>, seen: Option<Arc<str>>| if is_host { seen.map(|_| Arc::clone(&place.name)) } else { seen };
+    places.iter().map(|place| own(place, of_place(place))).collect()
 }

@@ -53,10 +53,10 @@ pub fn out_of_turn(problem: &Problem<'_>, plan: &Plan) -> usize {
 pub(super) struct Place<'a> {
     /// Name of the NodeClaim or node: its own domain for the host name.
     pub(super) name: Arc<str>,
-    /// Labels that are certain.
-    pub(super) labels: Labels,
+    /// Labels that are certain; NodeClaims that say the same share them.
+    pub(super) labels: Arc<Labels>,
     /// What else the labels have to be, and that well-known ones of which this says nothing may still come: of a NodeClaim of the plan.
-    pub(super) open: Option<Requirements>,
+    pub(super) open: Option<Arc<Requirements>>,
     pub(super) taints: Vec<Taint>,
     pub(super) planned: Vec<&'a Arc<Pod>>,
     pub(super) running: Vec<&'a Arc<Pod>>,
