@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::core::facts::{Catalog, Pod, Snapshot, Topologies, VolumeClaim};
+use crate::core::facts::{Catalog, Pod, Snapshot, Topologies};
 use crate::core::ids::ObjectKey;
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
@@ -47,17 +47,12 @@ impl<'a> Reach<'a> {
                 volume.name
             ));
         }
-        let class = self.class_of(claim)?;
+        let class = self.snapshot.storage_class_of(claim)?;
         let (wanted, there) = self.nowhere(&class.topologies)?;
         Some(format!(
             "StorageClass {} of PersistentVolumeClaim {key} makes volumes in {wanted} only (allowedTopologies), where there is neither a node nor an instance type, but in {there}; allow one of these",
             class.name
         ))
-    }
-
-    fn class_of(&self, claim: &VolumeClaim) -> Option<&'a crate::core::facts::StorageClass> {
-        let named = claim.class.as_ref().map(|name| self.snapshot.storage_classes.get(name));
-        named.unwrap_or_else(|| self.snapshot.default_storage_class()).map(|class| &**class)
     }
 
     /// The places of which there are none, and those of which there are some; nothing where one of the alternatives can be had.

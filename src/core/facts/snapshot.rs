@@ -115,6 +115,11 @@ impl Snapshot {
         defaults.max_by(|a, b| a.created.cmp(&b.created).then_with(|| b.name.cmp(&a.name)))
     }
 
+    /// The class of a claim: the one that it names, or the default.
+    pub fn storage_class_of(&self, claim: &VolumeClaim) -> Option<&Arc<StorageClass>> {
+        claim.class.as_ref().map_or_else(|| self.default_storage_class(), |name| self.storage_classes.get(name))
+    }
+
     /// Pods bound to a node.
     pub fn pods_on<'a>(&'a self, node: &NodeName) -> impl Iterator<Item = &'a Arc<Pod>> {
         self.bound.get(node).into_iter().flatten().filter_map(|uid| self.pods.get(uid))

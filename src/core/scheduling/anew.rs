@@ -110,6 +110,9 @@ impl Ground {
             let mut run = Run::new(world);
             let mut waiting = run.in_order();
             run.deal(deal, &mut waiting);
+            if !first.is_empty() || !deal.is_empty() {
+                run.heed_seniors(&waiting);
+            }
             let left = if first.is_empty() { run.place_all(waiting) } else { run.place_all_after(first, waiting) };
             (run.finish(&left), run.world)
         })

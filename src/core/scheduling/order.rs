@@ -28,17 +28,26 @@ pub(super) fn by_size(world: &World<'_>) -> Vec<Size> {
 
 /// What the cheapest new node for a pod of each class costs, then the share of it that it needs.
 pub(super) fn by_price(world: &mut World<'_>) -> Vec<Size> {
-    let classes = std::mem::take(&mut world.classes);
+    let alone = all_alone(world);
     // What is not negative is ordered as its bits are.
     let number = |price: f64| price.to_bits().cast_signed();
-    let size = |class: &Class| (number(alone(world, class)), number(world.demand.entries[class.demand].worth));
-    let sizes = classes.iter().map(size).collect();
-    world.classes = classes;
-    sizes
+    let size = |(class, alone): (&Class, Option<(i32, f64)>)| {
+        // Where there is none to buy, only what is there can be its place.
+        let price = alone.map_or(f64::INFINITY, |(_, price)| price);
+        (number(price), number(world.demand.entries[class.demand].worth))
+    };
+    world.classes.iter().zip(alone).map(size).collect()
 }
 
-/// The price of the cheapest new node for one pod; infinite where there is none to buy, as only what is there can be its place.
-fn alone(world: &mut World<'_>, class: &Class) -> f64 {
+/// For one pod of each class: the weight of the heaviest pools that can make a node for it, limits aside, and the price of their cheapest.
+pub(super) fn all_alone(world: &mut World<'_>) -> Vec<Option<(i32, f64)>> {
+    let classes = std::mem::take(&mut world.classes);
+    let all = classes.iter().map(|class| alone(world, class)).collect();
+    world.classes = classes;
+    all
+}
+
+fn alone(world: &mut World<'_>, class: &Class) -> Option<(i32, f64)> {
     let mut least: Option<(i32, f64)> = None;
     for pool in 0..world.pools.len() {
         let (base, taints, weight) = (world.pools[pool].base, world.pools[pool].taints, world.pools[pool].fact.weight);
@@ -57,7 +66,7 @@ fn alone(world: &mut World<'_>, class: &Class) -> f64 {
             }
         }
     }
-    least.map_or(f64::INFINITY, |(_, price)| price)
+    least
 }
 
 /// Numbers of the pods in the order in which they are placed.

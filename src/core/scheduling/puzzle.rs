@@ -358,9 +358,6 @@ impl Run<'_> {
             self.dealt.insert(*pod, (key, value));
         }
         waiting.sort_by_key(|pod| turn(pod).unwrap_or(usize::MAX));
-        if !deal.is_empty() {
-            self.heed_seniors(waiting);
-        }
         for pod in &waiting[..deal.len()] {
             self.seek_company(*pod);
         }

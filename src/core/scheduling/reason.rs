@@ -279,29 +279,28 @@ impl Reason {
 
     /// Whether the pod could perhaps be placed if other pods of the plan were elsewhere.
     pub fn minds_others(&self) -> bool {
-        match self {
+        self.holds(&|one| match one {
             Self::Spread { .. } | Self::AntiAffinity { .. } | Self::Repelled { .. } | Self::Topology { .. } => true,
             Self::Affinity { partner, .. } => matches!(partner, Partner::Elsewhere(_)),
-            Self::Several { all, .. } => all.iter().any(Self::minds_others),
             _ => false,
-        }
+        })
     }
 
     /// Whether the pod asks for others where it is to be.
     pub(super) fn is_of_affinity(&self) -> bool {
-        match self {
-            Self::Affinity { .. } => true,
-            Self::Several { all, .. } => all.iter().any(Self::is_of_affinity),
-            _ => false,
-        }
+        self.holds(&|one| matches!(one, Self::Affinity { .. }))
     }
 
     /// Whether a NodePool's limits are in the way.
     pub(super) fn is_of_limit(&self) -> bool {
+        self.holds(&|one| matches!(one, Self::Limit { .. }))
+    }
+
+    /// Whether it is such a reason, or one of several is.
+    fn holds(&self, is: &impl Fn(&Self) -> bool) -> bool {
         match self {
-            Self::Limit { .. } => true,
-            Self::Several { all, .. } => all.iter().any(Self::is_of_limit),
-            _ => false,
+            Self::Several { all, .. } => all.iter().any(|one| one.holds(is)),
+            one => is(one),
         }
     }
 

@@ -101,7 +101,6 @@ impl<'p> Run<'p> {
     /// The same with some pods before all others, and those whom their affinity means next: as long as they are few, they are tried again
     /// whenever another has been placed.
     pub(super) fn place_all_after(&mut self, first: &FxHashSet<PodUid>, waiting: Vec<usize>) -> Vec<usize> {
-        self.heed_seniors(&waiting);
         let meant = self.draw_to(first);
         let waiting = self.return_planned(waiting);
         let is_first = |pod: &usize| first.contains(&self.world.pods[*pod].uid);

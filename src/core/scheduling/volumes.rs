@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::facts::{Kind, Pod, PodShape, Snapshot, StorageClass, Topologies, VolumeClaim};
+use crate::core::facts::{Kind, Pod, PodShape, Snapshot, Topologies};
 use crate::core::ids::{ObjectKey, PodUid};
 use crate::core::requirements::{Requirement, Requirements};
 
@@ -178,7 +178,7 @@ fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Found<'a>, Vol
         let topologies = there.reached_from(&snapshot.nodes);
         return Ok(Found { id: volume, driver: there.driver.as_ref(), topologies });
     }
-    let class = class_of(snapshot, fact).ok_or_else(|| match &fact.class {
+    let class = snapshot.storage_class_of(fact).ok_or_else(|| match &fact.class {
         Some(name) if !name.is_empty() => VolumeFault::ClassMissing { claim: claim.clone(), class: Arc::clone(name) },
         Some(_) => VolumeFault::ByHand { claim: claim.clone() },
         None => VolumeFault::NoClass { claim: claim.clone() },
@@ -197,12 +197,7 @@ pub(super) fn attached_by<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Opti
     if let Some(volume) = fact.volume.as_ref().and_then(|name| snapshot.volumes.get(name)) {
         return Some((volume.driver.as_ref()?, Arc::clone(&volume.name)));
     }
-    Some((class_of(snapshot, fact)?.driver.as_ref()?, unbound(claim)))
-}
-
-/// The class of a claim, if there is such a one.
-fn class_of<'a>(snapshot: &'a Snapshot, claim: &VolumeClaim) -> Option<&'a Arc<StorageClass>> {
-    claim.class.as_ref().map_or_else(|| snapshot.default_storage_class(), |name| snapshot.storage_classes.get(name))
+    Some((snapshot.storage_class_of(fact)?.driver.as_ref()?, unbound(claim)))
 }
 
 /// The identity of a volume that is yet to come. A namespace and a name have a slash between them, and so never look like a volume's name.

@@ -3,8 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::core::ids::{PodUid, PoolName};
-use crate::core::scheduling::classes::Class;
-use crate::core::scheduling::place::Load;
+use crate::core::scheduling::order::all_alone;
 use crate::core::scheduling::plan::{Plan, PlannedClaim};
 use crate::core::scheduling::world::World;
 
@@ -24,11 +23,9 @@ impl Weights {
         if of.values().all(|weight| *weight == first) {
             return None;
         }
-        let classes = std::mem::take(&mut world.classes);
-        let by_class: Vec<Option<i32>> = classes.iter().map(|class| heaviest(world, class)).collect();
-        world.classes = classes;
+        let alone = all_alone(world);
         let pods = world.pods.iter().zip(&world.class_of);
-        let heaviest = pods.filter_map(|(pod, class)| Some((pod.uid.clone(), by_class[*class as usize]?))).collect();
+        let heaviest = pods.filter_map(|(pod, class)| Some((pod.uid.clone(), alone[*class as usize]?.0))).collect();
         Some(Self { of, heaviest })
     }
 
@@ -62,20 +59,4 @@ impl Weights {
         };
         plan.claims.iter().filter(is_needless).count()
     }
-}
-
-/// The weight of the heaviest NodePool that can make a node for a pod alone. The pools of a world are in the order of their weights.
-fn heaviest(world: &mut World<'_>, class: &Class) -> Option<i32> {
-    (0..world.pools.len()).find_map(|pool| {
-        let site = &world.pools[pool];
-        let (base, taints, weight) = (site.base, site.taints, site.fact.weight);
-        let holds = class.variants.iter().any(|variant| {
-            world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints)
-                && world.algebra.join(base, variant.term).is_some_and(|joined| {
-                    let types = world.algebra.profile(joined).types.clone();
-                    !world.holding_at_best(pool, joined, &types, Load::of_pod(class)).is_empty()
-                })
-        });
-        holds.then_some(weight)
-    })
 }

@@ -186,42 +186,45 @@ fn a_new_one_of_its_kind_does_without_an_old_one_that_is_leaving_where_it_cannot
     assert_eq!(leaving().place(&elsewhere).only(ZONE), "zone-c");
 }
 
+fn senior() -> PodShape {
+    PodShape { priority: 1000, ..web().of(100, 100) }
+}
+
+/// One that may be the first of its kind.
+fn junior() -> PodShape {
+    web().of(3000, 100).near(those_of("web", HOSTNAME)).selecting(ARCH, "amd64")
+}
+
+/// How many are placed and how many left of a senior and a junior.
+fn both(senior: &PodShape, junior: &PodShape) -> (usize, usize) {
+    let scene = from(pool("default")).with_pods(pods("senior", 1, senior)).with_pods(pods("junior", 1, junior));
+    let plan = scene.plan();
+    (plan.placed(), plan.left())
+}
+
 /// kube-scheduler takes the senior first, and then lets nobody else be the first of its kind.
 #[test]
 fn nobody_is_the_first_of_its_kind_where_one_of_a_higher_priority_has_to_be_elsewhere() {
-    let senior = PodShape { priority: 1000, ..web().of(100, 100) }.selecting(ARCH, "arm64");
-    let junior = web().of(3000, 100).near(those_of("web", HOSTNAME)).selecting(ARCH, "amd64");
-    let scene = from(pool("default")).with_pods(pods("senior", 1, &senior)).with_pods(pods("junior", 1, &junior));
-    let plan = scene.plan();
-    assert_eq!((plan.placed(), plan.left()), (1, 1));
+    assert_eq!(both(&senior().selecting(ARCH, "arm64"), &junior()), (1, 1));
 }
 
 #[test]
 fn whoever_has_no_place_keeps_nobody_from_being_the_first_of_its_kind() {
-    let senior = PodShape { priority: 1000, ..web().of(100, 100) }.selecting(ARCH, "s390x");
-    let junior = web().of(3000, 100).near(those_of("web", HOSTNAME)).selecting(ARCH, "amd64");
-    let scene = from(pool("default")).with_pods(pods("senior", 1, &senior)).with_pods(pods("junior", 1, &junior));
-    let plan = scene.plan();
-    assert_eq!((plan.placed(), plan.left()), (1, 1));
+    assert_eq!(both(&senior().selecting(ARCH, "s390x"), &junior()), (1, 1));
 }
 
 #[test]
 fn one_of_a_higher_priority_comes_to_where_the_others_of_its_kind_have_to_be() {
-    let senior = PodShape { priority: 1000, ..web().of(100, 100) };
-    let junior = web().of(3000, 100).near(those_of("web", ZONE)).selecting(ZONE, ZONES[2]);
-    let scene = from(pool("default")).with_pods(pods("senior", 1, &senior)).with_pods(pods("junior", 1, &junior));
-    let plan = scene.plan();
-    assert_eq!((plan.placed(), plan.left()), (2, 0));
+    let in_one_zone = web().of(3000, 100).near(those_of("web", ZONE)).selecting(ZONE, ZONES[2]);
+    assert_eq!(both(&senior(), &in_one_zone), (2, 0));
 }
 
 /// It may be bound by the time that the other has a node.
 #[test]
 fn the_first_of_its_kind_keeps_its_planned_node_when_one_of_a_higher_priority_comes() {
-    let senior = PodShape { priority: 1000, ..web().of(100, 100) }.selecting(ARCH, "arm64");
-    let junior = web().of(3000, 100).near(those_of("web", HOSTNAME)).selecting(ARCH, "amd64");
-    let scene = from(pool("default")).asking_for(pods("junior", 1, &junior));
+    let scene = from(pool("default")).asking_for(pods("junior", 1, &junior()));
     let plan = scene.plan().whole();
-    let mut scene = scene.written(&plan).with_pods(pods("senior", 1, &senior));
+    let mut scene = scene.written(&plan).with_pods(pods("senior", 1, &senior().selecting(ARCH, "arm64")));
     for pod in &plan.claims[0].pods {
         scene.snapshot.planned.insert(pod.uid.clone(), plan.claims[0].draft.name.clone());
     }
