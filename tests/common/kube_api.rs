@@ -72,13 +72,16 @@ impl KubeApi {
         self.runtime.block_on(self.client.request(request.map_err(kube::Error::HttpError)?))
     }
 
-    /// Begins to note what happens in some collections.
+    /// Begins to note what happens in some collections: all that happens from this call on, however late a watch begins.
+    #[track_caller]
     pub(crate) fn record(&self, collections: &[&str]) -> History {
         let mut history = History { changes: Arc::default(), watches: JoinSet::new() };
         for path in collections {
             let (client, changes) = (self.client.clone(), Arc::clone(&history.changes));
-            let request = http::Request::builder().uri(format!("{path}?watch=true")).body(Vec::new());
-            let request = request.expect("a path makes a request");
+            let list = self.get(path).unwrap_or_else(|| fail(&format!("there is no {path}")));
+            let since = text(&list, "/metadata/resourceVersion");
+            let watch = format!("{path}?watch=true&resourceVersion={since}");
+            let request = http::Request::builder().uri(watch).body(Vec::new()).expect("a path makes a request");
             let note = async move {
                 let events = client.request_events::<Value>(request).await.expect("what is listed can be watched");
                 let mut events = pin!(events);

@@ -111,23 +111,23 @@ fn protected(namespace: &str, name: &str, grace: u32) -> String {
 
 /// Node closed, pods gone, Node gone, NodeClaim gone: in this order.
 fn went_in_order(history: &History, claim: &Value, node: &Value, pods: &[Value]) {
-    let when = |changes: Vec<Change>, what: &str, is: &dyn Fn(&Change) -> bool| -> u64 {
-        let found = changes.iter().find(|change| is(change)).map(|change| change.revision);
-        found.unwrap_or_else(|| fail(&format!("{what}: never, in {changes:#?}")))
+    // A watch may tell of it later than a list did.
+    let when = |kind: &str, object: &Value, what: &str, is: &dyn Fn(&Change) -> bool| -> u64 {
+        let found = || history.of(kind, &name(object)).into_iter().find(is).map(|change| change.revision);
+        eventually(what, LIMIT, found)
     };
     let taints = |object: &Value| object["spec"]["taints"].as_array().cloned().unwrap_or_default();
     let is_closed =
         |change: &Change| taints(&change.object).iter().any(|taint| taint["key"] == "karpenter.sh/disrupted");
     let is_leaving = |change: &Change| !text(&change.object, "/metadata/deletionTimestamp").is_empty();
     let is_gone = |change: &Change| change.gone;
-    let of_node = || history.of("Node", &name(node));
-    let closed = when(of_node(), "the Node is tainted", &is_closed);
-    let node_gone = when(of_node(), "the Node is gone", &is_gone);
-    let claim_gone = when(history.of("NodeClaim", &name(claim)), "the NodeClaim is gone", &is_gone);
+    let closed = when("Node", node, "the Node is tainted", &is_closed);
+    let node_gone = when("Node", node, "the Node is gone", &is_gone);
+    let claim_gone = when("NodeClaim", claim, "the NodeClaim is gone", &is_gone);
     for pod in pods {
-        let of_pod = || history.of("Pod", &name(pod));
-        assert!(closed < when(of_pod(), "the pod is asked to leave", &is_leaving), "the Node closes before pods leave");
-        assert!(when(of_pod(), "the pod is gone", &is_gone) < node_gone, "pods leave before the machine goes");
+        let asked = when("Pod", pod, "the pod is asked to leave", &is_leaving);
+        assert!(closed < asked, "the Node closes before pods leave");
+        assert!(when("Pod", pod, "the pod is gone", &is_gone) < node_gone, "pods leave before the machine goes");
     }
     assert!(node_gone < claim_gone, "the NodeClaim stays as long as its Node");
     for change in history.of("NodeClaim", &name(claim)).iter().filter(|change| change.revision < node_gone) {
