@@ -35,3 +35,4 @@ pub mod facts;
 pub mod scheduling;
 
 pub mod lifecycle;
+pub mod vain;
