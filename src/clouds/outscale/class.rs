@@ -110,7 +110,9 @@ async fn images(client: &Client, quotas: &Quotas, spec: &OutscaleNodeClassSpec) 
 /// Whether the class has types. As long as the API's list of them has never been read, nothing is said against any.
 fn types(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Found<String> {
     match types::judged(spec, offer) {
-        Err(_) if offer.listed.is_empty() => Found::NotAsked("the API's list of VM types has not been read yet; joiner asks for it every minute"),
+        Err(_) if offer.listed.is_empty() => {
+            Found::NotAsked("the API's list of VM types has not been read yet; joiner asks for it every minute")
+        }
         Ok(_) if offer.listed.is_empty() => Found::Good(String::new()),
         judged => Found::of(judged),
     }

@@ -57,9 +57,7 @@ impl<T> Found<T> {
             Self::Good(value) => (Status::True, condition, String::new(), Some(value)),
             Self::Bad(fault) => (Status::False, fault.reason, fault.message, None),
             Self::Unanswered(why) => (Status::Unknown, "NoAnswer", why, None),
-            Self::NotAsked(why) => {
-                (Status::Unknown, NOT_ASKED, format!("not asked, as {why}"), None)
-            }
+            Self::NotAsked(why) => (Status::Unknown, NOT_ASKED, format!("not asked, as {why}"), None),
         };
         into.push(Judgement { condition, status, reason, message });
         value
