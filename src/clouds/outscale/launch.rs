@@ -24,6 +24,7 @@ use super::oapi::wire::{self, UserData, Vm};
 use super::oapi::{Class, Client, Error as Failure};
 use super::quotas::Left;
 use super::talos::{Own, Template};
+use super::unmarkable;
 
 /// How many offerings one launch tries. Each is a call, and the next launch goes on where this one ended.
 const ATTEMPTS: usize = 5;
@@ -225,6 +226,15 @@ async fn addressed(client: &Client, vm: Vm, fqdn: bool) -> Result<Vm, Failure> {
     Ok(vm)
 }
 
+/// Whether a launch was refused for its type, which another one need not be: neither the type nor the code says so for certain, the words do.
+fn is_of_type(error: &Failure, kind: &str) -> bool {
+    let names = |text: &String| {
+        let text = text.to_lowercase();
+        ["vmtype", "vm type", "instancetype", "instance type", kind].iter().any(|word| text.contains(word))
+    };
+    error.class == Class::Invalid && error.entries.iter().any(|entry| names(&entry.kind) || names(&entry.details))
+}
+
 /// One launch.
 pub(super) struct Birth<'a> {
     pub(super) cloud: &'a Outscale,
@@ -254,6 +264,9 @@ enum Tried {
 impl Birth<'_> {
     /// The machine of this launch, marked: the one that exists, or a new one.
     pub(super) async fn launched(&self) -> Result<Vm, Error> {
+        if let Some(why) = self.cloud.unmarkable.why(&self.spec.class) {
+            return Err(self.class_not_ready(&why));
+        }
         let template = self.template().await?;
         let birth = self.remembered(&template);
         self.cloud.launches.begin(&self.spec.token, birth.clone());
@@ -279,7 +292,7 @@ impl Birth<'_> {
                 self.cloud.launches.state().births.remove(&self.spec.token);
                 Ok(vm)
             }
-            Err(error) => Err(self.unmarked((&id, vm_type.as_deref()), &error).await),
+            Err(error) => Err(self.unmarked((&id, vm_type.as_deref()), &birth, &error).await),
         }
     }
 
@@ -353,7 +366,6 @@ impl Birth<'_> {
             claim: claim.name.as_str(),
             uid: self.spec.token.as_str(),
             pool: pool.as_ref().map(PoolName::as_str),
-            class: &self.spec.class.reference.name,
             spec: &self.class.spec,
             user_data_hash: &hash,
         };
@@ -464,8 +476,16 @@ impl Birth<'_> {
                 let lost = self.beyond_quota(choice.kind, shortage.left).await;
                 return Tried::Lost(lost, Some(format!("{error}; {}", shortage.told)));
             }
+            if is_of_type(&error, kind) {
+                tracing::warn!(vm_type = kind, zone = choice.zone, %error, "the API does not take this type here, trying others");
+                let lost = vec![of(false)];
+                launches.sold_out(&lost);
+                let why =
+                    format!("{error}; the API does not take {kind} in {}: leave it out with spec.vmTypes", choice.zone);
+                return Tried::Lost(lost, Some(why));
+            }
             if error.class != Class::SoldOut {
-                return Tried::Refused(self.refused(error));
+                return Tried::Refused(self.refused(error, choice));
             }
             tracing::info!(vm_type = kind, zone = choice.zone, %error, "sold out");
             // Where machines are put together or kept apart, others may still find room.
@@ -500,7 +520,7 @@ impl Birth<'_> {
     }
 
     /// A refusal that no other offering would mend.
-    fn refused(&self, error: Failure) -> Error {
+    fn refused(&self, error: Failure, choice: &Choice<'_>) -> Error {
         let field = [
             ("5023", "images"),
             ("5057", "subnets"),
@@ -513,12 +533,19 @@ impl Birth<'_> {
         match field {
             // It was there when the class was looked at, and will be found missing at the next look.
             Some((_, what)) => self.class_not_ready(&format!("its {what} are not there any more: {error}")),
+            None if error.class == Class::Invalid => Error::Invalid {
+                field: error.action.to_owned(),
+                message: format!(
+                    "{error}; tried was {} in {}: if the API does not take that type, leave it out with spec.vmTypes of {}",
+                    choice.kind.name, choice.zone, self.spec.class.reference
+                ),
+            },
             None => error.into(),
         }
     }
 
     /// A machine that could not be marked is taken down again, if that would not only be for joiner's own haste.
-    async fn unmarked(&self, (id, vm_type): (&str, Option<&str>), error: &Failure) -> Error {
+    async fn unmarked(&self, (id, vm_type): (&str, Option<&str>), birth: &Remembered, error: &Failure) -> Error {
         let why = format!("machine {id} was made and could not be marked: {error}");
         if error.held_back || matches!(error.class, Class::Throttled | Class::NotFound) {
             // Found by its token, and marked then.
@@ -531,13 +558,28 @@ impl Birth<'_> {
         }
         tracing::warn!(nodeclaim = %self.spec.claim.name, vm = id, %error, "taking a machine down that cannot be marked");
         match self.cloud.client.call(&wire::DeleteVms { vm_ids: vec![id.to_owned()] }).await {
-            Ok(_) if matches!(error.class, Class::Denied | Class::Keys) => {
+            Ok(_) if unmarkable::is_for_good(error) => self.unmarkable(birth, error),
+            Ok(_) if error.class == Class::Keys => {
                 Error::Unauthorized { action: error.action, message: format!("{why}; it was taken down again") }
             }
             // The API confirms deletions and may forget them: the machine is looked for before anything else is tried.
             Ok(_) => Error::Unknown(format!("{why}; it is taken down again")),
             Err(left) => Error::Unknown(format!("{why}; nor could it be taken down: {left}")),
         }
+    }
+
+    /// The end of a launch whose machine cannot be marked, whatever is tried.
+    fn unmarkable(&self, birth: &Remembered, error: &Failure) -> Error {
+        self.cloud.launches.state().births.remove(&self.spec.token);
+        let named = birth.tags.contains_key(marks::NODE_NAME);
+        // A name that comes from the address is written in two tags.
+        let all = birth.tags.len() + if named { 0 } else { 2 };
+        let why = unmarkable::told(error, all, self.class.spec.tags.len());
+        // That a permission is missing, and that it is given, the NodeClass's condition PermissionsReady shows by itself.
+        if error.class != Class::Denied {
+            self.cloud.unmarkable.remember(&self.spec.class, &why);
+        }
+        self.class_not_ready(&format!("{why} (a machine was made, and taken down again)"))
     }
 
     fn request(

@@ -86,6 +86,10 @@ async fn refusals_are_told_apart_by_their_code() {
         (405, "2", "AccessDenied", Class::Keys),
         (401, "4", "AccessDenied", Class::Denied),
         (401, "5", "AccessDenied", Class::Denied),
+        (401, "7", "AccessDenied", Class::Denied),
+        (401, "11", "AccessDenied", Class::Keys),
+        (401, "13", "AccessDenied", Class::Keys),
+        (401, "14", "AccessDenied", Class::Keys),
         (401, "4120", "InvalidParameterValue", Class::Keys),
         (409, "9085", "ResourceConflict", Class::Conflict),
         (400, "6007", "InvalidState", Class::Conflict),
@@ -123,6 +127,35 @@ async fn what_is_another_accounts_no_policy_opens() {
         let error = client(&Arc::new(script)).call(&CreateVms::default()).await.unwrap_err();
         assert!(error.words().contains(remedy) && !error.words().contains(other), "{error}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_not_let_in_is_told_what_to_do_about_that_very_thing() {
+    let remedies = [
+        ("1", "check the access key"),
+        ("14", "API access rules"),
+        ("13", "it ends by itself"),
+        ("11", "Outscale's support"),
+    ];
+    for (code, remedy) in remedies {
+        let script = Scripted::of([Ok((401, refusal_of(code)))]);
+        let error = client(&script).call(&CreateVms::default()).await.unwrap_err();
+        let told = error.words();
+        for (other, words) in remedies {
+            assert_eq!(told.contains(words), other == code, "{code} {remedy}: {told}");
+        }
+    }
+    // What one user may not do closes nothing else.
+    let script = Scripted::of([Ok((401, refusal_of("7"))), Ok((200, "{}"))]);
+    let client = client(&script);
+    let error = client.call(&CreateVms::default()).await.unwrap_err();
+    assert!(error.words().contains("allow the action api:CreateVms in an EIM policy"), "{error}");
+    client.call(&super::wire::ReadVms::default()).await.unwrap();
+}
+
+/// A refusal that lives as long as the test.
+fn refusal_of(code: &str) -> &'static str {
+    refusal(code, "AccessDenied").leak()
 }
 
 #[tokio::test(start_paused = true)]
@@ -391,6 +424,48 @@ fn profiles_of_all_of_outscales_tools_are_read() {
         assert_eq!(access.region, "eu-west-2", "{place}");
         assert_eq!(access.endpoint.to_string(), "https://api.eu-west-2.outscale.com/api/v1", "{place}");
     }
+}
+
+#[test]
+fn a_profile_is_followed_or_what_is_not_supported_is_named() {
+    let home = ("HOME", "/h");
+    let told = |rest: &str, more: &[(&str, &str)]| {
+        let file = format!(r#"{{"default": {{"access_key": "A", "secret_key": "s", "region": "eu-west-2", {rest}}}}}"#);
+        read(&[&[home], more].concat(), Some(&file))
+    };
+    // Certificates may stand in the file itself, or in variables, and are not shown.
+    let given = told(r#""x509_client_cert_b64": "YQ==", "x509_client_key_b64": " Yg== ""#, &[]).unwrap();
+    let pair = |one: &[u8], other: &[u8]| Some((Pem::Given(one.to_vec()), Pem::Given(other.to_vec())));
+    assert_eq!(given.client_certificate, pair(b"a", b"b"));
+    assert!(!format!("{given:?}").contains("[98]"), "{given:?}");
+    let variables = [("OSC_X509_CLIENT_CERT_B64", "Yw=="), ("OSC_X509_CLIENT_KEY_B64", "ZA==")];
+    let over = told(r#""x509_client_cert_b64": "YQ==", "x509_client_key_b64": "Yg==""#, &variables).unwrap();
+    assert_eq!(over.client_certificate, pair(b"c", b"d"));
+    // The protocol is that of an endpoint that names none.
+    let endpoint = |rest: &str| told(rest, &[]).map(|access| access.endpoint.to_string());
+    let here = r#""protocol": "http", "endpoints": {"api": "127.0.0.1:4510"}"#;
+    assert_eq!(endpoint(here).unwrap(), "http://127.0.0.1:4510/api/v1");
+    assert_eq!(endpoint(r#""protocol": "https""#).unwrap(), "https://api.eu-west-2.outscale.com/api/v1");
+    assert_eq!(endpoint(r#""tls_skip_verify": false"#).unwrap(), "https://api.eu-west-2.outscale.com/api/v1");
+    for (rest, field, hint) in [
+        (r#""protocol": "http""#, "OSC_PROTOCOL", "https alone"),
+        (
+            r#""protocol": "http", "endpoints": {"api": "api.eu-west-2.outscale.com"}"#,
+            "OSC_ENDPOINT_API",
+            "not encrypted",
+        ),
+        (r#""tls_skip_verify": true"#, "OSC_TLS_SKIP_VERIFY", "SSL_CERT_FILE"),
+        (r#""x509_client_cert_b64": "?""#, "x509_client_cert_b64", "base64"),
+        (r#""x509_client_cert_b64": "YQ==""#, "OSC_X509_CLIENT_KEY", "missing"),
+    ] {
+        let error = told(rest, &[]).unwrap_err();
+        assert_eq!(error.field, field, "{rest}: {error}");
+        assert!(error.message.contains(hint), "{rest}: {error}");
+    }
+    assert_eq!(
+        told(r#""protocol": null"#, &[("OSC_TLS_SKIP_VERIFY", "True")]).unwrap_err().field,
+        "OSC_TLS_SKIP_VERIFY"
+    );
 }
 
 #[test]
