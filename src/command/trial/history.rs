@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
 use crate::actors;
 use crate::actors::runtime::Clock;
 use crate::clouds::catalog;
-use crate::sim::faults::{CALM, Day, EMPTYING, END, HostileCloud, HostileCluster, Mishaps, Plan, Player, Profile};
+use crate::core::steady::TOLERANCE;
+use crate::sim::faults::{
+    CALM, Day, EMPTYING, END, Fault, HostileCloud, HostileCluster, Mishaps, Plan, Player, Profile,
+};
 use crate::sim::invariants::{Invariants, Journal, Violation};
 use crate::sim::{End, Seed, World, WorldConfig};
 
@@ -23,7 +26,7 @@ use super::oncall::OnCall;
 const BEGINNING: i64 = 1_767_225_600;
 /// How often joiner is asked what it waits for, and somebody reads what its auditor found.
 const ASK: Duration = Duration::from_mins(30);
-/// One history in so many has a lease, which can be lost. The others do without: renewing it every two seconds is most of the work of a quiet
+/// One history in so many has a lease, which can be lost, and every one whose faults are to be that. The others do without: renewing it every two seconds is most of the work of a quiet
 /// day.
 const WITH_LEASE: u64 = 8;
 
@@ -36,6 +39,8 @@ pub struct History {
     pub day: Day,
     /// What goes wrong.
     pub plan: Plan,
+    /// Whether joiner holds a lease, which can be lost.
+    pub lease: bool,
 }
 
 /// What came of a history.
@@ -58,7 +63,8 @@ impl History {
     pub fn draw(seed: u64, profile: &Profile) -> Result<Self> {
         let day = Day::draw(Seed(seed))?;
         let plan = Plan::draw(Seed(seed), profile, &day.busy(), CALM);
-        Ok(Self { seed, day, plan })
+        let lease = seed.is_multiple_of(WITH_LEASE) || profile.names(&[Fault::LeaseLost, Fault::LeaseLostMidWrite]);
+        Ok(Self { seed, day, plan, lease })
     }
 
     /// Plays it in a runtime of its own, whose clock stands still unless everybody sleeps.
@@ -80,11 +86,17 @@ impl History {
             catalogue: catalogue.clone(),
             ..WorldConfig::usual(self.seed, Arc::new(move || clock.now()))
         });
-        // Eight bytes that stay: a clock is copied to wherever time is told.
+        // Eight bytes each that stay: a clock is copied to wherever time is told.
         let wrong_by: &'static AtomicI64 = Box::leak(Box::default());
-        let own = clock.that_jumps(wrong_by);
+        let born_wrong_by: &'static AtomicI64 = Box::leak(Box::default());
+        // A clock that jumps ahead is not to be believed; only a joiner that began on one that was wrong cannot know.
+        let believed = move || {
+            let [wrong, born] =
+                [wrong_by, born_wrong_by].map(|by| SignedDuration::from_millis(by.load(Ordering::Relaxed)));
+            clock.now() + wrong.min(born.max(SignedDuration::ZERO) + TOLERANCE)
+        };
         let invariants =
-            Invariants::new(world.cluster.clone(), world.cloud.clone(), Arc::new(move || own.now()), journal.clone());
+            Invariants::new(world.cluster.clone(), world.cloud.clone(), Arc::new(believed), journal.clone());
         let (mishaps, orders) = Mishaps::new(&self.plan, CALM, journal.clone());
         let player = Player::new(invariants.clone(), world.cloud.clone(), mishaps.clone(), &self.day.sweeps);
         // The ledger writes down what nobody reads here; the watch takes its place.
@@ -95,13 +107,9 @@ impl History {
         let crew = Crew::new(
             Arc::new(HostileCluster::new(world.cluster.clone(), mishaps.clone(), invariants.clone())),
             Arc::new(HostileCloud::new(world.cloud.clone(), &catalogue, mishaps.clone(), invariants.clone())),
-            actors::Settings {
-                name_salt: self.seed,
-                leader_election: self.seed.is_multiple_of(WITH_LEASE),
-                ..settings.clone()
-            },
+            actors::Settings { name_salt: self.seed, leader_election: self.lease, ..settings.clone() },
             clock,
-            wrong_by,
+            (wrong_by, born_wrong_by),
         );
         let on_call = OnCall { cluster: world.cluster.clone(), cloud: world.cloud.clone() };
         crew.start();

@@ -34,6 +34,8 @@ struct Toy {
     hidden: Option<Node>,
     /// Pods that are there, and that the watch does not show.
     hidden_pods: Vec<Pod>,
+    /// VolumeAttachments that are there, and that the watch does not show.
+    hidden_volumes: Vec<Fact>,
 }
 
 impl Toy {
@@ -51,6 +53,7 @@ impl Toy {
             volumes: vec![],
             hidden: None,
             hidden_pods: vec![],
+            hidden_volumes: vec![],
         }
     }
 
@@ -132,6 +135,16 @@ impl Toy {
                 let left: Vec<_> = left.map(|pod| pod.key.clone()).collect();
                 self.say(format!("list pods: {} to leave", left.len()));
                 self.memory.unseen_pods = Some((self.now, left));
+            }
+            Act::ListAttachments(_) => {
+                let there = self.volumes.iter().chain(&self.hidden_volumes);
+                let attached = there.filter_map(|fact| match fact {
+                    Fact::AttachmentSeen(one) => Some(Arc::clone(one)),
+                    _ => None,
+                });
+                let attached: Vec<_> = attached.collect();
+                self.say(format!("list attachments: {}", attached.len()));
+                self.memory.attached = Some((self.now, attached));
             }
             Act::PatchNode(name, _, patch) => self.patch_node(name.as_str(), patch),
             Act::DeleteNode(name, _) => {
@@ -328,8 +341,13 @@ fn a_node_that_pods_are_planned_for_opens_when_it_is_told_to() {
     toy.pods.clear();
     assert_eq!(toy.run(), opens, "nobody waits for it any more");
     let mut toy = expected();
+    let delayed = start() + SignedDuration::from_secs(15);
+    assert_eq!(toy.look().look_at, Some(delayed), "it is said to be there");
+    toy.pass(15);
+    toy.run();
+    assert_eq!(toy.trace(), "status: Registered=Unknown(NodeNotRegistered)");
     assert_eq!(toy.look().look_at, Some(start() + crate::core::nomination::AT_MOST));
-    toy.pass(120);
+    toy.pass(105);
     assert_eq!(toy.run(), opens, "should word of it get lost");
 }
 
@@ -349,6 +367,7 @@ fn a_life_from_deletion_to_gone() {
     evict a
     evict b
     list pods: 0 to leave
+    list attachments: 0
     status: Drained=True(Drained) VolumesDetached=True(VolumesDetached)
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
@@ -804,6 +823,7 @@ fn a_node_is_drained_only_when_the_api_server_itself_says_so() {
     insta::assert_snapshot!(toy.trace(), @r"
     evict a
     list pods: 0 to leave
+    list attachments: 0
     status: Drained=True(Drained) VolumesDetached=True(VolumesDetached)
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
@@ -844,6 +864,7 @@ fn pods_that_are_seen_again_on_a_drained_node_leave_it_before_its_machine_goes()
     evict a
     evict b
     list pods: 0 to leave
+    list attachments: 0
     status: Drained=True(Drained) VolumesDetached=True(VolumesDetached)
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
@@ -899,8 +920,34 @@ fn a_drained_node_waits_until_its_volumes_are_detached() {
     assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
     insta::assert_snapshot!(toy.trace(), @r"
     status:
+    list attachments: 0
     status: VolumesDetached=True(VolumesDetached)
     list pods: 0 to leave
+    delete machine: in progress
+    status: InstanceTerminating=True(InstanceTerminating)
+    ");
+}
+
+#[test]
+fn a_machine_waits_for_volumes_that_only_the_api_server_shows() {
+    let mut toy = Toy::serving();
+    toy.hidden_volumes = vec![attachment("csi-1", "pv-1")];
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-1 to go");
+    toy.trace.clear();
+    toy.pass(9);
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-1 to go");
+    toy.pass(1);
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-1 to go", "the API server is asked anew");
+    toy.hidden_volumes.clear();
+    toy.pass(10);
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
+    insta::assert_snapshot!(toy.trace(), @r"
+    list attachments: 1
+    list attachments: 0
+    status: VolumesDetached=True(VolumesDetached)
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
     ");
@@ -1002,4 +1049,89 @@ fn candidates_are_what_fits_and_can_be_had_cheapest_first() {
     assert_eq!(candidates(&picky, &types), Candidates::SoldOut);
     picky.requirements = vec![Requirement::new(labels::INSTANCE_TYPE, Operator::In, ["unheard-of"])];
     assert!(matches!(candidates(&picky, &types), Candidates::Impossible(problem) if problem.contains("widen")));
+}
+
+#[test]
+fn a_nodeclaim_that_cannot_be_protected_says_so_and_is_given_up_in_time() {
+    let mut toy = Toy::new(claim());
+    toy.memory.cluster.failed("the NodeClaim: 403 denied by policy".to_owned(), |_| start());
+    let step = toy.look();
+    let Some(Act::PatchStatus(patch)) = step.act else { panic!("{step:?}") };
+    toy.patch_status(patch);
+    let launched = find_condition(&toy.claim.as_ref().unwrap().conditions, "Launched").unwrap().clone();
+    assert_eq!((launched.status, &*launched.reason), (Status::Unknown, "FinalizerMissing"));
+    assert!(
+        launched.message.starts_with("metadata.finalizers: karpenter.sh/termination could not be added"),
+        "{launched:?}"
+    );
+    assert!(launched.message.contains("403 denied by policy"), "{launched:?}");
+    toy.trace.clear();
+    assert!(matches!(toy.look().act, Some(Act::PatchClaim(_))), "it is tried again");
+    toy.pass(5 * 60);
+    assert!(
+        matches!(toy.look().act, Some(Act::Find(_))),
+        "a machine may have been launched before somebody took the finalizer off"
+    );
+    toy.memory.sight = Sight::Absent;
+    assert_eq!(toy.look().act, Some(Act::DeleteClaim(DeleteReason::LaunchTimeout)));
+    toy.memory.sight = Sight::Present(Arc::new(machine()));
+    assert!(
+        matches!(toy.look().act, Some(Act::PatchStatus(_) | Act::PatchClaim(_))),
+        "what has a machine is not given up"
+    );
+}
+
+#[test]
+fn a_machine_that_does_not_go_is_told_of_with_its_age_and_the_clouds_last_answer() {
+    let mut toy = Toy::serving();
+    toy.pods.clear();
+    toy.deletion = vec![false; 3_000];
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
+    let said =
+        |toy: &Toy| find_condition(&toy.claim.as_ref().unwrap().conditions, "InstanceTerminating").unwrap().clone();
+    assert_eq!(&*said(&toy).message, "");
+    let gone_by = ("the machine ought to be gone", said(&toy).since + SignedDuration::from_mins(5));
+    assert!(toy.look().deadlines.contains(&gone_by));
+    // Refused steadily after it was accepted.
+    for _ in 0..3 {
+        toy.memory.cloud.failed("the deletion: not authorized".to_owned(), |_| start());
+    }
+    toy.pass(5);
+    toy.run();
+    let condition = said(&toy);
+    assert!(
+        condition.status == Status::True
+            && condition.message.contains("is still there; the cloud's last answer: the deletion: not authorized"),
+        "{condition:?}"
+    );
+    toy.memory.cloud = Hold::default();
+    let mut told = std::collections::BTreeSet::new();
+    for _ in 0..2_200 {
+        toy.pass(5);
+        toy.run();
+        told.extend(toy.look().overdue);
+    }
+    assert!(said(&toy).message.contains("for more than 3 h; the cloud's last answer: it is going"), "{:?}", said(&toy));
+    assert_eq!(told.len(), 7, "5, 10, 20, 40 min, 1, 2, 3 h: {told:#?}");
+    toy.deletion = vec![true];
+    toy.pass(5);
+    toy.run();
+    assert!(toy.claim.is_none() || said(&toy).message.is_empty());
+}
+
+#[test]
+fn a_deletion_is_the_generation_of_all_conditions() {
+    let mut toy = Toy::serving();
+    toy.delete();
+    toy.run();
+    let claim = toy.claim.as_ref().unwrap();
+    assert!(claim.conditions.iter().any(|condition| &*condition.kind == "ConsistentStateFound"));
+    assert!(
+        claim.conditions.iter().all(|condition| condition.generation == claim.generation),
+        "{:#?}",
+        claim.conditions
+    );
 }

@@ -16,7 +16,7 @@ use crate::cluster::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
     NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
-use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use crate::core::labels::Labels;
 use crate::sim::SimCluster;
@@ -56,6 +56,8 @@ enum Fate {
     Late(Mishap, bool),
     /// joiner is killed before or after it takes effect.
     Kill(Mishap),
+    /// It has its effect, and somebody else holds the lease when it is answered.
+    Depose(Mishap),
 }
 
 impl HostileCluster {
@@ -108,6 +110,13 @@ impl HostileCluster {
         if writes && let Some(mishap) = m.strikes(Fault::JoinerKilledMidCall) {
             return Fate::Kill(mishap);
         }
+        // On most days nobody holds one.
+        if writes
+            && self.inner.store().lease.is_some()
+            && let Some(mishap) = m.strikes(Fault::LeaseLostMidWrite)
+        {
+            return Fate::Depose(mishap);
+        }
         Fate::Pass
     }
 
@@ -146,6 +155,12 @@ impl HostileCluster {
                 } else {
                     answer
                 }
+            }
+            Fate::Depose(mishap) => {
+                let answer = call.await;
+                self.inner.store().lease = Some(("rival".to_owned(), Instant::now() + mishap.lasting));
+                sleep(mishap.lasting / 2).await;
+                answer
             }
             Fate::Kill(mishap) => {
                 if mishap.pick.is_multiple_of(2) {
@@ -253,7 +268,12 @@ impl Cluster for HostileCluster {
         Box::pin(self.pass(request("list", "pods", node, false), self.inner.pods_on(node)))
     }
 
+    fn attached_to<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<VolumeAttachment>>, Error>> {
+        Box::pin(self.pass(request("list", "volumeattachments", node, false), self.inner.attached_to(node)))
+    }
+
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
+        self.invariants.node_to_be_changed(name, patch);
         let asked = request("patch", "nodes", name, patch.version.is_some());
         Box::pin(self.pass(asked, self.inner.patch_node(name, patch)))
     }

@@ -8,14 +8,17 @@ use tokio::time::Instant;
 
 use super::violation::Invariant;
 use super::watch::Invariants;
-use crate::core::facts::{Claim, Node, Pod};
+use crate::core::facts::{Claim, Node, Pod, finalizers};
 use crate::core::ids::{ClaimName, NodeName, PodUid, ProviderId};
 use crate::core::labels;
 use crate::core::lifecycle::is_waited_for;
+use crate::core::writes::NodePatch;
 use crate::sim::store::Store;
 
-/// A volume that was attached no longer ago may not be known yet: the watch can be late.
+/// A pod that began to run no longer ago may not be known yet: the watch can be late.
 const JUST_NOW: Duration = Duration::from_mins(5);
+/// How old the API server's own word can be by which a node has no volumes: good for a minute, and slow to come and to be written down by as much each.
+const WORD: Duration = Duration::from_mins(3);
 /// Earlier than this after its NodeClaim has gone no machine has an end in sight: so long the auditor's evidence takes.
 const EVIDENCE: Duration = Duration::from_mins(5);
 
@@ -53,12 +56,13 @@ impl Invariants {
             let is_given = claim.is("InstanceTerminating");
             let nodes = ready_nodes(&store, id).filter(|node| !is_given || !is_disrupted(node));
             let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
-            let old = |since: &Instant| since.elapsed() > JUST_NOW;
+            let judged = self.detached_since(name).filter(|_| claim.is("VolumesDetached")).unwrap_or_else(Instant::now);
+            let old = |since: &Instant| judged.saturating_duration_since(*since) > WORD;
             let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
             let volumes = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
             let volumes: Vec<_> = volumes.map(|one| one.name.to_string()).collect();
             let pods: Vec<_> = nodes.iter().flat_map(|node| settled_pods(&store, node, now)).collect();
-            (pods, if claim.is("VolumesDetached") { vec![] } else { volumes })
+            (pods, volumes)
         };
         for (invariant, left, how) in
             [(Invariant::PodsFirst, pods, "running on"), (Invariant::VolumesFirst, volumes, "attached to")]
@@ -109,6 +113,19 @@ impl Invariants {
             let what =
                 format!("joiner deletes NodeClaim {name}, whose machine {id} runs and whose Node nobody has deleted");
             self.broken(Invariant::NoServingClaimDeleted, vec![name.to_string(), id.to_string()], what);
+        }
+    }
+
+    /// joiner is about to change a Node: while the machine runs that it is the Node of, its finalizer stays.
+    pub(in crate::sim) fn node_to_be_changed(&self, name: &NodeName, patch: &NodePatch) {
+        let released = patch.finalizers.as_ref().is_some_and(|left| !finalizers::is_held(left));
+        let node = self.cluster.store().nodes.get(name).filter(|node| released && node.has_finalizer()).cloned();
+        let Some(node) = node else { return };
+        // One that carries another machine's ID is that one's by mistake.
+        let own = |claim: &ClaimName| node.is_owned_by(claim);
+        if let Some(id) = node.provider_id.as_ref().filter(|id| self.runs_for(id).is_some_and(|claim| own(&claim))) {
+            let what = format!("Node {name} is let go, and its machine {id} still runs");
+            self.broken(Invariant::NodeFinalizerLast, vec![name.to_string(), id.to_string()], what);
         }
     }
 

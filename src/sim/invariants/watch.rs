@@ -40,6 +40,8 @@ struct Book {
     machines: BTreeMap<ProviderId, Known>,
     by_claim: BTreeMap<ClaimName, BTreeSet<ProviderId>>,
     claims: BTreeMap<ClaimName, Arc<Claim>>,
+    /// NodeClaims that say that their volumes are detached, and since when they were seen to.
+    detached: BTreeMap<ClaimName, Instant>,
     /// NodeClaims whose finalizers somebody else took off.
     stripped: BTreeSet<ClaimName>,
     /// Machines without a NodeClaim.
@@ -105,7 +107,7 @@ impl Known {
 impl Invariants {
     /// Begins to watch a world.
     ///
-    /// `clock` is joiner's own: a deadline has come when it says so.
+    /// `clock` is as far ahead as joiner's own can be believed: a deadline has come when it says so.
     pub fn new(cluster: SimCluster, cloud: Simulated, clock: Clock, journal: Journal) -> Self {
         Self { cluster, cloud, clock, journal, start: Instant::now(), book: Arc::default(), reboots: Arc::default() }
     }
@@ -226,7 +228,13 @@ impl Invariants {
                 format!("is {id}{deleting}, finalizers {:?}, {}", claim.finalizers, conditions.join(" "))
             });
         }
-        self.book().claims.insert(claim.name.clone(), claim);
+        let mut book = self.book();
+        if claim.is("VolumesDetached") {
+            book.detached.entry(claim.name.clone()).or_insert_with(Instant::now);
+        } else {
+            book.detached.remove(&claim.name);
+        }
+        book.claims.insert(claim.name.clone(), claim);
     }
 
     fn claim_gone(&self, name: &ClaimName) {
@@ -236,6 +244,7 @@ impl Invariants {
             let mut book = self.book();
             let book = &mut *book;
             book.claims.remove(name);
+            book.detached.remove(name);
             let stripped = book.stripped.remove(name);
             for id in book.by_claim.remove(name).unwrap_or_default() {
                 let Some(known) = book.machines.get(&id).filter(|known| !known.is_gone()) else { continue };
@@ -265,6 +274,16 @@ impl Invariants {
     pub(super) fn mark_of(&self, id: &ProviderId) -> Option<(Option<ClaimName>, Option<ClaimUid>)> {
         let book = self.book();
         book.machines.get(id).filter(|known| !known.is_going()).map(|known| (known.claim.clone(), known.token.clone()))
+    }
+
+    /// Since when a NodeClaim says that the volumes of its node are detached.
+    pub(super) fn detached_since(&self, name: &ClaimName) -> Option<Instant> {
+        self.book().detached.get(name).copied()
+    }
+
+    /// The NodeClaim of a machine that is not gone.
+    pub(super) fn runs_for(&self, id: &ProviderId) -> Option<ClaimName> {
+        self.book().machines.get(id).filter(|known| !known.is_gone())?.claim.clone()
     }
 
     /// For how long a machine has had no NodeClaim; nothing while it has one.
