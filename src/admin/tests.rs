@@ -83,14 +83,14 @@ impl Behaviour for Child {
                 (ago(8), "Registered: node default-00001, 7 pods nominated".to_owned()),
                 (ago(3), "Initialized".to_owned()),
             ],
-            details: vec![
+            details: [
                 ("machine".to_owned(), format!("kwok://default-{:05}", self.0)),
                 ("node".to_owned(), format!("default-{:05}", self.0)),
                 ("nodepool".to_owned(), "default".to_owned()),
             ]
             .into_iter()
             .chain(mistakes.map(|mistake| ("to be mended".to_owned(), mistake.to_owned())))
-            .collect(),
+            .collect::<Vec<_>>(),
         }
     }
 }

@@ -273,14 +273,15 @@ impl Cloud for Simulated {
     fn list(&self) -> BoxFuture<'_, Result<Listing, Error>> {
         Box::pin(async move {
             self.wait().await;
-            if let Some((error, _)) = self.scripted(Call::List, Vec::new) {
+            let denied = self.denies(Call::List);
+            if let Some((error, _)) = self.scripted(Call::List, Vec::new).filter(|_| !denied) {
                 return Err(error);
             }
             let now = Instant::now();
             let mut machines = self.settled();
             let mut listed: Vec<Machine> = machines
                 .all()
-                .filter(|machine| machine.listed_from <= now)
+                .filter(|machine| machine.listed_from <= now && !denied)
                 .map(|machine| machine.machine.clone())
                 .collect();
             let complete = machines.rng.f64() >= self.shared.conduct.broken_listings;
