@@ -154,12 +154,6 @@ fn without_care_a_clock_that_jumps_ahead_expires_nodeclaims() {
     is_needed(without, Invariant::NoServingClaimDeleted, &[(Fault::ClockJumps, 120.0)]);
 }
 
-#[test]
-fn without_a_fresh_list_a_stale_watch_costs_pods_their_volumes() {
-    let without = Protections { fresh_list: false, ..Protections::default() };
-    is_needed(without, Invariant::VolumesFirst, &[(Fault::SideWatchStale, 300.0), (Fault::UserDeletesClaim, 300.0)]);
-}
-
 /// Actors of NodeClaims that fail now and then.
 const PANICS: &[(Fault, f64)] = &[(Fault::ActorPanics, 100.0)];
 
