@@ -78,8 +78,7 @@ impl KubeApi {
         let mut history = History { changes: Arc::default(), watches: JoinSet::new() };
         for path in collections {
             let (client, changes) = (self.client.clone(), Arc::clone(&history.changes));
-            let list = self.get(path).unwrap_or_else(|| fail(&format!("there is no {path}")));
-            let since = text(&list, "/metadata/resourceVersion");
+            let since = text(&self.collection(path), "/metadata/resourceVersion");
             let watch = format!("{path}?watch=true&resourceVersion={since}");
             let request = http::Request::builder().uri(watch).body(Vec::new()).expect("a path makes a request");
             let note = async move {
@@ -124,8 +123,13 @@ impl KubeApi {
     /// All objects of a collection.
     #[track_caller]
     pub(crate) fn list(&self, path: &str) -> Vec<Value> {
-        let list = self.get(path).unwrap_or_else(|| fail(&format!("there is no {path}")));
-        list["items"].as_array().cloned().unwrap_or_default()
+        self.collection(path)["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// A collection as the API server lists it.
+    #[track_caller]
+    fn collection(&self, path: &str) -> Value {
+        self.get(path).unwrap_or_else(|| fail(&format!("there is no {path}")))
     }
 
     /// Creates an object; says whether it was not there before.

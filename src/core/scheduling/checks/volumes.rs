@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::core::facts::{InstanceType, Pod, Snapshot, StorageClass, Topologies, VolumeClaim};
+use crate::core::facts::{InstanceType, Pod, Snapshot, Topologies};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::requirements::{Requirements, ValueSet};
 
@@ -24,7 +24,7 @@ pub(super) fn reachable(snapshot: &Snapshot, pod: &Pod, always: &dyn Fn(&Arc<str
         let terms: Option<Cow<'_, Topologies>> = if let Some(volume) = &claim.volume {
             snapshot.volumes.get(volume).map(|volume| volume.reached_from(&snapshot.nodes).unwrap_or_else(anywhere))
         } else {
-            let class = class_of(snapshot, claim);
+            let class = snapshot.storage_class_of(claim);
             class.map(|class| if class.topologies.is_empty() { anywhere() } else { Cow::Borrowed(&class.topologies) })
         };
         let Some(terms) = terms else { return false };
@@ -40,10 +40,6 @@ pub(super) fn reachable(snapshot: &Snapshot, pod: &Pod, always: &dyn Fn(&Arc<str
     })
 }
 
-fn class_of<'a>(snapshot: &'a Snapshot, claim: &VolumeClaim) -> Option<&'a Arc<StorageClass>> {
-    claim.class.as_ref().map_or_else(|| snapshot.default_storage_class(), |name| snapshot.storage_classes.get(name))
-}
-
 /// Volumes of these pods that drivers attach.
 fn attached<'a>(snapshot: &Snapshot, pods: impl IntoIterator<Item = &'a Arc<Pod>>) -> ByDriver {
     let mut all = ByDriver::new();
@@ -52,7 +48,7 @@ fn attached<'a>(snapshot: &Snapshot, pods: impl IntoIterator<Item = &'a Arc<Pod>
             let key = ObjectKey { namespace: Arc::clone(&pod.key.namespace), name: Arc::clone(name) };
             let Some(claim) = snapshot.volume_claims.get(&key) else { continue };
             let volume = claim.volume.as_ref().and_then(|name| snapshot.volumes.get(name));
-            let class = class_of(snapshot, claim);
+            let class = snapshot.storage_class_of(claim);
             let (driver, id) = match volume {
                 Some(volume) => (volume.driver.as_ref(), Arc::clone(&volume.name)),
                 None => (class.and_then(|class| class.driver.as_ref()), format!("{key} unbound").into()),
