@@ -197,6 +197,10 @@ fn requirements(world: &World<'_>, draft: &Draft, listed: &[usize], least: &[(Ke
             all.insert(name, universe.written(*key, domain, min_values.get(key).copied()));
         }
     }
+    // What no instance type says is handed on all the same: the cloud may know.
+    for line in site.fact.template.requirements.iter().filter(|line| world.is_untold(site.shelf, &line.key)) {
+        all.entry(Arc::clone(&line.key)).or_default().push(line.clone());
+    }
     let names = once(listed.iter().map(|at| Arc::clone(&shelf.types[*at].name)));
     let types = Requirement::new(labels::INSTANCE_TYPE, Operator::In, names);
     all.insert(labels::INSTANCE_TYPE.into(), vec![Requirement { min_values: least(labels::INSTANCE_TYPE), ..types }]);

@@ -4,13 +4,16 @@
 //! of it and follows the cluster by comparing pointers: what is shared with the last snapshot is not looked at. A question then costs what
 //! it changes; the provisioner asks one now and then, a disruption planner thousands of the same snapshot.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use imbl::ordmap::DiffItem;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::facts::{Claim, Node, PodShape, Pool, Snapshot};
+use crate::core::facts::{Claim, InstanceType, Node, PodShape, Pool, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PoolName};
+use crate::core::labels::{self, Labels};
+use crate::core::requirements::Requirement;
 
 use super::algebra::{Algebra, ProfileId};
 use super::choose::best_buys;
@@ -23,7 +26,7 @@ use super::pools::PoolSite;
 use super::problem::Problem;
 use super::reason::Reason;
 use super::reserved::Reservations;
-use super::shelf::{Amounts, Dimensions, Sets, Shelf};
+use super::shelf::{Amounts, Dimensions, Shelf};
 use super::tolerance::Tolerance;
 use super::world::{Asked, List, World};
 
@@ -84,24 +87,30 @@ fn same_pool((a, list): &(Arc<Pool>, List), (b, other): &(Arc<Pool>, List)) -> b
         && (Arc::ptr_eq(a, b) || a.name == b.name && a.template == b.template && a.limits == b.limits)
 }
 
-/// Whether the value of some label is taken from what happens to be mentioned: a custom label that a pool leaves open, or a well-known one
-/// of which no instance type says anything.
+/// The labels of a pool of which instance types could say something, and not all do.
+fn own_labels(pool: &Pool, list: &List, open: &BTreeSet<&str>) -> Labels {
+    let tells = |said: &[Requirement], key: &str| said.iter().any(|one| labels::normalized(&one.key) == key);
+    let told = |key: &str| {
+        let by_type = |kind: &InstanceType| {
+            tells(&kind.requirements, key) || kind.offerings.iter().all(|offer| tells(&offer.requirements, key))
+        };
+        list.iter().all(|kind| by_type(kind))
+    };
+    let own = pool.template.labels.iter().map(|(key, value)| (labels::normalized(key), value));
+    let own = own.filter(|(key, _)| open.contains(key) && !told(key));
+    own.map(|(key, value)| (key.into(), Arc::clone(value))).collect()
+}
+
+/// Whether the value of some label is taken from what happens to be mentioned: a custom label that a pool leaves open.
 fn is_open_ended(world: &World<'_>) -> bool {
     let universe = &world.algebra.universe;
-    let carried = |key: KeyId| {
-        world.algebra.shelves.iter().all(|shelf| {
-            let has = |sets: &Sets| sets.iter().any(|(known, _)| *known == key);
-            shelf.types.iter().any(|kind| has(&kind.sets) || kind.offerings.iter().any(|offer| has(&offer.sets)))
-        })
-    };
     let sets = |site: &PoolSite| &world.algebra.profile(site.base).sets;
     let settled = |site: &PoolSite, key: KeyId| {
         sets(site).iter().any(|(known, domain)| *known == key && domain.rest == Rest::Nothing)
     };
     world.pools.iter().any(|site| {
         let custom = |key: &KeyId| sets(site).iter().any(|(known, _)| known == key) && !universe.key(*key).open;
-        let common = |key: &KeyId| universe.key(*key).open && !carried(*key);
-        universe.ids().any(|key| (custom(&key) || common(&key)) && !settled(site, key))
+        universe.ids().any(|key| custom(&key) && !settled(site, key))
     })
 }
 
@@ -172,17 +181,21 @@ impl Kept {
         let universe =
             collect(problem, shapes.values(), asked.of_volumes(), ready, &open).finish(|key| open.contains(key));
         let dimensions = dimensions(problem, shapes.values(), ready);
-        let mut lists: Vec<List> = Vec::new();
-        for (_, list) in ready {
-            if !lists.iter().any(|known| Arc::ptr_eq(known, list)) {
-                lists.push(Arc::clone(list));
+        let mut lists: Vec<(List, Labels)> = Vec::new();
+        let mut shelf_of: Vec<usize> = Vec::new();
+        for (pool, list) in ready {
+            let labels = own_labels(pool, list, &open);
+            let known = lists.iter().position(|(known, of)| Arc::ptr_eq(known, list) && *of == labels);
+            shelf_of.push(known.unwrap_or(lists.len()));
+            if known.is_none() {
+                lists.push((Arc::clone(list), labels));
             }
         }
-        let reservations = Reservations::new(&lists, &universe);
-        let shelves = lists.iter().map(|list| Shelf::new(list, &universe, &dimensions, &reservations)).collect();
+        let reservations = Reservations::new(lists.iter().map(|(list, _)| list), &universe);
+        let shelf = |(list, labels): &(List, Labels)| Shelf::new(list, labels, &universe, &dimensions, &reservations);
+        let shelves = lists.iter().map(shelf).collect();
         let mut world = World::bare(problem, dimensions, Algebra::new(universe, shelves, reservations));
-        for (pool, list) in ready {
-            let shelf = lists.iter().position(|known| Arc::ptr_eq(known, list)).expect("every list was numbered");
+        for ((pool, _), shelf) in ready.iter().zip(shelf_of) {
             world.open_pool(pool, shelf);
         }
         let stock = Stock {

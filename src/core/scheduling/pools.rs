@@ -66,7 +66,10 @@ impl World<'_> {
             .flat_map(|(key, set)| set.to_written(key))
             .collect();
         let labelled = Requirements::from_labels(&pool.template.labels).to_written();
-        let lines: Vec<&Requirement> = pool.template.requirements.iter().chain(&fixed).chain(&labelled).collect();
+        // What no instance type says keeps out nobody; only, no node has the label.
+        let is_told = |line: &&Requirement| !self.is_untold(shelf, &line.key);
+        let required = pool.template.requirements.iter().filter(is_told);
+        let lines: Vec<&Requirement> = required.chain(&fixed).chain(&labelled).collect();
         let base = match self.base(&lines, shelf) {
             Ok(base) => base,
             Err(key) => {
@@ -104,6 +107,12 @@ impl World<'_> {
             nodes: limit(&ResourceName::nodes()).map(|milli| milli.div_euclid(1000)),
         };
         self.pools.push(PoolSite { fact: Arc::clone(pool), shelf, base, taints, daemons, room, least });
+    }
+
+    /// Whether this is a well-known key of which no instance type of a shelf says anything.
+    pub(super) fn is_untold(&self, shelf: usize, key: &str) -> bool {
+        let key = self.algebra.universe.find(key);
+        key.is_some_and(|key| self.algebra.shelves[shelf].untold.contains(&key))
     }
 
     /// What nodes may be that meet all lines, or the key on which these exclude each other.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::core::facts::{InstanceType, Offering};
+use crate::core::labels::{self, Labels};
 use crate::core::resources::{ResourceName, Resources};
 
 use super::interner::{Domain, KeyId, Universe};
@@ -78,6 +79,8 @@ pub(super) struct Offer {
 /// The instance types of one list of the catalog.
 pub(super) struct Shelf {
     pub(super) types: Vec<Type>,
+    /// Well-known keys of which neither an instance type says anything nor a label of the NodePool: no node has them.
+    pub(super) untold: Vec<KeyId>,
     /// Per resource: amounts ascending, each with the types that have at least so much allocatable.
     thresholds: Vec<Vec<(i64, Mask)>>,
     /// Per resource: capacities ascending, each with the types that have at most so much.
@@ -88,9 +91,30 @@ pub(super) struct Shelf {
     pub(super) by_size: Vec<usize>,
 }
 
+impl Type {
+    /// Says of a key of which the type says nothing, nor some of its offerings, what nodes have: a pod that insists on it would wait for ever beside
+    /// a node that has it not. Answers whether nothing was said at all.
+    fn complete(&mut self, key: KeyId, has: &Domain) -> bool {
+        let place = |sets: &Sets| sets.binary_search_by_key(&key, |(known, _)| *known);
+        let Err(at) = place(&self.sets) else { return false };
+        if self.offerings.iter().all(|offer| place(&offer.sets).is_err()) {
+            self.sets.insert(at, (key, has.clone()));
+            return true;
+        }
+        for offer in &mut self.offerings {
+            if let Err(at) = place(&offer.sets) {
+                offer.sets.insert(at, (key, has.clone()));
+            }
+        }
+        false
+    }
+}
+
 impl Shelf {
+    /// The types of a list, on nodes of NodePools with these labels.
     pub(super) fn new(
         list: &[Arc<InstanceType>],
+        own: &Labels,
         universe: &Universe,
         dimensions: &Dimensions,
         reservations: &Reservations,
@@ -120,6 +144,17 @@ impl Shelf {
             })
             .collect();
         types.sort_by(|a, b| a.fact.name.cmp(&b.fact.name));
+        let mut untold = Vec::new();
+        // The NodePool is said by every NodeClaim.
+        let is_theirs = |key: &KeyId| universe.key(*key).open && &*universe.key(*key).name != labels::NODEPOOL;
+        for key in universe.ids().filter(is_theirs) {
+            let label = own.get(&universe.key(key).name);
+            let has = label.map_or_else(|| universe.absent(key), |value| universe.value(key, value));
+            let silent = types.iter_mut().filter_map(|kind| kind.complete(key, &has).then_some(())).count();
+            if silent == types.len() && label.is_none() {
+                untold.push(key);
+            }
+        }
         let thresholds = (0..dimensions.0.len()).map(|resource| thresholds(&types, resource)).collect();
         let bounds = (0..dimensions.0.len()).map(|resource| bounds(&types, resource)).collect();
         let largest = (0..dimensions.0.len())
@@ -131,7 +166,7 @@ impl Shelf {
             .collect();
         let mut by_size: Vec<usize> = (0..types.len()).collect();
         by_size.sort_by(|a, b| types[*a].allocatable.cmp(&types[*b].allocatable));
-        Self { types, thresholds, bounds, largest, by_size }
+        Self { types, untold, thresholds, bounds, largest, by_size }
     }
 
     /// Leaves of `mask` the types with at most so much capacity of each resource that is limited.

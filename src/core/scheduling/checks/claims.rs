@@ -107,7 +107,12 @@ pub(super) fn check<'a>(
             .entry((Arc::as_ptr(&draft.requirements).cast(), Arc::as_ptr(&draft.labels)))
             .or_insert_with(|| said_of(draft));
         let always = |key: &Arc<str>, wish: &ValueSet| {
-            listed.verdicts().all(|verdict| outcome(requirements, verdict, key, open.contains(&**key)).always(wish))
+            let own = if open.contains(&**key) && !draft.labels.contains_key(key) {
+                Own::Required(requirements.get(key))
+            } else {
+                Own::Labelled(requirements.get(key))
+            };
+            listed.verdicts().all(|verdict| outcome(own, verdict.says.get(key)).always(wish))
         };
         for pod in pods.iter().filter(|pod| !volumes::reachable(problem.snapshot, pod, &always)) {
             found.push(Violation::VolumeUnreachable { place: Arc::clone(&place), pod: pod.uid.clone() });
@@ -164,6 +169,8 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
     let mut template = requirements.clone();
     template.add_all(&on_registration());
     let open = problem.open_keys();
+    // What is not well-known becomes a label of the node, and so does what the NodePool labels its nodes with.
+    let is_label = |key: &Arc<str>| !open.contains(&**key) || draft.labels.contains_key(key);
     let expected = problem.snapshot.daemons.values().filter(|daemon| daemon.is_expected());
     let tolerant = expected.filter(|daemon| tolerates(&daemon.shape, &draft.taints));
     let daemons: Vec<_> = tolerant.map(|daemon| (daemon, alternatives(&daemon.shape))).collect();
@@ -173,54 +180,62 @@ fn verdicts(problem: &Problem<'_>, draft: &ClaimDraft, rest: &[Requirement]) -> 
         let own = Requirements::from_written(&fact.requirements);
         let mut both = template.clone();
         both.add_all(&own);
-        let mut says: BTreeMap<Arc<str>, Vec<ValueSet>> = BTreeMap::new();
-        let mut offered = false;
-        for offering in fact.offerings.iter().filter(|offering| offering.available) {
-            let one = Requirements::from_written(&offering.requirements);
-            if both.intersects(&one).is_ok() {
-                offered = true;
-                for (key, set) in one.iter() {
-                    let narrowed = both.get(key).map_or_else(|| set.clone(), |b| b.intersection(set));
-                    says.entry(Arc::clone(key)).or_default().push(narrowed);
-                }
-            }
-        }
-        for (key, set) in own.iter() {
-            says.entry(Arc::clone(key)).or_insert_with(|| vec![set.clone()]);
-        }
+        let available = fact.offerings.iter().filter(|offering| offering.available);
+        let offered = available.map(|offering| Requirements::from_written(&offering.requirements));
+        let offered: Vec<Requirements> = offered.filter(|one| both.intersects(one).is_ok()).collect();
         let mut room = fact.allocatable();
         let (mut taken, mut coming) = (Vec::new(), Vec::new());
-        let machines = if daemons.is_empty() { Vec::new() } else { machines(fact, &both) };
+        let machines = if daemons.is_empty() { Vec::new() } else { machines(fact, &both, &is_label) };
         for (daemon, terms) in &daemons {
-            let comes = |machine: &Requirements| {
-                terms.iter().any(|term| machine.compatible(term, |key| open.contains(key)).is_ok())
-            };
+            let comes = |machine: &Requirements| terms.iter().any(|term| machine.compatible(term, |_| false).is_ok());
             if machines.iter().any(comes) {
                 room.subtract(&daemon.shape.requests);
                 taken.extend(daemon.shape.host_ports.iter().cloned());
                 coming.push(Arc::clone(&daemon.shape));
             }
         }
-        let fits_requirements = offered && requirements.intersects(&own).is_ok();
+        let fits_requirements = !offered.is_empty() && requirements.intersects(&own).is_ok();
         verdicts.entry(fact.name.clone()).or_default().push(Verdict {
             fits_requirements,
             room,
             ports: taken,
             coming,
-            says,
+            says: says(&both, &own, &offered),
         });
     }
     verdicts.into_iter().map(|(name, sizes)| (name, sizes.into())).collect()
 }
 
-/// What the labels of a NodeClaim's machine may be if it gets this instance type, offering by offering. What is sold out now may be had again when
-/// the machine is asked for.
-fn machines(fact: &InstanceType, claim: &Requirements) -> Vec<Requirements> {
+/// What an instance type and the offerings that a NodeClaim may get say of each key, nothing standing for a label that the node will not have.
+fn says(claim: &Requirements, own: &Requirements, offered: &[Requirements]) -> BTreeMap<Arc<str>, Vec<ValueSet>> {
+    let mut says: BTreeMap<Arc<str>, Vec<ValueSet>> = BTreeMap::new();
+    for key in offered.iter().flat_map(Requirements::iter).map(|(key, _)| key) {
+        if says.contains_key(key) {
+            continue;
+        }
+        let narrowed = |set: &ValueSet| claim.get(key).map_or_else(|| set.clone(), |claim| claim.intersection(set));
+        let of = |one: &Requirements| one.get(key).map(narrowed).or_else(|| own.get(key).cloned());
+        says.insert(Arc::clone(key), offered.iter().map(|one| of(one).unwrap_or_else(ValueSet::none)).collect());
+    }
+    for (key, set) in own.iter() {
+        says.entry(Arc::clone(key)).or_insert_with(|| vec![set.clone()]);
+    }
+    says
+}
+
+/// What the labels of a NodeClaim's machine may be if it gets this instance type, offering by offering: what the NodeClaim says of keys that are
+/// labels, and what type and offering say. What is sold out now may be had again when the machine is asked for.
+fn machines(fact: &InstanceType, claim: &Requirements, is_label: &dyn Fn(&Arc<str>) -> bool) -> Vec<Requirements> {
+    let own = Requirements::from_written(&fact.requirements);
     let mut all = Vec::new();
     for offering in &fact.offerings {
         let one = Requirements::from_written(&offering.requirements);
         if claim.intersects(&one).is_ok() {
-            let mut machine = claim.clone();
+            let mut machine = Requirements::new();
+            let is_had = |key: &Arc<str>| is_label(key) || own.get(key).is_some() || one.get(key).is_some();
+            for (key, set) in claim.iter().filter(|(key, _)| is_had(key)) {
+                machine.add(key, set);
+            }
             machine.add_all(&one);
             all.push(machine);
         }
@@ -228,24 +243,27 @@ fn machines(fact: &InstanceType, claim: &Requirements) -> Vec<Requirements> {
     all
 }
 
-fn outcome(requirements: &Requirements, verdict: &Verdict, key: &Arc<str>, open: bool) -> Outcome {
-    let own = requirements.get(key);
-    match (own, verdict.says.get(key)) {
-        (Some(own), Some(says)) => {
-            let sets: Vec<ValueSet> =
-                says.iter().map(|set| set.intersection(own)).filter(|set| !set.is_empty()).collect();
-            Outcome { absent: sets.is_empty(), sets }
+/// What a NodeClaim says of a key.
+#[derive(Clone, Copy)]
+enum Own<'a> {
+    /// The node gets it as a label: a custom key, or one that the NodePool labels its nodes with.
+    Labelled(Option<&'a ValueSet>),
+    /// A well-known key, which is the instance type's to say.
+    Required(Option<&'a ValueSet>),
+}
+
+fn outcome(own: Own<'_>, says: Option<&Vec<ValueSet>>) -> Outcome {
+    let (Own::Labelled(required) | Own::Required(required)) = own;
+    let sets: Vec<ValueSet> = match (own, says) {
+        (_, Some(says)) => {
+            let narrowed = |set: &ValueSet| required.map_or_else(|| set.clone(), |own| set.intersection(own));
+            says.iter().map(narrowed).filter(|set| !set.is_empty()).collect()
         }
-        (None, Some(says)) => Outcome {
-            absent: says.iter().all(ValueSet::is_empty),
-            sets: says.iter().filter(|s| !s.is_empty()).cloned().collect(),
-        },
-        (Some(own), None) => {
-            Outcome { absent: own.is_empty(), sets: if own.is_empty() { Vec::new() } else { vec![own.clone()] } }
-        }
-        // A well-known key that nobody states is the cloud's to state: what the pod requires of it stands in the NodeClaim.
-        (None, None) => Outcome { absent: !open, sets: if open { vec![ValueSet::any()] } else { Vec::new() } },
-    }
+        (Own::Labelled(Some(own)), None) if !own.is_empty() => vec![own.clone()],
+        (Own::Labelled(_) | Own::Required(_), None) => Vec::new(),
+    };
+    let silent = says.is_some_and(|says| says.iter().any(ValueSet::is_empty));
+    Outcome { absent: sets.is_empty() || silent && matches!(own, Own::Required(_)), sets }
 }
 
 fn total(claim: &PlannedClaim) -> Resources {

@@ -4,8 +4,11 @@
 
 use super::super::build::*;
 use super::words::*;
-use crate::core::labels::{ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, NODEPOOL, ON_DEMAND, OS, SPOT, ZONE};
-use crate::core::requirements::Operator::{Gt, Gte, In, Lt, Lte, NotIn};
+use crate::core::labels::{
+    ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, NODEPOOL, ON_DEMAND, OS, REGION, SPOT, WINDOWS_BUILD, ZONE,
+};
+use crate::core::requirements::Operator::{Exists, Gt, Gte, In, Lt, Lte, NotIn};
+use crate::core::requirements::Requirement;
 
 #[test]
 fn an_unconstrained_pod_gets_a_node_with_the_pools_label() {
@@ -149,6 +152,43 @@ fn each_label_that_everybody_knows_can_be_asked_for() {
         assert_eq!(plan.only(key), value);
         assert_eq!(from(pool("default")).place(&web().wanting(within(key, &["unknown"]))).left(), 1, "{key}");
     }
+}
+
+/// The types of the scene, one of which says that it is `fast`, and is dearer than the others.
+fn one_is_fast() -> Scene {
+    let mut types = types();
+    let mut fast = instance_type("fast", 8, 32, 9.0);
+    fast.requirements.push(within("example.com/fast", &["yes"]));
+    types.push(fast);
+    Scene::default().with_pool(pool("default"), types)
+}
+
+#[test]
+fn a_label_that_no_instance_type_says_is_on_no_node() {
+    for key in [REGION, WINDOWS_BUILD] {
+        let asks = || web().wanting(within(key, &["some"]));
+        assert!(
+            Scene::new().place(&asks()).why().contains(key),
+            "the cloud may not set it, and the node would be in vain"
+        );
+        assert_eq!(Scene::new().place(&web().wanting(Requirement::new::<&str>(key, Exists, []))).left(), 1, "{key}");
+        Scene::new().place(&web().wanting(Requirement::new(key, NotIn, ["some"]))).whole();
+        // What the NodePool requires of it does not bring it about, and keeps out nobody else; a label of the NodePool does.
+        assert_eq!(from(pool("default").requiring(within(key, &["some"]))).place(&asks()).left(), 1, "{key}");
+        let plan = from(pool("default").requiring(within(key, &["some"]))).place(&web()).whole();
+        assert_eq!(plan.only(key), "some", "the cloud is told all the same");
+        from(pool("default").labelled(key, "some")).place(&asks()).whole();
+        assert_eq!(from(pool("default").labelled(key, "other")).place(&asks()).left(), 1, "{key}");
+    }
+}
+
+#[test]
+fn a_label_that_some_instance_types_say_is_on_no_others() {
+    let asks = |values: &[&str]| web().wanting(within("example.com/fast", values));
+    assert_eq!(one_is_fast().place(&asks(&["yes"])).whole().types(), ["fast"]);
+    assert_eq!(one_is_fast().place(&asks(&["no"])).left(), 1, "nobody says so");
+    let plan = one_is_fast().place(&web().wanting(Requirement::new("example.com/fast", NotIn, ["yes"]))).whole();
+    assert!(!plan.types().contains(&"fast"));
 }
 
 #[test]
