@@ -140,7 +140,15 @@ impl Run<'_> {
     /// Whether such a pod has to wait for reserved capacity: it is all that the pool has for it, and none is free.
     pub(super) fn waits(&mut self, pool: usize, joined: ProfileId, class: &Class) -> bool {
         let profile = self.world.algebra.profile(joined);
-        if profile.reserved.is_empty() || !self.world.reservable(joined).is_empty() {
+        !profile.reserved.is_empty()
+            && self.world.reservable(joined).is_empty()
+            && self.lives_on_reserved(pool, joined, class)
+    }
+
+    /// Whether reserved capacity, free or not, is all that the pool has for such a pod.
+    pub(super) fn lives_on_reserved(&mut self, pool: usize, joined: ProfileId, class: &Class) -> bool {
+        let profile = self.world.algebra.profile(joined);
+        if profile.reserved.is_empty() {
             return false;
         }
         let (types, possible) = (profile.types.clone(), profile.possible());

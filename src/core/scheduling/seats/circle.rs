@@ -134,14 +134,15 @@ impl Run<'_> {
         })
     }
 
-    /// Whether such a pod gets no node of later pools because this one will have reserved capacity for it.
+    /// Whether such a pod gets no node of later pools because this one has reserved capacity for it, or will have: others in the circle may take what
+    /// is free.
     pub(super) fn has_to_wait(&mut self, pod: usize, pool: usize) -> bool {
         let base = self.world.pools[pool].base;
         self.world.problem.settings.wait_for_reserved
             && self.with_class(pod, |run, class| {
                 class.variants.iter().any(|variant| {
                     let joined = run.world.algebra.join(base, variant.term);
-                    joined.is_some_and(|joined| run.waits(pool, joined, class))
+                    joined.is_some_and(|joined| run.lives_on_reserved(pool, joined, class))
                 })
             })
     }

@@ -163,6 +163,17 @@ fn when_all_is_in_use_pods_wait_or_go_to_a_lighter_pool() {
 }
 
 #[test]
+fn pods_that_keep_apart_wait_like_others() {
+    for many in 3..7 {
+        let mut web = alone(500);
+        web.anti_affinity.push(term(labels::HOSTNAME, &[("app", "web")]));
+        web.labels.insert("app".into(), "web".into());
+        let plan = waiting(reserved_first(2).with_pods(pods("web", many, &web))).solve();
+        assert_eq!((held(&plan), plan.refused.len()), (vec![Some("r"), Some("r")], many - 2), "{many}");
+    }
+}
+
+#[test]
 fn a_pod_that_fits_no_reserved_machine_does_not_wait() {
     let plan = waiting(reserved_first(1).with_pods(pods("web", 1, &shape(1900, 9000)))).solve();
     assert_eq!((plan.refused.len(), plan.claims.len()), (1, 0));
