@@ -33,14 +33,25 @@ impl World<'_> {
         let cheapest = mask.bits().filter(holds).min_by(|a, b| prices[*a].total_cmp(&prices[*b]).then(a.cmp(b)));
         let Some(cheapest) = cheapest else { return mask };
         let most = &shelf.types[cheapest].capacity;
-        let mut modest = mask.clone();
-        for at in mask.bits() {
-            let limited = site.room.resources.iter().zip(&shelf.types[at].capacity).zip(most);
-            if limited.into_iter().any(|((room, has), most)| room.is_some() && has > most) {
-                modest.clear(at);
-            }
-        }
-        // A pool that asks for variety gets it, and is charged for it.
-        if self.variety(self.pools[pool].shelf, profile, &modest, least).is_ok() { modest } else { mask }
+        // How many thousandths of what the cheapest takes a type takes, of the resource of which that is most.
+        let takes = |at: &usize| {
+            let limited = site.room.resources.iter().zip(&shelf.types[*at].capacity).zip(most);
+            let limited = limited.filter(|((room, _), _)| room.is_some());
+            let share = |((_, has), most): ((_, &i64), &i64)| 1000 * i128::from(*has) / i128::from((*most).max(1));
+            limited.map(share).max().unwrap_or_default()
+        };
+        let mut all: Vec<(i128, usize)> = mask.bits().map(|at| (takes(&at), at)).collect();
+        all.sort_unstable();
+        let first = |many: usize| {
+            let mut some = Mask::empty(shelf.types.len());
+            all[..many].iter().for_each(|(_, at)| some.set(*at));
+            some
+        };
+        let modest = all.partition_point(|(takes, _)| *takes <= 1000);
+        // A pool that asks for variety gets it, and is charged for no more than it takes.
+        let varied = |many: usize| self.variety(site.shelf, profile, &first(many), least).is_ok();
+        let sizes: Vec<usize> = (modest..=all.len()).collect();
+        let enough = sizes.partition_point(|many| !varied(*many));
+        sizes.get(enough).map_or(mask, |many| first(*many))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::build::*;
-use crate::core::facts::{InstanceType, Pool};
+use crate::core::facts::{InstanceType, PodShape, Pool};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::scheduling::{Plan, PlannedClaim, Reason, Settings, Violation, check};
@@ -198,4 +198,23 @@ fn a_constraint_that_leaves_one_zone_names_the_minvalues_on_zones() {
     for part in ["default", labels::ZONE, "2", "1"] {
         assert!(said.contains(part), "{part}: {said}");
     }
+}
+
+#[test]
+fn a_list_that_needs_variety_takes_no_more_of_the_limits_than_it_must() {
+    // Two of the smallest types are variety enough: with the largest in the list, the first NodeClaim would use up the limit.
+    let mut pool = asking(labels::INSTANCE_TYPE, 2);
+    pool.limits.set("cpu".into(), 8000);
+    let types = [2, 4, 16].map(|cpu| instance_type(&format!("c{cpu}"), cpu, 4 * cpu, cpu as f64 / 10.0)).to_vec();
+    let plan = Scene::default().with_pool(pool, types).with_pods(pods("web", 2, &alone_on_a_node(1000))).solve();
+    assert_eq!((plan.claims.len(), plan.refused.len()), (2, 0));
+    assert!(plan.claims.iter().all(|claim| claim.instance_types.len() == 2), "{plan:?}");
+}
+
+/// A pod that keeps apart from its like.
+fn alone_on_a_node(cpu: i64) -> PodShape {
+    let mut web = shape(cpu, 500);
+    web.labels.insert("app".into(), "web".into());
+    web.anti_affinity.push(term(labels::HOSTNAME, &[("app", "web")]));
+    web
 }
