@@ -239,7 +239,12 @@ pub fn why_not_ready(pool: &Pool) -> String {
             let bad = details.filter(|condition| condition.status != Status::True);
             let texts: Vec<String> =
                 bad.map(|c| format!("{} is {}: {}", c.kind, c.status.as_str(), c.message)).collect();
-            if texts.is_empty() { ready.message.to_string() } else { texts.join("; ") }
+            let said = [&ready.message, &ready.reason].into_iter().find(|text| !text.is_empty());
+            match said {
+                _ if !texts.is_empty() => texts.join("; "),
+                Some(text) => text.to_string(),
+                None => "its condition Ready gives no reason".to_owned(),
+            }
         }
     }
 }

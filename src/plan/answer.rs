@@ -9,7 +9,7 @@ use super::reach::Reach;
 use crate::core::facts::{Catalog, InstanceType, Pod};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::labels;
-use crate::core::requirements::{Requirements, ValueSet};
+use crate::core::requirements::Requirements;
 use crate::core::scheduling::{self, Ground, PlacedOn, Plan, PlannedClaim, Problem, Settings};
 
 /// An input, and what came of it.
@@ -49,16 +49,12 @@ impl Answer {
     /// and requirements allow.
     pub(super) fn places(&self, claim: &PlannedClaim) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
         let requirements = Requirements::from_written(&*claim.draft.requirements);
-        let allowed = |key: &str, value: &Arc<str>| requirements.get(key).is_none_or(|set: &ValueSet| set.has(value));
         let (mut zones, mut capacity_types) = (Vec::new(), Vec::new());
         for kind in self.types(claim) {
             for offering in kind.offerings.iter().filter(|offering| offering.available) {
-                let (zone, capacity_type) = (offering.zone(), offering.capacity_type());
-                let fits = zone.is_none_or(|zone| allowed(labels::ZONE, zone))
-                    && capacity_type.is_none_or(|kind| allowed(labels::CAPACITY_TYPE, kind));
-                if fits {
-                    zones.extend(zone.cloned());
-                    capacity_types.extend(capacity_type.cloned());
+                if requirements.intersects(&Requirements::from_written(&offering.requirements)).is_ok() {
+                    zones.extend(offering.zone().cloned());
+                    capacity_types.extend(offering.capacity_type().cloned());
                 }
             }
         }
