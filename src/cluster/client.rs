@@ -94,8 +94,7 @@ impl Options {
     /// Whether a NodeClaim is ours to look after: one of another cloud's NodeClass belongs to another autoscaler. One whose NodeClass cannot
     /// be read is kept, so that somebody hears of it.
     pub(super) fn is_ours(&self, claim: &Claim) -> bool {
-        let class = &claim.class;
-        class.kind.is_empty() || self.classes.iter().any(|kind| kind.is(class))
+        claim.class.is_one_of(self.classes.iter().map(|class| (class.group, class.kind)))
     }
 
     /// What validation of NodePools needs to know of the cloud.

@@ -24,16 +24,13 @@ pub(super) struct Roll {
 }
 
 impl KubeCluster {
-    /// Every NodeClaim that is ours.
+    /// Every NodeClaim, another autoscaler's too.
     pub(super) async fn all_claims(&self) -> Result<Vec<Arc<Claim>>, Error> {
         let request = Request::new("list", KARPENTER, "nodeclaims", "NodeClaims").at("");
         let unclear = |error: convert::Unreadable| answer::unclear(&request, &error.to_string());
         let mut claims = Vec::new();
         self.pages(&request, |object: Custom| {
-            let claim = convert::claim(&object).map_err(unclear)?;
-            if self.options().is_ours(&claim) {
-                claims.push(Arc::new(claim));
-            }
+            claims.push(Arc::new(convert::claim(&object).map_err(unclear)?));
             Ok(())
         })
         .await?;

@@ -72,7 +72,8 @@ pub trait Cluster: Send + Sync + 'static {
     /// Asks for the deletion of a NodeClaim; finalizers decide when it happens. The UID keeps a namesake safe.
     fn delete_claim<'a>(&'a self, name: &'a ClaimName, uid: &'a ClaimUid) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// All NodeClaims as the API server has them now, not from a cache: evidence for the auditor.
+    /// All NodeClaims as the API server has them now, not from a cache: evidence for the auditor. Those of another autoscaler are among them: they
+    /// have nodes and machines, too, that are not nobody's.
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>>;
 
     /// A Node as the API server has it now, not from a cache; nothing when there is none.

@@ -798,7 +798,7 @@ async fn one_unreadable_nodeclaim_does_not_hide_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_nodeclaims_of_another_autoscaler_are_not_seen() {
+async fn the_nodeclaims_of_another_autoscaler_are_not_seen_and_are_listed() {
     let mut foreign = claim_json("foreign");
     foreign["spec"]["nodeClassRef"]["kind"] = json!("EC2NodeClass");
     let server = about("nodeclaims", [list("1", "", &[foreign.clone(), claim_json("ours")])]);
@@ -807,7 +807,8 @@ async fn the_nodeclaims_of_another_autoscaler_are_not_seen() {
 
     let both = json!({ "metadata": {}, "items": [foreign, claim_json("ours")] });
     let listed = Server::replies([Reply::Json(200, both)]).cluster().list_claims().await.unwrap();
-    assert_eq!(listed.iter().map(|claim| claim.name.as_str()).collect::<Vec<_>>(), ["ours"]);
+    let listed: Vec<_> = listed.iter().map(|claim| claim.name.as_str()).collect();
+    assert_eq!(listed, ["foreign", "ours"], "what another autoscaler has is nobody's otherwise");
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,8 +13,8 @@ use jiff::{SignedDuration, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::consent::{Consent, Decision, Question};
-use crate::core::facts::{Claim, Machine, Snapshot};
-use crate::core::ids::{ClaimName, NodeName, ProviderId};
+use crate::core::facts::{Claim, Machine, Node, Snapshot};
+use crate::core::ids::{ClaimName, NodeName, ProviderId, class_label};
 use crate::core::lifecycle::is_occupied;
 use crate::core::orphan::drained_by;
 
@@ -55,8 +55,10 @@ pub struct Look<'a> {
     pub complete: bool,
     /// Machines younger than this may be missing from it.
     pub settles_within: SignedDuration,
-    /// NodeClaims, read from the API server after the machines were listed.
+    /// NodeClaims of every NodeClass, another autoscaler's too, read from the API server after the machines were listed.
     pub claims: &'a [Arc<Claim>],
+    /// Group and kind of the NodeClasses that this joiner looks after.
+    pub classes: &'a [(&'static str, &'static str)],
     /// The cluster, for the Nodes.
     pub snapshot: &'a Snapshot,
     /// Machines that were ordered down after earlier looks, and that nobody has confirmed to be gone.
@@ -69,6 +71,22 @@ pub struct Look<'a> {
     pub now: Timestamp,
     /// How much evidence is enough.
     pub rules: Rules,
+}
+
+impl<'a> Look<'a> {
+    /// The NodeClaims that this joiner looks after.
+    fn own_claims(&self) -> impl Iterator<Item = &'a Arc<Claim>> + use<'a> {
+        let classes = self.classes;
+        self.claims.iter().filter(|claim| claim.class.is_one_of(classes.iter().copied()))
+    }
+
+    /// The Nodes that stay until this joiner lets them go. Other autoscalers have the same finalizer, and other clouds the same form of provider IDs
+    /// (`aws:///`): only the label of the NodeClass says whose a Node is.
+    fn own_nodes(&self) -> impl Iterator<Item = &'a Arc<Node>> + use<'a> {
+        let classes: Vec<_> = self.classes.iter().map(|(group, kind)| class_label(group, kind)).collect();
+        let is_own = move |node: &Node| classes.iter().any(|label| node.labels.contains_key(label.as_str()));
+        self.snapshot.nodes.values().filter(move |node| node.has_finalizer() && is_own(node))
+    }
 }
 
 /// Something that does not add up.
@@ -198,12 +216,12 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
         evidence.since = evidence.since.min(look.now);
     }
     let mut verdict = Verdict { decided: consent.news(history.keys()), ..Verdict::default() };
-    let is_undecided = |finding: &&Finding| consent.about(finding).is_none();
+    let is_undecided = |finding: &&Finding| decided(look, consent, finding).is_none();
     if let Some(reason) = too_many(look, history, consent).or_else(|| left_out(history, consent)) {
         let open: BTreeSet<&Finding> = removable(history).filter(is_undecided).collect();
         if !open.is_empty() {
             let question = consent.question(&open, removable(history));
-            let goes_on = removable(history).any(|finding| consent.about(finding) == Some(Decision::Approve));
+            let goes_on = removable(history).any(|finding| decided(look, consent, finding) == Some(Decision::Approve));
             let reason = if goes_on { format!("{reason}; what was approved of that goes on") } else { reason };
             verdict.breaker = Some(Breaker { reason, question: Some(question) });
         }
@@ -212,11 +230,11 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
     if !is_open {
         verdict.again = unconfirmed(look);
     }
-    let launched = launched(look);
+    let (launched, nodes) = (launched(look), look.own_nodes().count());
     // Machines whose pods have begun to leave have had their turn.
     let mut chosen = 0;
     for (finding, evidence) in &*history {
-        let decided = consent.about(finding);
+        let decided = decided(look, consent, finding);
         // While the breaker is open only what a person has named goes on.
         if decided == Some(Decision::Dismiss) || is_open && decided.is_none() {
             continue;
@@ -240,11 +258,24 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
             Finding::LostMachine(claim) if verdict.finish.len() < share(launched, SHARE) => {
                 verdict.finish.push(claim.clone());
             }
-            Finding::LeftNode(node) => verdict.release.push(node.clone()),
-            Finding::LostMachine(_) | Finding::UnmarkedMachine(_) => {}
+            Finding::LeftNode(node) if verdict.release.len() < share(nodes, SHARE) => {
+                verdict.release.push(node.clone());
+            }
+            Finding::LostMachine(_) | Finding::LeftNode(_) | Finding::UnmarkedMachine(_) => {}
         }
     }
     verdict
+}
+
+/// What a person has decided about a finding. Whoever lets a machine go lets its Node go after it.
+fn decided(look: &Look<'_>, consent: &Consent, finding: &Finding) -> Option<Decision> {
+    let of_its_machine = || {
+        let Finding::LeftNode(node) = finding else { return None };
+        let id = look.snapshot.nodes.get(node)?.provider_id.clone()?;
+        let machine = [Finding::OrphanMachine(id.clone()), Finding::SurplusMachine(id)];
+        machine.iter().find_map(|machine| consent.about(machine)).filter(|decision| *decision == Decision::Approve)
+    };
+    consent.about(finding).or_else(of_its_machine)
 }
 
 /// Whether there are pods or volumes on a machine that should leave first, and there is time for that.
@@ -268,10 +299,11 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
     let orphans = is(|finding| matches!(finding, Finding::OrphanMachine(_)));
     let surplus = is(|finding| matches!(finding, Finding::SurplusMachine(_)));
     let lost = is(|finding| matches!(finding, Finding::LostMachine(_)));
-    let (machines, launched) = (look.machines.len(), launched(look));
+    let left = is(|finding| matches!(finding, Finding::LeftNode(_)));
+    let (machines, launched, nodes) = (look.machines.len(), launched(look), look.own_nodes().count());
     // Of one machine one is all of them, and a share that is rounded up lets it go. So it does where the cluster shows that it is ours; one
     // without a single NodeClaim or NodePool is more likely not the cluster that the machine was launched for.
-    let is_empty = look.claims.is_empty() && look.snapshot.pools.is_empty() && look.rules.breaker < 100;
+    let is_empty = look.own_claims().next().is_none() && look.snapshot.pools.is_empty() && look.rules.breaker < 100;
     if orphans > 0 && is_empty {
         Some(format!(
             "{orphans} of {machines} machines belong to no NodeClaim, and there is neither NodeClaim nor NodePool"
@@ -281,6 +313,8 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
         Some(format!("{orphans} of {machines} machines belong to no NodeClaim{second}"))
     } else if lost > share(launched, look.rules.breaker) {
         Some(format!("the machines of {lost} of {launched} NodeClaims are not in the listing"))
+    } else if left > share(nodes, look.rules.breaker) {
+        Some(format!("{left} of {nodes} Nodes have neither NodeClaim nor machine, and wait for their finalizer"))
     } else {
         None
     }
@@ -295,13 +329,13 @@ fn left_out(history: &History, consent: &Consent) -> Option<String> {
 /// Findings that something would be removed for.
 fn removable(history: &History) -> impl Iterator<Item = &Finding> + Clone {
     history.keys().filter(|finding| match finding {
-        Finding::OrphanMachine(_) | Finding::SurplusMachine(_) | Finding::LostMachine(_) => true,
-        Finding::UnmarkedMachine(_) | Finding::LeftNode(_) => false,
+        Finding::OrphanMachine(_) | Finding::SurplusMachine(_) | Finding::LostMachine(_) | Finding::LeftNode(_) => true,
+        Finding::UnmarkedMachine(_) => false,
     })
 }
 
 fn launched(look: &Look<'_>) -> usize {
-    look.claims.iter().filter(|claim| claim.provider_id.is_some()).count()
+    look.own_claims().filter(|claim| claim.provider_id.is_some()).count()
 }
 
 /// A share of a number, rounded up: of a small cluster one may always go.
@@ -328,7 +362,7 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
     let standing = || look.machines.iter().filter(|machine| !machine.deleting);
     let listed: FxHashSet<_> = standing().map(|machine| &machine.id).collect();
     let marked: FxHashSet<_> = standing().filter_map(|machine| machine.token.as_ref()).collect();
-    for claim in look.claims.iter().filter(|claim| claim.deleting.is_none() && claim.broken.is_none()) {
+    for claim in look.own_claims().filter(|claim| claim.deleting.is_none() && claim.broken.is_none()) {
         let Some(id) = &claim.provider_id else { continue };
         let settled = look.now.duration_since(claim.created) > look.settles_within;
         // A provider ID is somebody's word: a machine with the NodeClaim's mark speaks louder.
@@ -344,19 +378,25 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
             findings.insert(Finding::LostMachine(claim.name.clone()), seen);
         }
     }
+    findings.extend(left_nodes(look, &ids));
+    findings
+}
+
+/// Nodes that are being deleted and that no NodeClaim of whatever NodeClass owns or names, and whose machine is not there. `ids` are those that
+/// NodeClaims name.
+fn left_nodes(look: &Look<'_>, ids: &FxHashSet<&ProviderId>) -> Vec<(Finding, String)> {
     let names: FxHashSet<_> = look.claims.iter().map(|claim| claim.name.as_str()).collect();
+    let named: FxHashSet<_> = look.claims.iter().filter_map(|claim| claim.node.as_ref()).collect();
     let there: FxHashSet<_> = look.machines.iter().map(|machine| &machine.id).collect();
-    for node in look.snapshot.nodes.values().filter(|node| node.deleting.is_some()) {
-        let owned = node.owner_claims.iter().any(|owner| names.contains(&**owner));
-        if let Some(id) = node.provider_id.as_ref().filter(|_| node.has_finalizer() && !owned)
-            && !ids.contains(id)
-            && !there.contains(id)
-        {
+    let mut left = Vec::new();
+    for node in look.own_nodes().filter(|node| node.deleting.is_some()) {
+        let owned = node.owner_claims.iter().any(|owner| names.contains(&**owner)) || named.contains(&node.name);
+        if let Some(id) = node.provider_id.as_ref().filter(|id| !owned && !ids.contains(id) && !there.contains(id)) {
             let seen = format!("spec.providerID is {id}, {} machines were listed", look.machines.len());
-            findings.insert(Finding::LeftNode(node.name.clone()), seen);
+            left.push((Finding::LeftNode(node.name.clone()), seen));
         }
     }
-    findings
+    left
 }
 
 /// Whether a NodeClaim can do without this machine of its: it names another, which is there and carries its mark as well, and none of its Nodes
@@ -367,7 +407,7 @@ fn is_surplus(look: &Look<'_>, machine: &Machine, claim: &Claim) -> bool {
     let stands = others.any(|other| !other.deleting && other.token.as_ref() == Some(&claim.uid));
     let serves =
         look.snapshot.nodes_with(&machine.id).any(|node| node.is_owned_by(&claim.name) || node.was_registered());
-    stands && !serves && claim.broken.is_none()
+    stands && !serves && claim.broken.is_none() && claim.class.is_one_of(look.classes.iter().copied())
 }
 
 fn seen_of_machine(look: &Look<'_>, machine: &Machine) -> String {

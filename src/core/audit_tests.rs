@@ -3,7 +3,7 @@
 use super::*;
 use crate::core::consent;
 use crate::core::facts::samples::{pod, serving_node};
-use crate::core::facts::{Condition, Fact, Fold, Node, Status, VolumeAttachment};
+use crate::core::facts::{Condition, Fact, Fold, Status, VolumeAttachment};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 
@@ -97,6 +97,7 @@ impl World {
             complete: self.complete,
             settles_within: SignedDuration::from_mins(1),
             claims: &self.claims,
+            classes: &[("g", "k")],
             snapshot: &self.snapshot,
             ordered: &self.ordered,
             draining: &self.draining,
@@ -219,37 +220,114 @@ fn of_many_orphans_few_go_at_once() {
     assert_eq!(world.look(16).reap.len(), 4);
 }
 
-#[test]
-fn a_node_that_lost_its_nodeclaim_and_its_machine_is_let_go() {
-    let mut fold = Fold::default();
-    let node = |n: usize, deleting: bool| Node {
+/// A Node of claim and machine `n`, with joiner's finalizer and the label of our NodeClass.
+fn held_node(n: usize, deleting: bool) -> Node {
+    Node {
         name: format!("node-{n}").into(),
         uid: format!("node-uid-{n}").into(),
-        created: at(0),
         deleting: deleting.then(|| at(5)),
-        version: "1".into(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
+        labels: Labels::from([("g/k".into(), "n".into())]),
         finalizers: vec![labels::TERMINATION_FINALIZER.into()],
         owner_claims: vec![format!("claim-{n}").into()],
         provider_id: Some(format!("sim://{n}").into()),
-        taints: vec![],
-        cordoned: false,
-        boot_id: None,
-        capacity: Resources::new(),
-        allocatable: Resources::new(),
-        conditions: vec![],
-    };
-    // 0: no NodeClaim, no machine. 1: not deleted. 2: its machine runs. 3: its NodeClaim is there.
-    for (n, deleting) in [(0, true), (1, false), (2, true), (3, true)] {
-        fold.fold(Fact::NodeSeen(Arc::new(node(n, deleting))));
+        ..crate::core::facts::samples::node()
     }
-    let mut world = World::new(2..20, 3..20);
+}
+
+/// A world of 20 NodeClaims with machines and Nodes, but that of number 0, and of its Node whatever the edit makes of it.
+fn with_a_left_node(edit: impl FnOnce(&mut Node)) -> World {
+    let mut world = World::new(1..20, 1..20);
+    let mut fold = Fold::default();
+    let mut left = held_node(0, true);
+    edit(&mut left);
+    for node in (1..20).map(|n| held_node(n, false)).chain([left]) {
+        fold.fold(Fact::NodeSeen(Arc::new(node)));
+    }
     world.snapshot = fold.snapshot().clone();
+    world
+}
+
+#[test]
+fn a_node_that_lost_its_nodeclaim_and_its_machine_is_let_go() {
+    let mut world = with_a_left_node(|_| {});
     for minute in [10, 12, 14] {
         assert!(world.look(minute).release.is_empty(), "at minute {minute}");
     }
     assert_eq!(world.look(16).release, vec![NodeName::from("node-0")]);
+}
+
+#[test]
+fn a_node_that_is_anybodys_is_not_let_go() {
+    let of_another = |edit: fn(&mut Claim)| {
+        let mut world = with_a_left_node(|_| {});
+        let mut foreign = Claim { name: "theirs".into(), provider_id: None, ..Claim::clone(&claim(0)) };
+        (foreign.class.kind, foreign.uid) = ("EC2NodeClass".into(), "theirs".into());
+        edit(&mut foreign);
+        world.claims.push(Arc::new(foreign));
+        world
+    };
+    let with_its_machine = || {
+        let mut world = with_a_left_node(|_| {});
+        world.machines.push(Machine { deleting: true, ..machine(0) });
+        world
+    };
+    let cases = [
+        ("it is not being deleted", with_a_left_node(|node| node.deleting = None)),
+        ("it waits for nobody", with_a_left_node(|node| node.finalizers.clear())),
+        ("it says of itself that it is another autoscaler's", with_a_left_node(|node| node.labels.clear())),
+        ("its NodeClaim is there", with_a_left_node(|node| node.owner_claims = vec!["claim-3".into()])),
+        ("its machine is there", with_its_machine()),
+        ("another autoscaler's NodeClaim owns it", of_another(|claim| claim.name = "claim-0".into())),
+        ("another autoscaler's NodeClaim names it", of_another(|claim| claim.node = Some("node-0".into()))),
+        (
+            "another autoscaler's NodeClaim has its machine",
+            of_another(|claim| claim.provider_id = Some("sim://0".into())),
+        ),
+    ];
+    for (case, mut world) in cases {
+        assert_eq!(world.wait(), Verdict::default(), "{case}");
+    }
+}
+
+#[test]
+fn of_many_nodes_that_were_left_few_go_at_once_and_too_many_open_the_breaker() {
+    let left = |count: usize| {
+        let mut world = World::new(count..40, count..40);
+        let mut fold = Fold::default();
+        (0..40).for_each(|n| fold.fold(Fact::NodeSeen(Arc::new(held_node(n, n < count)))));
+        world.snapshot = fold.snapshot().clone();
+        world
+    };
+    assert_eq!(left(8).wait().release.len(), 4);
+    let verdict = left(9).wait();
+    assert_eq!(verdict.release, vec![]);
+    let reason = verdict.breaker.unwrap().reason;
+    assert_eq!(reason, "9 of 40 Nodes have neither NodeClaim nor machine, and wait for their finalizer");
+}
+
+#[test]
+fn who_approves_that_a_machine_goes_is_not_asked_about_its_node() {
+    let mut world = with_a_left_node(|_| {});
+    let mut fold = Fold::default();
+    (0..4).for_each(|n| fold.fold(Fact::NodeSeen(Arc::new(held_node(n, n < 3)))));
+    (world.machines, world.claims, world.snapshot) = (vec![machine(3)], vec![claim(3)], fold.snapshot().clone());
+    let orphan = |n: usize| consent::id(&Finding::OrphanMachine(format!("sim://{n}").into()));
+    world.said = Some(format!("approve {},{} dismiss {}", orphan(0), orphan(1), orphan(2)));
+    let verdict = world.wait();
+    assert!(verdict.breaker.is_some(), "nobody has approved that machine 2 goes");
+    assert_eq!(verdict.release, [NodeName::from("node-0")], "one at a time");
+}
+
+#[test]
+fn another_autoscalers_nodeclaims_keep_their_machines_and_are_never_lost() {
+    let mut world = World::new(0..20, 0..20);
+    let mut foreign = Claim::clone(&world.claims[0]);
+    foreign.class.kind = "EC2NodeClass".into();
+    world.claims[0] = Arc::new(foreign);
+    assert_eq!(world.wait(), Verdict::default(), "its machine is somebody's");
+    world.machines.remove(0);
+    world.history.clear();
+    assert_eq!(world.wait(), Verdict::default(), "whoever looks after it knows where its machine is");
 }
 
 #[test]

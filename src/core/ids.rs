@@ -182,8 +182,18 @@ pub struct ClassRef {
 impl ClassRef {
     /// The label that nodes and NodeClaims of this class carry: `<group>/<lower-case kind>`.
     pub fn label(&self) -> String {
-        format!("{}/{}", self.group, self.kind.to_lowercase())
+        class_label(&self.group, &self.kind)
     }
+
+    /// Whether it is of one of these kinds (group and kind), which a joiner looks after. One that cannot be read is, so that somebody hears of it.
+    pub fn is_one_of<'a>(&self, kinds: impl IntoIterator<Item = (&'a str, &'a str)>) -> bool {
+        self.kind.is_empty() || kinds.into_iter().any(|kind| kind == (&*self.group, &*self.kind))
+    }
+}
+
+/// The label of nodes whose NodeClass is of this group and kind.
+pub fn class_label(group: &str, kind: &str) -> String {
+    format!("{group}/{}", kind.to_lowercase())
 }
 
 impl fmt::Display for ClassRef {

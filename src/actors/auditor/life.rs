@@ -115,6 +115,7 @@ impl Auditor {
             complete: listing.complete,
             settles_within: SignedDuration::try_from(listing.settles_within).unwrap_or(SignedDuration::MAX),
             claims: &claims,
+            classes: &self.wiring.cloud.class_kinds(),
             snapshot: &snapshot,
             ordered: &self.ordered,
             draining: &self.draining,

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use crate::actors::runtime::View;
 use crate::clouds::simulated::Simulated;
 use crate::core::audit::Finding;
+use crate::core::facts::finalizers;
+use crate::core::ids::NodeName;
+use crate::core::writes::NodePatch;
 use crate::sim::SimCluster;
 
 /// Somebody who can look at the world itself.
@@ -34,7 +37,8 @@ impl OnCall {
                 Finding::OrphanMachine(id) | Finding::SurplusMachine(id) => drop(self.cloud.vanish(id)),
                 // Somebody may have been faster.
                 Finding::LostMachine(name) => drop(self.cluster.store().delete_claim(name)),
-                Finding::UnmarkedMachine(_) | Finding::LeftNode(_) => {}
+                Finding::LeftNode(name) => self.let_go(name),
+                Finding::UnmarkedMachine(_) => {}
             }
         }
     }
@@ -61,11 +65,27 @@ impl OnCall {
                 found.push(Finding::LostMachine(claim.name.clone()));
             }
         }
+        for node in store.nodes().filter(|node| node.deleting.is_some() && node.has_finalizer()) {
+            let claimed = store.claims().any(|claim| {
+                node.is_owned_by(&claim.name) || claim.provider_id.is_some() && claim.provider_id == node.provider_id
+            });
+            if !claimed && !machines.iter().any(|machine| Some(&machine.id) == node.provider_id.as_ref()) {
+                found.push(Finding::LeftNode(node.name.clone()));
+            }
+        }
         found.into_iter().map(|finding| (finding.to_string(), finding)).collect()
+    }
+
+    /// Takes joiner's finalizer off a Node.
+    fn let_go(&self, name: &NodeName) {
+        let mut store = self.cluster.store();
+        let Some(node) = store.nodes().find(|node| node.name == *name).cloned() else { return };
+        let patch = NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(&node) };
+        drop(store.patch_node(name, &patch));
     }
 }
 
-/// Whether nothing is removed for a finding, or nothing but a finalizer that holds an empty hull.
+/// Whether nothing is removed for a finding.
 fn is_harmless(finding: &str) -> bool {
-    finding.ends_with("it is left alone") || finding.ends_with("waits for its finalizer")
+    finding.ends_with("it is left alone")
 }
