@@ -241,9 +241,20 @@ impl Line {
             last_error: meter.last_error().map(|(at, error)| Failure { at, error }),
             deadlines: deadlines(view.deadlines, now),
             timeline: timeline(view.timeline, now),
-            details: view.details.into_iter().collect(),
+            details: details(view.details),
         }
     }
+}
+
+/// What there is more than once under a name is there with a number behind the name: nothing is left out.
+fn details(pairs: Vec<(String, String)>) -> IndexMap<String, String> {
+    let mut details = IndexMap::new();
+    for (name, text) in pairs {
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|free| !details.contains_key(free));
+        details.extend(free.map(|free| (free, text)));
+    }
+    details
 }
 
 /// The next deadline first.

@@ -72,6 +72,7 @@ impl Behaviour for Child {
     fn observe(&self, now: Timestamp) -> View {
         let ago = |seconds: i64| now - SignedDuration::from_secs(seconds);
         let launching = self.0.is_multiple_of(10);
+        let mistakes = ["one thing", "another"].into_iter().filter(|_| self.0 == 0);
         View {
             state: if launching { "Launching" } else { "Initialized" }.to_owned(),
             waits_for: launching.then(|| "the cloud's answer to Create, attempt 2".to_owned()),
@@ -82,11 +83,14 @@ impl Behaviour for Child {
                 (ago(8), "Registered: node default-00001, 7 pods nominated".to_owned()),
                 (ago(3), "Initialized".to_owned()),
             ],
-            details: vec![
+            details: [
                 ("machine".to_owned(), format!("kwok://default-{:05}", self.0)),
                 ("node".to_owned(), format!("default-{:05}", self.0)),
                 ("nodepool".to_owned(), "default".to_owned()),
-            ],
+            ]
+            .into_iter()
+            .chain(mistakes.map(|mistake| ("to be mended".to_owned(), mistake.to_owned())))
+            .collect::<Vec<_>>(),
         }
     }
 }
@@ -308,6 +312,8 @@ async fn the_tree_can_be_filtered_folded_and_paged() {
     assert_eq!(claim["timeline"][1]["seconds"], 30.0);
     assert_eq!(claim["timeline"][3]["ongoing"], true);
     assert_eq!(claim["details"]["machine"], "kwok://default-00000");
+    let mistakes = ["to be mended", "to be mended (2)"].map(|name| claim["details"][name].as_str());
+    assert_eq!(mistakes, [Some("one thing"), Some("another")], "each of two of a name is shown");
     assert_eq!(claim["messagesHandled"], 1);
 
     let page = json(handle.metrics, "kind=claim&per_page=10&page=3").await;
