@@ -26,7 +26,9 @@ use super::protocol::{
     ProvisionerMsg, StateMsg, StaticsMsg,
 };
 use super::provisioner::Provisioner;
-use super::runtime::{Clock, House, Observations, Operations, Permits, Post, RootMsg, Saboteur, Slot, Supervisor};
+use super::runtime::{
+    Clock, House, Observations, Operations, Outcome, Permits, Post, RootMsg, Saboteur, Slot, Supervisor,
+};
 use super::settings::{NodeRepair, Settings};
 use super::state::State;
 use super::statics::Statics;
@@ -83,16 +85,22 @@ impl Wiring {
         if self.settings.protections.disbelief { self.cloud.may_deny_for() } else { Duration::ZERO }
     }
 
-    /// Writes an Event beside everything else. Events are for people: one that gets lost is not worth a second try.
+    /// Writes an Event beside everything else. One that cannot be written is not
+    /// tried again by itself; it counts as not said, so that whoever says it again is heard.
     pub(super) fn announce(&self, house: &House, said: &mut Dedupe, event: Event) {
         if !said.admit(&event, house.clock.now()) {
             return;
         }
+        let forget = said.on_failure(&event);
         let Event { about: regarding, warning, reason, message, .. } = event;
         let announcement = Announcement { regarding, warning, reason, message };
         let cluster = Arc::clone(&self.cluster);
         let call = async move { cluster.announce(&announcement).await };
-        house.operations.start(Permits::WriteCluster, call, drop);
+        house.operations.start(Permits::WriteCluster, call, move |outcome| {
+            if !matches!(outcome, Outcome::Done(())) {
+                forget();
+            }
+        });
     }
 }
 

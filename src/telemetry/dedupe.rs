@@ -1,6 +1,7 @@
 //! Keeps the same event from being said over and over, and many events from drowning the API server.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -22,6 +23,8 @@ type Key = (&'static str, About, String);
 pub struct Dedupe {
     until: BTreeMap<Key, Timestamp>,
     by_end: BTreeSet<(Timestamp, Key)>,
+    /// What counted as said, and could not be written.
+    unsaid: Arc<Mutex<Vec<Key>>>,
     tokens: f64,
     refilled: Option<Timestamp>,
     capacity: usize,
@@ -29,7 +32,14 @@ pub struct Dedupe {
 
 impl Default for Dedupe {
     fn default() -> Self {
-        Self { until: BTreeMap::new(), by_end: BTreeSet::new(), tokens: BURST, refilled: None, capacity: CAPACITY }
+        Self {
+            until: BTreeMap::new(),
+            by_end: BTreeSet::new(),
+            unsaid: Arc::default(),
+            tokens: BURST,
+            refilled: None,
+            capacity: CAPACITY,
+        }
     }
 }
 
@@ -42,7 +52,8 @@ impl Dedupe {
     /// Whether an event is to be sent now; if so, it counts as said. An event that only the limit held back may be said later.
     pub fn admit(&mut self, event: &Event, now: Timestamp) -> bool {
         self.forget_until(now);
-        let key = event.sameness.clone().map(|words| (event.reason, event.about.clone(), words));
+        self.forget_unsaid();
+        let key = key(event);
         if key.as_ref().is_some_and(|key| self.until.contains_key(key)) {
             return false;
         }
@@ -53,6 +64,12 @@ impl Dedupe {
             self.remember(key, now, event.window);
         }
         true
+    }
+
+    /// What to call when an admitted event could not be written: it may then be said again at once.
+    pub fn on_failure(&self, event: &Event) -> impl FnOnce() + Send + 'static {
+        let (key, unsaid) = (key(event), Arc::clone(&self.unsaid));
+        move || unsaid.lock().unwrap_or_else(PoisonError::into_inner).extend(key)
     }
 
     /// How many events are remembered.
@@ -85,6 +102,15 @@ impl Dedupe {
         }
     }
 
+    fn forget_unsaid(&mut self) {
+        let unsaid = std::mem::take(&mut *self.unsaid.lock().unwrap_or_else(PoisonError::into_inner));
+        for key in unsaid {
+            if let Some(end) = self.until.remove(&key) {
+                self.by_end.remove(&(end, key));
+            }
+        }
+    }
+
     fn take_token(&mut self, now: Timestamp) -> bool {
         let since = self.refilled.map_or(0.0, |refilled| now.duration_since(refilled).as_secs_f64().max(0.0));
         self.tokens = since.mul_add(PER_SECOND, self.tokens).min(BURST);
@@ -95,6 +121,10 @@ impl Dedupe {
         self.tokens -= 1.0;
         true
     }
+}
+
+fn key(event: &Event) -> Option<Key> {
+    event.sameness.clone().map(|words| (event.reason, event.about.clone(), words))
 }
 
 #[cfg(test)]

@@ -23,6 +23,19 @@ fn the_same_is_said_again_after_its_window() {
 }
 
 #[test]
+fn what_could_not_be_written_may_be_said_again() {
+    let mut dedupe = Dedupe::new();
+    let (lost, written) =
+        (events::failed_scheduling(pod("a", "1"), "no room"), events::failed_scheduling(pod("a", "2"), "no room"));
+    assert!(dedupe.admit(&lost, at(0)) && dedupe.admit(&written, at(0)));
+    dedupe.on_failure(&lost)();
+    assert!(dedupe.admit(&lost, at(1)));
+    assert!(!dedupe.admit(&lost, at(2)) && !dedupe.admit(&written, at(2)));
+    assert!(!dedupe.admit(&lost, at(300)), "it counts from when it was said again");
+    assert!(dedupe.admit(&lost, at(301)));
+}
+
+#[test]
 fn namesakes_do_not_silence_each_other() {
     let mut dedupe = Dedupe::new();
     assert!(dedupe.admit(&events::failed_scheduling(pod("a", "1"), "no room"), at(0)));
