@@ -51,10 +51,10 @@ impl Answers {
                 "Unsupported is an answer to reboot only; write Throttled, Error, Lost or AnswerLost".to_owned(),
             );
         }
-        let of_machines = [Call::Get, Call::Find, Call::Delete];
+        let of_machines = [Call::Get, Call::Find, Call::List, Call::Delete];
         if self.named().any(|(call, answer)| answer == Refusal::NoSuchMachine && !of_machines.contains(&call)) {
             return Some(
-                "NoSuchMachine is an answer to get, find and delete only; write Throttled, Error, Lost or AnswerLost"
+                "NoSuchMachine is an answer to get, find, list and delete only; write Throttled, Error, Lost or AnswerLost"
                     .to_owned(),
             );
         }

@@ -273,14 +273,16 @@ impl Cloud for Simulated {
     fn list(&self) -> BoxFuture<'_, Result<Listing, Error>> {
         Box::pin(async move {
             self.wait().await;
-            if let Some((error, _)) = self.scripted(Call::List, Vec::new) {
+            let denied = self.denies(Call::List);
+            // A denial is the call's one answer of the script.
+            if !denied && let Some((error, _)) = self.scripted(Call::List, Vec::new) {
                 return Err(error);
             }
             let now = Instant::now();
             let mut machines = self.settled();
             let mut listed: Vec<Machine> = machines
                 .all()
-                .filter(|machine| machine.listed_from <= now)
+                .filter(|machine| machine.listed_from <= now && !denied)
                 .map(|machine| machine.machine.clone())
                 .collect();
             let complete = machines.rng.f64() >= self.shared.conduct.broken_listings;

@@ -42,7 +42,8 @@ pub enum Refusal {
     Lost,
     /// The call takes effect, and its answer gets lost.
     AnswerLost,
-    /// There is no such machine, says the cloud, though it runs: no failure (of a question for machines, and of an order to take one down).
+    /// There is no such machine, says the cloud, though it runs: no failure (of a question for machines, of a list of all, which is empty then, and of an
+    /// order to take one down).
     NoSuchMachine,
 }
 
