@@ -17,7 +17,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::clouds::{self, Deletion, Listing, Resolution, SoldOut, Whereabouts};
 use crate::cluster::{self, Lease};
 use crate::core::eviction::Emptied;
-use crate::core::facts::{Claim, Fact, InstanceType, Machine, Node, Pod};
+use crate::core::facts::{Claim, Fact, InstanceType, Machine, Node, Pod, VolumeAttachment};
 use crate::core::health::Failure;
 use crate::core::ids::{
     ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId,
@@ -180,6 +180,8 @@ pub enum ClaimMsg {
     NodeFound(OpId, ProviderId, Written<Option<Arc<Node>>>),
     /// *Outcome.* The API server said which pods are on the nodes.
     PodsListed(OpId, Written<Vec<Arc<Pod>>>),
+    /// *Outcome.* The API server said which volumes are attached to the nodes.
+    AttachmentsListed(OpId, Written<Vec<Arc<VolumeAttachment>>>),
     /// *Outcome.* The Node was written.
     NodeWritten(OpId, NodeName, NodeUid, Written<()>),
     /// *Outcome.* The cloud launched a machine, or did not.

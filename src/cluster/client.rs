@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::api::validation::CloudLabels;
-use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 
 use super::convert::wire::Custom;
 use super::convert::{self, ClassKind, ShapeStore};
 use super::counts::{RequestCounts, WatchHealth};
-use super::fresh::Roll;
+use super::fresh::{AttachedTo, NodesById, SharedRoll};
 use super::lease::Watched;
 use super::permissions::Permissions;
 use super::request::{JSON, MERGE, Request, VERSION};
@@ -130,7 +130,8 @@ pub struct KubeCluster {
     shared: Arc<Shared>,
     throttle: Throttle,
     lease: Watched,
-    roll: Mutex<Option<Roll>>,
+    nodes_by_id: SharedRoll<NodesById>,
+    attached: SharedRoll<AttachedTo>,
 }
 
 /// Where a client finds its API server and its credentials.
@@ -172,7 +173,7 @@ impl KubeCluster {
             health: Arc::default(),
             permissions: Arc::default(),
         });
-        Self { shared, throttle, lease: Watched::default(), roll: Mutex::default() }
+        Self { shared, throttle, lease: Watched::default(), nodes_by_id: Mutex::default(), attached: Mutex::default() }
     }
 
     /// A client as this room wants it, see [`KubeCluster::client_of`].
@@ -260,8 +261,12 @@ impl KubeCluster {
         &self.shared.shapes
     }
 
-    pub(super) fn roll(&self) -> &Mutex<Option<Roll>> {
-        &self.roll
+    pub(super) fn nodes_by_id(&self) -> &SharedRoll<NodesById> {
+        &self.nodes_by_id
+    }
+
+    pub(super) fn attached(&self) -> &SharedRoll<AttachedTo> {
+        &self.attached
     }
 
     pub(super) fn watched_lease(&self) -> &Watched {
@@ -391,6 +396,10 @@ impl Cluster for KubeCluster {
 
     fn pods_on<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<Pod>>, Error>> {
         self.pods_of(node).boxed()
+    }
+
+    fn attached_to<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<VolumeAttachment>>, Error>> {
+        self.volumes_on(node).boxed()
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

@@ -14,7 +14,7 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
 
-use crate::core::facts::{Claim, ClaimDraft, Fact, Kind, Node, NodeClass, Pod, Pool};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Kind, Node, NodeClass, Pod, Pool, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use crate::core::labels::Labels;
 
@@ -229,6 +229,10 @@ impl Cluster for DryRun {
 
     fn pods_on<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<Pod>>, Error>> {
         self.inner.pods_on(node)
+    }
+
+    fn attached_to<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<VolumeAttachment>>, Error>> {
+        self.inner.attached_to(node)
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, _: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

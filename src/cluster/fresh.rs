@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::core::facts::{Claim, Node, Pod};
+use crate::core::facts::{Claim, Node, Pod, VolumeAttachment};
 use crate::core::ids::{NodeName, ProviderId};
 
 use super::client::{KARPENTER, KubeCluster};
@@ -15,12 +16,36 @@ use super::convert::wire::{self, Custom};
 use super::request::Request;
 use super::{Error, answer, convert};
 
-/// Which Node carries which provider ID, as one list said. The API server cannot be asked for a provider ID, so those who want to know at the
-/// same time share a list: it counts for whoever asked before it was begun.
+/// What one list said of things for which the API server cannot be asked one by one: those who want to know at the same time share it. It counts for
+/// whoever asked before it was begun, so a thousand who ask at once cost two lists, and no two are under way at a time.
 #[derive(Debug)]
-pub(super) struct Roll {
+pub(super) struct Roll<T> {
     begun: Instant,
-    names: BTreeMap<ProviderId, NodeName>,
+    what: T,
+}
+
+/// Where such a list is kept for the others who want it.
+pub(super) type SharedRoll<T> = Mutex<Option<Roll<T>>>;
+
+/// Which Node carries which provider ID.
+pub(super) type NodesById = BTreeMap<ProviderId, NodeName>;
+/// Which volumes are attached to which Node.
+pub(super) type AttachedTo = BTreeMap<NodeName, Vec<Arc<VolumeAttachment>>>;
+
+/// Looks something up in a list that was begun no earlier than now.
+async fn shared<T, A>(
+    roll: &SharedRoll<T>,
+    call: impl Future<Output = Result<T, Error>>,
+    look: impl FnOnce(&T) -> A,
+) -> Result<A, Error> {
+    let asked = Instant::now();
+    let mut roll = roll.lock().await;
+    if let Some(known) = roll.as_ref().filter(|known| known.begun >= asked) {
+        return Ok(look(&known.what));
+    }
+    let begun = Instant::now();
+    let what = call.await?;
+    Ok(look(&roll.insert(Roll { begun, what }).what))
 }
 
 impl KubeCluster {
@@ -51,20 +76,13 @@ impl KubeCluster {
 
     /// The Node that carries this provider ID; the first by name, where several do.
     pub(super) async fn node_with(&self, id: &ProviderId) -> Result<Option<Arc<Node>>, Error> {
-        let asked = Instant::now();
-        let name = {
-            let mut roll = self.roll().lock().await;
-            if roll.as_ref().is_none_or(|roll| roll.begun < asked) {
-                *roll = Some(self.call_the_roll().await?);
-            }
-            roll.as_ref().and_then(|roll| roll.names.get(id).cloned())
-        };
+        let name = shared(self.nodes_by_id(), self.call_the_roll(), |names| names.get(id).cloned()).await?;
         let Some(name) = name else { return Ok(None) };
         // It may have gone, or become another one, since the list was made.
         Ok(self.node_named(&name).await?.filter(|node| node.provider_id.as_ref() == Some(id)))
     }
 
-    async fn call_the_roll(&self) -> Result<Roll, Error> {
+    async fn call_the_roll(&self) -> Result<NodesById, Error> {
         #[derive(Deserialize)]
         struct Listed {
             metadata: Metadata,
@@ -80,16 +98,35 @@ impl KubeCluster {
             #[serde(rename = "providerID")]
             provider_id: Option<String>,
         }
-        let mut roll = Roll { begun: Instant::now(), names: BTreeMap::new() };
+        let mut names = NodesById::new();
         let request = Request::new("list", "", "nodes", "Nodes").at("");
         self.pages(&request, |node: Listed| {
             if let Some(id) = node.spec.provider_id {
-                roll.names.entry(id.into()).or_insert_with(|| node.metadata.name.into());
+                names.entry(id.into()).or_insert_with(|| node.metadata.name.into());
             }
             Ok(())
         })
         .await?;
-        Ok(roll)
+        Ok(names)
+    }
+
+    /// The VolumeAttachments of a Node. One that cannot be read is not among them, as in what is watched.
+    pub(super) async fn volumes_on(&self, node: &NodeName) -> Result<Vec<Arc<VolumeAttachment>>, Error> {
+        let of_node = |all: &AttachedTo| all.get(node).cloned().unwrap_or_default();
+        shared(self.attached(), self.all_attachments(), of_node).await
+    }
+
+    async fn all_attachments(&self) -> Result<AttachedTo, Error> {
+        let request = Request::new("list", "storage.k8s.io", "volumeattachments", "VolumeAttachments").at("");
+        let mut all = AttachedTo::new();
+        self.pages(&request, |one: wire::VolumeAttachment| {
+            if let Ok(one) = convert::attachment(&one) {
+                all.entry(one.node.clone()).or_default().push(Arc::new(one));
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(all)
     }
 
     /// The pods of a Node. One that cannot be read is not among them, as in what is watched.

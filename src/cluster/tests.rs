@@ -479,6 +479,34 @@ async fn those_who_look_for_their_nodes_at_the_same_time_share_a_list() {
     assert_eq!(lists(), 2, "who asks later is not told what was");
 }
 
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_for_volumes_at_the_same_time_share_a_list() {
+    let one = |name: &str, node: &str| {
+        let spec =
+            json!({ "attacher": "csi", "nodeName": node, "source": { "persistentVolumeName": format!("pv-{name}") } });
+        json!({ "metadata": { "name": name, "uid": name }, "spec": spec })
+    };
+    let server = Server::new(move |asked| match asked.path.as_str() {
+        "/apis/storage.k8s.io/v1/volumeattachments?limit=2" => {
+            Reply::Json(200, json!({ "metadata": { "continue": "tok" }, "items": [one("x", "a"), one("y", "b")] }))
+        }
+        "/apis/storage.k8s.io/v1/volumeattachments?limit=2&continue=tok" => {
+            Reply::Json(200, json!({ "metadata": {}, "items": [one("z", "a"), { "metadata": { "name": "unclear" } }] }))
+        }
+        _ => status(404, "NotFound", ""),
+    });
+    let cluster = server.cluster();
+    let nodes: Vec<NodeName> = ["a", "b", "c"].map(NodeName::from).into();
+    let found = futures::future::join_all(nodes.iter().map(|node| cluster.attached_to(node))).await;
+    let names: Vec<Vec<_>> =
+        found.into_iter().map(|on| on.unwrap().iter().map(|one| one.name.to_string()).collect()).collect();
+    assert_eq!(names, [vec!["x", "z"], vec!["y"], vec![]]);
+    assert_eq!(server.asked().len(), 2, "one list of two pages");
+    tokio::time::advance(Duration::from_millis(1)).await;
+    cluster.attached_to(&nodes[0]).await.unwrap();
+    assert_eq!(server.asked().len(), 4, "who asks later is not told what was");
+}
+
 #[tokio::test]
 async fn the_pods_of_a_node_are_listed_page_by_page() {
     let pod = |name: &str| json!({ "metadata": { "name": name, "namespace": "default", "uid": name }, "spec": { "containers": [] } });

@@ -16,7 +16,7 @@ use crate::cluster::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
     NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
-use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod};
+use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 
 /// How long a leader lease lasts without a renewal: that of client-go, which Karpenter uses too.
@@ -203,6 +203,12 @@ impl Cluster for SimCluster {
         Box::pin(self.request("list", "pods", |store| {
             let uids = store.bound.get(node).into_iter().flatten();
             Ok(uids.filter_map(|uid| store.pods.get(uid)).map(|record| Arc::clone(&record.pod)).collect())
+        }))
+    }
+
+    fn attached_to<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<VolumeAttachment>>, Error>> {
+        Box::pin(self.request("list", "volumeattachments", |store| {
+            Ok(store.volumes.attachments.values().filter(|one| one.node == *node).cloned().collect())
         }))
     }
 

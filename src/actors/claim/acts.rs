@@ -50,6 +50,7 @@ impl Claim {
             Act::GetNode(node) => self.get_node(node, cx),
             Act::FindNode(id) => self.find_node(id, cx),
             Act::ListPods(nodes) => self.list_pods(nodes, cx),
+            Act::ListAttachments(nodes) => self.list_attachments(nodes, cx),
             Act::PatchNode(node, uid, patch) => {
                 let op = self.begin("the Node");
                 self.memory.patched_node.clone_from(&patch.version);

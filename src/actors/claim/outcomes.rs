@@ -45,6 +45,7 @@ impl Claim {
             ClaimMsg::NodeTold(op, name, outcome) if self.ends(op) => self.node_told(name, outcome, cx),
             ClaimMsg::NodeFound(op, id, outcome) if self.ends(op) => self.node_found(id, outcome, cx),
             ClaimMsg::PodsListed(op, outcome) if self.ends(op) => self.pods_listed(outcome, cx),
+            ClaimMsg::AttachmentsListed(op, outcome) if self.ends(op) => self.attachments_listed(outcome, cx),
             ClaimMsg::NodeWritten(op, name, uid, outcome) if self.ends(op) => {
                 if matches!(outcome, Outcome::Failed(cluster::Error::NotFound(_))) {
                     self.args.wiring.slots.state.cast(StateMsg::NoNode(name, uid));
@@ -83,6 +84,7 @@ impl Claim {
             | ClaimMsg::NodeTold(..)
             | ClaimMsg::NodeFound(..)
             | ClaimMsg::PodsListed(..)
+            | ClaimMsg::AttachmentsListed(..)
             | ClaimMsg::NodeWritten(..)
             | ClaimMsg::DriftTold(..)
             | ClaimMsg::Launched(..)

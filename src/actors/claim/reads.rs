@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::actors::protocol::{ClaimMsg, StateMsg, Written};
 use crate::actors::runtime::{Cx, Outcome, Permits};
-use crate::core::facts::{Fact, Node, Pod};
+use crate::core::facts::{Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{NodeName, ProviderId};
 use crate::core::lifecycle::is_waited_for;
 
@@ -74,6 +74,34 @@ impl Claim {
             tracing::warn!(nodeclaim = %self.args.name, pods = left.len(), "the watch does not show all pods of a drained node");
         }
         self.memory.unseen_pods = Some((cx.now(), left));
+    }
+
+    pub(super) fn list_attachments(&mut self, nodes: Vec<NodeName>, cx: &Cx<ClaimMsg>) {
+        let op = self.begin("the API server to say which volumes are attached to the node");
+        if !self.args.wiring.settings.protections.fresh_list {
+            let snapshot = self.args.wiring.boards.snapshot();
+            let watched = nodes.iter().flat_map(|node| snapshot.attachments_of(node)).cloned().collect();
+            return cx.cast(ClaimMsg::AttachmentsListed(op, Outcome::Done(watched)));
+        }
+        let cluster = Arc::clone(&self.args.wiring.cluster);
+        let call = async move {
+            let mut attached = Vec::new();
+            for node in &nodes {
+                attached.extend(cluster.attached_to(node).await?);
+            }
+            Ok(attached)
+        };
+        cx.start(Permits::ReadCluster, call, move |outcome| ClaimMsg::AttachmentsListed(op, outcome));
+    }
+
+    pub(super) fn attachments_listed(&mut self, outcome: Written<Vec<Arc<VolumeAttachment>>>, cx: &Cx<ClaimMsg>) {
+        let Some(attached) = self.written("the API server", outcome, cx) else { return };
+        if !attached.is_empty() {
+            tracing::warn!(
+                nodeclaim = %self.args.name, volumes = attached.len(), "the watch does not show all volumes of a drained node"
+            );
+        }
+        self.memory.attached = Some((cx.now(), attached));
     }
 
     /// The watch does not show a Node: from here on it is known all the same.

@@ -29,6 +29,8 @@ pub enum Act {
     FindNode(ProviderId),
     /// Ask the API server itself which pods are on these Nodes.
     ListPods(Vec<NodeName>),
+    /// Ask the API server itself which volumes are attached to these Nodes.
+    ListAttachments(Vec<NodeName>),
     /// Change labels, taints, finalizers or owners of a Node.
     PatchNode(NodeName, NodeUid, NodePatch),
     /// Ask for the deletion of a Node.
@@ -62,6 +64,7 @@ impl Act {
             | Self::GetNode(_)
             | Self::FindNode(_)
             | Self::ListPods(_)
+            | Self::ListAttachments(_)
             | Self::PatchNode(..)
             | Self::DeleteNode(..)
             | Self::Drain { .. } => false,

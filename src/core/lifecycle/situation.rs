@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{Claim, InstanceType, Machine, Node, NodeClass, Pod, Pool, Snapshot, Status, find_condition};
+use crate::core::facts::{
+    Claim, InstanceType, Machine, Node, NodeClass, Pod, Pool, Snapshot, Status, VolumeAttachment, find_condition,
+};
 use crate::core::ids::{NodeName, ObjectKey, ProviderId};
 use crate::core::nomination;
 
@@ -245,6 +247,8 @@ pub struct Memory {
     pub roll: Option<(Timestamp, ProviderId, Option<Arc<Node>>)>,
     /// When the API server itself was last asked which pods are on the nodes to be emptied, and those that it named though no watch showed them.
     pub unseen_pods: Option<(Timestamp, Vec<ObjectKey>)>,
+    /// When the API server itself was last asked which volumes are attached to the nodes to be emptied, and those that it named.
+    pub attached: Option<(Timestamp, Vec<Arc<VolumeAttachment>>)>,
     /// `resourceVersion` of the Node that was last patched: until another is seen, the patch is on its way here.
     pub patched_node: Option<Arc<str>>,
     /// What the cloud said of drift.
@@ -296,6 +300,7 @@ impl Memory {
         self.looked = self.looked.filter(|then| *then <= now);
         self.roll.take_if(|(then, ..)| *then > now);
         self.unseen_pods.take_if(|(then, _)| *then > now);
+        self.attached.take_if(|(then, _)| *then > now);
         if let Some(deletion) = &mut self.deletion {
             deletion.mend(now);
         }

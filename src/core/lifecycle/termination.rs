@@ -20,7 +20,7 @@ const ASK_AGAIN: i64 = 5;
 /// How often a drain is looked at though no pod was heard of: deadlines and stuck pods need the clock.
 const LOOK_AGAIN: i64 = 10;
 /// Seconds for which the API server's word that a node is empty is good.
-const GOOD_FOR: i64 = 60;
+pub(super) const GOOD_FOR: i64 = 60;
 /// Shortest drain: kube-scheduler needs a moment to see the taint (Karpenter's `MinDrainTime`).
 const SHORTEST_DRAIN: SignedDuration = SignedDuration::from_secs(5);
 
@@ -112,7 +112,7 @@ fn unseen<'a>(situation: &Situation<'a>) -> Option<&'a NodeName> {
 }
 
 /// Whether the drain must be over.
-fn is_overdue(situation: &Situation<'_>) -> bool {
+pub(super) fn is_overdue(situation: &Situation<'_>) -> bool {
     deadline(situation.claim).is_some_and(|deadline| deadline <= situation.now)
 }
 
@@ -160,6 +160,10 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
         }
         if let Some(step) = prove_empty(situation, over) {
             return Some(step);
+        }
+        // Asked at once, so that where there are none one write says both.
+        if let Some(act) = detach::ask(situation) {
+            return Some(Step::act(Phase::Draining, act));
         }
     }
     let look = step::after(situation.now, LOOK_AGAIN);

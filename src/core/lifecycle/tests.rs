@@ -34,6 +34,8 @@ struct Toy {
     hidden: Option<Node>,
     /// Pods that are there, and that the watch does not show.
     hidden_pods: Vec<Pod>,
+    /// VolumeAttachments that are there, and that the watch does not show.
+    hidden_volumes: Vec<Fact>,
 }
 
 impl Toy {
@@ -51,6 +53,7 @@ impl Toy {
             volumes: vec![],
             hidden: None,
             hidden_pods: vec![],
+            hidden_volumes: vec![],
         }
     }
 
@@ -132,6 +135,16 @@ impl Toy {
                 let left: Vec<_> = left.map(|pod| pod.key.clone()).collect();
                 self.say(format!("list pods: {} to leave", left.len()));
                 self.memory.unseen_pods = Some((self.now, left));
+            }
+            Act::ListAttachments(_) => {
+                let there = self.volumes.iter().chain(&self.hidden_volumes);
+                let attached = there.filter_map(|fact| match fact {
+                    Fact::AttachmentSeen(one) => Some(Arc::clone(one)),
+                    _ => None,
+                });
+                let attached: Vec<_> = attached.collect();
+                self.say(format!("list attachments: {}", attached.len()));
+                self.memory.attached = Some((self.now, attached));
             }
             Act::PatchNode(name, _, patch) => self.patch_node(name.as_str(), patch),
             Act::DeleteNode(name, _) => {
@@ -349,6 +362,7 @@ fn a_life_from_deletion_to_gone() {
     evict a
     evict b
     list pods: 0 to leave
+    list attachments: 0
     status: Drained=True(Drained) VolumesDetached=True(VolumesDetached)
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
@@ -804,6 +818,7 @@ fn a_node_is_drained_only_when_the_api_server_itself_says_so() {
     insta::assert_snapshot!(toy.trace(), @r"
     evict a
     list pods: 0 to leave
+    list attachments: 0
     status: Drained=True(Drained) VolumesDetached=True(VolumesDetached)
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
@@ -844,6 +859,7 @@ fn pods_that_are_seen_again_on_a_drained_node_leave_it_before_its_machine_goes()
     evict a
     evict b
     list pods: 0 to leave
+    list attachments: 0
     status: Drained=True(Drained) VolumesDetached=True(VolumesDetached)
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
@@ -899,8 +915,34 @@ fn a_drained_node_waits_until_its_volumes_are_detached() {
     assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
     insta::assert_snapshot!(toy.trace(), @r"
     status:
+    list attachments: 0
     status: VolumesDetached=True(VolumesDetached)
     list pods: 0 to leave
+    delete machine: in progress
+    status: InstanceTerminating=True(InstanceTerminating)
+    ");
+}
+
+#[test]
+fn a_machine_waits_for_volumes_that_only_the_api_server_shows() {
+    let mut toy = Toy::serving();
+    toy.hidden_volumes = vec![attachment("csi-1", "pv-1")];
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-1 to go");
+    toy.trace.clear();
+    toy.pass(9);
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-1 to go");
+    toy.pass(1);
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-1 to go", "the API server is asked anew");
+    toy.hidden_volumes.clear();
+    toy.pass(10);
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
+    insta::assert_snapshot!(toy.trace(), @r"
+    list attachments: 1
+    list attachments: 0
+    status: VolumesDetached=True(VolumesDetached)
     delete machine: in progress
     status: InstanceTerminating=True(InstanceTerminating)
     ");
