@@ -89,6 +89,11 @@ impl<'a> Conditions<'a> {
         }
     }
 
+    /// Judges the conditions that stay as they are for this generation, too.
+    pub fn confirm(&mut self) {
+        self.list.iter_mut().for_each(|condition| condition.generation = self.generation);
+    }
+
     /// Works out `Ready` and puts the list in order: oldest transition first, `Ready` last.
     pub fn finish(mut self) -> Vec<Condition> {
         self.judge_root();

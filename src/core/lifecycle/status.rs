@@ -110,6 +110,8 @@ fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
     initialized(situation, &mut conditions);
     reboot::judge(situation, &mut conditions);
     if claim.deleting.is_some() {
+        // The mark of deletion raises the generation; nobody judges anew whether it has drifted.
+        conditions.confirm();
         terminating(situation, &mut conditions);
     } else {
         // What only a deletion brings is not believed of one that lives: it would be taken down with pods and volumes that nobody asked to leave.

@@ -1045,3 +1045,17 @@ fn candidates_are_what_fits_and_can_be_had_cheapest_first() {
     picky.requirements = vec![Requirement::new(labels::INSTANCE_TYPE, Operator::In, ["unheard-of"])];
     assert!(matches!(candidates(&picky, &types), Candidates::Impossible(problem) if problem.contains("widen")));
 }
+
+#[test]
+fn a_deletion_is_the_generation_of_all_conditions() {
+    let mut toy = Toy::serving();
+    toy.delete();
+    toy.run();
+    let claim = toy.claim.as_ref().unwrap();
+    assert!(claim.conditions.iter().any(|condition| &*condition.kind == "ConsistentStateFound"));
+    assert!(
+        claim.conditions.iter().all(|condition| condition.generation == claim.generation),
+        "{:#?}",
+        claim.conditions
+    );
+}
