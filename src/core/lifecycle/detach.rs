@@ -119,9 +119,14 @@ fn is_over(situation: &Situation<'_>) -> bool {
 }
 
 fn listed(names: &[Arc<str>]) -> String {
+    named("VolumeAttachments", names)
+}
+
+/// Things of a kind by name, as many as a sentence bears; the others are counted.
+pub(super) fn named(what: &str, names: &[impl ToString]) -> String {
     let others = names.len().saturating_sub(NAMED);
     let others = if others > 0 { format!(" and {others} other(s)") } else { String::new() };
-    format!("VolumeAttachments {}{others}", first(names))
+    format!("{what} {}{others}", first(names))
 }
 
 /// The first names of a list, as many as a sentence bears.

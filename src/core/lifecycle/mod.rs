@@ -16,6 +16,7 @@ mod detach;
 mod drain;
 mod drift;
 mod hold;
+mod holdup;
 mod hydration;
 mod initialization;
 mod launch;

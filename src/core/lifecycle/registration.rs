@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use crate::core::facts::{Effect, Node, Status, Taint, finalizers};
 use crate::core::labels;
 use crate::core::nomination;
+use crate::core::time::rfc3339;
 use crate::core::writes::NodePatch;
 
 use super::Situation;
@@ -13,6 +14,12 @@ use super::step::{self, Phase, Step};
 
 /// Seconds after which a machine's Node ought to have come: they take one to two minutes.
 const OVERDUE: i64 = 180;
+
+/// Seconds after which a Node ought to have been registered; most are at once, or within the twenty for which one that is not Ready is kept closed.
+const DELAYED: i64 = 15;
+
+/// What a Node that stays closed waits for.
+const KEPT_CLOSED: &str = "the Node to be ready and its pods to be nominated, to open with the other nodes of its plan";
 
 /// Seconds after which a Node ought to have been recognised: the cloud controller manager takes a few.
 const UNRECOGNISED: i64 = 60;
@@ -43,14 +50,35 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     }
     let opens_by = node.created.min(situation.now).saturating_add(nomination::AT_MOST).unwrap_or(Timestamp::MAX);
     if situation.expected && !situation.memory.may_open && situation.now < opens_by {
-        let waits_for = "the Node to be ready and its pods to be nominated, to open with the other nodes of its plan";
         return Some(if is_bare(situation, node) {
             Step::patch_node(situation, phase, node, closed(situation, node), "the Node to show its labels and taints")
         } else {
-            Step::wait(phase, waits_for).look_at(opens_by)
+            let delayed = step::after(node.created, DELAYED);
+            let look_at = if situation.now < delayed { delayed.min(opens_by) } else { opens_by };
+            step::tell_then_wait(situation, Step::wait(phase, KEPT_CLOSED).look_at(look_at))
         });
     }
+    // Why it could not be changed is written down before that is tried again.
+    let failed = situation.memory.cluster.failures > 0;
+    if let Some(step) = failed.then(|| step::tell(situation, phase)).flatten() {
+        return Some(step);
+    }
     Some(Step::patch_node(situation, phase, node, patch(situation, node), "the Node to show its registration"))
+}
+
+/// Why a Node that is there is not registered yet, once that takes its time.
+pub(super) fn delayed(situation: &Situation<'_>, node: &Node) -> Option<String> {
+    if situation.now < step::after(node.created, DELAYED) {
+        return None;
+    }
+    let why = match &situation.memory.cluster.trouble {
+        Some(trouble) => format!("joiner could not change it ({trouble})"),
+        None if situation.expected => format!("waiting for {KEPT_CLOSED}"),
+        None => return None,
+    };
+    let since = rfc3339(node.created);
+    let taint = labels::UNREGISTERED_TAINT;
+    Some(format!("Node {} is there since {since}, and keeps pods away (taint {taint}): {why}", node.name))
 }
 
 /// A Node that may be this NodeClaim's and is nobody's: it came after it with its NodePool's label, is closed, and has had no provider ID

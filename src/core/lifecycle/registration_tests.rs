@@ -86,6 +86,39 @@ fn said(node: Node, seconds: i64) -> (Option<String>, Option<jiff::Timestamp>) {
 }
 
 #[test]
+fn a_node_that_stays_closed_is_said_to_be_there_and_what_it_waits_for() {
+    let claim = {
+        let mut claim = taken_out();
+        claim.conditions.retain(|condition| &*condition.kind == "Launched");
+        claim
+    };
+    let mut closed = serving_node();
+    closed.labels.remove(labels::REGISTERED);
+    closed.created = start();
+    closed.taints.push(unregistered());
+    let mut fold = Fold::default();
+    fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
+    fold.fold(Fact::NodeSeen(Arc::new(closed)));
+    fold.planned(&claim.name, vec!["x".into()]);
+    let memory = Memory { sight: Sight::Present(Arc::new(machine())), ..Memory::default() };
+    let said = |memory: &Memory, seconds: i64| {
+        let now = step::after(start(), seconds);
+        crate::core::lifecycle::status::wanted(&Situation::of(&claim, fold.snapshot(), memory, now)).and_then(|patch| {
+            let conditions = patch.conditions?;
+            let registered = conditions.into_iter().find(|condition| &*condition.kind == "Registered")?;
+            Some((registered.reason.to_string(), registered.message.to_string()))
+        })
+    };
+    assert_ne!(said(&memory, 14).unwrap().0, "NodeNotRegistered", "most are registered before");
+    let (reason, message) = said(&memory, 15).unwrap();
+    assert_eq!(reason, "NodeNotRegistered");
+    assert!(message.starts_with("Node node-1 is there since ") && message.ends_with(KEPT_CLOSED), "{message}");
+    let mut refused = memory.clone();
+    refused.cluster.failed("the Node: 403".to_owned(), |_| start());
+    assert!(said(&refused, 15).unwrap().1.ends_with("joiner could not change it (the Node: 403)"));
+}
+
+#[test]
 fn a_node_without_a_provider_id_is_named_where_its_nodeclaim_waits() {
     let mine = |change: fn(&mut Node)| {
         let mut node = Node { provider_id: None, ..node() };

@@ -4,13 +4,14 @@ use jiff::Timestamp;
 
 use crate::core::conditions::Conditions;
 use crate::core::facts::{Broken, Claim, Condition, Machine, Status};
+use crate::core::labels;
 use crate::core::resources::Resources;
 use crate::core::writes::ClaimStatusPatch;
 
 use super::drift::{self, Judgement};
 use super::{
-    Sight, Situation, consistency, consolidation, detach, initialization, mistakes, quarantine, reboot, registration,
-    step, termination,
+    Sight, Situation, consistency, consolidation, detach, holdup, initialization, mistakes, quarantine, reboot,
+    registration, step, termination,
 };
 
 /// Dependents of a NodeClaim's `Ready`.
@@ -146,6 +147,14 @@ fn launched(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
         conditions.set_true("Launched");
     } else if let Some(failure) = &situation.memory.launch_failure {
         conditions.set("Launched", Status::Unknown, failure.cause, &cut(&failure.message));
+    } else if let Some(trouble) = situation.memory.cluster.trouble.as_ref().filter(|_| !situation.claim.has_finalizer())
+    {
+        let message = format!(
+            "metadata.finalizers: {} could not be added, and nothing is launched before it is there ({trouble}); see that admission webhooks and RBAC \
+             let joiner write NodeClaims",
+            labels::TERMINATION_FINALIZER
+        );
+        conditions.set("Launched", Status::Unknown, "FinalizerMissing", &cut(&message));
     }
 }
 
@@ -171,7 +180,11 @@ fn registered(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
             conditions.set("Registered", Status::Unknown, "NodeNotFound", &message);
         }
         [node] if node.is_registered() => conditions.set_true("Registered"),
-        [_] => {}
+        [node] => {
+            if let Some(why) = registration::delayed(situation, node) {
+                conditions.set("Registered", Status::Unknown, "NodeNotRegistered", &cut(&why));
+            }
+        }
         several => {
             let names: Vec<_> = several.iter().map(|node| node.name.as_str()).collect();
             let message = format!("Nodes {} carry the same provider ID", names.join(" "));
@@ -211,7 +224,7 @@ fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
         if !said && termination::is_drained(situation) {
             conditions.set_true("Drained");
         } else {
-            conditions.set("Drained", Status::Unknown, "Draining", "");
+            conditions.set("Drained", Status::Unknown, "Draining", &cut(&holdup::of(situation)));
             conditions.clear(detach::DETACHED);
         }
     }

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::core::facts::{Claim, Node, Status, finalizers};
 use crate::core::writes::{ClaimPatch, NodePatch};
 
-use super::{Act, DeleteReason, Situation};
+use super::{Act, DeleteReason, Sight, Situation};
 use super::{
     consolidation, drift, hydration, initialization, launch, liveness, mistakes, quarantine, reboot, registration,
     repair, status, termination,
@@ -160,9 +160,7 @@ fn next(situation: &Situation<'_>) -> Step {
         return termination::next(situation);
     }
     if !claim.has_finalizer() {
-        let version = Some(claim.version.clone());
-        let finalizers = Some(finalizers::held(&claim.finalizers));
-        return Step::act(Phase::Pending, Act::PatchClaim(ClaimPatch { version, finalizers, ..ClaimPatch::default() }));
+        return protect(situation);
     }
     let phase = phase(situation);
     if let Some(step) = mistakes::look_up(situation, phase) {
@@ -199,6 +197,27 @@ fn next(situation: &Situation<'_>) -> Step {
         return step;
     }
     write_status(situation, phase).unwrap_or_else(|| Step::rest(phase))
+}
+
+/// Puts the finalizer on, before which nothing is launched. Where that cannot be done, it is said, and the NodeClaim is given up in time: its pods wait
+/// for it. What may have a machine is never given up like this, as nothing would hold it until that is gone.
+fn protect(situation: &Situation<'_>) -> Step {
+    let (claim, phase) = (situation.claim, Phase::Pending);
+    // The deadlines of one that was mended begin anew when it says so.
+    let said_broken = situation.has(status::VALID, Status::False);
+    if !said_broken && liveness::due(situation) == Some(DeleteReason::LaunchTimeout) {
+        match situation.memory.sight {
+            Sight::Absent => return Step::act(phase, Act::DeleteClaim(DeleteReason::LaunchTimeout)),
+            Sight::Unasked | Sight::Uncertain => return Step::act(phase, Act::Find(claim.uid.clone())),
+            Sight::Missing | Sight::Present(_) | Sight::Gone => {}
+        }
+    }
+    let failed = situation.memory.cluster.failures > 0;
+    failed.then(|| tell(situation, phase)).flatten().unwrap_or_else(|| {
+        let version = Some(claim.version.clone());
+        let finalizers = Some(finalizers::held(&claim.finalizers));
+        Step::act(phase, Act::PatchClaim(ClaimPatch { version, finalizers, ..ClaimPatch::default() }))
+    })
 }
 
 /// What is done while nothing else is: labels written back, the cloud asked about drift, conditions that change with time.

@@ -341,8 +341,13 @@ fn a_node_that_pods_are_planned_for_opens_when_it_is_told_to() {
     toy.pods.clear();
     assert_eq!(toy.run(), opens, "nobody waits for it any more");
     let mut toy = expected();
+    let delayed = start() + SignedDuration::from_secs(15);
+    assert_eq!(toy.look().look_at, Some(delayed), "it is said to be there");
+    toy.pass(15);
+    toy.run();
+    assert_eq!(toy.trace(), "status: Registered=Unknown(NodeNotRegistered)");
     assert_eq!(toy.look().look_at, Some(start() + crate::core::nomination::AT_MOST));
-    toy.pass(120);
+    toy.pass(105);
     assert_eq!(toy.run(), opens, "should word of it get lost");
 }
 
@@ -1044,6 +1049,36 @@ fn candidates_are_what_fits_and_can_be_had_cheapest_first() {
     assert_eq!(candidates(&picky, &types), Candidates::SoldOut);
     picky.requirements = vec![Requirement::new(labels::INSTANCE_TYPE, Operator::In, ["unheard-of"])];
     assert!(matches!(candidates(&picky, &types), Candidates::Impossible(problem) if problem.contains("widen")));
+}
+
+#[test]
+fn a_nodeclaim_that_cannot_be_protected_says_so_and_is_given_up_in_time() {
+    let mut toy = Toy::new(claim());
+    toy.memory.cluster.failed("the NodeClaim: 403 denied by policy".to_owned(), |_| start());
+    let step = toy.look();
+    let Some(Act::PatchStatus(patch)) = step.act else { panic!("{step:?}") };
+    toy.patch_status(patch);
+    let launched = find_condition(&toy.claim.as_ref().unwrap().conditions, "Launched").unwrap().clone();
+    assert_eq!((launched.status, &*launched.reason), (Status::Unknown, "FinalizerMissing"));
+    assert!(
+        launched.message.starts_with("metadata.finalizers: karpenter.sh/termination could not be added"),
+        "{launched:?}"
+    );
+    assert!(launched.message.contains("403 denied by policy"), "{launched:?}");
+    toy.trace.clear();
+    assert!(matches!(toy.look().act, Some(Act::PatchClaim(_))), "it is tried again");
+    toy.pass(5 * 60);
+    assert!(
+        matches!(toy.look().act, Some(Act::Find(_))),
+        "a machine may have been launched before somebody took the finalizer off"
+    );
+    toy.memory.sight = Sight::Absent;
+    assert_eq!(toy.look().act, Some(Act::DeleteClaim(DeleteReason::LaunchTimeout)));
+    toy.memory.sight = Sight::Present(Arc::new(machine()));
+    assert!(
+        matches!(toy.look().act, Some(Act::PatchStatus(_) | Act::PatchClaim(_))),
+        "what has a machine is not given up"
+    );
 }
 
 #[test]
