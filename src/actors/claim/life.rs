@@ -214,7 +214,7 @@ impl Claim {
         self.memory.cluster.until = Some(cx.now().saturating_add(OVERTAKEN).unwrap_or(Timestamp::MAX));
     }
 
-    /// What initialization was last seen to wait for past its time.
+    /// What was last seen to be waited for past its time.
     pub(super) fn last_overdue(&self) -> Option<&str> {
         self.last.as_ref().and_then(|step| step.overdue.as_deref())
     }

@@ -106,9 +106,15 @@ impl Claim {
         }
     }
 
-    /// A Node ought to be initialized by now.
+    /// A Node ought to be initialized by now, or a machine to be gone.
     pub(super) fn tell_of_overdue(&mut self, claim: &facts::Claim, what: &str, cx: &Cx<ClaimMsg>) {
-        if self.last_overdue() != Some(what) {
+        if self.last_overdue() == Some(what) {
+            return;
+        }
+        if claim.deleting.is_some() {
+            tracing::warn!(nodeclaim = %claim.name, what, "termination is overdue");
+            self.announce(events::termination_overdue(about(claim), what), cx);
+        } else {
             tracing::warn!(nodeclaim = %claim.name, what, "initialization is overdue");
             self.announce(events::initialization_overdue(about(claim), what), cx);
         }

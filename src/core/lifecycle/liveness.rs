@@ -28,7 +28,9 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
         return Vec::new();
     }
     if claim.deleting.is_some() {
-        return termination::deadline(claim).into_iter().map(|at| ("pods are deleted without asking", at)).collect();
+        let pods = termination::deadline(claim).map(|at| ("pods are deleted without asking", at));
+        let machine = termination::gone_by(situation).map(|at| ("the machine ought to be gone", at));
+        return pods.into_iter().chain(machine).collect();
     }
     // The time during which nothing could be done for it does not count.
     let mended =

@@ -237,7 +237,8 @@ fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
         conditions.set(detach::DETACHED, status, reason, &cut(&message));
     }
     if situation.memory.delete_asked.is_some() || situation.memory.sight == Sight::Gone {
-        conditions.set_true(TERMINATING);
+        let message = termination::lingers(situation).unwrap_or_default();
+        conditions.set(TERMINATING, Status::True, TERMINATING, &cut(&message));
     } else if let Some(trouble) = &situation.memory.cloud.trouble
         && (drained || !had_node)
     {

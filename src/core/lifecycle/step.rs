@@ -69,7 +69,7 @@ pub struct Step {
     pub deadlines: Vec<(&'static str, Timestamp)>,
     /// What somebody should mend: field and remedy of each.
     pub mistakes: Vec<String>,
-    /// What initialization still waits for past its time.
+    /// What initialization, or the end of the machine, still waits for past its time.
     pub overdue: Option<String>,
     /// Why a repair that is due does not happen.
     pub blocked: Option<String>,
@@ -127,6 +127,7 @@ pub fn step(situation: &Situation<'_>) -> Step {
     let mut step = next(situation);
     step.mistakes = mistakes::found(situation);
     step.deadlines = liveness::deadlines(situation);
+    step.overdue = termination::lingers(situation);
     aside(situation, &mut step);
     let earliest = step.deadlines.iter().map(|(_, at)| *at).filter(|at| *at > situation.now).min();
     if let Some(earliest) = earliest {

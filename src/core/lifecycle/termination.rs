@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Claim, Effect, Node, Status, Taint, finalizers};
-use crate::core::ids::NodeName;
+use crate::core::ids::{NodeName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::time::rfc3339;
 use crate::core::writes::{ClaimPatch, NodePatch};
@@ -17,6 +17,10 @@ use super::{Act, Sight, Situation, detach, liveness, mistakes, whereabouts};
 
 /// How often the cloud is asked whether a machine is gone (Karpenter's value).
 const ASK_AGAIN: i64 = 5;
+/// Minutes after which a machine that was ordered down ought to be gone; a shutdown takes a minute or two.
+const LINGERS: i64 = 5;
+/// An order that was accepted and then refused so often in a row is refused steadily.
+const REFUSED: u32 = 3;
 /// How often a drain is looked at though no pod was heard of: deadlines and stuck pods need the clock.
 const LOOK_AGAIN: i64 = 10;
 /// Seconds for which the API server's word that a node is empty is good.
@@ -172,8 +176,11 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
         let wait = || Step::wait(Phase::Draining, "the drain to be written down").look_at(look);
         return Some(step::write_status(situation, Phase::Draining).unwrap_or_else(wait));
     }
-    // What is to be said meanwhile is said before pods are asked again, unless it cannot be written: that holds up no drain.
-    if let Some(step) = step::tell(situation, Phase::Draining) {
+    // What is to be said meanwhile is said before pods are asked again, unless it cannot be written: that holds up no drain. Nor does it shorten the grace of
+    // those whose time is up.
+    if drain.force.is_empty()
+        && let Some(step) = step::tell(situation, Phase::Draining)
+    {
         return Some(step);
     }
     let look = drain.force_at.map_or(look, |force_at| look.min(force_at));
@@ -263,6 +270,34 @@ fn prove_empty_still(situation: &Situation<'_>) -> Option<Step> {
     prove_empty(situation, Timestamp::MIN)
 }
 
+/// When a machine that was ordered down ought to be gone.
+pub(super) fn gone_by(situation: &Situation<'_>) -> Option<Timestamp> {
+    let ordered = situation.claim.deleting.is_some() && situation.has(TERMINATING, Status::True);
+    (ordered && situation.memory.sight != Sight::Gone).then(|| step::after(situation.since(TERMINATING), 60 * LINGERS))
+}
+
+/// What is to be said of a machine that was ordered down and is still there: for how long, and what the cloud answers. How long is said in steps that
+/// grow up to an hour, so that a condition that says it is seldom written.
+pub(super) fn lingers(situation: &Situation<'_>) -> Option<String> {
+    let late = situation.now >= gone_by(situation)?;
+    if !late && situation.memory.cloud.failures < REFUSED {
+        return None;
+    }
+    let minutes = situation.now.duration_since(situation.since(TERMINATING)).as_mins();
+    let trouble = situation.memory.cloud.trouble.as_deref();
+    let doubled =
+        || std::iter::successors(Some(LINGERS), |last| Some(last * 2)).take_while(|step| *step <= minutes).last();
+    let age =
+        if minutes >= 60 { Some(format!("{} h", minutes / 60)) } else { doubled().map(|age| format!("{age} min")) };
+    let age = age.map(|age| format!(" for more than {age}")).unwrap_or_default();
+    let machine = situation.provider_id().map_or("the machine", ProviderId::as_str);
+    Some(format!(
+        "{machine} was ordered down at {}, and is still there{age}; the cloud's last answer: {}; see what keeps it there, and end it by hand if need be",
+        rfc3339(situation.since(TERMINATING)),
+        trouble.unwrap_or("it is going")
+    ))
+}
+
 fn is_closed(node: &Node) -> bool {
     let taint = Taint::new(labels::DISRUPTED_TAINT, Effect::NoSchedule);
     node.taints.iter().any(|present| present.matches(&taint)) && node.labels.contains_key(labels::EXCLUDE_BALANCERS)
@@ -325,6 +360,11 @@ fn guard(situation: &Situation<'_>, phase: Phase) -> Step {
 /// Takes the machine down; nothing once the cloud is certain that there is none.
 fn take_down(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Terminating;
+    // What the cloud refuses is written down before it is asked again, and that it takes its time while it does.
+    let fails = situation.memory.cloud.failures > 0 && situation.memory.sight != Sight::Gone;
+    if let Some(step) = fails.then(|| step::tell(situation, phase)).flatten() {
+        return Some(step);
+    }
     match &situation.memory.sight {
         Sight::Gone => {
             let late = || if situation.memory.unanswered { doubt(situation) } else { None };
@@ -366,12 +406,7 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
             }
             match asked.map(|asked| step::after(asked, ASK_AGAIN)) {
                 Some(again) if situation.now < again => Some(guard(situation, phase).look_at(again)),
-                // Why the cloud has refused is written down before it is asked again.
-                _ => {
-                    let refused = situation.memory.cloud.failures > 0;
-                    let told = refused.then(|| step::tell(situation, phase)).flatten();
-                    Some(told.unwrap_or_else(|| Step::act(phase, Act::DeleteMachine(id.clone()))))
-                }
+                _ => Some(Step::act(phase, Act::DeleteMachine(id.clone()))),
             }
         }
     }

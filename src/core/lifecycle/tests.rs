@@ -1082,6 +1082,47 @@ fn a_nodeclaim_that_cannot_be_protected_says_so_and_is_given_up_in_time() {
 }
 
 #[test]
+fn a_machine_that_does_not_go_is_told_of_with_its_age_and_the_clouds_last_answer() {
+    let mut toy = Toy::serving();
+    toy.pods.clear();
+    toy.deletion = vec![false; 3_000];
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
+    let said =
+        |toy: &Toy| find_condition(&toy.claim.as_ref().unwrap().conditions, "InstanceTerminating").unwrap().clone();
+    assert_eq!(&*said(&toy).message, "");
+    let gone_by = ("the machine ought to be gone", said(&toy).since + SignedDuration::from_mins(5));
+    assert!(toy.look().deadlines.contains(&gone_by));
+    // Refused steadily after it was accepted.
+    for _ in 0..3 {
+        toy.memory.cloud.failed("the deletion: not authorized".to_owned(), |_| start());
+    }
+    toy.pass(5);
+    toy.run();
+    let condition = said(&toy);
+    assert!(
+        condition.status == Status::True
+            && condition.message.contains("is still there; the cloud's last answer: the deletion: not authorized"),
+        "{condition:?}"
+    );
+    toy.memory.cloud = Hold::default();
+    let mut told = std::collections::BTreeSet::new();
+    for _ in 0..2_200 {
+        toy.pass(5);
+        toy.run();
+        told.extend(toy.look().overdue);
+    }
+    assert!(said(&toy).message.contains("for more than 3 h; the cloud's last answer: it is going"), "{:?}", said(&toy));
+    assert_eq!(told.len(), 7, "5, 10, 20, 40 min, 1, 2, 3 h: {told:#?}");
+    toy.deletion = vec![true];
+    toy.pass(5);
+    toy.run();
+    assert!(toy.claim.is_none() || said(&toy).message.is_empty());
+}
+
+#[test]
 fn a_deletion_is_the_generation_of_all_conditions() {
     let mut toy = Toy::serving();
     toy.delete();
