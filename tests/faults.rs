@@ -149,6 +149,12 @@ fn without_mending_what_a_clock_has_left_nodeclaims_wait_for_hours() {
 }
 
 #[test]
+fn without_care_a_clock_that_jumps_ahead_expires_nodeclaims() {
+    let without = Protections { clock: false, ..Protections::default() };
+    is_needed(without, Invariant::NoServingClaimDeleted, &[(Fault::ClockJumps, 120.0)]);
+}
+
+#[test]
 fn without_confirmation_finalizers_go_before_their_machines() {
     let without = Protections { confirmation: false, ..Protections::default() };
     is_needed(without, Invariant::FinalizerLast, &[]);

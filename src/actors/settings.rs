@@ -51,7 +51,7 @@ pub struct Protections {
     pub disbelief: bool,
     /// A machine goes when its node's volumes are detached.
     pub detachment: bool,
-    /// What a clock that jumped has left in an actor's memory is mended.
+    /// A clock that jumps ahead is not followed at once, and what one that was ahead has left in an actor's memory is mended.
     pub clock: bool,
     /// A machine is known by its token, and not by what somebody wrote into `status.providerID`.
     pub ownership: bool,

@@ -138,7 +138,7 @@ impl Joiner {
     pub fn start(parts: Parts) -> Self {
         let boards = Boards::new();
         let house = House {
-            clock: parts.clock,
+            clock: if parts.settings.protections.clock { parts.clock.careful() } else { parts.clock },
             operations: Operations::new(boards.leader_until.subscribe()),
             observations: Observations::default(),
             saboteur: Saboteur::default(),

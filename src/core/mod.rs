@@ -25,6 +25,7 @@ pub mod repair;
 pub mod resources;
 pub mod restarts;
 pub mod statics;
+pub mod steady;
 pub mod time;
 pub mod writes;
 

@@ -37,6 +37,8 @@ pub(super) struct Crew {
     pub(super) clock: Clock,
     /// By how much joiner's clock is wrong.
     pub(super) wrong_by: &'static AtomicI64,
+    /// By how much it was when this joiner began, which cannot know it.
+    born_wrong_by: &'static AtomicI64,
     joiner: RefCell<Option<Joiner>>,
     /// How many joiners there were: no two may give the same names.
     lives: Cell<u64>,
@@ -48,10 +50,19 @@ impl Crew {
         cloud: Arc<dyn Cloud>,
         settings: Settings,
         clock: Clock,
-        wrong_by: &'static AtomicI64,
+        (wrong_by, born_wrong_by): (&'static AtomicI64, &'static AtomicI64),
     ) -> Self {
         let clock = clock.that_jumps(wrong_by);
-        Self { cluster, cloud, settings, clock, wrong_by, joiner: RefCell::new(None), lives: Cell::new(0) }
+        Self {
+            cluster,
+            cloud,
+            settings,
+            clock,
+            wrong_by,
+            born_wrong_by,
+            joiner: RefCell::new(None),
+            lives: Cell::new(0),
+        }
     }
 
     /// Starts joiner.
@@ -62,6 +73,7 @@ impl Crew {
             identity: format!("joiner_{life}"),
             ..self.settings.clone()
         };
+        self.born_wrong_by.store(self.wrong_by.load(Ordering::Relaxed), Ordering::Relaxed);
         let (cluster, cloud) = (Arc::clone(&self.cluster), Arc::clone(&self.cloud));
         let joiner = Joiner::start(Parts { cluster, cloud, settings, clock: self.clock });
         *self.joiner.borrow_mut() = Some(joiner);

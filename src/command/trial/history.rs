@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
 use crate::actors;
 use crate::actors::runtime::Clock;
 use crate::clouds::catalog;
+use crate::core::steady::TOLERANCE;
 use crate::sim::faults::{CALM, Day, EMPTYING, END, HostileCloud, HostileCluster, Mishaps, Plan, Player, Profile};
 use crate::sim::invariants::{Invariants, Journal, Violation};
 use crate::sim::{End, Seed, World, WorldConfig};
@@ -80,11 +81,17 @@ impl History {
             catalogue: catalogue.clone(),
             ..WorldConfig::usual(self.seed, Arc::new(move || clock.now()))
         });
-        // Eight bytes that stay: a clock is copied to wherever time is told.
+        // Eight bytes each that stay: a clock is copied to wherever time is told.
         let wrong_by: &'static AtomicI64 = Box::leak(Box::default());
-        let own = clock.that_jumps(wrong_by);
+        let born_wrong_by: &'static AtomicI64 = Box::leak(Box::default());
+        // A clock that jumps ahead is not to be believed; only a joiner that began on one that was wrong cannot know.
+        let believed = move || {
+            let [wrong, born] =
+                [wrong_by, born_wrong_by].map(|by| SignedDuration::from_millis(by.load(Ordering::Relaxed)));
+            clock.now() + wrong.min(born.max(SignedDuration::ZERO) + TOLERANCE)
+        };
         let invariants =
-            Invariants::new(world.cluster.clone(), world.cloud.clone(), Arc::new(move || own.now()), journal.clone());
+            Invariants::new(world.cluster.clone(), world.cloud.clone(), Arc::new(believed), journal.clone());
         let (mishaps, orders) = Mishaps::new(&self.plan, CALM, journal.clone());
         let player = Player::new(invariants.clone(), world.cloud.clone(), mishaps.clone(), &self.day.sweeps);
         // The ledger writes down what nobody reads here; the watch takes its place.
@@ -95,13 +102,9 @@ impl History {
         let crew = Crew::new(
             Arc::new(HostileCluster::new(world.cluster.clone(), mishaps.clone(), invariants.clone())),
             Arc::new(HostileCloud::new(world.cloud.clone(), &catalogue, mishaps.clone(), invariants.clone())),
-            actors::Settings {
-                name_salt: self.seed,
-                leader_election: self.seed.is_multiple_of(WITH_LEASE),
-                ..settings.clone()
-            },
+            actors::Settings { name_salt: self.seed, leader_election: self.seed.is_multiple_of(WITH_LEASE), ..settings.clone() },
             clock,
-            wrong_by,
+            (wrong_by, born_wrong_by),
         );
         let on_call = OnCall { cluster: world.cluster.clone(), cloud: world.cloud.clone() };
         crew.start();

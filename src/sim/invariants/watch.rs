@@ -105,7 +105,7 @@ impl Known {
 impl Invariants {
     /// Begins to watch a world.
     ///
-    /// `clock` is joiner's own: a deadline has come when it says so.
+    /// `clock` is as far ahead as joiner's own can be believed: a deadline has come when it says so.
     pub fn new(cluster: SimCluster, cloud: Simulated, clock: Clock, journal: Journal) -> Self {
         Self { cluster, cloud, clock, journal, start: Instant::now(), book: Arc::default(), reboots: Arc::default() }
     }
