@@ -155,6 +155,21 @@ fn without_care_a_clock_that_jumps_ahead_expires_nodeclaims() {
 }
 
 #[test]
+fn a_lease_that_is_to_be_lost_is_held() {
+    for fault in [Fault::LeaseLost, Fault::LeaseLostMidWrite] {
+        let seed = small_days().find(|seed| !seed.is_multiple_of(8)).expect("there is one");
+        let verdict = play(Profile::These(vec![(fault, 60.0)].into()), seed..=seed, Protections::default());
+        assert!(verdict.violations.is_empty() && verdict.faults.contains_key(fault.as_str()), "{}", verdict.text());
+    }
+}
+
+#[test]
+fn without_a_fresh_list_a_stale_watch_costs_pods_their_volumes() {
+    let without = Protections { fresh_list: false, ..Protections::default() };
+    is_needed(without, Invariant::VolumesFirst, &[(Fault::SideWatchStale, 300.0), (Fault::UserDeletesClaim, 300.0)]);
+}
+
+#[test]
 fn without_confirmation_finalizers_go_before_their_machines() {
     let without = Protections { confirmation: false, ..Protections::default() };
     is_needed(without, Invariant::FinalizerLast, &[]);

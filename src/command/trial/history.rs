@@ -13,7 +13,9 @@ use crate::actors;
 use crate::actors::runtime::Clock;
 use crate::clouds::catalog;
 use crate::core::steady::TOLERANCE;
-use crate::sim::faults::{CALM, Day, EMPTYING, END, HostileCloud, HostileCluster, Mishaps, Plan, Player, Profile};
+use crate::sim::faults::{
+    CALM, Day, EMPTYING, END, Fault, HostileCloud, HostileCluster, Mishaps, Plan, Player, Profile,
+};
 use crate::sim::invariants::{Invariants, Journal, Violation};
 use crate::sim::{End, Seed, World, WorldConfig};
 
@@ -24,7 +26,7 @@ use super::oncall::OnCall;
 const BEGINNING: i64 = 1_767_225_600;
 /// How often joiner is asked what it waits for, and somebody reads what its auditor found.
 const ASK: Duration = Duration::from_mins(30);
-/// One history in so many has a lease, which can be lost. The others do without: renewing it every two seconds is most of the work of a quiet
+/// One history in so many has a lease, which can be lost, and every one whose faults are to be that. The others do without: renewing it every two seconds is most of the work of a quiet
 /// day.
 const WITH_LEASE: u64 = 8;
 
@@ -37,6 +39,8 @@ pub struct History {
     pub day: Day,
     /// What goes wrong.
     pub plan: Plan,
+    /// Whether joiner holds a lease, which can be lost.
+    pub lease: bool,
 }
 
 /// What came of a history.
@@ -59,7 +63,8 @@ impl History {
     pub fn draw(seed: u64, profile: &Profile) -> Result<Self> {
         let day = Day::draw(Seed(seed))?;
         let plan = Plan::draw(Seed(seed), profile, &day.busy(), CALM);
-        Ok(Self { seed, day, plan })
+        let lease = seed.is_multiple_of(WITH_LEASE) || profile.names(&[Fault::LeaseLost, Fault::LeaseLostMidWrite]);
+        Ok(Self { seed, day, plan, lease })
     }
 
     /// Plays it in a runtime of its own, whose clock stands still unless everybody sleeps.
@@ -102,7 +107,7 @@ impl History {
         let crew = Crew::new(
             Arc::new(HostileCluster::new(world.cluster.clone(), mishaps.clone(), invariants.clone())),
             Arc::new(HostileCloud::new(world.cloud.clone(), &catalogue, mishaps.clone(), invariants.clone())),
-            actors::Settings { name_salt: self.seed, leader_election: self.seed.is_multiple_of(WITH_LEASE), ..settings.clone() },
+            actors::Settings { name_salt: self.seed, leader_election: self.lease, ..settings.clone() },
             clock,
             (wrong_by, born_wrong_by),
         );

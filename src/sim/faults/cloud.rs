@@ -129,7 +129,17 @@ impl HostileCloud {
             });
             return Ok(Deletion::InProgress);
         }
-        self.inner.delete(id).await
+        self.unheard(self.inner.delete(id)).await
+    }
+
+    /// An order takes effect, and its answer may get lost.
+    async fn unheard<T>(&self, order: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let answer = order.await?;
+        if let Some(mishap) = self.mishaps.strikes(Fault::OrderLostAfter) {
+            sleep(mishap.lasting).await;
+            return Err(Error::Unknown("connection lost after the order was given".to_owned()));
+        }
+        Ok(answer)
     }
 
     fn note<T>(&self, object: &str, call: &str, answer: &Result<T, Error>, told: impl FnOnce(&T) -> String) {
@@ -245,7 +255,10 @@ impl Cloud for HostileCloud {
             if self.inner.get(id).await?.is_there() && self.is_denied(id) {
                 return Err(Error::Missing(id.clone()));
             }
-            let answer = self.inner.reboot(id, operation).await;
+            if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall) {
+                return self.killed(mishap, self.inner.reboot(id, operation)).await;
+            }
+            let answer = self.unheard(self.inner.reboot(id, operation)).await;
             self.invariants.reboot_ends(id, &answer);
             answer
         })

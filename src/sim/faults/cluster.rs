@@ -56,6 +56,8 @@ enum Fate {
     Late(Mishap, bool),
     /// joiner is killed before or after it takes effect.
     Kill(Mishap),
+    /// It has its effect, and somebody else holds the lease when it is answered.
+    Depose(Mishap),
 }
 
 impl HostileCluster {
@@ -108,6 +110,13 @@ impl HostileCluster {
         if writes && let Some(mishap) = m.strikes(Fault::JoinerKilledMidCall) {
             return Fate::Kill(mishap);
         }
+        // On most days nobody holds one.
+        if writes
+            && self.inner.store().lease.is_some()
+            && let Some(mishap) = m.strikes(Fault::LeaseLostMidWrite)
+        {
+            return Fate::Depose(mishap);
+        }
         Fate::Pass
     }
 
@@ -146,6 +155,12 @@ impl HostileCluster {
                 } else {
                     answer
                 }
+            }
+            Fate::Depose(mishap) => {
+                let answer = call.await;
+                self.inner.store().lease = Some(("rival".to_owned(), Instant::now() + mishap.lasting));
+                sleep(mishap.lasting / 2).await;
+                answer
             }
             Fate::Kill(mishap) => {
                 if mishap.pick.is_multiple_of(2) {

@@ -161,4 +161,15 @@ faults! {
     UserDeletesPool = "user-deletes-nodepool", 0.5, 10..=600;
     /// A user asks for a reboot of a node.
     UserRebootsNode = "user-reboots-node", 3.0, 0..=0;
+
+    // Kinds that came later stand last: which kinds a history has is drawn in this order, and days that were played are to stay as they were.
+    /// Somebody else takes the lease while a write of joiner's is under way: it takes effect, and is answered when joiner leads no more.
+    LeaseLostMidWrite = "lease-lost-mid-write", 3.0, 16..=180;
+    /// An order to take a machine down, or to restart it, has its effect and is not answered.
+    OrderLostAfter = "order-lost-after", 8.0, 1..=130;
+    /// A watch of what nodes and pods hang on (budgets, volumes and their attachments, classes, daemons) breaks, misses what happens, and starts over
+    /// with a list.
+    SideWatchDropped = "side-watch-dropped", 6.0, 1..=600;
+    /// The same watch starts over with a list that lags behind, and stays silent for a while.
+    SideWatchStale = "side-watch-stale", 3.0, 20..=600;
 }

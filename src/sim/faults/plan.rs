@@ -94,6 +94,13 @@ impl Profile {
     }
 }
 
+impl Profile {
+    /// Whether one of these kinds is asked for by its name.
+    pub fn names(&self, faults: &[Fault]) -> bool {
+        matches!(self, Self::These(these) if these.iter().any(|(named, _)| faults.contains(named)))
+    }
+}
+
 /// One kind of a profile, and how often a day it strikes.
 fn one(word: &str) -> Result<(Fault, f64), UnknownProfile> {
     let (name, number) = word.split_once('=').map_or((word, None), |(name, number)| (name, Some(number)));

@@ -16,6 +16,10 @@ use crate::sim::store::Store;
 /// How many of the last facts may be delivered once more.
 const REMEMBERED: usize = 12;
 
+/// What nodes and pods hang on.
+const ASIDE: [Kind; 6] =
+    [Kind::PodBudget, Kind::VolumeAttachment, Kind::VolumeClaim, Kind::Volume, Kind::NodeClass, Kind::DaemonSet];
+
 /// A watch with faults, and what it still has to deliver.
 struct Watch {
     cluster: SimCluster,
@@ -67,6 +71,7 @@ impl Watch {
     /// Delivers a fact, in the way that faults have it.
     async fn befall(&mut self, fact: Fact) {
         let watched = [Kind::Pod, Kind::Node, Kind::NodeClaim, Kind::NodePool];
+        let aside = |pick: u64| ASIDE[(pick % ASIDE.len() as u64) as usize];
         self.ready.push_back(fact.clone());
         if matches!(fact, Fact::Relisting(_) | Fact::Relisted(_)) {
             // What is told twice was told by one list.
@@ -91,20 +96,33 @@ impl Watch {
             self.ready.extend([Fact::Relisting(Kind::NodeClaim), Fact::Relisted(Kind::NodeClaim)]);
         }
         if let Some(mishap) = self.mishaps.strikes(Fault::WatchDropped) {
-            let kind = watched[(mishap.pick % 4) as usize];
-            self.recent.clear();
-            self.silent.insert(kind, Instant::now() + mishap.lasting);
-            self.mishaps.note("", || format!("the watch of {} breaks for {:?}", kind.as_str(), mishap.lasting));
+            self.drop(watched[(mishap.pick % 4) as usize], mishap.lasting);
         }
         if let Some(mishap) = self.mishaps.strikes(Fault::WatchStale) {
-            let kind = watched[(mishap.pick % 3) as usize];
-            self.recent.clear();
-            self.list(kind, mishap.lasting);
-            self.silent.insert(kind, Instant::now() + mishap.lasting);
-            self.mishaps.note("", || {
-                format!("the watch of {} starts over with a list that is {:?} old", kind.as_str(), mishap.lasting)
-            });
+            self.start_over(watched[(mishap.pick % 3) as usize], mishap.lasting);
         }
+        if let Some(mishap) = self.mishaps.strikes(Fault::SideWatchDropped) {
+            self.drop(aside(mishap.pick), mishap.lasting);
+        }
+        if let Some(mishap) = self.mishaps.strikes(Fault::SideWatchStale) {
+            self.start_over(aside(mishap.pick), mishap.lasting);
+        }
+    }
+
+    /// A watch breaks, and tells nothing for a while.
+    fn drop(&mut self, kind: Kind, lasting: Duration) {
+        self.recent.clear();
+        self.silent.insert(kind, Instant::now() + lasting);
+        self.mishaps.note("", || format!("the watch of {} breaks for {lasting:?}", kind.as_str()));
+    }
+
+    /// A watch begins anew with an old list, and tells nothing more for as long as that is old.
+    fn start_over(&mut self, kind: Kind, lasting: Duration) {
+        self.recent.clear();
+        self.list(kind, lasting);
+        self.silent.insert(kind, Instant::now() + lasting);
+        self.mishaps
+            .note("", || format!("the watch of {} starts over with a list that is {lasting:?} old", kind.as_str()));
     }
 
     /// Delivers a whole list, without what is younger than `lag`.
@@ -122,6 +140,7 @@ fn is_older(store: &Store, fact: &Fact, lag: Duration) -> bool {
         Fact::PodSeen(pod) => pod.created,
         Fact::NodeSeen(node) => node.created,
         Fact::ClaimSeen(claim) => claim.created,
+        Fact::AttachmentSeen(one) => return store.volumes.since.get(&one.name).is_some_and(|at| at.elapsed() > lag),
         _ => return true,
     };
     Duration::try_from(store.now().duration_since(created)).is_ok_and(|age| age > lag)
@@ -136,6 +155,12 @@ fn kind_of(fact: &Fact) -> Option<Kind> {
         Fact::NodeSeen(_) | Fact::NodeGone(_) => Kind::Node,
         Fact::ClaimSeen(_) | Fact::ClaimGone(_) => Kind::NodeClaim,
         Fact::PoolSeen(_) | Fact::PoolGone(_) => Kind::NodePool,
+        Fact::ClassSeen(_) | Fact::ClassGone(_) => Kind::NodeClass,
+        Fact::DaemonSeen(_) | Fact::DaemonGone(_) => Kind::DaemonSet,
+        Fact::VolumeClaimSeen(_) | Fact::VolumeClaimGone(_) => Kind::VolumeClaim,
+        Fact::VolumeSeen(_) | Fact::VolumeGone(_) => Kind::Volume,
+        Fact::AttachmentSeen(_) | Fact::AttachmentGone(_) => Kind::VolumeAttachment,
+        Fact::PodBudgetSeen(_) | Fact::PodBudgetGone(_) => Kind::PodBudget,
         _ => return None,
     })
 }

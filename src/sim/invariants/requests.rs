@@ -14,8 +14,10 @@ use crate::core::labels;
 use crate::core::lifecycle::is_waited_for;
 use crate::sim::store::Store;
 
-/// A volume that was attached no longer ago may not be known yet: the watch can be late.
+/// A pod that began to run no longer ago may not be known yet: the watch can be late.
 const JUST_NOW: Duration = Duration::from_mins(5);
+/// How old the API server's own word can be by which a node has no volumes: good for a minute, and slow to come and to be written down by as much each.
+const WORD: Duration = Duration::from_mins(3);
 /// Earlier than this after its NodeClaim has gone no machine has an end in sight: so long the auditor's evidence takes.
 const EVIDENCE: Duration = Duration::from_mins(5);
 
@@ -53,12 +55,13 @@ impl Invariants {
             let is_given = claim.is("InstanceTerminating");
             let nodes = ready_nodes(&store, id).filter(|node| !is_given || !is_disrupted(node));
             let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
-            let old = |since: &Instant| since.elapsed() > JUST_NOW;
+            let judged = self.detached_since(name).filter(|_| claim.is("VolumesDetached")).unwrap_or_else(Instant::now);
+            let old = |since: &Instant| judged.saturating_duration_since(*since) > WORD;
             let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
             let volumes = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
             let volumes: Vec<_> = volumes.map(|one| one.name.to_string()).collect();
             let pods: Vec<_> = nodes.iter().flat_map(|node| settled_pods(&store, node, now)).collect();
-            (pods, if claim.is("VolumesDetached") { vec![] } else { volumes })
+            (pods, volumes)
         };
         for (invariant, left, how) in
             [(Invariant::PodsFirst, pods, "running on"), (Invariant::VolumesFirst, volumes, "attached to")]
