@@ -111,6 +111,15 @@ impl Kwok {
         if node.metadata.deletion_timestamp.is_some() {
             return Ok(Deletion::Gone);
         }
+        if machine(&node).is_none_or(|machine| machine.token.is_none()) {
+            return Err(Error::Invalid {
+                field: "metadata.labels".to_owned(),
+                message: format!(
+                    "Node {name} is not marked as a NodeClaim's, and is left alone; write label {NODECLAIM_UID} with the NodeClaim's UID back, or \
+                     delete that Node"
+                ),
+            });
+        }
         let uid = node.metadata.uid.clone();
         let params = DeleteParams::default().preconditions(Preconditions { uid, resource_version: None });
         match within(TIMEOUT, self.nodes.delete(name, &params)).await {

@@ -329,6 +329,19 @@ async fn deletion_is_in_progress_once_and_then_gone() {
 }
 
 #[tokio::test]
+async fn a_node_that_is_nobodys_is_not_deleted() {
+    let store = Store::default();
+    let kwok = store.kwok();
+    let machine = kwok.create(&spec(class(None, Status::True))).await.unwrap();
+    for node in store.nodes.lock().unwrap().values_mut() {
+        node["metadata"]["labels"].as_object_mut().unwrap().retain(|key, _| !key.contains("nodeclaim"));
+    }
+    let refused = kwok.delete(&machine.id).await.unwrap_err().to_string();
+    assert!(refused.contains("is not marked as a NodeClaim's") && refused.contains("metadata.labels"), "{refused}");
+    assert_eq!(store.count(), 1);
+}
+
+#[tokio::test]
 async fn a_node_that_is_being_deleted_counts_as_gone() {
     let store = Store::default();
     let kwok = store.kwok();
