@@ -154,6 +154,30 @@ fn without_care_a_clock_that_jumps_ahead_expires_nodeclaims() {
     is_needed(without, Invariant::NoServingClaimDeleted, &[(Fault::ClockJumps, 120.0)]);
 }
 
+/// Actors of NodeClaims that fail now and then.
+const PANICS: &[(Fault, f64)] = &[(Fault::ActorPanics, 100.0)];
+
+#[test]
+fn without_revival_nodeclaims_wait_and_nobody_says_what_for() {
+    is_needed(Protections { revival: false, ..Protections::default() }, Invariant::WaitsHaveReasons, PANICS);
+}
+
+#[test]
+fn without_revival_machines_are_left() {
+    is_needed(Protections { revival: false, ..Protections::default() }, Invariant::NothingLeft, PANICS);
+}
+
+#[test]
+fn without_revival_joiner_remembers_what_is_left() {
+    is_needed(Protections { revival: false, ..Protections::default() }, Invariant::MemoryReturns, PANICS);
+}
+
+#[test]
+fn without_confirmation_nodes_go_before_their_machines() {
+    let without = Protections { confirmation: false, ..Protections::default() };
+    is_needed(without, Invariant::NodeFinalizerLast, &[]);
+}
+
 #[test]
 fn a_lease_that_is_to_be_lost_is_held() {
     for fault in [Fault::LeaseLost, Fault::LeaseLostMidWrite] {
@@ -161,12 +185,6 @@ fn a_lease_that_is_to_be_lost_is_held() {
         let verdict = play(Profile::These(vec![(fault, 60.0)].into()), seed..=seed, Protections::default());
         assert!(verdict.violations.is_empty() && verdict.faults.contains_key(fault.as_str()), "{}", verdict.text());
     }
-}
-
-#[test]
-fn without_a_fresh_list_a_stale_watch_costs_pods_their_volumes() {
-    let without = Protections { fresh_list: false, ..Protections::default() };
-    is_needed(without, Invariant::VolumesFirst, &[(Fault::SideWatchStale, 300.0), (Fault::UserDeletesClaim, 300.0)]);
 }
 
 #[test]

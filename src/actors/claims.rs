@@ -162,6 +162,9 @@ impl Behaviour for Claims {
             self.wiring.stir([name]);
             return;
         };
+        if !self.wiring.settings.protections.revival {
+            return;
+        }
         place.slot.meter().restarted(cx.now(), error);
         let healthy = place.born.elapsed() >= HEALTHY_AFTER.unsigned_abs();
         place.failures = if healthy { 1 } else { place.failures + 1 };

@@ -53,6 +53,8 @@ pub struct Protections {
     pub detachment: bool,
     /// A clock that jumps ahead is not followed at once, and what one that was ahead has left in an actor's memory is mended.
     pub clock: bool,
+    /// The actor of a NodeClaim that fails is started again.
+    pub revival: bool,
     /// A machine is known by its token, and not by what somebody wrote into `status.providerID`.
     pub ownership: bool,
 }
@@ -71,6 +73,7 @@ impl Default for Protections {
             disbelief: true,
             detachment: true,
             clock: true,
+            revival: true,
             ownership: true,
         }
     }

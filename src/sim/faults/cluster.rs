@@ -273,6 +273,7 @@ impl Cluster for HostileCluster {
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
+        self.invariants.node_to_be_changed(name, patch);
         let asked = request("patch", "nodes", name, patch.version.is_some());
         Box::pin(self.pass(asked, self.inner.patch_node(name, patch)))
     }

@@ -42,6 +42,8 @@ invariants! {
     VolumesFirst = "volumes-detach-before-machine-goes";
     /// A NodeClaim's finalizer stays until its machine is gone.
     FinalizerLast = "finalizer-outlives-machine";
+    /// So does its Node's.
+    NodeFinalizerLast = "node-finalizer-outlives-machine";
     /// Whatever waits says what for.
     WaitsHaveReasons = "every-wait-has-a-reason";
     /// Every pod that can run does within a bound once faults stop.

@@ -281,6 +281,11 @@ impl Invariants {
         self.book().detached.get(name).copied()
     }
 
+    /// The NodeClaim of a machine that is not gone.
+    pub(super) fn runs_for(&self, id: &ProviderId) -> Option<ClaimName> {
+        self.book().machines.get(id).filter(|known| !known.is_gone())?.claim.clone()
+    }
+
     /// For how long a machine has had no NodeClaim; nothing while it has one.
     pub(super) fn unclaimed_for(&self, id: &ProviderId) -> Option<Duration> {
         self.book().unclaimed.get(id).map(|orphan| orphan.since.elapsed())
