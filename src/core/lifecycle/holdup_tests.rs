@@ -16,7 +16,9 @@ fn said(pods: &[Pod], budget: bool, seconds: i64) -> String {
     let mut fold = Fold::default();
     fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
     fold.fold(Fact::NodeSeen(Arc::new(serving_node())));
-    pods.iter().for_each(|pod| fold.fold(Fact::PodSeen(Arc::new(pod.clone()))));
+    for pod in pods {
+        fold.fold(Fact::PodSeen(Arc::new(pod.clone())));
+    }
     if budget {
         fold.fold(Fact::PodBudgetSeen(Arc::new(PodBudget {
             key: ObjectKey::new("default", "web"),

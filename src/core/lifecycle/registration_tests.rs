@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::core::facts::samples::{claim, machine, node, serving, serving_node, start};
+use crate::core::facts::samples::{claim, machine, node, pod, serving, serving_node, start};
 use crate::core::facts::{Claim, Condition, Fact, Fold, Machine};
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::{Act, Memory, Sight, step};
@@ -99,6 +99,7 @@ fn a_node_that_stays_closed_is_said_to_be_there_and_what_it_waits_for() {
     let mut fold = Fold::default();
     fold.fold(Fact::ClaimSeen(Arc::new(claim.clone())));
     fold.fold(Fact::NodeSeen(Arc::new(closed)));
+    fold.fold(Fact::PodSeen(Arc::new(pod("x", None))));
     fold.planned(&claim.name, vec!["x".into()]);
     let memory = Memory { sight: Sight::Present(Arc::new(machine())), ..Memory::default() };
     let said = |memory: &Memory, seconds: i64| {
@@ -113,7 +114,7 @@ fn a_node_that_stays_closed_is_said_to_be_there_and_what_it_waits_for() {
     let (reason, message) = said(&memory, 15).unwrap();
     assert_eq!(reason, "NodeNotRegistered");
     assert!(message.starts_with("Node node-1 is there since ") && message.ends_with(KEPT_CLOSED), "{message}");
-    let mut refused = memory.clone();
+    let mut refused = memory;
     refused.cluster.failed("the Node: 403".to_owned(), |_| start());
     assert!(said(&refused, 15).unwrap().1.ends_with("joiner could not change it (the Node: 403)"));
 }

@@ -130,22 +130,8 @@ impl Toy {
                 ));
                 self.memory.roll = Some((self.now, id, hidden.map(Arc::new)));
             }
-            Act::ListPods(_) => {
-                let left = self.pods.iter().chain(&self.hidden_pods).filter(|pod| is_waited_for(pod, self.now));
-                let left: Vec<_> = left.map(|pod| pod.key.clone()).collect();
-                self.say(format!("list pods: {} to leave", left.len()));
-                self.memory.unseen_pods = Some((self.now, left));
-            }
-            Act::ListAttachments(_) => {
-                let there = self.volumes.iter().chain(&self.hidden_volumes);
-                let attached = there.filter_map(|fact| match fact {
-                    Fact::AttachmentSeen(one) => Some(Arc::clone(one)),
-                    _ => None,
-                });
-                let attached: Vec<_> = attached.collect();
-                self.say(format!("list attachments: {}", attached.len()));
-                self.memory.attached = Some((self.now, attached));
-            }
+            Act::ListPods(_) => self.list_pods(),
+            Act::ListAttachments(_) => self.list_attachments(),
             Act::PatchNode(name, _, patch) => self.patch_node(name.as_str(), patch),
             Act::DeleteNode(name, _) => {
                 self.say(format!("delete Node {name}"));
@@ -173,6 +159,24 @@ impl Toy {
                 }
             }
         }
+    }
+
+    fn list_pods(&mut self) {
+        let left = self.pods.iter().chain(&self.hidden_pods).filter(|pod| is_waited_for(pod, self.now));
+        let left: Vec<_> = left.map(|pod| pod.key.clone()).collect();
+        self.say(format!("list pods: {} to leave", left.len()));
+        self.memory.unseen_pods = Some((self.now, left));
+    }
+
+    fn list_attachments(&mut self) {
+        let there = self.volumes.iter().chain(&self.hidden_volumes);
+        let attached = there.filter_map(|fact| match fact {
+            Fact::AttachmentSeen(one) => Some(Arc::clone(one)),
+            _ => None,
+        });
+        let attached: Vec<_> = attached.collect();
+        self.say(format!("list attachments: {}", attached.len()));
+        self.memory.attached = Some((self.now, attached));
     }
 
     fn patch_claim(&mut self, patch: ClaimPatch) {
