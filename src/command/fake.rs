@@ -76,6 +76,7 @@ fn account(told: &Fake) -> Result<Account> {
             Quota::Vms(most) => account.quotas.vms = most,
             Quota::Cores(most) => account.quotas.cores = most,
             Quota::Memory(most) => account.quotas.memory = most,
+            Quota::Tags(most) => account.quotas.tags = most,
         }
     }
     Ok(account)

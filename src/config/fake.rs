@@ -38,7 +38,7 @@ impl SoldOut {
     }
 }
 
-/// How much the account may have of something: `vms=3`, `cores=16` or `memory=64` (GiB).
+/// How much the account may have of something: `vms=3`, `cores=16`, `memory=64` (GiB), or `tags=10` (of one resource).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quota {
     /// VMs.
@@ -47,17 +47,20 @@ pub enum Quota {
     Cores(u32),
     /// Memory of all VMs in GiB.
     Memory(u32),
+    /// Tags of one resource.
+    Tags(u32),
 }
 
 impl Quota {
     fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || "vms=N, cores=N or memory=N (GiB) are accepted".to_owned();
+        let wrong = || "vms=N, cores=N, memory=N (GiB) or tags=N (of one resource) are accepted".to_owned();
         let (what, most) = text.split_once('=').ok_or_else(wrong)?;
         let most = most.parse().map_err(|_| wrong())?;
         match what {
             "vms" => Ok(Self::Vms(most)),
             "cores" => Ok(Self::Cores(most)),
             "memory" => Ok(Self::Memory(most)),
+            "tags" => Ok(Self::Tags(most)),
             _ => Err(wrong()),
         }
     }
@@ -118,7 +121,7 @@ pub struct Fake {
     #[arg(long, value_name = "ACTION", help_heading = FAKE)]
     pub deny: Vec<String>,
 
-    /// How much the account may have: `vms=N`, `cores=N` or `memory=N` (GiB); may be repeated
+    /// How much the account may have: `vms=N`, `cores=N`, `memory=N` (GiB) or `tags=N` (of one resource); may be repeated
     #[arg(long, value_name = "WHAT=N", value_parser = Quota::parse, help_heading = FAKE)]
     pub quota: Vec<Quota>,
 

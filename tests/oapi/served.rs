@@ -5,7 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use joiner::clouds::outscale::oapi::wire::{CreateVms, ReadImages, ReadQuotas, ReadVms, StopVms};
+use joiner::clouds::outscale::oapi::wire::{
+    CreateTags, CreateVms, ReadImages, ReadQuotas, ReadVms, ResourceTag, StopVms,
+};
 use joiner::clouds::outscale::oapi::{Access, Class, Client, Network, Options};
 use joiner::sim::oapi::Account;
 
@@ -50,7 +52,8 @@ async fn a_fake_can_be_rehearsed_with() {
 
 #[tokio::test]
 async fn missing_permissions_and_used_up_quotas_can_be_rehearsed() {
-    let flags = ["--deny", "ReadImages", "--deny", "StopVms", "--quota", "vms=1", "--quota", "memory=64"];
+    let flags =
+        ["--deny", "ReadImages", "--deny", "StopVms", "--quota", "vms=1", "--quota", "memory=64", "--quota", "tags=1"];
     let (mut fake, client) = serve(&flags);
     for error in [
         client.all(&ReadImages::default()).await.unwrap_err(),
@@ -65,7 +68,13 @@ async fn missing_permissions_and_used_up_quotas_can_be_rehearsed() {
         subnet_id: Some("subnet-00000001".to_owned()),
         ..CreateVms::default()
     };
-    client.call(&launch).await.unwrap();
+    let vms = client.call(&launch).await.unwrap().vms;
+    let mark = CreateTags {
+        resource_ids: vec![vms[0].vm_id.clone()],
+        tags: ["a", "b"].map(|key| ResourceTag::new(key, "")).into(),
+    };
+    let error = client.call(&mark).await.unwrap_err();
+    assert!(error.class == Class::Quota && error.to_string().contains("may have 1 tags"), "{error}");
     let error = client.call(&launch).await.unwrap_err();
     assert!(error.class == Class::Quota && error.to_string().contains("may have 1 VMs"), "{error}");
     let quotas = client.all(&ReadQuotas::default()).await.unwrap().remove(0).quotas;
@@ -80,8 +89,8 @@ fn a_fake_that_cannot_be_meant_says_so() {
     for (flags, said) in [
         (["--deny", "ReadImage"], "--deny ReadImage: no such action needs keys here; there are CreateVms, ReadVms, "),
         (["--deny", "ReadVmTypes"], "--deny ReadVmTypes: no such action"),
-        (["--quota", "disks=3"], "vms=N, cores=N or memory=N (GiB) are accepted"),
-        (["--quota", "vms"], "vms=N, cores=N or memory=N (GiB) are accepted"),
+        (["--quota", "disks=3"], "vms=N, cores=N, memory=N (GiB) or tags=N (of one resource) are accepted"),
+        (["--quota", "vms"], "vms=N, cores=N, memory=N (GiB) or tags=N (of one resource) are accepted"),
     ] {
         let program = env!("CARGO_BIN_EXE_joiner");
         let output = Command::new(program).args(["fake", "outscale", "--port", "0"]).args(flags).output().unwrap();

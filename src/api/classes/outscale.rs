@@ -483,8 +483,8 @@ fn tags_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         "x-kubernetes-validations": [
             schema::rule("a tag's key has 1 to 255 characters", "self.all(x, size(x) > 0 && size(x) <= 255)"),
             schema::rule(
-                "tags of the domains karpenter.sh and karpenter.outscale.com, kubernetes.io/cluster/, OscK8s... and Name are joiner's own; choose other keys",
-                "self.all(x, !x.startsWith('karpenter.sh/') && !x.startsWith('karpenter.outscale.com/') && !x.startsWith('kubernetes.io/cluster/') && !x.startsWith('OscK8s') && x != 'Name')",
+                "tags of the domains karpenter.sh and karpenter.outscale.com, OscK8s... and Name are joiner's own; choose other keys",
+                "self.all(x, !x.startsWith('karpenter.sh/') && !x.startsWith('karpenter.outscale.com/') && !x.startsWith('OscK8s') && x != 'Name')",
             ),
         ],
     })

@@ -200,7 +200,6 @@ fn user_data(template: Result<Arc<Template>, Fault>, settings: &Settings, class:
         claim: &name,
         uid: "00000000-0000-0000-0000-000000000000",
         pool: Some(&name),
-        class: class.metadata.name.as_deref().unwrap_or_default(),
         spec,
         user_data_hash: &hash,
     };

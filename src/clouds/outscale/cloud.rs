@@ -37,6 +37,7 @@ use super::prices::PriceError;
 use super::questions::{By, Questions};
 use super::quotas::Quotas;
 use super::secrets::Secrets;
+use super::unmarkable::Unmarkable;
 use super::vm_type::VmType;
 
 /// API group of the NodeClass, and the label domain that users may not use freely.
@@ -74,6 +75,7 @@ pub struct Outscale {
     pub(super) by_id: Questions,
     pub(super) by_token: Questions,
     pub(super) launches: Launches,
+    pub(super) unmarkable: Unmarkable,
     pub(super) quotas: Quotas,
     pub(super) gpus: Gpus,
     learnt: Learnt,
@@ -122,6 +124,7 @@ impl Outscale {
             by_id: Questions::new(By::Id),
             by_token: Questions::new(By::Token),
             launches: Launches::default(),
+            unmarkable: Unmarkable::default(),
             quotas: Quotas::default(),
             gpus: Gpus::default(),
             learnt: Learnt::default(),
@@ -352,8 +355,9 @@ impl Cloud for Outscale {
         async move {
             let body = opened(class)?;
             let offer = self.market.offer().await;
-            let (resolution, status) =
+            let (mut resolution, status) =
                 class::resolve((&self.client, &self.quotas), &self.settings, &self.templates, &offer, body).await;
+            self.unmarkable.judge(class, &mut resolution.judgements);
             let counted =
                 |judgement: &Judgement| judgement.condition == "SubnetsReady" && judgement.status == Status::True;
             if resolution.judgements.iter().any(counted) {

@@ -24,6 +24,7 @@ use super::oapi::wire::{self, UserData, Vm};
 use super::oapi::{Class, Client, Error as Failure};
 use super::quotas::Left;
 use super::talos::{Own, Template};
+use super::unmarkable;
 
 /// How many offerings one launch tries. Each is a call, and the next launch goes on where this one ended.
 const ATTEMPTS: usize = 5;
@@ -254,6 +255,9 @@ enum Tried {
 impl Birth<'_> {
     /// The machine of this launch, marked: the one that exists, or a new one.
     pub(super) async fn launched(&self) -> Result<Vm, Error> {
+        if let Some(why) = self.cloud.unmarkable.why(&self.spec.class) {
+            return Err(self.class_not_ready(&why));
+        }
         let template = self.template().await?;
         let birth = self.remembered(&template);
         self.cloud.launches.begin(&self.spec.token, birth.clone());
@@ -279,7 +283,7 @@ impl Birth<'_> {
                 self.cloud.launches.state().births.remove(&self.spec.token);
                 Ok(vm)
             }
-            Err(error) => Err(self.unmarked((&id, vm_type.as_deref()), &error).await),
+            Err(error) => Err(self.unmarked((&id, vm_type.as_deref()), &birth, &error).await),
         }
     }
 
@@ -353,7 +357,6 @@ impl Birth<'_> {
             claim: claim.name.as_str(),
             uid: self.spec.token.as_str(),
             pool: pool.as_ref().map(PoolName::as_str),
-            class: &self.spec.class.reference.name,
             spec: &self.class.spec,
             user_data_hash: &hash,
         };
@@ -518,7 +521,7 @@ impl Birth<'_> {
     }
 
     /// A machine that could not be marked is taken down again, if that would not only be for joiner's own haste.
-    async fn unmarked(&self, (id, vm_type): (&str, Option<&str>), error: &Failure) -> Error {
+    async fn unmarked(&self, (id, vm_type): (&str, Option<&str>), birth: &Remembered, error: &Failure) -> Error {
         let why = format!("machine {id} was made and could not be marked: {error}");
         if error.held_back || matches!(error.class, Class::Throttled | Class::NotFound) {
             // Found by its token, and marked then.
@@ -531,13 +534,28 @@ impl Birth<'_> {
         }
         tracing::warn!(nodeclaim = %self.spec.claim.name, vm = id, %error, "taking a machine down that cannot be marked");
         match self.cloud.client.call(&wire::DeleteVms { vm_ids: vec![id.to_owned()] }).await {
-            Ok(_) if matches!(error.class, Class::Denied | Class::Keys) => {
+            Ok(_) if unmarkable::is_for_good(error) => self.unmarkable(birth, error),
+            Ok(_) if error.class == Class::Keys => {
                 Error::Unauthorized { action: error.action, message: format!("{why}; it was taken down again") }
             }
             // The API confirms deletions and may forget them: the machine is looked for before anything else is tried.
             Ok(_) => Error::Unknown(format!("{why}; it is taken down again")),
             Err(left) => Error::Unknown(format!("{why}; nor could it be taken down: {left}")),
         }
+    }
+
+    /// The end of a launch whose machine cannot be marked, whatever is tried.
+    fn unmarkable(&self, birth: &Remembered, error: &Failure) -> Error {
+        self.cloud.launches.state().births.remove(&self.spec.token);
+        let named = birth.tags.contains_key(marks::NODE_NAME);
+        // A name that comes from the address is written in two tags.
+        let all = birth.tags.len() + if named { 0 } else { 2 };
+        let why = unmarkable::told(error, all, self.class.spec.tags.len());
+        // That a permission is missing, and that it is given, the NodeClass's condition PermissionsReady shows by itself.
+        if error.class != Class::Denied {
+            self.cloud.unmarkable.remember(&self.spec.class, &why);
+        }
+        self.class_not_ready(&format!("{why} (a machine was made, and taken down again)"))
     }
 
     fn request(

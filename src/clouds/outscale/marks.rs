@@ -12,8 +12,6 @@ pub const MANAGED_BY: &str = "karpenter.sh/managed-by";
 pub const NODECLAIM: &str = "karpenter.sh/nodeclaim";
 /// Name of its NodePool.
 pub const NODEPOOL: &str = "karpenter.sh/nodepool";
-/// Name of its NodeClass.
-pub const NODECLASS: &str = "karpenter.outscale.com/nodeclass";
 /// UID of its NodeClaim: the same as its client token, which not every answer shows.
 pub const NODECLAIM_UID: &str = "karpenter.outscale.com/nodeclaim-uid";
 /// What its NodeClass said when it was launched: version and hash.
@@ -24,8 +22,6 @@ pub const USER_DATA_HASH: &str = "karpenter.outscale.com/user-data-hash";
 pub const NODE_NAME: &str = "OscK8sNodeName";
 /// What people see.
 pub const NAME: &str = "Name";
-/// Family of the tag by which other controllers know the cluster by its name.
-const CLUSTER: &str = "kubernetes.io/cluster/";
 /// Family of the tag by which the cloud controller manager knows the cluster.
 const CLUSTER_ID: &str = "OscK8sClusterID/";
 /// Family of the tag by which the cloud controller manager knows what a machine is for.
@@ -40,13 +36,13 @@ pub(super) struct Marked<'a> {
     pub(super) claim: &'a str,
     pub(super) uid: &'a str,
     pub(super) pool: Option<&'a str>,
-    pub(super) class: &'a str,
     pub(super) spec: &'a OutscaleNodeClassSpec,
     pub(super) user_data_hash: &'a str,
 }
 
 impl Marked<'_> {
-    /// The tags that can be written before there is a machine. `node` is the Node's name, where it is known that early.
+    /// The tags that can be written before there is a machine: with those that its name brings, ten are joiner's own, which is the least quota of
+    /// tags per resource that was seen (terraform-provider-outscale, issue 68). `node` is the Node's name, where it is known that early.
     pub(super) fn at_birth(&self, node: Option<&str>) -> BTreeMap<String, String> {
         let mut all = self.spec.tags.clone();
         let mut set = |key: &str, value: &str| all.insert(key.to_owned(), value.to_owned());
@@ -56,10 +52,8 @@ impl Marked<'_> {
         if let Some(pool) = self.pool {
             set(NODEPOOL, pool);
         }
-        set(NODECLASS, self.class);
         set(CLASS_HASH, &format!("{HASH_VERSION}-{}", self.spec.hash()));
         set(USER_DATA_HASH, self.user_data_hash);
-        set(&format!("{CLUSTER}{}", self.cluster), "owned");
         set(&cluster_id_tag(self.cluster_id), "owned");
         set(&format!("{ROLE}{}", self.spec.role()), "");
         if let Some(node) = node {
@@ -72,8 +66,8 @@ impl Marked<'_> {
 
 /// Whether a tag is joiner's to write.
 pub(super) fn is_mark(key: &str) -> bool {
-    let own = [MANAGED_BY, NODECLAIM, NODECLAIM_UID, NODEPOOL, NODECLASS, CLASS_HASH, USER_DATA_HASH, NODE_NAME, NAME];
-    own.contains(&key) || [CLUSTER, CLUSTER_ID, ROLE].iter().any(|family| key.starts_with(family))
+    let own = [MANAGED_BY, NODECLAIM, NODECLAIM_UID, NODEPOOL, CLASS_HASH, USER_DATA_HASH, NODE_NAME, NAME];
+    own.contains(&key) || [CLUSTER_ID, ROLE].iter().any(|family| key.starts_with(family))
 }
 
 /// The tag that gives a machine to the cluster that the cloud controller manager knows under this name.

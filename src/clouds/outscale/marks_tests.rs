@@ -14,7 +14,6 @@ fn marked(spec: &OutscaleNodeClassSpec) -> Marked<'_> {
         claim: "default-abcde",
         uid: "0a1b",
         pool: Some("default"),
-        class: "workers",
         spec,
         user_data_hash: "aa",
     }
@@ -52,12 +51,10 @@ fn the_tags_are_those_that_everybody_needs() {
             "OscK8sRole/worker=",
             &format!("karpenter.outscale.com/class-hash=v1-{hash}"),
             "karpenter.outscale.com/nodeclaim-uid=0a1b",
-            "karpenter.outscale.com/nodeclass=workers",
             "karpenter.outscale.com/user-data-hash=aa",
             "karpenter.sh/managed-by=demo",
             "karpenter.sh/nodeclaim=default-abcde",
             "karpenter.sh/nodepool=default",
-            "kubernetes.io/cluster/demo=owned",
             "team=a b",
         ]
     );

@@ -35,6 +35,7 @@ mod resolve;
 mod secrets;
 mod talos;
 mod types;
+mod unmarkable;
 mod vm_type;
 mod volumes;
 mod yaml;

@@ -384,7 +384,7 @@ async fn a_machine_that_cannot_be_marked_is_taken_down() {
     let wanted = launch(&cloud, &class, 1, &[SMALL]).await;
     fake.account(|account| account.denied.extend(["CreateTags".to_owned()]));
     let error = cloud.create(&wanted).await.unwrap_err();
-    assert!(matches!(&error, Error::Unauthorized { action: "CreateTags", .. }), "{error}");
+    assert!(matches!(&error, Error::Launch(LaunchRefused::ClassNotReady(_))), "{error}");
     assert!(error.to_string().contains("allow the action api:CreateTags in an EIM policy"), "{error}");
     assert!(fake.vms().iter().all(|vm| vm.state.is_leaving()), "{:?}", fake.vms());
     // The next attempt does not get the machine that is going.

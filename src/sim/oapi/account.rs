@@ -45,7 +45,7 @@ pub struct Account {
     pub quotas: Quotas,
 }
 
-/// How much an account may have. The names of the last two in the real API are not known outside.
+/// How much an account may have. The names of cores and memory in the real API are not known outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quotas {
     /// VMs (`vm_limit`).
@@ -54,6 +54,8 @@ pub struct Quotas {
     pub cores: u32,
     /// Memory of all VMs in GiB (`memory_limit`).
     pub memory: u32,
+    /// Tags of one resource. It is not listed with the others, as it counts nothing of the account.
+    pub tags: u32,
 }
 
 /// Processor generation, performance class, and the price of a core an hour in EUR: rows of the public price list of eu-west-2 (2025-26).
@@ -129,7 +131,8 @@ impl Account {
             }],
             catalog: Catalog { entries: prices(Self::REGION) },
             own_catalog: None,
-            quotas: Quotas { vms: 2_000, cores: 16_000, memory: 128_000 },
+            // So many tags somebody's account was said to have (terraform-provider-outscale, issue 68).
+            quotas: Quotas { vms: 2_000, cores: 16_000, memory: 128_000, tags: 20 },
         }
     }
 

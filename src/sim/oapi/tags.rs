@@ -1,5 +1,7 @@
 //! Tags: setting, taking off, listing.
 
+use std::collections::BTreeSet;
+
 use super::filters::{numbered, page, passes};
 use super::refusal::Refusal;
 use super::world::World;
@@ -15,8 +17,13 @@ pub(super) fn create(world: &mut World, request: &CreateTags) -> Result<Done, Re
     }
     check(&request.resource_ids, &request.tags)?;
     // All or none.
+    let most = world.account.quotas.tags;
     for id in &request.resource_ids {
-        world.tags_of(id)?;
+        let there = world.tags_of(id)?.iter().map(|tag| tag.key.as_str());
+        let all: BTreeSet<&str> = there.chain(request.tags.iter().map(|tag| tag.key.as_str())).collect();
+        if u32::try_from(all.len()).unwrap_or(u32::MAX) > most {
+            return Err(Refusal::quota(format!("{id} may have {most} tags")));
+        }
     }
     for id in &request.resource_ids {
         let there = world.tags_of(id)?;

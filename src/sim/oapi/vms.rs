@@ -110,7 +110,9 @@ fn order(world: &World, request: &CreateVms) -> Result<Order, Refusal> {
     let size = sizes::size(&vm_type, &account.vm_types);
     let size = size.ok_or_else(|| Refusal::value(format!("{vm_type} is no VM type")))?;
     let user_data = request.user_data.as_ref().map(told).transpose()?.unwrap_or_default();
-    let tags = if world.conduct.reads_section { section::tags(&user_data) } else { Vec::new() };
+    let mut tags = if world.conduct.reads_section { section::tags(&user_data) } else { Vec::new() };
+    // What the real API does with more of them is not known outside.
+    tags.truncate(usize::try_from(account.quotas.tags).unwrap_or(usize::MAX));
     Ok(Order { image: image.clone(), subnet: subnet.clone(), groups, vm_type, size, tags })
 }
 
