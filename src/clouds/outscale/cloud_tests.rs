@@ -447,8 +447,35 @@ async fn a_launch_that_is_refused_for_good_is_not_sent_again() {
     for (number, code) in (11..).zip(["3001", "3002", "4047", "4104", "7000"]) {
         let error = refused(number, code).await;
         assert!(matches!(&error, Error::Invalid { field, .. } if field == "CreateVms"), "{error}");
+        let remedy = format!(
+            "tried was {SMALL} in eu-west-2a: if the API does not take that type, leave it out with spec.vmTypes"
+        );
+        assert!(error.to_string().contains(&remedy), "{error}");
     }
     assert_eq!(fake.vms(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_type_that_the_api_does_not_take_is_passed_over_and_not_tried_again_for_a_while() {
+    let Scene { fake, cloud, .. } = scene();
+    let (gone, other) = ("p6.large", "tinav7.c32r128p1");
+    let names = vec![gone.to_owned(), other.to_owned()];
+    let vm_types = Some(VmTypes { names: Some(names), ..VmTypes::default() });
+    let class = ready(&cloud, OutscaleNodeClassSpec { vm_types, ..spec() }).await;
+    fake.account(|account| account.vm_types.retain(|kind| kind.vm_type_name != gone));
+    let machine = cloud.create(&launch(&cloud, &class, 1, &[gone, other]).await).await.unwrap();
+    assert_eq!(machine.instance_type, Some(other.into()), "the dearer one, as the API does not take the other");
+    let before = calls(&fake, "CreateVms");
+    cloud.create(&launch(&cloud, &class, 2, &[gone, other]).await).await.unwrap();
+    assert_eq!(calls(&fake, "CreateVms"), before + 1, "what the API does not take was tried again");
+    tokio::time::sleep(Duration::from_mins(4)).await;
+    let error = cloud.create(&launch(&cloud, &class, 3, &[gone]).await).await.unwrap_err();
+    let Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, message }) = &error else { panic!("{error}") };
+    assert_eq!(sold_out.len(), 2);
+    assert!(
+        message.contains("the API does not take p6.large in eu-west-2b: leave it out with spec.vmTypes"),
+        "{message}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

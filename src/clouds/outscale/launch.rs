@@ -226,6 +226,15 @@ async fn addressed(client: &Client, vm: Vm, fqdn: bool) -> Result<Vm, Failure> {
     Ok(vm)
 }
 
+/// Whether a launch was refused for its type, which another one need not be: neither the type nor the code says so for certain, the words do.
+fn is_of_type(error: &Failure, kind: &str) -> bool {
+    let names = |text: &String| {
+        let text = text.to_lowercase();
+        ["vmtype", "vm type", "instancetype", "instance type", kind].iter().any(|word| text.contains(word))
+    };
+    error.class == Class::Invalid && error.entries.iter().any(|entry| names(&entry.kind) || names(&entry.details))
+}
+
 /// One launch.
 pub(super) struct Birth<'a> {
     pub(super) cloud: &'a Outscale,
@@ -467,8 +476,16 @@ impl Birth<'_> {
                 let lost = self.beyond_quota(choice.kind, shortage.left).await;
                 return Tried::Lost(lost, Some(format!("{error}; {}", shortage.told)));
             }
+            if is_of_type(&error, kind) {
+                tracing::warn!(vm_type = kind, zone = choice.zone, %error, "the API does not take this type here, trying others");
+                let lost = vec![of(false)];
+                launches.sold_out(&lost);
+                let why =
+                    format!("{error}; the API does not take {kind} in {}: leave it out with spec.vmTypes", choice.zone);
+                return Tried::Lost(lost, Some(why));
+            }
             if error.class != Class::SoldOut {
-                return Tried::Refused(self.refused(error));
+                return Tried::Refused(self.refused(error, choice));
             }
             tracing::info!(vm_type = kind, zone = choice.zone, %error, "sold out");
             // Where machines are put together or kept apart, others may still find room.
@@ -503,7 +520,7 @@ impl Birth<'_> {
     }
 
     /// A refusal that no other offering would mend.
-    fn refused(&self, error: Failure) -> Error {
+    fn refused(&self, error: Failure, choice: &Choice<'_>) -> Error {
         let field = [
             ("5023", "images"),
             ("5057", "subnets"),
@@ -516,6 +533,13 @@ impl Birth<'_> {
         match field {
             // It was there when the class was looked at, and will be found missing at the next look.
             Some((_, what)) => self.class_not_ready(&format!("its {what} are not there any more: {error}")),
+            None if error.class == Class::Invalid => Error::Invalid {
+                field: error.action.to_owned(),
+                message: format!(
+                    "{error}; tried was {} in {}: if the API does not take that type, leave it out with spec.vmTypes of {}",
+                    choice.kind.name, choice.zone, self.spec.class.reference
+                ),
+            },
             None => error.into(),
         }
     }
