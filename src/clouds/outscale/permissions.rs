@@ -81,9 +81,18 @@ fn judged(needed: &[Error], lesser: &[(&str, Option<Error>)], clock: Option<Stri
     if let Some(error) = needed.iter().find(|error| !is_allowed(error)) {
         return Found::Unanswered(error.stable());
     }
+    // The one who refuses as if what nobody means were another account's may refuse it for everything else as well.
+    let unsure = needed.iter().filter(|error| error.is_foreign()).map(|error| {
+        format!(
+            "whether api:{} is allowed is not certain, as the API answered a rehearsal with {}",
+            error.action,
+            error.words()
+        )
+    });
     let left_out = lesser.iter().filter_map(|(what, error)| Some((what, error.as_ref()?)));
     let denied = left_out.filter(|(_, error)| is_denied(error));
-    let told: Vec<String> = denied.map(|(what, error)| format!("{what}: {}", error.stable())).chain(clock).collect();
+    let denied = denied.map(|(what, error)| format!("{what}: {}", error.stable()));
+    let told: Vec<String> = unsure.chain(denied).chain(clock).collect();
     Found::Good(told.join("; "))
 }
 

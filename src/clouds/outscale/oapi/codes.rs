@@ -1,6 +1,7 @@
 //! What the API's error codes mean to callers. Codes are numbers in text, and the status alone says little: what is not found is a 400.
 //!
-//! The ranges are those that Outscale's own Go SDK tells apart; single codes were seen in recorded traffic or in Outscale's public tests.
+//! The ranges are those that Outscale's own Go SDK tells apart; single codes were seen in recorded traffic or in Outscale's public tests, or stand in its list of errors
+//! (<https://docs.outscale.com/api-errors.html>).
 
 use super::wire::ErrorEntry;
 
@@ -31,6 +32,12 @@ pub enum Class {
 
 /// What the request names belongs to another account: no policy of one's own opens it.
 pub(super) const FOREIGN: &str = "5";
+/// The account is locked until Outscale's support opens it, after too many signatures that were refused.
+pub(super) const LOCKED_FOR_GOOD: &str = "11";
+/// The account is locked for a while, after too many signatures that were refused.
+pub(super) const LOCKED_FOR_A_WHILE: &str = "13";
+/// The account's API access rules know neither where the call came from nor its client certificate.
+pub(super) const UNMATCHED_RULES: &str = "14";
 /// There is no free address.
 pub(super) const NO_ADDRESSES: u32 = 10_021;
 
@@ -48,9 +55,9 @@ fn of_entry(status: u16, entry: &ErrorEntry) -> Option<Class> {
     let number: u32 = entry.code.trim().parse().ok()?;
     Some(match number {
         6 | 24 | 25 => Class::Throttled,
-        // Denied by a policy, or it belongs to another account.
-        4 | 5 => Class::Denied,
-        1 | 2 | 7 | 14 | 20 => Class::Keys,
+        // Denied by a policy, or to this user, or it belongs to another account.
+        4 | 5 | 7 => Class::Denied,
+        1 | 2 | 11 | 13 | 14 | 20 => Class::Keys,
         // Codes of the ranges below, seen with 401 too.
         _ if matches!(status, 401 | 403) => Class::Keys,
         2000..3000 => return None,

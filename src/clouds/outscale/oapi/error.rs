@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::codes::{Class, FOREIGN, NO_ADDRESSES};
+use super::codes::{Class, FOREIGN, LOCKED_FOR_A_WHILE, LOCKED_FOR_GOOD, NO_ADDRESSES, UNMATCHED_RULES};
 use super::wire::ErrorEntry;
 use crate::clouds;
 use crate::clouds::LaunchRefused;
@@ -100,6 +100,18 @@ impl Error {
     /// What to do about it, where that can be said.
     fn remedy(&self) -> Option<String> {
         match self.class {
+            Class::Keys if self.has_code(UNMATCHED_RULES) => Some(
+                "allow the address that joiner calls from in the account's API access rules, or give the client certificate that they ask for \
+                 (OSC_X509_CLIENT_CERT, OSC_X509_CLIENT_KEY)"
+                    .to_owned(),
+            ),
+            Class::Keys if self.has_code(LOCKED_FOR_GOOD) => {
+                Some("ask Outscale's support to unlock the access; until then no keys help".to_owned())
+            }
+            Class::Keys if self.has_code(LOCKED_FOR_A_WHILE) => Some(
+                "it ends by itself after a minute or some, joiner tries again then; find out who else signs with these keys and is refused"
+                    .to_owned(),
+            ),
             Class::Keys if !self.held_back => Some(
                 "check the access key, the secret key and the region, and that this machine's clock is right; joiner reads keys of a Secret or a \
                  file again by itself, and has to be restarted for those in variables"

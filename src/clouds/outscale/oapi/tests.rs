@@ -86,6 +86,10 @@ async fn refusals_are_told_apart_by_their_code() {
         (405, "2", "AccessDenied", Class::Keys),
         (401, "4", "AccessDenied", Class::Denied),
         (401, "5", "AccessDenied", Class::Denied),
+        (401, "7", "AccessDenied", Class::Denied),
+        (401, "11", "AccessDenied", Class::Keys),
+        (401, "13", "AccessDenied", Class::Keys),
+        (401, "14", "AccessDenied", Class::Keys),
         (401, "4120", "InvalidParameterValue", Class::Keys),
         (409, "9085", "ResourceConflict", Class::Conflict),
         (400, "6007", "InvalidState", Class::Conflict),
@@ -123,6 +127,35 @@ async fn what_is_another_accounts_no_policy_opens() {
         let error = client(&Arc::new(script)).call(&CreateVms::default()).await.unwrap_err();
         assert!(error.words().contains(remedy) && !error.words().contains(other), "{error}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_not_let_in_is_told_what_to_do_about_that_very_thing() {
+    let remedies = [
+        ("1", "check the access key"),
+        ("14", "API access rules"),
+        ("13", "it ends by itself"),
+        ("11", "Outscale's support"),
+    ];
+    for (code, remedy) in remedies {
+        let script = Scripted::of([Ok((401, refusal_of(code)))]);
+        let error = client(&script).call(&CreateVms::default()).await.unwrap_err();
+        let told = error.words();
+        for (other, words) in remedies {
+            assert_eq!(told.contains(words), other == code, "{code} {remedy}: {told}");
+        }
+    }
+    // What one user may not do closes nothing else.
+    let script = Scripted::of([Ok((401, refusal_of("7"))), Ok((200, "{}"))]);
+    let client = client(&script);
+    let error = client.call(&CreateVms::default()).await.unwrap_err();
+    assert!(error.words().contains("allow the action api:CreateVms in an EIM policy"), "{error}");
+    client.call(&super::wire::ReadVms::default()).await.unwrap();
+}
+
+/// A refusal that lives as long as the test.
+fn refusal_of(code: &str) -> &'static str {
+    refusal(code, "AccessDenied").leak()
 }
 
 #[tokio::test(start_paused = true)]
