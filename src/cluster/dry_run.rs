@@ -118,6 +118,18 @@ impl DryRun {
     }
 }
 
+/// Whom an Event is about.
+fn named(regarding: &Regarding) -> String {
+    match regarding {
+        Regarding::Pod(pod, _) => format!("Pod {pod}"),
+        Regarding::Node(node, _) => format!("Node {node}"),
+        Regarding::Claim(claim, _) => format!("NodeClaim {claim}"),
+        Regarding::Pool(pool, _) => format!("NodePool {pool}"),
+        Regarding::Class(class, _) => class.to_string(),
+        Regarding::Lease(lease, _) => format!("Lease {lease}"),
+    }
+}
+
 fn merged(into: &mut Labels, more: &Labels) {
     into.extend(more.iter().map(|(key, value)| (Arc::clone(key), Arc::clone(value))));
 }
@@ -338,7 +350,8 @@ impl Cluster for DryRun {
     }
 
     fn announce<'a>(&'a self, announcement: &'a Announcement) -> BoxFuture<'a, Result<(), Error>> {
-        self.only_said("write Event", &format_args!("{}: {}", announcement.reason, announcement.message))
+        let Announcement { regarding, reason, message, .. } = announcement;
+        self.only_said("write Event", &format_args!("{reason} about {}: {message}", named(regarding)))
     }
 
     fn renew_lease<'a>(&'a self, holder: &'a str, _: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
@@ -350,5 +363,17 @@ impl Cluster for DryRun {
 
     fn release_lease<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<(), Error>> {
         async { Ok(()) }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_told_with_whom_it_is_about() {
+        let pod = Regarding::Pod(ObjectKey::new("shop", "web-1"), "uid".into());
+        assert_eq!(named(&pod), "Pod shop/web-1");
+        assert_eq!(named(&Regarding::Claim("default-a".into(), "uid".into())), "NodeClaim default-a");
     }
 }

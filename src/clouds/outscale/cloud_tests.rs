@@ -518,6 +518,29 @@ impl std::io::Write for Log {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_dry_run_says_once_whose_machine_it_would_delete() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
+    let _logged = tracing::subscriber::set_default(subscriber.finish());
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
+    let Scene { fake, secrets, cloud: real } = scene();
+    let class = ready(&real, spec()).await;
+    let machine = real.create(&launch(&real, &class, 1, &[SMALL]).await).await.unwrap();
+    let dry = super::super::tests::cloud(&fake, &secrets, true);
+    for _ in 0..3 {
+        assert_eq!(dry.delete(&machine.id).await.unwrap(), Deletion::InProgress);
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let said: Vec<&str> = log.lines().filter(|line| line.contains("dry run: would delete the machine")).collect();
+    let [said] = said.as_slice() else { panic!("{said:?}") };
+    for part in ["default-00001", "nodepool=\"default\"", "as its NodeClaim is going or gone"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_life_of_a_machine_is_logged_without_a_secret() {
     let log = Log::default();
     let writer = log.clone();

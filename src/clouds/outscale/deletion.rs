@@ -44,10 +44,7 @@ impl Outscale {
             };
         }
         if self.settings.dry_run {
-            let request = wire::DeleteVms { vm_ids: vec![vm_id.to_owned()] };
-            self.client.rehearse(&request).await.map_err(Error::from)?;
-            tracing::info!(machine = %id, vm_type = vm.vm_type, "dry run: would delete the machine");
-            return Ok(Deletion::InProgress);
+            return self.rehearsed_down(&vm).await;
         }
         self.order_down(&vm).await
     }
@@ -101,15 +98,28 @@ impl Outscale {
         Err(Error::Invalid { field: "status.providerID".to_owned(), message })
     }
 
+    /// Says once of a machine that it would be deleted, where the API would do it.
+    async fn rehearsed_down(&self, vm: &Vm) -> Result<Deletion, Error> {
+        if self.memory().leaving.contains_key(&vm.vm_id) {
+            return Ok(Deletion::InProgress);
+        }
+        self.client.rehearse(&wire::DeleteVms { vm_ids: vec![vm.vm_id.clone()] }).await.map_err(Error::from)?;
+        self.memory().leaving.insert(vm.vm_id.clone(), Instant::now());
+        tracing::info!(
+            vm = %vm.vm_id, vm_type = vm.vm_type, nodeclaim = mark(vm, marks::NODECLAIM), nodepool = mark(vm, marks::NODEPOOL),
+            "dry run: would delete the machine, as its NodeClaim is going or gone"
+        );
+        Ok(Deletion::InProgress)
+    }
+
     async fn order_down(&self, vm: &Vm) -> Result<Deletion, Error> {
         let ids = vec![vm.vm_id.clone()];
         let is_news = !self.memory().leaving.contains_key(&vm.vm_id);
         if is_news && vm.state != State::ShuttingDown {
-            let mark = |key: &str| marks::tag(vm, key).unwrap_or("unknown");
             let made = vm.creation_date.map(tracing::field::display);
             tracing::info!(
-                vm = %vm.vm_id, nodeclaim = mark(marks::NODECLAIM), uid = marks::token(vm).unwrap_or_else(|| mark(marks::NODECLAIM_UID)),
-                nodepool = mark(marks::NODEPOOL), state = vm.state.as_str(), made, "deleting a machine, as its NodeClaim is going or gone"
+                vm = %vm.vm_id, nodeclaim = mark(vm, marks::NODECLAIM), uid = marks::token(vm).unwrap_or_else(|| mark(vm, marks::NODECLAIM_UID)),
+                nodepool = mark(vm, marks::NODEPOOL), state = vm.state.as_str(), made, "deleting a machine, as its NodeClaim is going or gone"
             );
             let volumes = volumes_left(vm).join(", ");
             if !volumes.is_empty() {
@@ -189,6 +199,11 @@ impl Outscale {
 fn volumes_left(vm: &Vm) -> Vec<&str> {
     let volumes = vm.block_device_mappings.iter().filter_map(|device| device.bsu.as_ref());
     volumes.filter(|bsu| bsu.delete_on_vm_deletion == Some(false)).filter_map(|bsu| bsu.volume_id.as_deref()).collect()
+}
+
+/// What a mark says, for people.
+fn mark<'a>(vm: &'a Vm, key: &str) -> &'a str {
+    marks::tag(vm, key).unwrap_or("unknown")
 }
 
 #[cfg(test)]
