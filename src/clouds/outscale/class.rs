@@ -59,7 +59,7 @@ pub(super) async fn resolve(
     volumes.told("VolumesReady", &mut judgements);
     let template = user_data(template, settings, class).told("UserDataReady", &mut judgements);
     // Nothing is wrong with the class, and whoever misses a type or a restart finds out why.
-    Found::of(types::judged(spec, offer)).remarked("TypesReady", &mut judgements);
+    types(spec, offer).remarked("TypesReady", &mut judgements);
     may.remarked("PermissionsReady", &mut judgements);
     // What is not found any more is still what machines were launched with; the conditions say that nothing new can be launched.
     let status = OutscaleNodeClassStatus {
@@ -94,7 +94,7 @@ async fn images(client: &Client, quotas: &Quotas, spec: &OutscaleNodeClassSpec) 
                 Found::Good(account) => term.owner = Some(account),
                 Found::Bad(fault) => return Found::Bad(fault),
                 Found::Unanswered(why) => return Found::Unanswered(why),
-                Found::NotAsked => return Found::NotAsked,
+                Found::NotAsked(why) => return Found::NotAsked(why),
             }
         }
         match client.all(&resolve::images_of(&term)).await {
@@ -105,6 +105,17 @@ async fn images(client: &Client, quotas: &Quotas, spec: &OutscaleNodeClassSpec) 
         }
     }
     Found::of(resolve::images(&found, spec))
+}
+
+/// Whether the class has types. As long as the API's list of them has never been read, nothing is said against any.
+fn types(spec: &OutscaleNodeClassSpec, offer: &Offer) -> Found<String> {
+    match types::judged(spec, offer) {
+        Err(_) if offer.listed.is_empty() => {
+            Found::NotAsked("the API's list of VM types has not been read yet; joiner asks for it every minute")
+        }
+        Ok(_) if offer.listed.is_empty() => Found::Good(String::new()),
+        judged => Found::of(judged),
+    }
 }
 
 /// The account whose images are meant where no owner is named.

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::super::tests::{SMALL, Scene, WORKER, class_of, launch, ready, resolved, scene, spec};
+use futures::future::{BoxFuture, FutureExt};
+
+use super::super::oapi::{Answer, Post, Transport, Undelivered};
+use super::super::tests::{Kept, SMALL, Scene, WORKER, class_of, cloud_over, launch, ready, resolved, scene, spec};
 use super::*;
+use crate::api::classes::outscale::VmTypes;
 use crate::clouds::Cloud;
 use crate::clouds::outscale::Outscale;
 use crate::core::facts::{Status, find_condition};
@@ -38,6 +42,42 @@ async fn refused_keys_are_one_condition_and_its_text_stays() {
     fake.account(|account| account.keys = Account::sample().keys);
     tokio::time::sleep(Duration::from_mins(10)).await;
     ready(&cloud, spec()).await;
+}
+
+/// A network that leads nowhere.
+struct Nowhere;
+
+impl Transport for Nowhere {
+    fn post(&self, _: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
+        async { Err(Undelivered::NotSent("no such host".to_owned())) }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_that_cannot_be_reached_is_one_condition_and_no_type_is_blamed_for_it() {
+    let secrets = Kept::default();
+    secrets.put("talos", "worker.yaml", WORKER);
+    let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
+    let cloud = cloud_over(access, Arc::new(Nowhere), &secrets, false);
+    let vm_types = Some(VmTypes { names: Some(vec!["m4.large".to_owned()]), ..VmTypes::default() });
+    let (_, resolution) = resolved(&cloud, &class_of(OutscaleNodeClassSpec { vm_types, ..spec() })).await;
+    for told in &resolution.judgements {
+        match told.condition {
+            "KeypairReady" | "VolumesReady" | "UserDataReady" => assert_eq!(told.status, Status::True, "{told:?}"),
+            "PermissionsReady" => {
+                assert_eq!((told.status, told.reason), (Status::Unknown, "NoAnswer"));
+                assert!(
+                    told.message.contains("cannot be reached (no such host); check the region (OSC_REGION)"),
+                    "{told:?}"
+                );
+            }
+            condition => {
+                assert_eq!((told.status, told.reason), (Status::Unknown, "NotAsked"), "{told:?}");
+                let more = if condition == "TypesReady" { "list of VM types" } else { "see PermissionsReady" };
+                assert!(told.message.contains(more), "{told:?}");
+            }
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,8 +32,8 @@ pub(super) enum Found<T> {
     Bad(Fault),
     /// Nobody could say.
     Unanswered(String),
-    /// With keys that are refused, nothing can be asked: one condition says so, and not all of them.
-    NotAsked,
+    /// Why nothing can be asked, such as keys that are refused, with the one condition that says more: not all of them do.
+    NotAsked(&'static str),
 }
 
 impl<T> Found<T> {
@@ -43,7 +43,8 @@ impl<T> Found<T> {
 
     pub(super) fn failed(error: &Error) -> Self {
         match error.class {
-            Class::Keys => Self::NotAsked,
+            _ if error.unreachable => Self::NotAsked("the API cannot be reached; see PermissionsReady"),
+            Class::Keys => Self::NotAsked("the keys were refused; see PermissionsReady"),
             Class::Denied => Self::Bad(Fault::new("Forbidden", error.stable())),
             Class::Invalid | Class::NotFound => Self::Bad(Fault::new("Refused", error.stable())),
             _ => Self::Unanswered(error.stable()),
@@ -56,12 +57,7 @@ impl<T> Found<T> {
             Self::Good(value) => (Status::True, condition, String::new(), Some(value)),
             Self::Bad(fault) => (Status::False, fault.reason, fault.message, None),
             Self::Unanswered(why) => (Status::Unknown, "NoAnswer", why, None),
-            Self::NotAsked => (
-                Status::Unknown,
-                NOT_ASKED,
-                "not asked, as the keys were refused; see PermissionsReady".to_owned(),
-                None,
-            ),
+            Self::NotAsked(why) => (Status::Unknown, NOT_ASKED, format!("not asked, as {why}"), None),
         };
         into.push(Judgement { condition, status, reason, message });
         value

@@ -70,6 +70,9 @@ fn judged(needed: &[Error], lesser: &[(&str, Option<Error>)], clock: Option<Stri
         let told: Vec<String> = iter::once(error.words()).chain(clock).collect();
         return Found::Bad(Fault::new(UNAUTHORIZED, format!("the API refuses the keys: {}", told.join("; "))));
     }
+    if let Some(error) = needed.iter().find(|error| error.unreachable) {
+        return Found::Unanswered(error.words());
+    }
     let is_denied = |error: &Error| error.class == Class::Denied && !error.is_foreign();
     let denied: Vec<String> = needed.iter().filter(|error| is_denied(error)).map(Error::stable).collect();
     if !denied.is_empty() {

@@ -285,7 +285,7 @@ impl Client {
                     "{} cannot be reached ({why}); check the region (OSC_REGION), the address (OSC_ENDPOINT_API) and the proxy (HTTPS_PROXY)",
                     self.access.endpoint
                 );
-                Error::silent(action, Class::Temporary, message)
+                Error { unreachable: true, ..Error::silent(action, Class::Temporary, message) }
             }
             Undelivered::NoAnswer(why) => Error::silent(action, open_end(call.effect), why),
         })?;

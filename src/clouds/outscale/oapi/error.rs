@@ -30,6 +30,8 @@ pub struct Error {
     pub retry_after: Option<Duration>,
     /// Whether the call was never sent, so that repeating it at once is in vain.
     pub held_back: bool,
+    /// Whether nothing can be reached where the API is to be.
+    pub unreachable: bool,
 }
 
 impl std::error::Error for Error {}
@@ -46,6 +48,7 @@ impl Error {
             request_id: None,
             retry_after: None,
             held_back: false,
+            unreachable: false,
         }
     }
 
