@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::endpoint::Endpoint;
+use super::pem::Pem;
 use super::profile::{self, Profile};
 use super::sign::Dialect;
 
@@ -66,13 +67,13 @@ pub struct Access {
     pub endpoint: Endpoint,
     /// How calls are signed. What Outscale's tools read does not say: the default, unless somebody sets another.
     pub dialect: Dialect,
-    /// PEM files of a certificate and its key, where the account's access rules ask for one.
-    pub client_certificate: Option<(PathBuf, PathBuf)>,
+    /// A certificate and its key, where the account's access rules ask for one.
+    pub client_certificate: Option<(Pem, Pem)>,
 }
 
 impl Access {
-    /// Reads the variables `OSC_ACCESS_KEY`, `OSC_SECRET_KEY`, `OSC_REGION`, `OSC_ENDPOINT_API`, `OSC_X509_CLIENT_CERT` and
-    /// `OSC_X509_CLIENT_KEY`. What they do not say is taken from the profile `OSC_PROFILE` (`default`) of the file `OSC_CONFIG_FILE`
+    /// Reads the variables `OSC_ACCESS_KEY`, `OSC_SECRET_KEY`, `OSC_REGION`, `OSC_ENDPOINT_API`, `OSC_PROTOCOL`, `OSC_X509_CLIENT_CERT` and
+    /// `OSC_X509_CLIENT_KEY` (or the same with `_B64` at the end). What they do not say is taken from the profile `OSC_PROFILE` (`default`) of the file `OSC_CONFIG_FILE`
     /// (`~/.osc/config.json`), if there is one. Where neither of the last two is set, variables that say both who we are and where leave the file
     /// unread: nothing of a profile that nobody asked for is put to them.
     pub fn read(
@@ -86,12 +87,11 @@ impl Access {
         let has_place = variable("OSC_REGION").or_else(|| variable("OSC_ENDPOINT_API")).is_some();
         let profile = if has_keys && has_place && !is_asked { Profile::default() } else { stored(&variable, file)? };
         let or = |name: &str, stored: &Option<String>| variable(name).or_else(|| stored.clone());
-        let path = |name: &str| variable(name).map(PathBuf::from);
-        let certificate = certificate(
-            path("OSC_X509_CLIENT_CERT").or(profile.certificate),
-            path("OSC_X509_CLIENT_KEY").or(profile.certificate_key),
-        )?;
+        is_checked(skips_checks(&variable))?;
+        let (cert, key) = told_certificate(&variable)?;
+        let certificate = certificate(cert.or(profile.certificate), key.or(profile.certificate_key))?;
         let words = Words {
+            protocol: or("OSC_PROTOCOL", &profile.protocol),
             access_key: or("OSC_ACCESS_KEY", &profile.access_key),
             secret_key: or("OSC_SECRET_KEY", &profile.secret_key),
             region: or("OSC_REGION", &profile.region),
@@ -112,20 +112,45 @@ impl Access {
             filled(String::from_utf8_lossy(bytes).into_owned())
         };
         let variable = |name: &str| variable(name).and_then(filled);
-        let path = |name: &str| variable(name).map(PathBuf::from);
+        is_checked(skips_checks(&variable))?;
         let words = Words {
+            protocol: variable("OSC_PROTOCOL"),
             access_key: word("access_key", "OSC_ACCESS_KEY"),
             secret_key: word("secret_key", "OSC_SECRET_KEY"),
             region: word("region", "OSC_REGION").or_else(|| variable("OSC_REGION")),
             endpoint: word("endpoint", "OSC_ENDPOINT_API").or_else(|| variable("OSC_ENDPOINT_API")),
         };
-        let certificate = certificate(path("OSC_X509_CLIENT_CERT"), path("OSC_X509_CLIENT_KEY"))?;
+        let (cert, key) = told_certificate(&variable)?;
+        let certificate = certificate(cert, key)?;
         Ok(Self { client_certificate: certificate, ..words.access()? })
     }
 }
 
+/// The certificate and the key that variables name, by file or by text.
+fn told_certificate(variable: &impl Fn(&str) -> Option<String>) -> Result<(Option<Pem>, Option<Pem>), AccessError> {
+    let pem = |file: &str, text: &'static str| match (variable(file), variable(text)) {
+        (None, Some(value)) => Pem::of_base64(text, &value).map(Some),
+        (file, _) => Ok(file.map(Pem::from)),
+    };
+    Ok((
+        pem("OSC_X509_CLIENT_CERT", "OSC_X509_CLIENT_CERT_B64")?,
+        pem("OSC_X509_CLIENT_KEY", "OSC_X509_CLIENT_KEY_B64")?,
+    ))
+}
+
+fn skips_checks(variable: &impl Fn(&str) -> Option<String>) -> bool {
+    variable("OSC_TLS_SKIP_VERIFY").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+}
+
+/// joiner always looks at whom it is talking to: whoever does not want that is told so, and not left to believe it.
+pub(super) fn is_checked(skips: bool) -> Result<(), AccessError> {
+    let message = "is not supported (nor tls_skip_verify of a profile), as keys and machine configurations would go to whoever answers; take it out, \
+                   and name a file with the endpoint's CA certificate in SSL_CERT_FILE";
+    if skips { Err(AccessError::new("OSC_TLS_SKIP_VERIFY", message)) } else { Ok(()) }
+}
+
 /// A certificate with its key: one is nothing without the other.
-fn certificate(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<(PathBuf, PathBuf)>, AccessError> {
+fn certificate(certificate: Option<Pem>, key: Option<Pem>) -> Result<Option<(Pem, Pem)>, AccessError> {
     match (certificate, key) {
         (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
         (None, None) => Ok(None),
@@ -136,6 +161,7 @@ fn certificate(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Opt
 
 /// What was said, wherever.
 struct Words {
+    protocol: Option<String>,
     access_key: Option<String>,
     secret_key: Option<String>,
     region: Option<String>,
@@ -144,7 +170,15 @@ struct Words {
 
 impl Words {
     fn access(self) -> Result<Access, AccessError> {
-        let endpoint = self.endpoint.as_deref().map(Endpoint::parse).transpose()?;
+        let protocol = self.protocol.as_deref().unwrap_or("https");
+        let with_protocol =
+            |text: &str| if text.contains("://") { text.to_owned() } else { format!("{protocol}://{text}") };
+        let endpoint = self.endpoint.map(|text| Endpoint::parse(&with_protocol(&text))).transpose()?;
+        if endpoint.is_none() && protocol != "https" {
+            let message =
+                format!("is {protocol} (or protocol of a profile); Outscale is called by https alone, take it out");
+            return Err(AccessError::new("OSC_PROTOCOL", message));
+        }
         let told = endpoint.as_ref().and_then(Endpoint::region).map(str::to_owned);
         let region = self.region.or(told);
         let region = region

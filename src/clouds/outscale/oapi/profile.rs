@@ -1,11 +1,12 @@
 //! The file in which Outscale's tools keep keys: `~/.osc/config.json`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 
-use super::access::AccessError;
+use super::access::{AccessError, is_checked};
+use super::pem::Pem;
 
 /// What the file says of one profile, without spaces around it and what is empty.
 #[derive(Default)]
@@ -14,8 +15,9 @@ pub(super) struct Profile {
     pub(super) secret_key: Option<String>,
     pub(super) region: Option<String>,
     pub(super) endpoint: Option<String>,
-    pub(super) certificate: Option<PathBuf>,
-    pub(super) certificate_key: Option<PathBuf>,
+    pub(super) protocol: Option<String>,
+    pub(super) certificate: Option<Pem>,
+    pub(super) certificate_key: Option<Pem>,
 }
 
 /// A profile as it is written. Its fields are those of osc-cli, oapi-cli and the SDKs, old and new; others are skipped.
@@ -30,6 +32,10 @@ struct Written {
     endpoints: Option<Endpoints>,
     x509_client_cert: Option<String>,
     x509_client_key: Option<String>,
+    x509_client_cert_b64: Option<String>,
+    x509_client_key_b64: Option<String>,
+    protocol: Option<String>,
+    tls_skip_verify: Option<bool>,
     /// One PEM file with private key and certificate both, as osc-cli has it.
     client_certificate: Option<String>,
 }
@@ -40,26 +46,33 @@ struct Endpoints {
     api: Option<String>,
 }
 
-impl From<Written> for Profile {
-    fn from(written: Written) -> Self {
+impl Profile {
+    fn of(written: Written) -> Result<Self, AccessError> {
+        is_checked(written.tls_skip_verify.unwrap_or(false))?;
         let word = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        let path = |text: Option<String>| word(text).map(PathBuf::from);
+        let path = |text: Option<String>| word(text).map(Pem::from);
+        let pem = |file, field, text| match (path(file), word(text)) {
+            (None, Some(text)) => Pem::of_base64(field, &text).map(Some),
+            (file, _) => Ok(file),
+        };
         let both = path(written.client_certificate);
-        let (certificate, key) = (path(written.x509_client_cert), path(written.x509_client_key));
+        let certificate = pem(written.x509_client_cert, "x509_client_cert_b64", written.x509_client_cert_b64)?;
+        let key = pem(written.x509_client_key, "x509_client_key_b64", written.x509_client_key_b64)?;
         // The SDKs' fields win. A certificate of theirs has its key in a file of its own.
         let (certificate, certificate_key) = match (certificate, key) {
             (None, None) => (both.clone(), both),
             (None, Some(key)) => (both, Some(key)),
             named => named,
         };
-        Self {
+        Ok(Self {
             access_key: word(written.access_key),
             secret_key: word(written.secret_key),
             region: word(written.region).or_else(|| word(written.region_name)),
             endpoint: word(written.endpoints.and_then(|endpoints| endpoints.api)),
+            protocol: word(written.protocol),
             certificate,
             certificate_key,
-        }
+        })
     }
 }
 
@@ -81,10 +94,11 @@ pub(super) fn read(file: &Path, text: &str, name: &str) -> Result<Profile, Acces
         ));
     };
     let written: Result<Written, _> = serde_path_to_error::deserialize(profile);
-    written.map(Profile::from).map_err(|error| {
+    let written = written.map_err(|error| {
         wrong(format!(
             "profile {name:?}: field {} is not what it should be; see Outscale's documentation of OSC CLI",
             error.path()
         ))
-    })
+    })?;
+    Profile::of(written)
 }

@@ -427,6 +427,48 @@ fn profiles_of_all_of_outscales_tools_are_read() {
 }
 
 #[test]
+fn a_profile_is_followed_or_what_is_not_supported_is_named() {
+    let home = ("HOME", "/h");
+    let told = |rest: &str, more: &[(&str, &str)]| {
+        let file = format!(r#"{{"default": {{"access_key": "A", "secret_key": "s", "region": "eu-west-2", {rest}}}}}"#);
+        read(&[&[home], more].concat(), Some(&file))
+    };
+    // Certificates may stand in the file itself, or in variables, and are not shown.
+    let given = told(r#""x509_client_cert_b64": "YQ==", "x509_client_key_b64": " Yg== ""#, &[]).unwrap();
+    let pair = |one: &[u8], other: &[u8]| Some((Pem::Given(one.to_vec()), Pem::Given(other.to_vec())));
+    assert_eq!(given.client_certificate, pair(b"a", b"b"));
+    assert!(!format!("{given:?}").contains("[98]"), "{given:?}");
+    let variables = [("OSC_X509_CLIENT_CERT_B64", "Yw=="), ("OSC_X509_CLIENT_KEY_B64", "ZA==")];
+    let over = told(r#""x509_client_cert_b64": "YQ==", "x509_client_key_b64": "Yg==""#, &variables).unwrap();
+    assert_eq!(over.client_certificate, pair(b"c", b"d"));
+    // The protocol is that of an endpoint that names none.
+    let endpoint = |rest: &str| told(rest, &[]).map(|access| access.endpoint.to_string());
+    let here = r#""protocol": "http", "endpoints": {"api": "127.0.0.1:4510"}"#;
+    assert_eq!(endpoint(here).unwrap(), "http://127.0.0.1:4510/api/v1");
+    assert_eq!(endpoint(r#""protocol": "https""#).unwrap(), "https://api.eu-west-2.outscale.com/api/v1");
+    assert_eq!(endpoint(r#""tls_skip_verify": false"#).unwrap(), "https://api.eu-west-2.outscale.com/api/v1");
+    for (rest, field, hint) in [
+        (r#""protocol": "http""#, "OSC_PROTOCOL", "https alone"),
+        (
+            r#""protocol": "http", "endpoints": {"api": "api.eu-west-2.outscale.com"}"#,
+            "OSC_ENDPOINT_API",
+            "not encrypted",
+        ),
+        (r#""tls_skip_verify": true"#, "OSC_TLS_SKIP_VERIFY", "SSL_CERT_FILE"),
+        (r#""x509_client_cert_b64": "?""#, "x509_client_cert_b64", "base64"),
+        (r#""x509_client_cert_b64": "YQ==""#, "OSC_X509_CLIENT_KEY", "missing"),
+    ] {
+        let error = told(rest, &[]).unwrap_err();
+        assert_eq!(error.field, field, "{rest}: {error}");
+        assert!(error.message.contains(hint), "{rest}: {error}");
+    }
+    assert_eq!(
+        told(r#""protocol": null"#, &[("OSC_TLS_SKIP_VERIFY", "True")]).unwrap_err().field,
+        "OSC_TLS_SKIP_VERIFY"
+    );
+}
+
+#[test]
 fn variables_that_say_all_are_not_mixed_with_a_profile_that_nobody_asked_for() {
     let words = [("HOME", "/h"), ("OSC_ACCESS_KEY", "A"), ("OSC_SECRET_KEY", "s"), ("OSC_REGION", "eu-west-2")];
     for file in [

@@ -24,13 +24,18 @@ pub(super) fn config(access: &Access) -> Result<ClientConfig, AccessError> {
         builder.with_root_certificates(rustls::RootCertStore::empty())
     };
     let Some((certificate, key)) = &access.client_certificate else { return Ok(builder.with_no_client_auth()) };
-    let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let chain = certificate.read().map_err(|error| error.to_string()).and_then(|text| {
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+        chain.map_err(|error| error.to_string())
+    });
     let chain = chain.map_err(|error| {
-        AccessError::new("OSC_X509_CLIENT_CERT", format!("{}: {error}; name a PEM file", certificate.display()))
+        AccessError::new("OSC_X509_CLIENT_CERT", format!("{certificate}: {error}; name a PEM file"))
     })?;
     // What is wrong with a key is not told in its own words.
-    let unreadable = || format!("{}: cannot be read as a private key; name a PEM file", key.display());
-    let key = PrivateKeyDer::from_pem_file(key).map_err(|_| AccessError::new("OSC_X509_CLIENT_KEY", unreadable()))?;
+    let unreadable =
+        || AccessError::new("OSC_X509_CLIENT_KEY", format!("{key}: cannot be read as a private key; name a PEM file"));
+    let text = key.read().map_err(|_| unreadable())?;
+    let key = PrivateKeyDer::from_pem_slice(&text).map_err(|_| unreadable())?;
     let config = builder.with_client_auth_cert(chain, key);
     config
         .map_err(|error| AccessError::new("OSC_X509_CLIENT_KEY", format!("{error}; it must belong to the certificate")))
