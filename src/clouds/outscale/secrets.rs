@@ -14,7 +14,7 @@ pub enum SecretError {
     Missing(String),
     /// joiner may not.
     #[error(
-        "joiner may not read Secret {0}; give its ServiceAccount a Role in that namespace: apiGroups [\"\"], resources [\"secrets\"], verbs [\"get\"]"
+        "joiner may not read Secret {0}; name it in the chart's outscale.machineConfigSecrets (the one with the keys in outscale.keysSecret), or give its ServiceAccount a Role in that namespace: apiGroups [\"\"], resources [\"secrets\"], verbs [\"get\"]"
     )]
     Forbidden(String),
     /// The API server does not answer.
@@ -86,5 +86,21 @@ impl Secrets for KubeSecrets {
             }
         }
         .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_not_read_a_secret_is_told_the_charts_value_that_lets_it() {
+        let told = SecretError::Forbidden("kube-system/talos".to_owned()).to_string();
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/joiner/values.yaml");
+        let values = std::fs::read_to_string(file).unwrap();
+        for name in ["machineConfigSecrets", "keysSecret"] {
+            assert!(told.contains(&format!("outscale.{name}")), "{told}");
+            assert!(values.contains(&format!("  {name}:")), "the chart has no outscale.{name}");
+        }
     }
 }
