@@ -283,6 +283,22 @@ fn files_stay_short_and_open_with_what_they_are_for() {
 }
 
 #[test]
+fn no_field_takes_the_place_of_what_a_log_line_says() {
+    let field = regex::Regex::new(r#"tracing::\w+!\((?:[^"]*,)?\s*[%?]?message\s*[,=]"#).unwrap();
+    let mut wrong = vec![];
+    for file in sources() {
+        if let Some(line) = field.find(&file.text) {
+            wrong.push(format!(
+                "{}: a field called `message` replaces the text of its line: {}",
+                file.show(),
+                line.as_str()
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn a_door_plate_holds_no_furniture() {
     let mut wrong = vec![];
     for file in sources().iter().filter(|file| file.name.last().is_some_and(|name| name == "mod") && !file.is_test()) {

@@ -261,7 +261,8 @@ fn tell(reference: &ClassRef, resolution: &Resolution, ready: bool) {
     }
     for judgement in resolution.judgements.iter().filter(|judgement| judgement.status != Status::True) {
         let Judgement { condition, reason, message, .. } = judgement;
-        tracing::warn!(class = %reference, condition, reason, message, "NodeClass is not ready");
+        // A field called `message` would take the text's place.
+        tracing::warn!(class = %reference, condition, reason, why = message, "NodeClass is not ready");
     }
 }
 
