@@ -52,7 +52,7 @@ impl Gate {
         let claim = Claim::read(request.headers).map_err(refuse)?;
         let record = self.0.entry(claim.access_key.clone()).or_default();
         if record.locked_until.is_some_and(|until| until > now) {
-            return Err(refuse("the access key is locked out for a while".to_owned()));
+            return Err(Refusal::new(401, "13", "AccessDenied", "the access key is locked out for a while"));
         }
         match claim.check(request, keys, (region, now)) {
             Ok(()) => {

@@ -407,6 +407,19 @@ async fn wrong_keys_are_tried_once_and_then_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_that_is_locked_out_is_told_so() {
+    let (fake, mut client) = world_with(0, |access| access.keys.secret_key = SecretKey::new("wrong"));
+    for code in ["1", "1", "1", "1", "13"] {
+        let error = refused(&client, &ReadVms::default()).await;
+        assert_eq!((error.class, error.code()), (Class::Keys, Some(code)));
+        // Somebody who knows nothing of what the one before was told.
+        let mut access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
+        access.keys.secret_key = SecretKey::new("wrong");
+        client = Client::new(access, Arc::new(fake.clone()) as Arc<dyn Transport>, Options::new(clock(0)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_missing_permission_names_the_action_and_stops_nothing_else() {
     let (fake, client) = world();
     fake.account(|account| account.denied = ["CreateVms".to_owned()].into());
