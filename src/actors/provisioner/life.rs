@@ -19,6 +19,7 @@ use crate::core::labels;
 use crate::core::leaving::{self, Foreseen};
 use crate::core::restarts;
 use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Problem, Settings};
+use crate::core::vain::Bought;
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::log::rounded;
 use crate::telemetry::metrics::{self, CreatedFor};
@@ -76,6 +77,8 @@ pub(in crate::actors) struct Provisioner {
     pub(super) left_over: usize,
     /// For the next look at them.
     pub(super) watch: Option<Timer>,
+    /// For whom nodes were bought, so that none are without end.
+    bought: Bought,
     /// Makes names differ from plan to plan.
     plans: u64,
     pub(super) refused: usize,
@@ -246,6 +249,8 @@ impl Provisioner {
             cx.slot().meter().failed(cx.now(), &text);
         }
         let snapshot = self.wiring.boards.snapshot();
+        self.bought.forget(&snapshot);
+        self.bought.withhold(&mut plan, &snapshot);
         let epoch = snapshot.epoch;
         // What is remembered is what the solver said, all of it.
         let decision = Decision { question, plan: Arc::new(plan.clone()) };
@@ -269,6 +274,7 @@ impl Provisioner {
         for planned in plan.claims {
             let pods = planned.pods.iter().map(|pod| pod.uid.clone()).collect();
             self.wiring.slots.state.cast(StateMsg::Planned(planned.draft.name.clone(), pods));
+            self.bought.note(&planned.draft.name, &planned.pods);
             self.create(&planned, cx);
             creating.insert(planned.draft.name.clone(), (planned, 1));
         }
@@ -372,6 +378,7 @@ impl Behaviour for Provisioner {
             overlooked: 0,
             left_over: 0,
             watch: None,
+            bought: Bought::default(),
             plans: 0,
             refused: 0,
             last: None,
