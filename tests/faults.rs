@@ -134,7 +134,7 @@ fn without_tokens_an_edited_provider_id_costs_somebody_elses_machine() {
     is_needed(
         without,
         Invariant::NoClaimedMachineDeleted,
-        &[(Fault::UserEditsProviderId, 300.0), (Fault::UserDeletesClaim, 300.0), (Fault::JoinerKilled, 60.0)],
+        &[(Fault::UserEditsProviderId, 300.0), (Fault::UserDeletesClaim, 300.0), (Fault::JoinerKilled, 300.0)],
     );
 }
 

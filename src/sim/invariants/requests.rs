@@ -15,10 +15,8 @@ use crate::core::lifecycle::is_waited_for;
 use crate::core::writes::NodePatch;
 use crate::sim::store::Store;
 
-/// A pod that began to run no longer ago may not be known yet: the watch can be late.
+/// What came no longer ago, a pod or a volume, may not be known yet: the watch can be late.
 const JUST_NOW: Duration = Duration::from_mins(5);
-/// How old the API server's own word can be by which a node has no volumes: good for a minute, and slow to come and to be written down by as much each.
-const WORD: Duration = Duration::from_mins(3);
 /// Earlier than this after its NodeClaim has gone no machine has an end in sight: so long the auditor's evidence takes.
 const EVIDENCE: Duration = Duration::from_mins(5);
 
@@ -56,13 +54,12 @@ impl Invariants {
             let is_given = claim.is("InstanceTerminating");
             let nodes = ready_nodes(&store, id).filter(|node| !is_given || !is_disrupted(node));
             let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
-            let judged = self.detached_since(name).filter(|_| claim.is("VolumesDetached")).unwrap_or_else(Instant::now);
-            let old = |since: &Instant| judged.saturating_duration_since(*since) > WORD;
+            let old = |since: &Instant| since.elapsed() > JUST_NOW;
             let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
             let volumes = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
             let volumes: Vec<_> = volumes.map(|one| one.name.to_string()).collect();
             let pods: Vec<_> = nodes.iter().flat_map(|node| settled_pods(&store, node, now)).collect();
-            (pods, volumes)
+            (pods, if claim.is("VolumesDetached") { vec![] } else { volumes })
         };
         for (invariant, left, how) in
             [(Invariant::PodsFirst, pods, "running on"), (Invariant::VolumesFirst, volumes, "attached to")]

@@ -40,8 +40,6 @@ struct Book {
     machines: BTreeMap<ProviderId, Known>,
     by_claim: BTreeMap<ClaimName, BTreeSet<ProviderId>>,
     claims: BTreeMap<ClaimName, Arc<Claim>>,
-    /// NodeClaims that say that their volumes are detached, and since when they were seen to.
-    detached: BTreeMap<ClaimName, Instant>,
     /// NodeClaims whose finalizers somebody else took off.
     stripped: BTreeSet<ClaimName>,
     /// Machines without a NodeClaim.
@@ -228,13 +226,7 @@ impl Invariants {
                 format!("is {id}{deleting}, finalizers {:?}, {}", claim.finalizers, conditions.join(" "))
             });
         }
-        let mut book = self.book();
-        if claim.is("VolumesDetached") {
-            book.detached.entry(claim.name.clone()).or_insert_with(Instant::now);
-        } else {
-            book.detached.remove(&claim.name);
-        }
-        book.claims.insert(claim.name.clone(), claim);
+        self.book().claims.insert(claim.name.clone(), claim);
     }
 
     fn claim_gone(&self, name: &ClaimName) {
@@ -244,7 +236,6 @@ impl Invariants {
             let mut book = self.book();
             let book = &mut *book;
             book.claims.remove(name);
-            book.detached.remove(name);
             let stripped = book.stripped.remove(name);
             for id in book.by_claim.remove(name).unwrap_or_default() {
                 let Some(known) = book.machines.get(&id).filter(|known| !known.is_gone()) else { continue };
@@ -274,11 +265,6 @@ impl Invariants {
     pub(super) fn mark_of(&self, id: &ProviderId) -> Option<(Option<ClaimName>, Option<ClaimUid>)> {
         let book = self.book();
         book.machines.get(id).filter(|known| !known.is_going()).map(|known| (known.claim.clone(), known.token.clone()))
-    }
-
-    /// Since when a NodeClaim says that the volumes of its node are detached.
-    pub(super) fn detached_since(&self, name: &ClaimName) -> Option<Instant> {
-        self.book().detached.get(name).copied()
     }
 
     /// The NodeClaim of a machine that is not gone.
