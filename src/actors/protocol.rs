@@ -146,6 +146,10 @@ pub enum ProvisionerMsg {
     Look,
     /// *Nudge.* Look whether somebody who is about to lose its node has no other place yet.
     Foresee,
+    /// *Nudge.* Planned pods were bound where nobody of their size was planned: others may have lost their places.
+    Strayed,
+    /// *Nudge.* Look whether others have lost their places.
+    Taken,
     /// *Nudge.* Look whether pods have come that kube-scheduler, busy with those of a plan, has not looked at.
     Watch,
 }

@@ -112,6 +112,9 @@ impl State {
         if news.arrivals {
             slots.batcher.cast(BatcherMsg::PodsCame);
         }
+        if news.landed.elsewhere > 0 {
+            slots.provisioner.cast(ProvisionerMsg::Strayed);
+        }
         if news.supply {
             slots.provisioner.cast(ProvisionerMsg::SupplyChanged);
         }

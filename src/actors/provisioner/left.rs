@@ -6,10 +6,11 @@ use crate::actors::protocol::ProvisionerMsg;
 use crate::actors::runtime::Cx;
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::leaving;
+use crate::core::nomination::is_any_taken;
 use crate::core::restarts;
 
 use super::Provisioner;
-use super::life::{AT_WORK, Doing, LEAVERS};
+use super::life::{AT_WORK, Doing, LEAVERS, STRAYS};
 
 impl Provisioner {
     /// Whether anybody waits for a place that nobody has found: refused pods, pods that lost the place that was planned for them, and pods
@@ -75,6 +76,17 @@ impl Provisioner {
         }
         let busy = !snapshot.planned.is_empty();
         self.watch = busy.then(|| cx.after(AT_WORK, ProvisionerMsg::Watch));
+    }
+
+    /// Plans for pods that have lost their places to others, without waiting until kube-scheduler has come to rest.
+    pub(super) fn look_who_lost_a_place(&mut self, cx: &Cx<ProvisionerMsg>) {
+        self.taken = None;
+        if !matches!(self.doing, Doing::Nothing) {
+            // The plan that is being made may not know of it.
+            self.taken = Some(cx.after(STRAYS, ProvisionerMsg::Taken));
+        } else if is_any_taken(&self.wiring.boards.snapshot()) {
+            self.begin(cx);
+        }
     }
 
     /// Whether a NodeClaim that the snapshot does not show is being written, or has just been.

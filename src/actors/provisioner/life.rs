@@ -35,6 +35,8 @@ pub(super) const RECONSIDER: Duration = Duration::from_secs(10);
 /// A kube-scheduler that has bound none of the waiting pods for this long will not do so by itself: it tries each pod every 10 s at the
 /// latest, and again whenever a pod is bound.
 pub(super) const AT_WORK: Duration = Duration::from_secs(5);
+/// Pods that kube-scheduler has bound elsewhere than planned are seldom alone: it is looked this much later who has lost a place to them.
+pub(super) const STRAYS: Duration = Duration::from_millis(500);
 /// While there are CapacityBuffers, the room that is left for them is looked at this often even if nothing happens (Karpenter: 30 s).
 const BUFFERS: Duration = Duration::from_secs(30);
 /// While pods are on nodes that go, it is looked this often whether some of them that could not leave before now can, and need a place.
@@ -76,6 +78,8 @@ pub(in crate::actors) struct Provisioner {
     pub(super) left_over: usize,
     /// For the next look at them.
     pub(super) watch: Option<Timer>,
+    /// For the look whether pods that went elsewhere have taken the places of others.
+    pub(super) taken: Option<Timer>,
     /// Makes names differ from plan to plan.
     plans: u64,
     pub(super) refused: usize,
@@ -372,6 +376,7 @@ impl Behaviour for Provisioner {
             overlooked: 0,
             left_over: 0,
             watch: None,
+            taken: None,
             plans: 0,
             refused: 0,
             last: None,
@@ -405,6 +410,10 @@ impl Behaviour for Provisioner {
                     self.watch.get_or_insert_with(|| cx.after(AT_WORK, ProvisionerMsg::Watch));
                 }
             }
+            ProvisionerMsg::Strayed => {
+                self.taken.get_or_insert_with(|| cx.after(STRAYS, ProvisionerMsg::Taken));
+            }
+            ProvisionerMsg::Taken => self.look_who_lost_a_place(cx),
             ProvisionerMsg::Watch => self.watch_overlooked(cx),
             ProvisionerMsg::Bounded(price, bound) => self.tell_bound(price, bound, cx),
             ProvisionerMsg::Created(name, outcome) => self.created(&name, outcome, cx),

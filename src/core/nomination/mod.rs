@@ -9,8 +9,10 @@ mod contested;
 mod opening;
 mod queue;
 mod seats;
+mod taken;
 
 pub use contested::is_contested;
 pub use opening::{AT_MOST, Opening, heard_after, is_expected};
 pub use queue::Nominations;
 pub use seats::Nomination;
+pub use taken::is_any_taken;
