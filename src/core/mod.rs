@@ -36,3 +36,4 @@ pub mod facts;
 pub mod scheduling;
 
 pub mod lifecycle;
+pub mod vain;

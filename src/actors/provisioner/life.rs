@@ -19,6 +19,7 @@ use crate::core::labels;
 use crate::core::leaving::{self, Foreseen};
 use crate::core::restarts;
 use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Problem, Settings};
+use crate::core::vain::Bought;
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::log::rounded;
 use crate::telemetry::metrics::{self, CreatedFor};
@@ -80,6 +81,8 @@ pub(in crate::actors) struct Provisioner {
     pub(super) watch: Option<Timer>,
     /// For the look whether pods that went elsewhere have taken the places of others.
     pub(super) taken: Option<Timer>,
+    /// For whom nodes were bought, so that none are without end.
+    bought: Bought,
     /// Makes names differ from plan to plan.
     plans: u64,
     pub(super) refused: usize,
@@ -250,6 +253,8 @@ impl Provisioner {
             cx.slot().meter().failed(cx.now(), &text);
         }
         let snapshot = self.wiring.boards.snapshot();
+        self.bought.forget(&snapshot);
+        self.bought.withhold(&mut plan, &snapshot);
         let epoch = snapshot.epoch;
         // What is remembered is what the solver said, all of it.
         let decision = Decision { question, plan: Arc::new(plan.clone()) };
@@ -273,6 +278,7 @@ impl Provisioner {
         for planned in plan.claims {
             let pods = planned.pods.iter().map(|pod| pod.uid.clone()).collect();
             self.wiring.slots.state.cast(StateMsg::Planned(planned.draft.name.clone(), pods));
+            self.bought.note(&planned.draft.name, &planned.pods);
             self.create(&planned, cx);
             creating.insert(planned.draft.name.clone(), (planned, 1));
         }
@@ -377,6 +383,7 @@ impl Behaviour for Provisioner {
             left_over: 0,
             watch: None,
             taken: None,
+            bought: Bought::default(),
             plans: 0,
             refused: 0,
             last: None,

@@ -84,6 +84,7 @@ impl Reason {
             Self::Invalid(_) => "Invalid",
             Self::Distrusted(_) => "Distrusted",
             Self::DynamicResources => "DynamicResources",
+            Self::BoughtInVain { .. } => "BoughtInVain",
             Self::Contradiction { .. } => "Contradiction",
             Self::Volume(_) => "Volume",
             Self::VolumesElsewhere { .. } => "VolumesElsewhere",
@@ -123,6 +124,7 @@ impl Reason {
             Self::Invalid(_)
             | Self::Distrusted(_)
             | Self::DynamicResources
+            | Self::BoughtInVain { .. }
             | Self::Contradiction { .. }
             | Self::Volume(_)
             | Self::VolumesElsewhere { .. }
@@ -161,6 +163,7 @@ impl Reason {
             Self::Invalid(_)
             | Self::Distrusted(_)
             | Self::DynamicResources
+            | Self::BoughtInVain { .. }
             | Self::Contradiction { .. }
             | Self::Volume(_)
             | Self::VolumesElsewhere { .. }

@@ -38,6 +38,10 @@ impl Reason {
             | Self::PoolStatic { .. }
             | Self::PoolDeleting { .. }
             | Self::NoCatalog { .. } => Fields::new(),
+            Self::BoughtInVain { nodes } => {
+                let one = |node: &Arc<str>| Fields::from([("node", text(node))]);
+                Fields::from([("nodes", Datum::List(nodes.iter().map(one).collect()))])
+            }
             Self::AfterReserved { first, .. } => Fields::from([("first", text(first.as_str()))]),
             Self::NoMatchingType { lacks, blame, .. } => of_lacks(lacks, *blame),
             Self::Several { all, .. } => {

@@ -18,6 +18,11 @@ pub enum Reason {
     Distrusted(Arc<str>),
     /// The pod asks for devices by `spec.resourceClaims`, which joiner does not allocate.
     DynamicResources,
+    /// Nodes were bought for the pod that serve and stand empty, and kube-scheduler has bound it to none of them.
+    BoughtInVain {
+        /// Their names.
+        nodes: Vec<Arc<str>>,
+    },
     /// The pod's own node selector and node affinity exclude each other.
     Contradiction {
         /// Label key.

@@ -76,6 +76,11 @@ impl Reason {
             Self::DynamicResources => {
                 write!(f, "the pod asks for devices by spec.resourceClaims, and joiner does not allocate devices")
             }
+            Self::BoughtInVain { nodes } => write!(
+                f,
+                "nodes were bought for the pod and stand empty, as kube-scheduler binds it to none of them: {}",
+                nodes.join(", ")
+            ),
             Self::Contradiction { key } => {
                 write!(f, "the pod's nodeSelector and node affinity exclude each other on {key}")
             }
@@ -226,6 +231,9 @@ impl Reason {
             }
             Self::DynamicResources => {
                 "ask for them by an extended resource in resources.limits, or give the pod a node that is there"
+            }
+            Self::BoughtInVain { .. } => {
+                "its events say what kube-scheduler misses on them (kubectl describe pod); no further one is bought while they stand"
             }
             Self::Contradiction { .. } | Self::PoolContradiction { .. } => "change one of them",
             Self::VolumesElsewhere { .. } => "change them, or move the volumes",
