@@ -324,6 +324,8 @@ pub enum AuditorMsg {
     Inhabited(ProviderId, Written<Option<Inhabited>>),
     /// *Outcome.* An orphaned machine was taken down.
     Reaped(ProviderId, Called<Deletion>),
+    /// *Nudge.* Time to ask once more for machines that the cloud has denied.
+    AskForLost,
     /// *Outcome.* Whether the cloud knows the machine of a NodeClaim that no listing shows.
     MachineAsked(Left, Called<bool>),
     /// *Outcome.* A NodeClaim without a machine was deleted.

@@ -10,6 +10,7 @@ use crate::core::audit::{Alarm, Evidence, Finding, History, Look, Rules, Verdict
 use crate::core::consent::{self, ANNOTATION, Consent};
 use crate::core::facts::{Claim, Snapshot};
 use crate::core::ids::ProviderId;
+use crate::core::lifecycle::Denials;
 use crate::core::record::Record;
 use crate::core::writes::Regarding;
 
@@ -43,8 +44,9 @@ pub(in crate::actors) struct Auditor {
     /// Machines that are to go when their pods have left, and since when these leave.
     pub(super) draining: BTreeMap<ProviderId, Timestamp>,
     pub(super) drain: Option<Timer>,
-    /// How often in a row the cloud has said that it has no such machine, of those that are to be finished for it.
-    pub(super) denied: BTreeMap<Left, u32>,
+    /// How the cloud has said that it has no such machine, of those that are to be finished for it.
+    pub(super) denied: BTreeMap<Left, Denials>,
+    pub(super) asking: Option<Timer>,
     /// What the cloud plans to do to machines.
     notices: Vec<Notice>,
     pub(super) said: Dedupe,
@@ -278,6 +280,7 @@ impl Behaviour for Auditor {
             draining: BTreeMap::new(),
             drain: None,
             denied: BTreeMap::new(),
+            asking: None,
             notices: Vec::new(),
             said: Dedupe::new(),
             last_op: 0,
@@ -313,6 +316,7 @@ impl Behaviour for Auditor {
                 Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
                 Outcome::Lost | Outcome::NotLeader | Outcome::Late => {}
             },
+            AuditorMsg::AskForLost => self.ask_for_lost(cx),
             AuditorMsg::MachineAsked(left, outcome) => self.machine_asked(left, outcome, cx),
             AuditorMsg::ClaimDeleted(name, outcome) => match outcome {
                 Outcome::Done(()) => self.count(&name),

@@ -1,7 +1,8 @@
 //! NodeClaims and Nodes whose machine is not listed: the cloud is asked for the one machine, and only when it goes on knowing none do they go.
 
 use std::sync::Arc;
-use std::time::Duration;
+
+use jiff::Timestamp;
 
 use crate::actors::protocol::{AuditorMsg, Called, Left};
 use crate::actors::runtime::{Cx, Outcome, Permits};
@@ -15,9 +16,6 @@ use crate::telemetry::metrics::{self, DisruptedFor, TerminationMode};
 
 use super::Auditor;
 
-/// Looks are not thought to follow each other faster.
-const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
-
 impl Auditor {
     /// Asks for the machines of NodeClaims that are to be finished, and of Nodes that are to be let go. A listing may lack a machine without saying
     /// so: whoever is asked for the one machine knows better.
@@ -29,22 +27,36 @@ impl Auditor {
         let nodes = nodes.map(|node| (Left::Node(node.name.clone()), &node.provider_id));
         let left: Vec<_> = claims.chain(nodes).map(|(left, id)| (left, id.clone())).collect();
         self.denied.retain(|denied, _| left.iter().any(|(left, _)| left == denied));
+        let (may_deny_for, mut next) = (self.wiring.may_deny_for(), None::<Timestamp>);
         for (left, id) in left {
             let Some(id) = id else { continue };
+            if let Some(again) = self.denied.get(&left).and_then(|denied| denied.again_at(cx.now(), may_deny_for)) {
+                next = Some(next.map_or(again, |next| next.min(again)));
+                continue;
+            }
             let cloud = Arc::clone(&self.wiring.cloud);
             let call = async move { cloud.get(&id).await.map(|found| found.is_there()) };
             cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachineAsked(left, outcome));
         }
+        self.ask_at(next, cx);
+    }
+
+    /// Looks are further apart than the times for which a cloud may be wrong: it is asked in between, too.
+    fn ask_at(&mut self, next: Option<Timestamp>, cx: &Cx<AuditorMsg>) {
+        let wait = next.map(|next| next.duration_since(cx.now()).unsigned_abs());
+        self.asking = wait.map(|wait| cx.after(wait, AuditorMsg::AskForLost));
     }
 
     /// The cloud was asked for the one machine of something: only if it is certain that there is none does that go.
     pub(super) fn machine_asked(&mut self, left: Left, outcome: Called<bool>, cx: &Cx<AuditorMsg>) {
         match outcome {
             Outcome::Done(false) => {
+                let may_deny_for = self.wiring.may_deny_for();
                 let denied = self.denied.entry(left.clone()).or_default();
-                *denied = denied.saturating_add(1);
-                if *denied < self.denials_needed() {
-                    return;
+                denied.add(cx.now(), may_deny_for);
+                if !denied.suffice(may_deny_for) {
+                    let again = denied.again_at(cx.now(), may_deny_for);
+                    return self.ask_at(again, cx);
                 }
             }
             Outcome::Done(true) => {
@@ -60,13 +72,6 @@ impl Auditor {
             Left::Claim(name, uid) => self.finish(name, uid, cx),
             Left::Node(name) => self.release(name, cx),
         }
-    }
-
-    /// In how many looks in a row the cloud must say that there is no machine: as many as it takes to outlast the time for which it may be wrong.
-    fn denials_needed(&self) -> u32 {
-        let between = self.wiring.settings.audit_every.max(SHORTEST_PAUSE);
-        let pauses = self.wiring.may_deny_for().as_nanos().div_ceil(between.as_nanos());
-        u32::try_from(pauses).unwrap_or(u32::MAX).saturating_add(1)
     }
 
     /// Deletes a NodeClaim whose machine is gone.

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-
 use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, StateMsg, Written};
 use crate::actors::runtime::{Cx, Outcome};
 use crate::clouds::{self, Deletion, LaunchRefused, Whereabouts};
 use crate::cluster;
 use crate::core::facts::Machine;
 use crate::core::ids::ProviderId;
-use crate::core::lifecycle::{DeleteReason, Hold, Sight, is_denied};
+use crate::core::lifecycle::{DeleteReason, Hold, Sight};
 
 use super::Claim;
 use super::life::DOUBT;
@@ -222,10 +220,10 @@ impl Claim {
         let claimed = self.known.as_ref().and_then(|known| known.provider_id.clone());
         machines.sort_by_key(|machine| (claimed.as_ref() != Some(&machine.id), machine.id.clone()));
         let mut machines = machines.into_iter();
-        let before = self.memory.looked.replace(cx.now());
+        self.memory.looked = Some(cx.now());
         match machines.next() {
             Some(machine) => self.memory.shown(machine),
-            None => self.denied(before, cx),
+            None => self.denied(cx),
         }
         for extra in machines {
             tracing::error!(nodeclaim = %self.args.name, machine = %extra.id, "second machine for one nodeclaim, left to the auditor");
@@ -233,17 +231,17 @@ impl Claim {
         }
     }
 
-    /// The cloud shows no machine with the mark, after it was asked for those with the IDs that the NodeClaim and its Nodes name; `before` is when it
-    /// was last asked for the mark.
-    fn denied(&mut self, before: Option<Timestamp>, cx: &Cx<ClaimMsg>) {
-        self.memory.denied_again(before, cx.now(), self.args.wiring.may_deny_for());
+    /// The cloud shows no machine with the mark, after it was asked for those with the IDs that the NodeClaim and its Nodes name.
+    fn denied(&mut self, cx: &Cx<ClaimMsg>) {
+        let may_deny_for = self.args.wiring.may_deny_for();
+        self.memory.denials.add(cx.now(), may_deny_for);
         let is_deleting = self.known.as_ref().is_some_and(|known| known.deleting.is_some());
         match &self.memory.sight {
             // Neither under the ID that the object has nor under its mark; or the machine that the object names is another's, and there is none of
             // its own to take down.
             Sight::Missing | Sight::Present(_) if is_deleting || self.memory.sight == Sight::Missing => {
                 self.memory.absent_since = None;
-                if is_denied(&self.memory, self.args.wiring.may_deny_for()) {
+                if self.memory.denials.suffice(may_deny_for) {
                     return self.gone(cx);
                 }
                 self.memory.sight = Sight::Missing;

@@ -12,6 +12,7 @@ mod act;
 mod consistency;
 mod consolidation;
 mod deletion;
+mod denials;
 mod detach;
 mod drain;
 mod drift;
@@ -37,6 +38,7 @@ pub(in crate::core) use drain::{is_drainable, is_protected};
 pub use act::{Act, DeleteReason, PodRef};
 pub use consistency::listed as inconsistencies;
 pub use deletion::Deletion;
+pub use denials::Denials;
 pub use drain::{Drain, Way, drain_of, is_occupied, is_waited_for, protected_until, way_off, way_out};
 pub use drift::{CloudDrift, EVERY as DRIFT_EVERY, class_version};
 pub use hold::Hold;
@@ -47,7 +49,6 @@ pub use repair::Repair;
 pub use situation::{LaunchFailure, Memory, Sight, Situation};
 pub use step::{Phase, Step, step};
 pub use termination::{close, deadline as drain_deadline, open};
-pub use whereabouts::is_denied;
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use crate::core::ids::{NodeName, ObjectKey, ProviderId};
 use crate::core::nomination;
 
 use super::drain::{Drain, drain};
-use super::{CloudDrift, Deletion, Hold, Reboot, Repair, termination};
+use super::{CloudDrift, Deletion, Denials, Hold, Reboot, Repair, termination};
 
 /// Everything about one NodeClaim at one moment.
 #[derive(Clone, Debug)]
@@ -225,10 +225,8 @@ pub struct Memory {
     pub looked: Option<Timestamp>,
     /// Since when it has said that there is none.
     pub absent_since: Option<Timestamp>,
-    /// How many times in a row it has said so since it last showed the machine, by every name that the machine has.
-    pub denials: u32,
-    /// How many of these, the last ones, came so soon after each other that it has not shown the machine in between.
-    pub steady_denials: u32,
+    /// How it has said so since it last showed the machine, by every name that the machine has.
+    pub denials: Denials,
     /// The last failed launch.
     pub launch_failure: Option<LaunchFailure>,
     /// A launch was refused for good: the NodeClaim is to go.
@@ -274,16 +272,7 @@ impl Memory {
 
     /// The cloud has shown the machine by one of its names: what it said before counts no more.
     pub fn undenied(&mut self) {
-        (self.denials, self.steady_denials) = (0, 0);
-    }
-
-    /// The cloud has said once more that there is no machine by any name; `before` is when it was last asked for one with the mark. A cloud may be
-    /// wrong again soon: if it was not asked for longer than it may be wrong at a stretch, it may have been right in between.
-    pub fn denied_again(&mut self, before: Option<Timestamp>, now: Timestamp, may_deny_for: Duration) {
-        let most = SignedDuration::try_from(may_deny_for).unwrap_or(SignedDuration::MAX);
-        let is_steady = before.is_some_and(|before| now.duration_since(before) <= most);
-        self.denials = self.denials.saturating_add(1);
-        self.steady_denials = if is_steady { self.steady_denials.saturating_add(1) } else { 1 };
+        self.denials = Denials::default();
     }
 
     /// Forgets what a clock that was ahead has left: moments that lie further in the future than they can.

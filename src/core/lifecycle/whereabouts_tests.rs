@@ -1,12 +1,13 @@
 //! A machine that the cloud denies is asked for again and again before it is believed to be gone.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
 use crate::core::facts::samples::{claim, machine, start};
 use crate::core::facts::{Claim, Fact, Fold};
 use crate::core::labels;
-use crate::core::lifecycle::step;
+use crate::core::lifecycle::{Denials, Memory, step};
 use crate::core::lifecycle::step::after;
 
 /// A NodeClaim that is being deleted, whose machine the cloud knows no more.
@@ -28,10 +29,10 @@ fn look(memory: &Memory, now: Timestamp) -> Step {
 
 /// A round has ended in which the cloud knew no machine, as the actor takes it in.
 fn round(memory: &mut Memory, now: Timestamp) {
-    let before = memory.looked.replace(now);
-    memory.denied_again(before, now, Duration::from_mins(1));
+    memory.denials.add(now, Duration::from_mins(1));
     memory.tried.clear();
-    memory.sight = if is_denied(memory, Duration::from_mins(1)) { Sight::Gone } else { Sight::Missing };
+    let is_believed = memory.denials.suffice(Duration::from_mins(1));
+    memory.sight = if is_believed { Sight::Gone } else { Sight::Missing };
 }
 
 #[test]
@@ -62,39 +63,11 @@ fn a_clock_that_jumps_cuts_one_pause_short_and_no_more() {
 }
 
 #[test]
-fn a_cloud_that_shows_at_once_what_is_is_believed_at_once() {
-    assert!(is_denied(&Memory { denials: 1, steady_denials: 1, ..Memory::default() }, Duration::ZERO));
-}
-
-#[test]
 fn what_was_denied_before_a_machine_was_launched_counts_no_more() {
     let mut memory = Memory { absent_since: Some(start()), ..Memory::default() };
     round(&mut memory, start());
     round(&mut memory, after(start(), 15));
     memory.shown(machine());
-    assert_eq!((memory.denials, memory.steady_denials, memory.absent_since), (0, 0, None));
+    assert_eq!((memory.denials, memory.absent_since), (Denials::default(), None));
     assert!(matches!(memory.sight, Sight::Present(_)));
-}
-
-/// The cloud was out of reach between two rounds, and wrong before and after.
-#[test]
-fn rounds_between_which_the_cloud_was_long_not_asked_count_apart() {
-    let mut memory = Memory { sight: Sight::Missing, ..Memory::default() };
-    for seconds in [0, 15, 93, 108, 123] {
-        round(&mut memory, after(start(), seconds));
-    }
-    assert_eq!(memory.sight, Sight::Missing);
-    round(&mut memory, after(start(), 138));
-    round(&mut memory, after(start(), 153));
-    assert_eq!(memory.sight, Sight::Gone, "five rounds over a minute");
-}
-
-#[test]
-fn a_cloud_that_always_answers_late_is_believed_in_the_end() {
-    let mut memory = Memory { sight: Sight::Missing, ..Memory::default() };
-    let rounds = (0..).take_while(|at| {
-        round(&mut memory, after(start(), at * 100));
-        memory.sight == Sight::Missing
-    });
-    assert_eq!(rounds.count(), 12);
 }
