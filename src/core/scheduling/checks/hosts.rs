@@ -54,9 +54,18 @@ pub(super) fn check<'a>(
         let running: Vec<&Arc<Pod>> = snapshot.pods_on(&node.name).filter(|pod| stays(pod) && !moves(pod)).collect();
         let planned: Vec<&Arc<Pod>> = on_node.remove(&node.name).into_iter().flat_map(|placed| &placed.pods).collect();
         let (labels, taints) = seen(node, claim, restarts);
+        let named = labels.contains_key(labels::HOSTNAME);
         let leaving = goes || excluded || claim.is_some_and(|claim| is_leaving(problem, claim));
         let place =
-            Place { name: node.name.as_str().into(), labels: Arc::new(labels), open: None, taints, planned, running };
+            Place {
+                name: node.name.as_str().into(),
+                named,
+                labels: Arc::new(labels),
+                open: None,
+                taints,
+                planned,
+                running,
+            };
         if !place.planned.is_empty() {
             if leaving {
                 found.push(Violation::NotUsable { place: Arc::clone(&place.name) });
@@ -86,6 +95,7 @@ pub(super) fn check<'a>(
         let planned = placed.pods.iter().collect();
         let place = Place {
             name: name.as_str().into(),
+            named: true,
             labels: Arc::new(labels),
             open: None,
             taints: claim.taints.clone(),
