@@ -56,16 +56,15 @@ pub(super) fn check<'a>(
         let (labels, taints) = seen(node, claim, restarts);
         let named = labels.contains_key(labels::HOSTNAME);
         let leaving = goes || excluded || claim.is_some_and(|claim| is_leaving(problem, claim));
-        let place =
-            Place {
-                name: node.name.as_str().into(),
-                named,
-                labels: Arc::new(labels),
-                open: None,
-                taints,
-                planned,
-                running,
-            };
+        let place = Place {
+            name: node.name.as_str().into(),
+            named,
+            labels: Arc::new(labels),
+            open: None,
+            taints,
+            planned,
+            running,
+        };
         if !place.planned.is_empty() {
             if leaving {
                 found.push(Violation::NotUsable { place: Arc::clone(&place.name) });
@@ -122,6 +121,7 @@ fn is_leaving(problem: &Problem<'_>, claim: &Claim) -> bool {
 /// not.
 fn seen(node: &Node, claim: Option<&Claim>, restarts: bool) -> (Labels, Vec<Taint>) {
     let mut labels = node.labels.clone();
+    labels.insert(labels::NODE_NAME_FIELD.into(), node.name.as_str().into());
     let mut taints = node.taints.clone();
     if node.cordoned {
         taints.push(Taint::new("node.kubernetes.io/unschedulable", Effect::NoSchedule));

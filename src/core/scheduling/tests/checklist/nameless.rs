@@ -71,7 +71,8 @@ fn a_node_without_a_host_name_counts_in_no_zone_for_pods_that_spread_over_hosts_
 
 #[test]
 fn the_checker_sees_who_was_spread_onto_a_node_without_a_host_name() {
-    let of = |node: Node| Scene::default().with_node(node).with_pods(pods("web", 1, &web().spreading(even(HOSTNAME, 1))));
+    let of =
+        |node: Node| Scene::default().with_node(node).with_pods(pods("web", 1, &web().spreading(even(HOSTNAME, 1))));
     let plan = of(node("old", 8, 64, &[])).solve().whole();
     let (pod, place, key) = ("uid-web-00000".into(), "old".into(), HOSTNAME.into());
     assert_eq!(check(&of(nameless("old", 8, &[])).problem(), &plan), [Violation::NoDomain { pod, place, key }]);
