@@ -7,8 +7,8 @@ use super::*;
 use crate::core::facts::samples::{claim, machine, start};
 use crate::core::facts::{Claim, Fact, Fold};
 use crate::core::labels;
-use crate::core::lifecycle::{Denials, Memory, step};
 use crate::core::lifecycle::step::after;
+use crate::core::lifecycle::{Denials, Memory, step};
 
 /// A NodeClaim that is being deleted, whose machine the cloud knows no more.
 fn dying() -> Claim {
