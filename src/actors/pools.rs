@@ -82,7 +82,7 @@ impl Pools {
         for pool in snapshot.pools.values() {
             // A pool of another cloud's NodeClass is somebody else's.
             let class = &pool.template.class;
-            let ours = kinds.iter().any(|(group, kind)| **group == *class.group && **kind == *class.kind);
+            let ours = kinds.iter().any(|kind| class.is_of(*kind));
             if !ours || self.under_way.contains(&Judged::Pool(pool.name.clone())) {
                 continue;
             }

@@ -71,9 +71,7 @@ impl Statics {
         let (mut again, mut pause) = (false, AGAIN);
         for pool in snapshot.pools.values() {
             let class = &pool.template.class;
-            if pool.replicas.is_none()
-                || !kinds.iter().any(|(group, kind)| **group == *class.group && **kind == *class.kind)
-            {
+            if pool.replicas.is_none() || !kinds.iter().any(|kind| class.is_of(*kind)) {
                 continue;
             }
             match statics::need(&snapshot, pool, &self.ordered(), cx.now()) {

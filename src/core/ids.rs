@@ -185,9 +185,14 @@ impl ClassRef {
         class_label(&self.group, &self.kind)
     }
 
+    /// Whether it is of this group and kind.
+    pub fn is_of(&self, (group, kind): (&str, &str)) -> bool {
+        *self.group == *group && *self.kind == *kind
+    }
+
     /// Whether it is of one of these kinds (group and kind), which a joiner looks after. One that cannot be read is, so that somebody hears of it.
     pub fn is_one_of<'a>(&self, kinds: impl IntoIterator<Item = (&'a str, &'a str)>) -> bool {
-        self.kind.is_empty() || kinds.into_iter().any(|kind| kind == (&*self.group, &*self.kind))
+        self.kind.is_empty() || kinds.into_iter().any(|kind| self.is_of(kind))
     }
 }
 

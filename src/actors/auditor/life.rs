@@ -46,6 +46,7 @@ pub(in crate::actors) struct Auditor {
     pub(super) drain: Option<Timer>,
     /// How the cloud has said that it has no such machine, of those that are to be finished for it.
     pub(super) denied: BTreeMap<Left, Denials>,
+    /// For the next question about them.
     pub(super) asking: Option<Timer>,
     /// What the cloud plans to do to machines.
     notices: Vec<Notice>,

@@ -41,7 +41,7 @@ pub struct ClassKind {
 impl ClassKind {
     /// Whether a NodeClass is of this kind, whatever its version.
     pub fn is(&self, class: &ClassRef) -> bool {
-        *self.group == *class.group && *self.kind == *class.kind
+        class.is_of((self.group, self.kind))
     }
 
     /// A kind whose objects are read as `T`.

@@ -92,9 +92,7 @@ impl Profile {
             }
         }
     }
-}
 
-impl Profile {
     /// Whether one of these kinds is asked for by its name.
     pub fn names(&self, faults: &[Fault]) -> bool {
         matches!(self, Self::These(these) if these.iter().any(|(named, _)| faults.contains(named)))
