@@ -195,11 +195,13 @@ impl World<'_> {
     fn spread(&mut self, spread: &TopologySpread, shape: &PodShape, terms: &[TermId], tolerations: u32) -> Spread {
         let constrained = !shape.node_selector.is_empty() || !shape.node_affinity.required.is_empty();
         let others = shape.spreads.iter().filter(|other| spread.required && other.required && other.key != spread.key);
+        let named = self.layout.lacks_names && others.clone().any(|other| &*other.key == labels::HOSTNAME);
         let mut keys: Vec<KeyId> = others.filter_map(|other| self.topo(&other.key).0.key()).collect();
         keys.sort_unstable();
         keys.dedup();
         let filter = Filter {
             keys,
+            named,
             terms: (spread.node_affinity_policy == PolicyHonor::Honor && constrained).then(|| terms.to_vec()),
             tolerations: (spread.node_taints_policy == PolicyHonor::Honor).then_some(tolerations),
         };

@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::algebra::TermId;
 use super::classes::Class;
 use super::draft::Draft;
+use super::rooms::Kind;
 use super::solve::Run;
 use super::topology::{Filter, Topo};
 use super::world::World;
@@ -45,8 +46,8 @@ fn narrow(world: &mut World<'_>, drafts: &[Draft], class: &mut Class) -> bool {
         let filter = filter.map_or_else(Filter::default, |id| world.counters.filter_of(id).clone());
         let mut domains = world.standing_domains(key, &filter);
         for draft in drafts {
-            let taints = world.pools[draft.pool].taints;
-            if world.looks_at(&filter, draft.profile, taints) {
+            let kind = Kind { taints: world.pools[draft.pool].taints, profile: draft.profile, named: true };
+            if world.looks_at(&filter, kind) {
                 domains.or(&world.algebra.domain(draft.profile, key).bits);
             }
         }

@@ -3,27 +3,30 @@
 use super::algebra::ProfileId;
 use super::interner::{Domain, KeyId};
 use super::masks::Mask;
+use super::rooms::Kind;
 use super::topology::{Filter, FilterId};
 use super::world::World;
 
 impl World<'_> {
     /// Whether a spread constraint with this filter looks at such a node; each question is answered once.
-    pub(super) fn looks_at_by(&mut self, filter: FilterId, profile: ProfileId, taints: u32) -> bool {
-        if let Some(known) = self.looks.get(&(filter, profile, taints)) {
+    pub(super) fn looks_at_by(&mut self, filter: FilterId, kind: Kind) -> bool {
+        if let Some(known) = self.looks.get(&(filter, kind)) {
             return *known;
         }
-        let answer = self.looks_at(&self.counters.filter_of(filter).clone(), profile, taints);
-        self.looks.insert((filter, profile, taints), answer);
+        let answer = self.looks_at(&self.counters.filter_of(filter).clone(), kind);
+        self.looks.insert((filter, kind), answer);
         answer
     }
 
     /// Whether a spread constraint with this filter looks at such a node.
-    pub(super) fn looks_at(&mut self, filter: &Filter, profile: ProfileId, taints: u32) -> bool {
+    pub(super) fn looks_at(&mut self, filter: &Filter, kind: Kind) -> bool {
+        let Kind { taints, profile, named } = kind;
         let has = |key: &KeyId| {
             let domain = self.algebra.domain(profile, *key);
             domain.is_settled() && !domain.absent
         };
         filter.keys.iter().all(has)
+            && (named || !filter.named)
             && filter.tolerations.is_none_or(|t| self.tolerance.tolerates(t, taints, true))
             && filter
                 .terms
@@ -72,7 +75,7 @@ impl World<'_> {
     pub(super) fn standing_domains(&mut self, key: KeyId, filter: &Filter) -> Mask {
         let mut all = Mask::empty(self.algebra.universe.key(key).values.len());
         for kind in self.rooms.living().collect::<Vec<_>>() {
-            if self.looks_at(filter, kind.profile, kind.taints) {
+            if self.looks_at(filter, kind) {
                 let domain = self.algebra.domain(kind.profile, key);
                 if domain.is_settled() {
                     all.or(&domain.bits);

@@ -97,5 +97,5 @@ impl Run<'_> {
 
 /// The nodes that the pods of a class may be on, as far as these say what they are.
 fn own_filter(class: &Class) -> Filter {
-    Filter { keys: Vec::new(), terms: Some(class.bare_terms()), tolerations: Some(class.tolerations) }
+    Filter { terms: Some(class.bare_terms()), tolerations: Some(class.tolerations), ..Filter::default() }
 }

@@ -22,6 +22,8 @@ pub(super) struct Host {
     pub(super) pool: Option<PoolName>,
     pub(super) profile: ProfileId,
     pub(super) taints: u32,
+    /// Whether it has the label `kubernetes.io/hostname`, as a NodeClaim's node will.
+    pub(super) named: bool,
     pub(super) capacity: Amounts,
     /// Allocatable less running pods, daemons still to come, and pods planned in this pass.
     pub(super) free: Amounts,
@@ -37,7 +39,7 @@ pub(super) struct Host {
 impl Host {
     /// What it has in common with all that are like it.
     pub(super) fn kind(&self) -> Kind {
-        Kind { taints: self.taints, profile: self.profile }
+        Kind { taints: self.taints, profile: self.profile, named: self.named }
     }
 
     /// The node's name, or else that of the NodeClaim.
@@ -124,6 +126,7 @@ impl World<'_> {
             pool: labels.get(labels::NODEPOOL).map(|name| PoolName::from(Arc::clone(name))),
             profile,
             taints,
+            named: node.is_none() || labels.contains_key(labels::HOSTNAME),
             capacity: self.dimensions.amounts(&capacity),
             free,
             ports,

@@ -48,6 +48,8 @@ pub(super) struct Layout {
     pub(super) running: Running,
     /// What each pool's hosts use of its limits, and how many they are.
     pub(super) used: FxHashMap<PoolName, (Amounts, i64)>,
+    /// Whether some node lacks the label `kubernetes.io/hostname`.
+    pub(super) lacks_names: bool,
 }
 
 impl Layout {
@@ -81,6 +83,7 @@ impl Layout {
                 *nodes += 1;
             }
         }
+        layout.lacks_names = hosts.iter().any(|host| !host.named);
         layout.hosts = hosts;
         layout
     }

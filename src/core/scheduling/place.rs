@@ -11,6 +11,7 @@ use super::classes::{Class, Spread, Variant};
 use super::interner::KeyId;
 use super::masks::Mask;
 use super::ports;
+use super::rooms::Kind;
 use super::shelf::fits;
 use super::shunned::{Shunned, any_of};
 use super::solve::Run;
@@ -155,13 +156,15 @@ impl Run<'_> {
         host: u32,
     ) -> Result<(), Refused> {
         let counters = &self.world.counters;
+        // A node without the label is in no domain: nobody can be spread there or be beside another, and nothing keeps pods apart.
+        let named = self.world.hosts.get(host as usize).is_none_or(|host| host.named);
         for (topo, id) in variant.apart.iter().chain(repelled) {
             if *topo == Topo::Host && counters.get(*id).on_host(host) > 0 {
                 return Err(Refused::Forever);
             }
         }
         for spread in variant.spreads.iter().filter(|s| s.topo == Topo::Host) {
-            if counters.get(spread.counter).on_host(host) + spread.own > spread.max_skew {
+            if !named || counters.get(spread.counter).on_host(host) + spread.own > spread.max_skew {
                 return Err(Refused::Forever);
             }
         }
@@ -171,7 +174,7 @@ impl Run<'_> {
                 continue;
             }
             let first = affinity.own && affinity.counters.iter().all(|(_, id)| counters.get(*id).total == 0);
-            if !first && hosts.any(|(_, id)| counters.get(*id).on_host(host) == 0) {
+            if !named || !first && hosts.any(|(_, id)| counters.get(*id).on_host(host) == 0) {
                 return Err(Refused::ForNow);
             }
         }
@@ -300,7 +303,7 @@ impl Run<'_> {
         // A spread that looks at some nodes only must know whether it looks at this one: it is narrowed until it does.
         for id in &class.touches {
             let Some(filter) = self.world.counters.get(*id).filter else { continue };
-            if self.world.looks_at_by(filter, profile, taints) {
+            if self.world.looks_at_by(filter, Kind { taints, profile, named: true }) {
                 continue;
             }
             let filter = self.world.counters.filter_of(filter).clone();

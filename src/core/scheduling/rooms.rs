@@ -43,6 +43,8 @@ impl Marks {
 pub(super) struct Kind {
     pub(super) taints: u32,
     pub(super) profile: ProfileId,
+    /// Whether they are domains of `kubernetes.io/hostname`: nodes that lack the label are in none.
+    pub(super) named: bool,
 }
 
 /// The index.

@@ -21,7 +21,7 @@ proptest! {
         asked in prop::collection::vec((0_usize..300, prop::collection::vec(-1_i64..9, 2), 0_u32..3), 1..40),
         gone in prop::collection::vec(0_usize..300, 0..60),
     ) {
-        let kind = |n: u32| Kind { taints: n, profile: ProfileId(n) };
+        let kind = |n: u32| Kind { taints: n, profile: ProfileId(n), named: true };
         let mut rooms = Rooms::new(2);
         // Kinds are numbered in the order in which they come.
         let mut all: Vec<(u32, Vec<i64>)> = (0..3).map(|n| (n, vec![-1, -1])).collect();

@@ -195,7 +195,7 @@ impl<'p> Run<'p> {
     /// So many more pods of a class on a node of this kind, there or planned.
     pub(super) fn tally(&mut self, class: &Class, host: u32, kind: Kind, many: i32) {
         for id in &class.touches {
-            self.world.count(*id, host, kind.profile, kind.taints, many);
+            self.world.count(*id, host, kind, many);
         }
     }
 
@@ -329,7 +329,7 @@ impl<'p> Run<'p> {
 
     pub(super) fn kind_of_draft(&self, at: usize) -> Kind {
         let draft = &self.drafts[at];
-        Kind { taints: self.world.pools[draft.pool].taints, profile: draft.profile }
+        Kind { taints: self.world.pools[draft.pool].taints, profile: draft.profile, named: true }
     }
 
     /// The plan, and reasons for the pods that are left.

@@ -62,6 +62,7 @@ fn concerned(problem: &Problem<'_>, plan: &Plan, found: &[Violation]) -> BTreeMa
             | Violation::Untolerated { pod, .. }
             | Violation::Unmet { pod, .. }
             | Violation::VolumeUnreachable { pod, .. }
+            | Violation::NoDomain { pod, .. }
             | Violation::Lonely { pod } => alike(problem, pod),
             Violation::UnknownType { place, .. }
             | Violation::UnfitType { place, .. }

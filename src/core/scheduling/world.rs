@@ -21,7 +21,7 @@ use super::masks::Mask;
 use super::pools::PoolSite;
 use super::problem::Problem;
 use super::reason::Reason;
-use super::rooms::Rooms;
+use super::rooms::{Kind, Rooms};
 use super::shelf::{Amounts, Dimensions};
 use super::tolerance::Tolerance;
 use super::topology::{CounterId, Counters, Filter, FilterId, Target, Targets, Topo, Whom};
@@ -59,7 +59,7 @@ pub(super) struct World<'p> {
     /// Domains by key and filter: many classes ask for the same.
     pub(super) known_domains: FxHashMap<(KeyId, Filter), Mask>,
     /// Which nodes filters look at.
-    pub(super) looks: FxHashMap<(FilterId, ProfileId, u32), bool>,
+    pub(super) looks: FxHashMap<(FilterId, Kind), bool>,
     /// The daemons that belong on nodes of one profile with the same taints.
     pub(super) daemons_on: FxHashMap<(ProfileId, u32), Arc<OnNode>>,
     /// What they take of new nodes.
@@ -271,24 +271,24 @@ impl<'p> World<'p> {
         if self.counters.all.is_empty() {
             return;
         }
-        for (which, kind) in layout.running.all.iter().enumerate() {
-            let counted = self.counters.touching(&kind.shape, &self.targets).0;
+        for (which, runs) in layout.running.all.iter().enumerate() {
+            let counted = self.counters.touching(&runs.shape, &self.targets).0;
             let owned = owned.get(&which).map_or(&[][..], Vec::as_slice);
             if counted.is_empty() && owned.is_empty() {
                 continue;
             }
-            for (host, many) in &kind.on {
-                let less = left.get(&(Arc::as_ptr(&kind.shape), *host)).copied().unwrap_or_default();
-                let (profile, taints) = (layout.hosts[*host as usize].profile, layout.hosts[*host as usize].taints);
+            for (host, many) in &runs.on {
+                let less = left.get(&(Arc::as_ptr(&runs.shape), *host)).copied().unwrap_or_default();
+                let kind = layout.hosts[*host as usize].kind();
                 for id in &counted {
                     let more = match self.counters.get(*id).whom {
                         Whom::Staying => difference(many.staying, less.staying),
                         Whom::Present | Whom::Bearers => difference(many.active, less.active),
                     };
-                    self.count(*id, *host, profile, taints, more);
+                    self.count(*id, *host, kind, more);
                 }
                 for id in owned {
-                    self.count(*id, *host, profile, taints, difference(many.active, less.active));
+                    self.count(*id, *host, kind, difference(many.active, less.active));
                 }
             }
         }
@@ -304,19 +304,20 @@ impl<'p> World<'p> {
     }
 
     /// Counts pods on a candidate; less than nothing when they leave it.
-    pub(super) fn count(&mut self, id: CounterId, host: u32, profile: ProfileId, taints: u32, many: i32) {
+    pub(super) fn count(&mut self, id: CounterId, host: u32, kind: Kind, many: i32) {
         if many == 0 {
             return;
         }
         let counter = self.counters.get(id);
         let (topo, filter) = (counter.topo, counter.filter);
-        if filter.is_some_and(|filter| !self.looks_at_by(filter, profile, taints)) {
+        if filter.is_some_and(|filter| !self.looks_at_by(filter, kind)) {
             return;
         }
         match topo {
-            Topo::Host => self.counters.get_mut(id).add_host(host, many),
+            Topo::Host if kind.named => self.counters.get_mut(id).add_host(host, many),
+            Topo::Host => {}
             Topo::Key(key) => {
-                let domain = self.algebra.domain(profile, key);
+                let domain = self.algebra.domain(kind.profile, key);
                 let value = domain.bits.first().filter(|_| domain.is_settled());
                 if let Some(value) = value {
                     self.counters.get_mut(id).add_value(value, many);

@@ -133,6 +133,7 @@ pub(super) fn check<'a>(
         }
         places.push(Place {
             name: place,
+            named: true,
             labels: Arc::clone(certain),
             open: Some(Arc::clone(requirements)),
             taints: draft.taints.clone(),

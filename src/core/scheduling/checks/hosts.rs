@@ -54,20 +54,22 @@ pub(super) fn check<'a>(
         let running: Vec<&Arc<Pod>> = snapshot.pods_on(&node.name).filter(|pod| stays(pod) && !moves(pod)).collect();
         let planned: Vec<&Arc<Pod>> = on_node.remove(&node.name).into_iter().flat_map(|placed| &placed.pods).collect();
         let (labels, taints) = seen(node, claim, restarts);
+        let named = labels.contains_key(labels::HOSTNAME);
         let leaving = goes || excluded || claim.is_some_and(|claim| is_leaving(problem, claim));
-        let place =
-            Place { name: node.name.as_str().into(), labels: Arc::new(labels), open: None, taints, planned, running };
+        let place = Place {
+            name: node.name.as_str().into(),
+            named,
+            labels: Arc::new(labels),
+            open: None,
+            taints,
+            planned,
+            running,
+        };
         if !place.planned.is_empty() {
             if leaving {
                 found.push(Violation::NotUsable { place: Arc::clone(&place.name) });
             }
-            let mut room = node.allocatable.clone();
-            if let Some(claim) = claim.filter(|_| !node.is_initialized() || restarts) {
-                for (name, milli) in claim.allocatable.iter().filter(|(name, _)| node.allocatable.get(name) == 0) {
-                    room.set(name.clone(), milli);
-                }
-            }
-            check_place(problem, &place, Some(room), None, found);
+            check_place(problem, &place, Some(room(node, claim, restarts)), None, found);
         }
         places.push(place);
     }
@@ -86,6 +88,7 @@ pub(super) fn check<'a>(
         let planned = placed.pods.iter().collect();
         let place = Place {
             name: name.as_str().into(),
+            named: true,
             labels: Arc::new(labels),
             open: None,
             taints: claim.taints.clone(),
@@ -102,6 +105,17 @@ pub(super) fn check<'a>(
         places.push(place);
     }
     found.extend(on_node.into_keys().map(|name| Violation::NotUsable { place: name.as_str().into() }));
+}
+
+/// What a node offers: until a node of ours is initialized, and while it restarts, also what its kubelet does not say yet.
+fn room(node: &Node, claim: Option<&Claim>, restarts: bool) -> Resources {
+    let mut room = node.allocatable.clone();
+    if let Some(claim) = claim.filter(|_| !node.is_initialized() || restarts) {
+        for (name, milli) in claim.allocatable.iter().filter(|(name, _)| node.allocatable.get(name) == 0) {
+            room.set(name.clone(), milli);
+        }
+    }
+    room
 }
 
 fn is_leaving(problem: &Problem<'_>, claim: &Claim) -> bool {

@@ -68,7 +68,7 @@ fn kinds<'a>(places: &[Place<'a>], which: Running) -> Vec<Kind<'a>> {
 /// The domain of a place; nothing where the label is absent or still open.
 fn domain(place: &Place<'_>, key: &str) -> Option<Arc<str>> {
     if key == labels::HOSTNAME {
-        Some(Arc::clone(&place.name))
+        place.named.then(|| Arc::clone(&place.name))
     } else {
         place.labels.get(labels::normalized(key)).cloned()
     }
@@ -174,6 +174,14 @@ fn together(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], fou
 
 /// In whatever order the pods came: the last owner that was placed in a domain found it within the skew of the emptiest.
 fn spread(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], found: &mut Vec<Violation>) {
+    for (kind, key) in kinds.iter().flat_map(|kind| hard_keys(kind.shape).map(move |key| (kind, key))) {
+        let nowhere = kind.at.iter().filter(|(at, new, _)| *new > 0 && domain(&places[*at], key).is_none());
+        found.extend(nowhere.map(|(at, ..)| Violation::NoDomain {
+            pod: kind.sample.uid.clone(),
+            place: Arc::clone(&places[*at].name),
+            key: Arc::clone(key),
+        }));
+    }
     each_spread(problem, places, kinds, &mut |share| {
         // A pod that does not count itself may come when the domain is already full to the skew.
         if share.all.saturating_sub(share.free) > share.most {

@@ -51,8 +51,10 @@ pub fn out_of_turn(problem: &Problem<'_>, plan: &Plan) -> usize {
 
 /// Where pods of the plan are, as the topology sees it.
 pub(super) struct Place<'a> {
-    /// Name of the NodeClaim or node: its own domain for the host name.
+    /// Name of the NodeClaim or node: its own domain for the host name, if it has one.
     pub(super) name: Arc<str>,
+    /// Whether it has the label for that, or will have it.
+    pub(super) named: bool,
     /// Labels that are certain; NodeClaims that say the same share them.
     pub(super) labels: Arc<Labels>,
     /// What else the labels have to be, and that well-known ones of which this says nothing may still come: of a NodeClaim of the plan.

@@ -85,6 +85,15 @@ pub enum Violation {
         /// The domain that is too full.
         domain: Arc<str>,
     },
+    /// A pod that has to be spread is where the topology key is missing or not settled: in no domain.
+    NoDomain {
+        /// The pod.
+        pod: PodUid,
+        /// NodeClaim or node.
+        place: Arc<str>,
+        /// Topology key.
+        key: Arc<str>,
+    },
     /// Required pod affinity is not met.
     Lonely {
         /// The pod.
@@ -137,6 +146,9 @@ impl fmt::Display for Violation {
                 write!(f, "PersistentVolumeClaim {claim} is for one pod, and several use it")
             }
             Self::PortTaken { place, port } => write!(f, "port {port} of {place} is taken twice"),
+            Self::NoDomain { pod, place, key } => {
+                write!(f, "pod {pod} is to be spread over {key}, and {place} is in no such domain")
+            }
             Self::NotUsable { place } => write!(f, "{place} must not be used"),
             Self::Skewed { key, domain } => write!(f, "too many pods in {key}={domain} for a spread constraint"),
             Self::Lonely { pod } => write!(f, "no pod that {pod} has affinity to is in its domain"),

@@ -44,6 +44,8 @@ pub(in super::super) struct Filter {
     pub(in super::super) tolerations: Option<u32>,
     /// The keys of the pod's other required constraints: kube-scheduler counts a node for one of them only if it is in a domain of each.
     pub(in super::super) keys: Vec<KeyId>,
+    /// Whether the host name is one of those keys; said only where some node lacks it.
+    pub(in super::super) named: bool,
 }
 
 /// Whom a counter counts.

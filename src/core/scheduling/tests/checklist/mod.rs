@@ -22,7 +22,7 @@
 //! | instance selection, `minValues` | [`selection`] | `min_values.rs` |
 //! | buffers | | `core/buffers_tests.rs`, `tests/features/buffers.rs` |
 //! | static NodePools | | `core/statics_tests.rs`, `tests/features/statics.rs` |
-//! | topology: spread | [`spread`], [`spread_policies`], [`spread_many`] | `topology.rs` |
+//! | topology: spread | [`spread`], [`spread_policies`], [`spread_many`], [`nameless`] | `topology.rs` |
 //! | topology: affinity | [`affinity`], [`anti_affinity`] | `topology.rs` |
 //! | provisioner | [`pools`], [`daemons`], [`daemons_elsewhere`], [`claims`] | `basics.rs` |
 //! | cluster state | | `core/facts/order_tests.rs`, `core/facts/fold_tests.rs` |
@@ -77,6 +77,7 @@ mod packing;
 
 mod existing;
 mod leaving;
+mod nameless;
 mod underway;
 
 mod affinity;
