@@ -32,6 +32,8 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 /// Host name: one topology domain per node; not allowed in NodePools.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
+/// The name of a Node, of which `matchFields` of node affinity speak. It is a field and no label, and no label can have such a key.
+pub const NODE_NAME_FIELD: &str = ":metadata.name";
 /// Takes a draining node out of load balancers.
 pub const EXCLUDE_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 

@@ -1,5 +1,6 @@
 //! The DaemonSet controller's stand-in: every node that a DaemonSet fits gets its pod.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use super::matching;
 use super::store::{NewPod, Store};
 use crate::core::facts::{DaemonSet, Fact, Node, Owner, PodShape, tolerate_as_daemon};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
+use crate::core::labels::NODE_NAME_FIELD;
 
 /// Keeps the pods of DaemonSets. Unlike the real controller it binds them itself, before the scheduler looks at the node: daemons come
 /// with priority in practice.
@@ -109,7 +111,12 @@ fn daemon_shape(daemon: &DaemonSet) -> Arc<PodShape> {
 }
 
 fn eligible(shape: &PodShape, node: &Node) -> bool {
-    matching::attracted(shape, &node.labels) && matching::tolerates(&shape.tolerations, &node.taints)
+    let by_name = shape.node_affinity.required.iter().flatten().any(|line| &*line.key == NODE_NAME_FIELD);
+    let mut labels = Cow::Borrowed(&node.labels);
+    if by_name {
+        labels.to_mut().insert(NODE_NAME_FIELD.into(), node.name.as_str().into());
+    }
+    matching::attracted(shape, &labels) && matching::tolerates(&shape.tolerations, &node.taints)
 }
 
 fn fits(store: &Store, shape: &PodShape, node: &Node) -> bool {

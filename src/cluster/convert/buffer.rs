@@ -11,6 +11,7 @@ use crate::core::facts::{Buffer, BufferStatus, Owner, PodShape, PodTemplate, Sca
 use crate::core::ids::ObjectKey;
 
 use super::ShapeStore;
+use super::pod::Fields;
 use super::problems::{Problems, Unreadable, lenient};
 use super::wire::{self, Custom, PodSpec};
 use super::{amounts, common, pod};
@@ -133,7 +134,7 @@ fn shape(
     meta.namespace = Some(key.namespace.to_string());
     let empty = PodSpec::default();
     let spec = template.and_then(|template| template.spec.as_ref()).unwrap_or(&empty);
-    let shape = pod::shape(&meta, spec, None, Owner::Controller, problems);
+    let shape = pod::shape(&meta, spec, None, Owner::Controller, Fields::Refused, problems);
     shapes.share(placeholder_shape(&shape))
 }
 

@@ -6,9 +6,10 @@ use crate::core::facts::{DaemonSet, Owner, tolerate_as_daemon};
 use crate::core::ids::ObjectKey;
 
 use super::ShapeStore;
+use super::common;
+use super::pod::{self, Fields};
 use super::problems::{Problems, Unreadable, lenient};
 use super::wire::{self, PodSpec};
-use super::{common, pod};
 
 /// Reads a DaemonSet from a manifest or an answer of the API server.
 pub fn read_daemon(value: &Value, shapes: &ShapeStore) -> Result<DaemonSet, Unreadable> {
@@ -35,7 +36,7 @@ fn convert(wire: &wire::DaemonSet, error: Option<String>, shapes: &ShapeStore) -
     meta.namespace = Some(namespace.to_owned());
     let empty = PodSpec::default();
     let spec = template.and_then(|t| t.spec.as_ref()).unwrap_or(&empty);
-    let mut shape = pod::shape(&meta, spec, None, Owner::DaemonSet, problems);
+    let mut shape = pod::shape(&meta, spec, None, Owner::DaemonSet, Fields::Meant, problems);
     tolerate_as_daemon(&mut shape.tolerations, spec.host_network.unwrap_or(false));
     Ok(DaemonSet { key: ObjectKey::new(namespace, name), shape: shapes.share(shape) })
 }

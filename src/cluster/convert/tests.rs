@@ -454,6 +454,30 @@ fn daemon_pods_share_a_shape_whatever_node_they_are_tied_to() {
     assert!(Arc::ptr_eq(&one.shape, &two.shape));
 }
 
+/// Its controller makes pods for the nodes that the template names: that counts, unlike the term by which it ties each pod to its node.
+#[test]
+fn a_daemonset_may_be_tied_to_nodes_by_name() {
+    let of = |line: Value| {
+        let affinity = json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": [
+            { "matchFields": [line] }] } } });
+        let spec = json!({ "affinity": affinity, "containers": [{ "name": "agent" }] });
+        let value = json!({ "metadata": { "name": "agent" }, "spec": { "template": { "spec": spec } } });
+        read_daemon(&value, &ShapeStore::new()).unwrap()
+    };
+    let named = of(json!({ "key": "metadata.name", "operator": "In", "values": ["n1"] }));
+    assert_eq!(named.shape.broken, None);
+    let line = Requirement::new(crate::core::labels::NODE_NAME_FIELD, Operator::In, ["n1"]);
+    assert_eq!(named.shape.node_affinity.required, [[line]]);
+    for (line, needle) in [
+        (json!({ "key": "spec.unschedulable", "operator": "In", "values": ["n1"] }), "matchFields[0].key: is no field"),
+        (json!({ "key": "metadata.name", "operator": "Exists" }), "matchFields[0].operator: is not known"),
+        (json!({ "key": "metadata.name", "operator": "In", "values": ["a", "b"] }), "matchFields[0].values: has to be"),
+    ] {
+        let broken = of(line).shape.broken.clone().unwrap();
+        assert!(broken.contains(needle), "{broken}");
+    }
+}
+
 #[test]
 fn a_daemonset_is_the_shape_of_its_template() {
     let value = yaml(

@@ -289,5 +289,6 @@ fn on_node<'a>(node: &'a Node, claim: Option<&'a Claim>) -> Site<'a> {
         labels.insert(labels::REGISTERED.into(), "true".into());
         labels.insert(labels::INITIALIZED.into(), "true".into());
     }
+    labels.insert(labels::NODE_NAME_FIELD.into(), node.name.as_str().into());
     Site { node: Some(node), claim, labels, taints, capacity, allocatable, beside: None }
 }

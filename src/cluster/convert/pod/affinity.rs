@@ -9,7 +9,7 @@ use crate::core::facts::{
 };
 use crate::core::labels::{Labels, normalized};
 
-use super::selector::{check_term, label_selector, node_term};
+use super::selector::{Fields, check_term, label_selector, node_term};
 use crate::cluster::convert::problems::Problems;
 
 /// What every term of a pod's constraints is read against.
@@ -18,8 +18,8 @@ pub(super) struct Own<'a> {
     pub(super) namespace: &'a Arc<str>,
     /// The pod's labels.
     pub(super) labels: &'a Labels,
-    /// Whether a DaemonSet owns it.
-    pub(super) is_daemon: bool,
+    /// What its node affinity may say of fields of a node.
+    pub(super) fields: Fields,
 }
 
 /// `spec.affinity.nodeAffinity`.
@@ -32,7 +32,7 @@ pub(super) fn node(affinity: Option<&k8s::NodeAffinity>, own: &Own<'_>, problems
         let mut has_field_term = false;
         for (at, term) in required.node_selector_terms.iter().enumerate() {
             has_field_term |= term.match_fields.as_ref().is_some_and(|fields| !fields.is_empty());
-            let requirements = node_term(&format!("{field}[{at}]"), term, own.is_daemon, problems);
+            let requirements = node_term(&format!("{field}[{at}]"), term, own.fields, problems);
             check_term(&format!("{field}[{at}]"), term, problems);
             // A term that says nothing matches no node, and so adds nothing to the alternatives.
             if !requirements.is_empty() {
@@ -46,7 +46,7 @@ pub(super) fn node(affinity: Option<&k8s::NodeAffinity>, own: &Own<'_>, problems
     let field = format!("{root}.preferredDuringSchedulingIgnoredDuringExecution");
     for (at, term) in affinity.preferred_during_scheduling_ignored_during_execution.iter().flatten().enumerate() {
         check_weight(&format!("{field}[{at}]"), term.weight, problems);
-        let requirements = node_term(&format!("{field}[{at}].preference"), &term.preference, true, problems);
+        let requirements = node_term(&format!("{field}[{at}].preference"), &term.preference, Fields::Ignored, problems);
         if !requirements.is_empty() {
             all.preferred.push(Weighted { weight: term.weight, term: requirements });
         }

@@ -9,5 +9,5 @@ mod shapes;
 pub(super) use read::shape;
 pub use read::{do_not_disrupt, pod, read_pod};
 pub use requests::are_requests_readable;
-pub(super) use selector::label_selector;
+pub(super) use selector::{Fields, label_selector};
 pub use shapes::ShapeStore;

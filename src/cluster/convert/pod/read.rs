@@ -13,7 +13,7 @@ use crate::core::labels;
 
 use super::affinity::{self, Own};
 use super::requests;
-use super::selector::check_labels;
+use super::selector::{Fields, check_labels};
 use super::shapes::ShapeStore;
 use crate::cluster::convert::common;
 use crate::cluster::convert::problems::{Problems, Unreadable, lenient};
@@ -81,7 +81,8 @@ fn convert(wire: &wire::Pod, error: Option<String>, shapes: &ShapeStore) -> Resu
     let empty = PodSpec::default();
     let spec = wire.spec.as_ref().unwrap_or(&empty);
     let owner = owner(meta.owner_references.as_deref().unwrap_or_default());
-    let shape = shape(meta, spec, wire.status.as_ref(), owner, problems);
+    let fields = if owner == Owner::DaemonSet { Fields::Ignored } else { Fields::Refused };
+    let shape = shape(meta, spec, wire.status.as_ref(), owner, fields, problems);
     let key = ObjectKey { namespace: Arc::clone(&shape.namespace), name };
     let owned_by = owner_path(meta, &shape.namespace).map(|path| shapes.share_text(&path));
     let volume_claims = volume_claims(&key.name, spec);
@@ -137,11 +138,12 @@ pub(in crate::cluster::convert) fn shape(
     spec: &PodSpec,
     status: Option<&PodStatus>,
     owner: Owner,
+    fields: Fields,
     mut problems: Problems,
 ) -> PodShape {
     let namespace: Arc<str> = meta.namespace.as_deref().unwrap_or("default").into();
     let own_labels = common::shared(meta.labels.as_ref());
-    let own = Own { namespace: &namespace, labels: &own_labels, is_daemon: owner == Owner::DaemonSet };
+    let own = Own { namespace: &namespace, labels: &own_labels, fields };
     let affinity = spec.affinity.as_ref();
     let pods = affinity.and_then(|a| a.pod_affinity.as_ref());
     let anti = affinity.and_then(|a| a.pod_anti_affinity.as_ref());

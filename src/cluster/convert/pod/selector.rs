@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::NodeSelectorTerm;
+use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::api::common as written;
 use crate::api::validation::{self, CloudLabels, Fault};
 use crate::core::facts::Selector;
-use crate::core::labels::{Labels, normalized};
+use crate::core::labels::{Labels, NODE_NAME_FIELD, normalized};
 use crate::core::requirements::{Operator, Requirement};
 
 use crate::cluster::convert::problems::Problems;
@@ -67,20 +67,39 @@ fn shared(map: Option<&BTreeMap<String, String>>) -> Labels {
     crate::cluster::convert::common::shared(map)
 }
 
-/// The requirements of a node selector term. `ignore_fields` is for DaemonSet pods, which are tied to their node by a field.
+/// What `matchFields`, which tie pods to nodes by name, are to whoever reads a pod.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::cluster::convert) enum Fields {
+    /// A slip of the pen: a pod that waits for a node.
+    Refused,
+    /// The controller's doing: a DaemonSet's pod.
+    Ignored,
+    /// Meant: the template of a DaemonSet, whose controller makes pods for the nodes that it names.
+    Meant,
+}
+
+/// The requirements of a node selector term.
 pub(super) fn node_term(
     field: &str,
     term: &NodeSelectorTerm,
-    ignore_fields: bool,
+    fields: Fields,
     problems: &mut Problems,
 ) -> Vec<Requirement> {
-    if !ignore_fields && term.match_fields.as_ref().is_some_and(|fields| !fields.is_empty()) {
-        problems.note(
-            &format!("{field}.matchFields"),
-            "ties the pod to a node by name, which no new node can meet; use matchExpressions on a label",
-        );
-    }
-    let mut all = Vec::new();
+    let named = term.match_fields.iter().flatten();
+    let mut all = match fields {
+        Fields::Refused if named.clone().next().is_some() => {
+            problems.note(
+                &format!("{field}.matchFields"),
+                "ties the pod to a node by name, which no new node can meet; use matchExpressions on a label",
+            );
+            Vec::new()
+        }
+        Fields::Refused | Fields::Ignored => Vec::new(),
+        Fields::Meant => {
+            let of = |(at, one)| node_name(&format!("{field}.matchFields[{at}]"), one, problems);
+            named.enumerate().filter_map(of).collect()
+        }
+    };
     for (at, expression) in term.match_expressions.iter().flatten().enumerate() {
         let known = !matches!(expression.operator.as_str(), "Gte" | "Lte");
         match Operator::parse(&expression.operator).filter(|_| known) {
@@ -96,6 +115,20 @@ pub(super) fn node_term(
         }
     }
     all
+}
+
+/// A line of `matchFields`: of all fields Kubernetes knows the name, with In or NotIn and one value.
+fn node_name(field: &str, line: &NodeSelectorRequirement, problems: &mut Problems) -> Option<Requirement> {
+    let operator = Operator::parse(&line.operator).filter(|known| matches!(known, Operator::In | Operator::NotIn));
+    let values = line.values.as_deref().unwrap_or_default();
+    let said = match (operator, values) {
+        _ if line.key != "metadata.name" => ("key", "is no field of a node to match by; write metadata.name"),
+        (Some(operator), [_]) => return Some(Requirement::new(NODE_NAME_FIELD, operator, values.iter().cloned())),
+        (None, _) => ("operator", "is not known for fields; write In or NotIn"),
+        (Some(_), _) => ("values", "has to be one value; write the name of a node"),
+    };
+    problems.note(&format!("{field}.{}", said.0), said.1);
+    None
 }
 
 /// Notes what is wrong with a required term: a requirement that no label can meet, or that nobody can read, is a slip of the pen.

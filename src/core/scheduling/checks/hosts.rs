@@ -126,6 +126,7 @@ fn is_leaving(problem: &Problem<'_>, claim: &Claim) -> bool {
 /// not.
 fn seen(node: &Node, claim: Option<&Claim>, restarts: bool) -> (Labels, Vec<Taint>) {
     let mut labels = node.labels.clone();
+    labels.insert(labels::NODE_NAME_FIELD.into(), node.name.as_str().into());
     let mut taints = node.taints.clone();
     if node.cordoned {
         taints.push(Taint::new("node.kubernetes.io/unschedulable", Effect::NoSchedule));

@@ -6,7 +6,7 @@ use super::super::super::{Violation, check};
 use super::super::build::*;
 use super::words::*;
 use crate::core::facts::{DaemonSet, Effect, Fact, Fold, Owner, PodShape, Taint};
-use crate::core::labels::{HOSTNAME, INSTANCE_TYPE, ZONE};
+use crate::core::labels::{HOSTNAME, INSTANCE_TYPE, NODE_NAME_FIELD, ZONE};
 use crate::core::requirements::Operator::{DoesNotExist, NotIn};
 
 /// The cheapest type for a pod of one core beside a daemon.
@@ -120,6 +120,19 @@ fn what_a_daemon_prefers_does_not_matter() {
 fn a_daemon_for_one_host_by_name_is_for_no_new_node() {
     // A DaemonSet's template names no host; the affinity that its pods carry is dropped where they are read.
     assert_eq!(beside(heavy().wanting(within(HOSTNAME, &["old"]))), "fake-2");
+}
+
+/// Differs: Karpenter does not look at `matchFields`, and has such a daemon on every node.
+#[test]
+fn a_daemon_that_is_tied_to_nodes_by_name_is_counted_on_those() {
+    let for_old = heavy().wanting(within(NODE_NAME_FIELD, &["old"]));
+    assert_eq!(beside(for_old.clone()), "fake-2", "no new node has that name");
+    assert_eq!(beside(heavy().wanting(says(NODE_NAME_FIELD, NotIn, &["old"]))), "fake-3");
+    let takes = |name: &str| {
+        let scene = Scene::default().with_node(node(name, 2, 4, &[])).with_daemon("d", for_old.clone());
+        scene.place(&web().of(1500, 512)).placed()
+    };
+    assert_eq!((takes("old"), takes("other")), (0, 1));
 }
 
 #[test]
