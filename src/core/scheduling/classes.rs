@@ -302,8 +302,8 @@ impl World<'_> {
         let anywhere = [Vec::new()];
         let reachable = needs.map_or(&anywhere[..], |needs| &needs.alternatives);
         let mut variants = Vec::new();
-        let ignore_soft_taints = self.tolerance.has_soft;
-        let steps = levels([soft_affinity.len(), soft_apart.len(), nodes.len(), soft.len()], ignore_soft_taints);
+        let wishes = [soft_affinity.len(), soft_apart.len(), nodes.len(), soft.len()];
+        let steps = levels(wishes, self.tolerance.has_soft, self.only_softly(terms, tolerations));
         for (step, level) in steps.into_iter().enumerate() {
             let preferred = nodes.get(level.node).map_or(&[][..], |w| w.term.as_slice());
             for (term, volumes) in required.iter().flat_map(|term| reachable.iter().map(move |volumes| (term, volumes)))
@@ -323,13 +323,30 @@ impl World<'_> {
         }
         variants
     }
+
+    /// Whether no node for such pods could be made from any NodePool unless taints with PreferNoSchedule are put up with.
+    fn only_softly(&mut self, terms: &[TermId], tolerations: u32) -> bool {
+        self.tolerance.has_soft
+            && !self.pools.is_empty()
+            && (0..self.pools.len()).all(|at| {
+                let (base, taints) = (self.pools[at].base, self.pools[at].taints);
+                !self.tolerance.tolerates(tolerations, taints, false)
+                    || terms.iter().all(|term| self.algebra.join(base, *term).is_none())
+            })
+    }
 }
 
 /// Karpenter's order of relaxation: preferred pod affinity, preferred pod anti-affinity, preferred node affinity, soft spreads, and
 /// last the taints with PreferNoSchedule. Required alternatives are tried at each step, where Karpenter has by then dropped all but the last.
-fn levels(wishes: [usize; 4], soft_taints: bool) -> Vec<Level> {
+/// Where every new node has such a taint (`only_softly`), putting up with it is the first step: to wait with that until nothing is wished for any more
+/// would give up all wishes for the sake of one that cannot be met.
+fn levels(wishes: [usize; 4], soft_taints: bool, only_softly: bool) -> Vec<Level> {
     let mut level = Level { affinity: 0, apart: 0, node: 0, spreads: 0, ignore_soft_taints: false };
     let mut all = vec![level];
+    if only_softly {
+        level.ignore_soft_taints = true;
+        all.push(level);
+    }
     for (which, count) in wishes.into_iter().enumerate() {
         for dropped in 1..=count {
             match which {
@@ -341,7 +358,7 @@ fn levels(wishes: [usize; 4], soft_taints: bool) -> Vec<Level> {
             all.push(level);
         }
     }
-    if soft_taints {
+    if soft_taints && !only_softly {
         all.push(Level { ignore_soft_taints: true, ..level });
     }
     all

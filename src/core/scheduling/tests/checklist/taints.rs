@@ -2,7 +2,8 @@
 
 use super::super::build::*;
 use super::words::*;
-use crate::core::facts::{Effect, Taint, Toleration, TolerationOperator};
+use crate::core::facts::{Effect, Pool, Taint, Toleration, TolerationOperator};
+use crate::core::labels::{ARCH, ZONE};
 
 fn toleration(key: &str, operator: TolerationOperator, value: &str, effect: Option<Effect>) -> Toleration {
     Toleration { key: key.into(), operator, value: value.into(), effect, seconds: None }
@@ -86,6 +87,40 @@ fn only_taints_that_are_known_to_go_by_themselves_are_ephemeral() {
     ] {
         assert_eq!(Taint::new(key, effect).is_ephemeral(), gone_soon, "{key} {effect:?}");
     }
+}
+
+fn slow() -> Taint {
+    Taint::new("slow", Effect::PreferNoSchedule)
+}
+
+/// Differs: Karpenter's pods give up all that they wish for before they put up with such a taint.
+#[test]
+fn a_soft_taint_of_every_pool_costs_no_wish() {
+    let wishes = web().spreading(rather_even(ZONE, 1)).preferring(1, within(ARCH, &["amd64"]));
+    let zones = |pool: Pool| {
+        let scene = Scene::default().with_pool(pool, types()).round(pods("web", 6, &wishes));
+        scene.skew(ZONE, "web")
+    };
+    assert_eq!(zones(pool("default")), [2, 2, 2]);
+    assert_eq!(zones(pool("default").tainted(slow())), [2, 2, 2]);
+}
+
+#[test]
+fn a_soft_taint_of_every_pool_makes_no_plan_dearer() {
+    let price = |pool: Pool| {
+        let scene = Scene::default().with_pool(pool, types());
+        let scene = scene.with_pods(pods("web", 40, &web())).with_pods(pods("db", 7, &app("db").of(3000, 2048)));
+        scene.plan().whole().price
+    };
+    assert!((price(pool("default").tainted(slow())) - price(pool("default"))).abs() < 1e-9);
+}
+
+/// A pool without the taint is used for the sake of it, as before.
+#[test]
+fn where_a_pool_has_no_soft_taint_it_is_kept_to_until_the_end() {
+    let soft = pool("soft").tainted(slow()).weighing(9);
+    let scene = Scene::default().with_pool(soft, types()).with_pool(pool("plain"), types());
+    assert_eq!(scene.place(&web()).claims[0].draft.pool.as_str(), "plain");
 }
 
 #[test]
