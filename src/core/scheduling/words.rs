@@ -23,6 +23,11 @@ impl fmt::Display for Amount<'_> {
         let (whole, part) = (milli.div_euclid(1000), milli.rem_euclid(1000));
         let is_bytes = matches!(name, ResourceName::Memory | ResourceName::EphemeralStorage)
             || name.as_str().starts_with("hugepages-");
+        // So much is counted and no more: there may be any amount beyond.
+        if *milli == i64::MAX {
+            let most = if is_bytes { format!("{}Pi", whole >> 50) } else { whole.to_string() };
+            return write!(f, "more than {most}");
+        }
         if is_bytes && whole >= MEBI {
             return write!(f, "{}Mi", whole / MEBI);
         }

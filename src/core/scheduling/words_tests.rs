@@ -12,6 +12,10 @@ fn amounts_are_readable() {
     assert_eq!(text("hugepages-2Mi", 4_194_304_000), "4Mi hugepages-2Mi");
     assert_eq!(text("memory", 3_221_225_472_000), "3072Mi memory");
     assert_eq!(text("nvidia.com/gpu", 8000), "8 nvidia.com/gpu");
+    // 1Ei, and whatever else is beyond what is counted.
+    assert_eq!(text("memory", i64::MAX), "more than 8Pi memory");
+    assert_eq!(text("cpu", i64::MAX), "more than 9223372036854775 cpu");
+    assert_eq!(text("memory", i64::MAX - 1), "8796093022Mi memory");
 }
 
 #[test]
