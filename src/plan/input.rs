@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::mounts::Mounts;
-use super::pods::{Pods, waits};
+use super::pods::{Pods, left_to, waits};
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::core::buffers::{self, Resolution};
 use crate::core::conditions::Conditions;
@@ -150,9 +150,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
 /// Why a pod of a cluster is not planned although it has no place, as far as can be seen.
 fn ahead(pod: &Pod) -> String {
     match &pod.shape.scheduler {
-        Some(scheduler) if pod.unjudged => {
-            format!("the pod is left to scheduler {scheduler}, which has not said that it fits nowhere; it is planned once it has")
-        }
+        Some(scheduler) if pod.unjudged => left_to(scheduler),
         _ => "kube-scheduler does not look for a place for the pod, as a rule because of scheduling gates (see its spec.schedulingGates and its condition PodScheduled); it is planned once they are removed".to_owned(),
     }
 }

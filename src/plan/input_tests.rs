@@ -41,6 +41,28 @@ fn of_text(text: &str) -> Input {
     from_manifests(gathered, Vec::new(), Features::default(), start())
 }
 
+/// As in a cluster: what their scheduler has not judged is its business, and what it found no place for is joiner's.
+#[test]
+fn pods_of_other_schedulers_in_files_are_planned_once_those_say_that_they_fit_nowhere() {
+    let spec = "schedulerName: other, containers: [{name: c}]";
+    let said = "status: {conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable}]}";
+    let input = of_text(&format!(
+        "{{kind: Pod, metadata: {{name: new}}, spec: {{{spec}}}}}\n---\n\
+         {{kind: Pod, metadata: {{name: weighed}}, spec: {{{spec}}}, {said}}}\n---\n\
+         {{kind: Pod, metadata: {{name: own}}, spec: {{schedulerName: default-scheduler, containers: [{{name: c}}]}}}}\n---\n\
+         {{kind: Deployment, apiVersion: apps/v1, metadata: {{name: d}}, spec: {{replicas: 1, selector: {{matchLabels: {{a: b}}}}, \
+         template: {{metadata: {{labels: {{a: b}}}}, spec: {{{spec}}}}}}}}}"
+    ));
+    let planned: Vec<&str> = input.pods.iter().map(|pod| &*pod.key.name).collect();
+    assert_eq!(planned, ["own", "weighed"]);
+    let mut aside: Vec<(&str, &str)> = input.set_aside.iter().map(|(key, why)| (&*key.name, &**why)).collect();
+    aside.sort_unstable();
+    assert!(
+        matches!(aside[..], [("d-0", one), ("new", other)] if one == other && one.contains("left to scheduler other")),
+        "{aside:?}"
+    );
+}
+
 #[test]
 fn namespaces_have_the_label_that_names_them_with_or_without_a_manifest() {
     let input = of_text(

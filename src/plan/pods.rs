@@ -54,11 +54,14 @@ impl Pods {
         }
         let waits = waits(&pod);
         let is_gated = !gates.is_empty() && pod.shape.broken.is_none();
-        pod.unschedulable = waits && !is_gated;
+        let foreign = pod.shape.scheduler.clone().filter(|_| !pod.unschedulable && pod.shape.broken.is_none());
+        pod.unschedulable = waits && !is_gated && foreign.is_none();
         // kube-scheduler does not look at a pod behind gates, whether or not the file shows that it knows of them.
         pod.unjudged &= !is_gated;
         if waits && is_gated {
             self.set_aside.push((pod.key.clone(), behind(gates)));
+        } else if let Some(scheduler) = foreign.filter(|_| waits) {
+            self.set_aside.push((pod.key.clone(), left_to(&scheduler)));
         }
         if waits && !volumes.is_empty() {
             self.volumes.insert(self.lone.len(), volumes);
@@ -88,13 +91,15 @@ impl Pods {
         for ((workload, _), gates) in self.workloads.iter().zip(&self.gates) {
             let missing = family.missing(workload);
             let missing = missing.iter().map(|pod| mounts.mount(pod, &workload.volumes, fold.snapshot()));
-            if gates.is_empty() || workload.shape.broken.is_some() {
+            let foreign = workload.shape.scheduler.as_ref().map(|scheduler| left_to(scheduler));
+            let waits_for = if gates.is_empty() { foreign } else { Some(behind(gates)) };
+            let Some(waits_for) = waits_for.filter(|_| workload.shape.broken.is_none()) else {
                 made.extend(missing);
                 continue;
-            }
+            };
             let first = made.len();
             made.extend(missing.map(|pod| Arc::new(Pod { unschedulable: false, ..(*pod).clone() })));
-            self.set_aside.extend(made.iter().skip(first).map(|pod| (pod.key.clone(), behind(gates))));
+            self.set_aside.extend(made.iter().skip(first).map(|pod| (pod.key.clone(), waits_for.clone())));
         }
         mounts.made().for_each(|claim| fold.fold(Fact::VolumeClaimSeen(Arc::new(claim))));
         // The solver takes pods as they came: here, whatever the order of the files, by name.
@@ -161,6 +166,13 @@ fn replaced(pods: &Owners, workloads: &[(Workload, Vec<Owned>)]) -> BTreeSet<Pod
     let leaving = pods.iter().filter(|(pod, _)| pod.deleting.is_some());
     let replaced = leaving.filter(|(pod, owners)| owners.iter().any(|owner| is_there(pod, owner)));
     replaced.map(|(pod, _)| pod.uid.clone()).collect()
+}
+
+/// What a pod of another scheduler waits for: as for Karpenter, its scheduler has to say that it fits nowhere.
+pub(super) fn left_to(scheduler: &str) -> String {
+    format!(
+        "the pod is left to scheduler {scheduler}, which has not said that it fits nowhere; it is planned once it has"
+    )
 }
 
 /// What a pod behind scheduling gates waits for.
