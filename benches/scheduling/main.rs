@@ -126,7 +126,7 @@ fn peak() -> f64 {
 /// Answers one question several times and prints its line of the table.
 fn line(name: &str) {
     let Some(case) = case(name) else {
-        say(&format!("| {name} | SKIPPED: its data is not in $JOINER_SHARED_DATA | | | | | | | | | | | | | |"));
+        say(&format!("| {name} | SKIPPED: its data is not in $JOINER_SHARED_DATA | | | | | | | | | | | | | | |"));
         return;
     };
     let before = peak();
@@ -155,10 +155,11 @@ fn line(name: &str) {
     let verdict = violations.first().map_or_else(|| "accepted".to_owned(), |first| format!("REJECTED: {first:?}"));
     let placed = case.pods.len() - plan.refused.len();
     say(&format!(
-        "| {name} | {} | {:.2} | {} | {:.2} | {} | {seconds:.3} | {placed} | {} | {:.5} | {:.0} | {:.0} | {after:.0} ({before:.0}), {in_the_end:.0} | {} | {late} | {verdict} |",
+        "| {name} | {} | {:.2} | {} | {} | {:.2} | {} | {seconds:.3} | {placed} | {} | {:.5} | {:.0} | {:.0} | {after:.0} ({before:.0}), {in_the_end:.0} | {} | {late} | {verdict} |",
         plan.claims.len(),
         plan.price,
         over(plan.price),
+        better.claims.len(),
         better.price,
         over(better.price),
         plan.refused.len(),
@@ -177,9 +178,9 @@ fn say(text: &str) {
 /// Prints the table: each line by a process of its own, so that peak memory is that of one question.
 fn table(wanted: &str) {
     say(
-        "| question | new nodes | $/h | over bound | improved $/h | over bound | improvement s | placed | left | best s | pods/s | pods/s improved | peak MiB (before the first solve), with improvement | crowded | late | check |",
+        "| question | new nodes | $/h | over bound | improved: new nodes | improved: $/h | improved: over bound | improvement s | placed | left | best s | pods/s | pods/s improved | peak MiB (before the first solve), with improvement | crowded | late | check |",
     );
-    say("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    say("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     let own = std::env::current_exe().expect("a running program has a path");
     for name in NAMES.iter().filter(|name| name.contains(wanted) && !name.starts_with("check/")) {
         let status = Command::new(&own).args(["--line", name]).status().expect("the benchmark can start itself");

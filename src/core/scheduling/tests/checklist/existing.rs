@@ -41,6 +41,17 @@ fn a_label_that_a_node_does_not_have_is_absent() {
     assert_eq!((plan.existing.len(), plan.claims.len()), (0, 1));
 }
 
+/// Differs: Karpenter looks at no pod that asks for a label of its own domain beside those of its API.
+#[test]
+fn a_pod_may_ask_for_a_restricted_label_that_a_node_has() {
+    let asks = web().selecting("karpenter.sh/team", "red");
+    let scene = || Scene::new().with_node(large("old", &[("karpenter.sh/team", "red")]));
+    assert_eq!(scene().place(&asks).existing.len(), 1);
+    assert_eq!(Scene::new().with_node(large("old", &[])).place(&asks).left(), 1, "no new node can have it");
+    let or_a_zone = web().wanting(within("karpenter.sh/team", &["red"])).or_wanting(within(ZONE, &["zone-a"]));
+    assert_eq!(Scene::new().place(&or_a_zone).whole().claims.len(), 1);
+}
+
 #[test]
 fn a_daemon_that_does_not_belong_on_a_node_takes_nothing_there_and_is_paid_for_elsewhere() {
     let gpu_only = PodShape { node_selector: labels(&[("example.com/gpu", "true")]), ..shape(1500, 512) };

@@ -25,7 +25,7 @@
 //! | topology: spread | [`spread`], [`spread_policies`], [`spread_many`], [`nameless`] | `topology.rs` |
 //! | topology: affinity | [`affinity`], [`anti_affinity`] | `topology.rs` |
 //! | provisioner | [`pools`], [`daemons`], [`daemons_elsewhere`], [`claims`] | `basics.rs` |
-//! | cluster state | | `core/facts/order_tests.rs`, `core/facts/fold_tests.rs` |
+//! | cluster state | | `core/facts/order_tests.rs`, `core/facts/fold_tests.rs`; costs: `telemetry/metrics/costs_tests.rs`; predictions of VerticalPodAutoscalers: none, Karpenter 1.15 makes none either |
 //!
 //! Where most is tested elsewhere, behaviour by behaviour:
 //!

@@ -1,5 +1,5 @@
 //! Small worlds in which every possible plan is tried: the solver places all pods where some plan does, and the cheapest price is no less than its
-//! bound and no less than half of what it pays.
+//! bound and not much less than what it pays.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -74,8 +74,11 @@ fn any_world(most: usize) -> impl Strategy<Value = World> {
     )
 }
 
-/// Whether the solver is right about a world, or what is wrong.
-fn judged(world: &World) -> Result<(), String> {
+/// A plan may cost so many times as much as the cheapest. That much was seen in twenty thousand worlds of `many_small_worlds`.
+const DEAREST: f64 = 2.0;
+
+/// How many times as much as the cheapest plan the solver's costs, where there is something to buy, or what is wrong with it.
+fn judged(world: &World) -> Result<f64, String> {
     let scene = world.scene();
     let plan = Ground::default().plan(&scene.problem());
     let wrong = check(&scene.problem(), &plan);
@@ -92,14 +95,14 @@ fn judged(world: &World) -> Result<(), String> {
             return Err(format!("the bound is {bound}, and {optimum:?} would do"));
         }
     }
-    let Some(optimum) = optimum else { return Ok(()) };
+    let Some(optimum) = optimum else { return Ok(1.0) };
     if !plan.refused.is_empty() {
         return Err(format!("refused: {:#?}", plan.refused));
     }
-    if plan.price > optimum * 2.0 + 1e-9 {
+    if plan.price > optimum * DEAREST + 1e-9 {
         return Err(format!("{} $/h, and {optimum} would do: {:#?}", plan.price, plan.claims));
     }
-    Ok(())
+    Ok(if optimum > 0.0 { plan.price / optimum } else { 1.0 })
 }
 
 proptest! {
@@ -133,12 +136,18 @@ fn many_small_worlds() {
     let seeds = from.parse().expect("a number")..to.parse().expect("a number");
     let most = std::env::var("JOINER_PODS").map_or(4, |most| most.parse().expect("a number"));
     let mut wrong: Vec<u64> = Vec::new();
+    let mut dearest = (1.0, 0);
     for seed in seeds {
         let world = seeded(seed, most);
-        if let Err(why) = judged(&world) {
-            println!("seed {seed}: {world:#?}\n{why}\n");
-            wrong.push(seed);
+        match judged(&world) {
+            Ok(ratio) if ratio > dearest.0 => dearest = (ratio, seed),
+            Ok(_) => {}
+            Err(why) => {
+                println!("seed {seed}: {world:#?}\n{why}\n");
+                wrong.push(seed);
+            }
         }
     }
+    println!("at most {} times the cheapest price (seed {})", dearest.0, dearest.1);
     assert!(wrong.is_empty(), "{} worlds: {wrong:?}", wrong.len());
 }
