@@ -122,6 +122,38 @@ fn without_asking_pods_are_taken_past_their_budgets() {
     is_needed(without, Invariant::BudgetsHold, &[(Fault::UserDeletesNode, 60.0), (Fault::BudgetBlocks, 20.0)]);
 }
 
+/// What a joiner whose protections are not all there has counted by itself, in the first small day in which it has counted anything.
+fn counted(without: Protections, trouble: &'static [(Fault, f64)]) -> Vec<Invariant> {
+    let of = |seed| {
+        let history = History::draw(seed, &Profile::These(trouble.into())).expect("a day is drawn");
+        history.play(&settings(without), false).expect("it is played").counted.into_keys().collect()
+    };
+    small_days().map(of).find(|counted: &Vec<_>| !counted.is_empty()).unwrap_or_default()
+}
+
+#[test]
+fn joiner_counts_by_itself_pods_that_are_taken_past_their_budgets() {
+    let without = Protections { budgets: false, ..Protections::default() };
+    let counted = counted(without, &[(Fault::UserDeletesClaim, 60.0), (Fault::BudgetBlocks, 20.0)]);
+    assert_eq!(counted, [Invariant::BudgetsHold]);
+}
+
+#[test]
+fn joiner_counts_by_itself_finalizers_that_go_before_their_machines() {
+    let without = Protections { confirmation: false, ..Protections::default() };
+    let counted = counted(without, &[(Fault::DeleteSlow, 100.0), (Fault::UserDeletesClaim, 100.0)]);
+    assert!(
+        counted.contains(&Invariant::FinalizerLast) && counted.contains(&Invariant::NodeFinalizerLast),
+        "{counted:?}"
+    );
+}
+
+#[test]
+fn joiner_counts_by_itself_nodeclaims_with_two_machines() {
+    let without = Protections { token: false, ..Protections::default() };
+    assert!(counted(without, &[(Fault::LaunchLostAfter, 60.0)]).contains(&Invariant::OneMachine));
+}
+
 #[test]
 fn without_waiting_for_volumes_machines_go_with_volumes_attached() {
     let without = Protections { detachment: false, ..Protections::default() };

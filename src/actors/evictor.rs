@@ -13,6 +13,7 @@ use crate::core::eviction::{Emptied, Moment, Queue, Refusal, Trouble};
 use crate::core::facts::{Node, Snapshot, Status, find_condition};
 use crate::core::ids::PodUid;
 use crate::core::lifecycle::{PodRef, Way, way_off, way_out};
+use crate::core::promises::judge_deletion;
 use crate::core::time::rfc3339;
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
@@ -64,6 +65,7 @@ impl Evictor {
             Way::Evict => (!self.wiring.settings.protections.budgets).then_some(1),
         };
         if let Some(grace) = grace {
+            self.judge(&pod, cx);
             let about = Regarding::Pod(pod.key.clone(), pod.uid.clone());
             self.wiring.announce(&cx.house, &mut self.said, events::deleted_for_deadline(about, grace));
         }
@@ -74,6 +76,17 @@ impl Evictor {
             }
         };
         cx.start(Permits::WriteCluster, call, move |outcome| EvictorMsg::Evicted(pod, way, outcome));
+    }
+
+    /// A pod is about to be deleted past its budgets.
+    fn judge(&self, pod: &PodRef, cx: &Cx<EvictorMsg>) {
+        let snapshot = self.wiring.boards.snapshot();
+        let Some(seen) = snapshot.pods.get(&pod.uid) else { return };
+        let claims = node(&snapshot, pod).into_iter().flat_map(|node| snapshot.owners_of(node)).map(|claim| &**claim);
+        let budgets = snapshot.pod_budgets.values().map(|budget| &**budget);
+        if let Some(broken) = judge_deletion(seen, claims, budgets, cx.now()) {
+            cx.house.promises.broken(broken);
+        }
     }
 
     fn evicted(&mut self, pod: &PodRef, way: Way, outcome: Written<()>, cx: &Cx<EvictorMsg>) {

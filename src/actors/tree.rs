@@ -27,7 +27,7 @@ use super::protocol::{
 };
 use super::provisioner::Provisioner;
 use super::runtime::{
-    Clock, House, Observations, Operations, Outcome, Permits, Post, RootMsg, Saboteur, Slot, Supervisor,
+    Clock, House, Observations, Operations, Outcome, Permits, Post, Promises, RootMsg, Saboteur, Slot, Supervisor,
 };
 use super::settings::{NodeRepair, Settings};
 use super::state::State;
@@ -141,6 +141,7 @@ impl Joiner {
             clock: if parts.settings.protections.clock { parts.clock.careful() } else { parts.clock },
             operations: Operations::new(boards.leader_until.subscribe()),
             observations: Observations::default(),
+            promises: Promises::default(),
             saboteur: Saboteur::default(),
         };
         let slots = Slots {

@@ -97,6 +97,9 @@ async fn exposition(State(sources): Shared) -> Response {
         for (kind, figures) in sources.house.observations.figures() {
             samples.actors(kind.as_str(), &figures);
         }
+        for (promise, times) in sources.house.promises.counts() {
+            samples.promise_broken(promise, times);
+        }
         samples.operations_under_way(sources.house.operations.under_way());
         for sample in &sources.samplers {
             sample(&mut samples);

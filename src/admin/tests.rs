@@ -13,7 +13,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::actors::runtime::{
-    Behaviour, Clock, Cx, House, Kind, Message, Observations, Operations, Post, Saboteur, Slot, Supervisor, View,
+    Behaviour, Clock, Cx, House, Kind, Message, Observations, Operations, Post, Promises, Saboteur, Slot, Supervisor,
+    View,
 };
 use crate::telemetry::metrics::{Exporter, sample_process};
 
@@ -121,6 +122,7 @@ fn house() -> House {
         clock: Clock::machine(),
         operations: Operations::new(leader_until.subscribe()),
         observations: Observations::default(),
+        promises: Promises::default(),
         saboteur: Saboteur::default(),
     }
 }

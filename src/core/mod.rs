@@ -19,6 +19,7 @@ pub mod nomination;
 pub mod orphan;
 pub mod overlays;
 pub mod pools;
+pub mod promises;
 pub mod quantity;
 pub mod record;
 pub mod repair;

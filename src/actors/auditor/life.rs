@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::clouds::{Deletion, Listing, Notice};
 use crate::core::audit::{Alarm, Evidence, Finding, History, Look, Rules, Verdict, audit};
-use crate::core::consent::{self, ANNOTATION, Consent};
-use crate::core::facts::{Claim, Snapshot};
+use crate::core::consent::{self, ANNOTATION, Consent, Decision};
+use crate::core::facts::{Claim, Machine, Snapshot};
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::Denials;
+use crate::core::promises::Looked;
 use crate::core::record::Record;
 use crate::core::writes::Regarding;
 
@@ -52,6 +54,8 @@ pub(in crate::actors) struct Auditor {
     notices: Vec<Notice>,
     pub(super) said: Dedupe,
     last_op: OpId,
+    /// When the listing of the look under way began; see [`Looked`].
+    began: Duration,
     /// The machines of the look under way: the NodeClaims are read after them, so that a machine's NodeClaim cannot be missing for
     /// being newer than the list.
     machines: Option<Listing>,
@@ -71,6 +75,7 @@ impl Auditor {
             return self.raise(Alarm::Unknown);
         }
         self.last_op += 1;
+        self.began = cx.house.promises.moment();
         let (op, cloud) = (self.last_op, Arc::clone(&self.wiring.cloud));
         let call = async move { cloud.list().await };
         cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachinesListed(op, outcome));
@@ -131,11 +136,33 @@ impl Auditor {
         self.looks += 1;
         self.last_look = Some(cx.now());
         self.trouble = None;
+        if listing.complete {
+            self.watch_promises(&listing.machines, cx);
+        }
         self.tell_of_findings(known, cx.now());
         self.write_down_findings(listing.complete, cx.now());
         self.tell_of_breaker(lease.as_ref().map(|lease| &lease.object), cx);
         self.choose_drains(&claims, cx);
         self.act(cx);
+    }
+
+    /// Looks whether promises were kept. What a person is to decide about waits for that, and what a person has dismissed stays.
+    fn watch_promises(&self, machines: &[Machine], cx: &Cx<AuditorMsg>) {
+        let is_counted = |finding: &Finding| match self.consent.about(finding) {
+            Some(decision) => decision == Decision::Approve,
+            None => self.verdict.breaker.is_none(),
+        };
+        let orphans = self.history.keys().filter(|finding| is_counted(finding)).filter_map(|finding| match finding {
+            Finding::OrphanMachine(id) => Some(id),
+            _ => None,
+        });
+        cx.house.promises.look(&Looked {
+            began: self.began,
+            now: cx.house.promises.moment(),
+            lag: self.wiring.may_deny_for(),
+            machines,
+            orphans: orphans.collect(),
+        });
     }
 
     /// Each finding is said and counted once, when it is made; one that is no more is kept for a while.
@@ -285,6 +312,7 @@ impl Behaviour for Auditor {
             notices: Vec::new(),
             said: Dedupe::new(),
             last_op: 0,
+            began: Duration::ZERO,
             machines: None,
             verdict: Verdict::default(),
             looks: 0,

@@ -6,11 +6,12 @@ use crate::actors::protocol::{ClaimMsg, EvictorMsg};
 use crate::actors::runtime::{Cx, Permits};
 use crate::clouds::LaunchSpec;
 use crate::core::eviction::Emptied;
-use crate::core::facts::{self, Snapshot, Status, find_condition};
+use crate::core::facts::{self, Snapshot, Status, finalizers, find_condition};
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::{
     Act, Candidates, DeleteReason, Deletion, LaunchFailure, Sight, candidates, class_version,
 };
+use crate::core::promises::{Released, judge_order};
 
 use super::Claim;
 use super::life::wait_until;
@@ -26,6 +27,7 @@ impl Claim {
         if let Some(deletion) = Deletion::asked(&act, cx.now()) {
             self.memory.deletion = Some(deletion);
         }
+        self.judge(&act, claim, snapshot, cx);
         match act {
             Act::Launch => self.launch(claim, snapshot, cx),
             Act::PatchClaim(patch) => {
@@ -92,6 +94,30 @@ impl Claim {
                 let call = async move { cloud.delete(&id).await };
                 cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Deleted(op, outcome));
             }
+        }
+    }
+
+    /// Whether an act breaks a promise, or will turn out to have broken one.
+    fn judge(&self, act: &Act, claim: &facts::Claim, snapshot: &Snapshot, cx: &Cx<ClaimMsg>) {
+        let promises = &cx.house.promises;
+        let lets_go = |left: &Option<Vec<Arc<str>>>| left.as_ref().is_some_and(|left| !finalizers::is_held(left));
+        match act {
+            Act::DeleteMachine(id) => {
+                if let Some(broken) = judge_order(claim, id, &self.memory.sight) {
+                    promises.broken(broken);
+                }
+            }
+            Act::PatchClaim(patch) if claim.has_finalizer() && lets_go(&patch.finalizers) => {
+                promises.release(Released::Claim(claim.name.clone(), claim.uid.clone()));
+            }
+            Act::PatchNode(name, _, patch) if lets_go(&patch.finalizers) => {
+                let node = snapshot.nodes.get(name).filter(|node| node.has_finalizer());
+                // One that carries another machine's ID is that one's by mistake.
+                let id =
+                    node.and_then(|node| node.provider_id.clone()).filter(|id| claim.provider_id.as_ref() == Some(id));
+                id.into_iter().for_each(|id| promises.release(Released::Node(name.clone(), id)));
+            }
+            _ => {}
         }
     }
 

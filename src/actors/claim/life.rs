@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
 
 use crate::clouds::Shown;
 use crate::core::backoff::backoff;
@@ -11,6 +12,7 @@ use crate::core::facts;
 use crate::core::ids::{ClaimName, NodeUid};
 use crate::core::labels;
 use crate::core::lifecycle::{DeleteReason, Hold, Memory, Situation, Step, step};
+use crate::core::promises::{Broken, Invariant, is_silent};
 use crate::core::resources::ResourceName;
 
 use crate::actors::protocol::{CatalogMsg, ClaimMsg};
@@ -28,6 +30,8 @@ const OVERTAKEN: SignedDuration = SignedDuration::from_millis(100);
 pub(super) const DOUBT: SignedDuration = SignedDuration::from_mins(2);
 /// Longest time between two looks at a NodeClaim with a deadline: moments are told by a clock that can be set, and sleeping is not.
 const LONGEST_SLEEP: Duration = Duration::from_mins(10);
+/// For so long it may be between two steps and not say what it waits for.
+const MOMENT: Duration = Duration::from_secs(2);
 /// How many steps of its life an actor can show.
 const TIMELINE: usize = 32;
 
@@ -61,6 +65,8 @@ pub(in crate::actors) struct Claim {
     look_again: bool,
     last: Option<Step>,
     alarm: Option<Timer>,
+    /// Since when it has not said what it waits for.
+    silent: Option<Instant>,
     timeline: Timeline,
     pub(super) said: Dedupe,
     /// The Node that the cloud was shown.
@@ -147,6 +153,30 @@ impl Claim {
         self.last = Some(next);
         if let Some(act) = act {
             self.perform(act, &claim, &snapshot, cx);
+        }
+        self.watch_silence(cx);
+    }
+
+    /// What it waits for, in words.
+    fn waits_for(&self) -> Option<String> {
+        let doing = self.under_way.map(|(_, what)| format!("{what} to end"));
+        doing.or_else(|| self.last.as_ref().and_then(|step| step.waits_for.clone()))
+    }
+
+    /// A NodeClaim that waits says what for. Between two steps it may owe that for a moment; whoever does not say it then looks again.
+    fn watch_silence(&mut self, cx: &Cx<ClaimMsg>) {
+        let state = self.last.as_ref().map_or("New", |step| step.phase.as_str());
+        if !is_silent(state, self.waits_for().as_deref()) {
+            self.silent = None;
+            return;
+        }
+        let since = *self.silent.get_or_insert_with(Instant::now);
+        if since.elapsed() >= MOMENT {
+            let object = format!("NodeClaim {}", self.args.name);
+            let what = format!("{object} is {state} and does not say what it waits for");
+            cx.house.promises.broken(Broken { promise: Invariant::WaitsHaveReasons, object, what });
+        } else if self.alarm.is_none() {
+            self.alarm = Some(cx.after(MOMENT, ClaimMsg::Look));
         }
     }
 
@@ -260,6 +290,7 @@ impl Behaviour for Claim {
             look_again: false,
             last: None,
             alarm: None,
+            silent: None,
             timeline: Timeline::new(TIMELINE),
             said: Dedupe::new(),
             shown: None,
@@ -299,10 +330,9 @@ impl Behaviour for Claim {
                 ));
             }
         }
-        let doing = self.under_way.map(|(_, what)| format!("{what} to end"));
         View {
             state: last.map_or("New", |step| step.phase.as_str()).to_owned(),
-            waits_for: doing.or_else(|| last.and_then(|step| step.waits_for.clone())),
+            waits_for: self.waits_for(),
             deadlines: last
                 .map(|step| &step.deadlines)
                 .into_iter()

@@ -1,6 +1,6 @@
 //! What all actors of one joiner share.
 
-use super::{Clock, Observations, Operations, Saboteur};
+use super::{Clock, Observations, Operations, Promises, Saboteur};
 
 /// The common ground of one joiner's actors. Several houses can stand in one process, as in tests.
 #[derive(Clone, Debug)]
@@ -11,6 +11,8 @@ pub struct House {
     pub operations: Operations,
     /// Who is alive.
     pub observations: Observations,
+    /// Which promises were seen to be broken.
+    pub promises: Promises,
     /// Panics on purpose.
     pub saboteur: Saboteur,
 }

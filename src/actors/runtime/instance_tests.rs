@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::actors::runtime::{
-    Behaviour, Clock, Cx, House, Kind, Observations, Operations, Saboteur, Slot, View, shell,
+    Behaviour, Clock, Cx, House, Kind, Observations, Operations, Promises, Saboteur, Slot, View, shell,
 };
 
 /// News is counted, a nudge has it looked at how much there was.
@@ -64,6 +64,7 @@ fn watcher(world: &World) -> Slot<Say> {
         clock: Clock::machine(),
         operations: Operations::new(leader_until.subscribe()),
         observations: Observations::default(),
+        promises: Promises::default(),
         saboteur: Saboteur::default(),
     };
     let slot = Slot::empty();

@@ -15,6 +15,7 @@ use crate::actors::{Joiner, Parts, Settings};
 use crate::clouds::Cloud;
 use crate::cluster::Cluster;
 use crate::core::ids::{ClaimName, PodUid};
+use crate::core::promises::{self, Invariant};
 use crate::sim::faults::Order;
 use crate::sim::invariants::{Invariants, Left};
 
@@ -26,8 +27,6 @@ const PAUSE: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time in which an actor takes a step, and its parent starts one anew that failed three times in a row.
 const MOMENT: Duration = Duration::from_secs(2);
-/// Phases in which a claim actor waits for nothing in particular.
-const AT_REST: [&str; 3] = ["New", "Ready", "Gone"];
 
 /// Runs joiner.
 pub(super) struct Crew {
@@ -40,6 +39,8 @@ pub(super) struct Crew {
     /// By how much it was when this joiner began, which cannot know it.
     born_wrong_by: &'static AtomicI64,
     joiner: RefCell<Option<Joiner>>,
+    /// How often the joiners have seen promises broken by themselves.
+    pub(super) counted: RefCell<BTreeMap<Invariant, u64>>,
     /// How many joiners there were: no two may give the same names.
     lives: Cell<u64>,
 }
@@ -61,6 +62,7 @@ impl Crew {
             wrong_by,
             born_wrong_by,
             joiner: RefCell::new(None),
+            counted: RefCell::default(),
             lives: Cell::new(0),
         }
     }
@@ -79,9 +81,12 @@ impl Crew {
         *self.joiner.borrow_mut() = Some(joiner);
     }
 
-    /// Ends joiner without a word.
+    /// Ends joiner without a word. What it has counted of broken promises is kept.
     pub(super) fn kill(&self) {
         if let Some(joiner) = self.joiner.borrow_mut().take() {
+            for (promise, times) in joiner.house().promises.counts().filter(|(_, times)| *times > 0) {
+                *self.counted.borrow_mut().entry(promise).or_default() += times;
+            }
             joiner.kill();
         }
     }
@@ -201,5 +206,5 @@ impl Crew {
 }
 
 fn is_silent(observation: &Observation) -> bool {
-    observation.view.as_ref().is_some_and(|view| view.waits_for.is_none() && !AT_REST.contains(&view.state.as_str()))
+    observation.view.as_ref().is_some_and(|view| promises::is_silent(&view.state, view.waits_for.as_deref()))
 }

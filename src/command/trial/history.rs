@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::actors;
 use crate::actors::runtime::Clock;
 use crate::clouds::catalog;
+use crate::core::promises::Invariant;
 use crate::core::steady::TOLERANCE;
 use crate::sim::faults::{
     CALM, Day, EMPTYING, END, Fault, HostileCloud, HostileCluster, Mishaps, Plan, Player, Profile,
@@ -50,6 +51,8 @@ pub struct Told {
     pub violations: Vec<Violation>,
     /// How often each fault struck.
     pub faults: BTreeMap<&'static str, u64>,
+    /// How often joiner itself saw a promise broken, by those that it can watch.
+    pub counted: BTreeMap<Invariant, u64>,
     /// How much time passed in it.
     pub simulated: Duration,
     /// Most machines at a time.
@@ -120,7 +123,13 @@ impl History {
             () = world.play(&self.day.steps, End::At(END + ASK)) => {}
         }
         crew.kill();
+        let counted = crew.counted.take();
+        for (promise, times) in &counted {
+            let what = format!("joiner itself counted {times}");
+            invariants.broken(*promise, vec!["counted".to_owned()], what);
+        }
         Ok(Told {
+            counted,
             violations: invariants.violations(),
             faults: mishaps.counts(),
             simulated: start.elapsed(),

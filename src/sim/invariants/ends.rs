@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::possible::{is_stalled, is_torn};
-use super::violation::Invariant;
 use super::watch::Invariants;
 use crate::core::facts::PodPhase;
 use crate::core::ids::{NodeName, PodUid};
 use crate::core::labels;
+use crate::core::promises::Invariant;
 use crate::sim::store::Store;
 
 /// How long a calm world may take to launch a machine, to drain it, or to run a pod: longer than the registration timeout and the longest

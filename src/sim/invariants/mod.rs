@@ -12,7 +12,8 @@ mod reboots;
 mod requests;
 mod watch;
 
+pub use crate::core::promises::Invariant;
 pub use ends::Left;
 pub use journal::{Entry, Journal, time_of_day};
-pub use violation::{Invariant, Violation};
+pub use violation::Violation;
 pub use watch::Invariants;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use super::violation::Invariant;
 use super::watch::Invariants;
 use crate::core::facts::{Claim, Node, Pod, finalizers};
 use crate::core::ids::{ClaimName, NodeName, PodUid, ProviderId};
 use crate::core::labels;
 use crate::core::lifecycle::is_waited_for;
+use crate::core::promises::{self, Invariant, deadline};
 use crate::core::writes::NodePatch;
 use crate::sim::store::Store;
 
@@ -179,24 +179,11 @@ fn is_disrupted(node: &Node) -> bool {
     node.taints.iter().any(|taint| &*taint.key == labels::DISRUPTED_TAINT)
 }
 
-/// When the drain of a NodeClaim's node must be over. Where somebody has written nonsense, the end of the grace period counts.
-fn deadline(claim: &Claim) -> Option<Timestamp> {
-    let granted = || {
-        let grace = SignedDuration::try_from(claim.termination_grace?).ok()?;
-        claim.deleting?.saturating_add(grace).ok()
-    };
-    claim.annotations.get(labels::TERMINATION_TIMESTAMP)?.parse().ok().or_else(granted)
-}
-
 /// Whether the deadline of a pod's node lets it be deleted now, so that it has its grace period before it.
 fn is_deadline_near(store: &Store, pod: &Pod, now: Timestamp) -> bool {
     let Some(node) = pod.node.as_ref().and_then(|name| store.nodes.get(name)) else { return false };
     // By provider ID too: a user may have taken the owner off the Node. By owner too: a user may have changed the provider ID.
     let is_of = |claim: &Claim| claim.provider_id.is_some() && claim.provider_id == node.provider_id;
     let mut claims = store.claims.values().filter(|claim| is_of(claim) || node.is_owned_by(&claim.name));
-    claims.any(|claim| {
-        let deadline = deadline(claim);
-        let grace = SignedDuration::from_secs(pod.shape.grace_seconds + 1);
-        deadline.is_some_and(|deadline| deadline.saturating_sub(grace).is_ok_and(|from| from <= now))
-    })
+    claims.any(|claim| promises::is_deadline_near(claim, pod, now))
 }

@@ -1,60 +1,8 @@
-//! The promises, by name, and what it looks like when one is broken.
+//! What it looks like when a promise is broken.
 
 use std::time::Duration;
 
-/// Declares the invariants with the word that names each.
-macro_rules! invariants {
-    ($($(#[doc = $doc:literal])* $name:ident = $word:literal;)*) => {
-        /// Something that must hold in every history.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        pub enum Invariant {
-            $($(#[doc = $doc])* $name,)*
-        }
-
-        impl Invariant {
-            /// Every invariant.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
-
-            /// The word in summaries.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)*
-                }
-            }
-        }
-    };
-}
-
-invariants! {
-    /// No NodeClaim ever has two machines.
-    OneMachine = "one-machine-per-nodeclaim";
-    /// No machine runs without a NodeClaim for longer than the auditor needs.
-    NoOrphan = "no-machine-without-nodeclaim";
-    /// No machine is ordered down that is unmarked, or that a NodeClaim claims which nobody has deleted.
-    NoClaimedMachineDeleted = "no-claimed-machine-deleted";
-    /// joiner deletes no NodeClaim whose machine serves, unless a deadline or its Node's deletion says so.
-    NoServingClaimDeleted = "no-serving-nodeclaim-deleted";
-    /// No pod is taken past a PodDisruptionBudget before a deadline allows it.
-    BudgetsHold = "no-eviction-past-budget";
-    /// No machine is ordered down while pods that have to leave it run there, before a deadline allows it.
-    PodsFirst = "pods-leave-before-machine-goes";
-    /// No machine is ordered down whose drained node has volumes attached, before a deadline allows it.
-    VolumesFirst = "volumes-detach-before-machine-goes";
-    /// A NodeClaim's finalizer stays until its machine is gone.
-    FinalizerLast = "finalizer-outlives-machine";
-    /// So does its Node's.
-    NodeFinalizerLast = "node-finalizer-outlives-machine";
-    /// Whatever waits says what for.
-    WaitsHaveReasons = "every-wait-has-a-reason";
-    /// Every pod that can run does within a bound once faults stop.
-    PodsRun = "pods-run-once-faults-stop";
-    /// Every NodeClaim has one ready Node and one machine within a bound once faults stop.
-    Settles = "nodeclaims-settle-once-faults-stop";
-    /// When everything is deleted, nothing is left.
-    NothingLeft = "nothing-left-when-emptied";
-    /// joiner's memory returns to its level when the cluster is empty.
-    MemoryReturns = "memory-returns-to-its-level";
-}
+use crate::core::promises::Invariant;
 
 /// A promise that was broken.
 #[derive(Clone, PartialEq, Eq, Debug)]

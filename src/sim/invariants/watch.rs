@@ -9,15 +9,13 @@ use tokio::time::{Instant, sleep};
 
 use super::journal::Journal;
 use super::reboots::Reboots;
-use super::violation::{Invariant, Violation};
+use super::violation::Violation;
 use crate::clouds::simulated::{Change, Simulated};
 use crate::core::facts::{Claim, Fact};
 use crate::core::ids::{ClaimName, ClaimUid, ProviderId};
+use crate::core::promises::{Invariant, ORPHANED_AT_MOST};
 use crate::sim::{Clock, SimCluster};
 
-/// How long a machine that carries its mark may run without a NodeClaim while things go wrong all around: the auditor needs three looks that agree over five
-/// minutes, each of which a fault can spoil, and takes a share of all machines at a time.
-const ORPHANED_AT_MOST: Duration = Duration::from_hours(2);
 /// How often it is looked whether a bound has passed.
 const LOOK: Duration = Duration::from_mins(10);
 /// Most violations that are kept of one history: the first tell the story.

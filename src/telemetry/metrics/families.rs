@@ -324,6 +324,9 @@ families! {
     AUDIT_BREAKER: Gauge, "joiner_audit_breaker_open", [],
         "1 when so much looks orphaned at once that nothing is removed before a person has decided.";
 
+    PROMISES_BROKEN: Counter, "joiner_promises_broken_total", ["promise"],
+        "How often joiner has seen by itself that it did not keep a promise; 0 for each that it can watch.";
+
     // The process, under the names that Go programs use
     PROCESS_CPU: Counter, "process_cpu_seconds_total", [], "Total user and system CPU time spent in seconds.";
     PROCESS_RESIDENT: Gauge, "process_resident_memory_bytes", [], "Resident memory size in bytes.";

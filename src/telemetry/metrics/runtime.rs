@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::core::promises::Invariant;
+
 use super::Samples;
 use super::families::{self as f, Family};
 use super::labels::{CloudCall, CloudFailure, OrphanKind};
@@ -50,6 +52,11 @@ impl Samples {
     /// What was built: the version, and the commit if it is known.
     pub fn build_info(&mut self, version: &str, commit: &str) {
         self.add(&f::BUILD, &[version, "rust", std::env::consts::ARCH, commit], 1.0);
+    }
+
+    /// How often joiner has seen that it did not keep a promise.
+    pub fn promise_broken(&mut self, promise: Invariant, times: u64) {
+        self.add(&f::PROMISES_BROKEN, &[promise.as_str()], times as f64);
     }
 
     /// Requests that were sent to the API server so far, by verb and resource.
