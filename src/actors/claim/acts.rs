@@ -115,7 +115,9 @@ impl Claim {
                 // One that carries another machine's ID is that one's by mistake.
                 let id =
                     node.and_then(|node| node.provider_id.clone()).filter(|id| claim.provider_id.as_ref() == Some(id));
-                id.into_iter().for_each(|id| promises.release(Released::Node(name.clone(), id)));
+                if let Some(id) = id {
+                    promises.release(Released::Node(name.clone(), id));
+                }
             }
             _ => {}
         }

@@ -57,7 +57,9 @@ impl Promises {
     /// The auditor has looked.
     pub fn look(&self, look: &Looked<'_>) {
         let broken = self.book().vigil.look(look);
-        broken.into_iter().for_each(|broken| self.broken(broken));
+        for broken in broken {
+            self.broken(broken);
+        }
     }
 
     /// How often each promise that can be watched was broken.
