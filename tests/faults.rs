@@ -149,12 +149,6 @@ fn joiner_counts_by_itself_finalizers_that_go_before_their_machines() {
 }
 
 #[test]
-fn joiner_counts_by_itself_nodeclaims_with_two_machines() {
-    let without = Protections { token: false, ..Protections::default() };
-    assert!(counted(without, &[(Fault::LaunchLostAfter, 60.0)]).contains(&Invariant::OneMachine));
-}
-
-#[test]
 fn without_waiting_for_volumes_machines_go_with_volumes_attached() {
     let without = Protections { detachment: false, ..Protections::default() };
     is_needed(without, Invariant::VolumesFirst, &[(Fault::AttachmentStuck, 200.0), (Fault::UserDeletesClaim, 200.0)]);
