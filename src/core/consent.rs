@@ -30,14 +30,15 @@ impl fmt::Display for Decision {
     }
 }
 
-/// Names a finding, so that a decision about it is none about another: six hexadecimal digits.
+/// Names a finding, so that a decision about it is none about another: twelve hexadecimal digits. Of a thousand findings in one question two have the same
+/// name once in 500 million clusters.
 pub fn id(finding: &Finding) -> String {
     // FNV-1a: what was written down yesterday must mean the same tomorrow.
     let hash = finding
         .to_string()
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("{:06x}", ((hash >> 48) ^ (hash >> 24) ^ hash) & 0x00ff_ffff)
+    format!("{:012x}", ((hash >> 48) ^ hash) & 0xffff_ffff_ffff)
 }
 
 /// What a person can write about findings that wait for a decision, word for word.
@@ -47,6 +48,8 @@ pub struct Question {
     pub approve: String,
     /// If they are not.
     pub dismiss: String,
+    /// What the IDs in these words are about: those that wait, and those that were decided and still stand.
+    pub about: BTreeMap<String, String>,
 }
 
 /// What a person has decided: what the annotation says. A joiner that was just started reads the same as the one before it, and each finding is named,
@@ -138,9 +141,11 @@ impl Consent {
                 named.join(",")
             ));
         }
+        let is_named = |finding: &&Finding| open.contains(&id(finding)) || self.about(finding).is_some();
+        let about = standing.clone().filter(is_named).map(|finding| (id(finding), finding.to_string())).collect();
         let standing: Vec<&Finding> = standing.collect();
         let text = |now| self.words(now, &open, &standing);
-        Question { approve: text(Decision::Approve), dismiss: text(Decision::Dismiss) }
+        Question { approve: text(Decision::Approve), dismiss: text(Decision::Dismiss), about }
     }
 
     /// What to write that decides so about open findings, and repeats what is said of those that were decided.

@@ -30,7 +30,15 @@ fn what_is_asked_repeats_what_was_decided() {
     let question = consent.question(&[&two, &three].into(), all.into_iter());
     assert_eq!(question.approve, format!("approve {},{} dismiss {}", id(&two), id(&three), id(&one)));
     assert_eq!(question.dismiss, format!("dismiss {},{},{}", id(&two), id(&three), id(&one)));
+    assert_eq!(question.about, all.map(|finding| (id(finding), finding.to_string())).into());
     assert_eq!(consent.misunderstood, None);
+}
+
+#[test]
+fn no_two_of_a_hundred_thousand_findings_have_one_id() {
+    let ids: BTreeSet<String> = (0..100_000).map(|n| id(&orphan(n))).collect();
+    assert_eq!(ids.len(), 100_000);
+    assert!(ids.iter().all(|id| id.len() == 12));
 }
 
 #[test]

@@ -246,9 +246,17 @@ impl Auditor {
         }
     }
 
+    /// What a person can do about the open breaker, and what each ID in it is about.
+    fn remedy(&self) -> String {
+        let question = self.verdict.breaker.as_ref().and_then(|breaker| breaker.question.as_ref());
+        let about = question.into_iter().flat_map(|question| &question.about);
+        let named: Vec<_> = about.map(|(id, finding)| format!("{id}: {finding}")).collect();
+        if named.is_empty() { self.command() } else { format!("{}; {}", self.command(), named.join("; ")) }
+    }
+
     /// The same where there is not much room, as in an Event.
     fn short_remedy(&self) -> String {
-        let remedy = self.remedy();
+        let remedy = self.command();
         if remedy.len() <= LONGEST_REMEDY {
             return remedy;
         }
@@ -256,8 +264,8 @@ impl Auditor {
             .to_owned()
     }
 
-    /// What a person can do about the open breaker.
-    fn remedy(&self) -> String {
+    /// What a person can do about the open breaker, without further words.
+    fn command(&self) -> String {
         let Some(question) = self.verdict.breaker.as_ref().and_then(|breaker| breaker.question.as_ref()) else {
             return "nothing to be done: it closes with the next listing that is complete".to_owned();
         };
