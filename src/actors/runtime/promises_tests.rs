@@ -1,3 +1,5 @@
+//! Promises are counted from zero, and once for an object.
+
 use super::*;
 
 fn broken(object: &str) -> Broken {

@@ -1,3 +1,5 @@
+//! What joiner sees of a broken promise before it acts.
+
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};

@@ -1,3 +1,5 @@
+//! What the auditor's looks show of promises that were broken before.
+
 use super::*;
 use crate::core::facts::samples::machine;
 
