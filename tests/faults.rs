@@ -189,6 +189,11 @@ fn without_revival_nodeclaims_wait_and_nobody_says_what_for() {
 }
 
 #[test]
+fn without_revival_pods_wait_for_machines_that_nobody_launches() {
+    is_needed(Protections { revival: false, ..Protections::default() }, Invariant::PodsRun, PANICS);
+}
+
+#[test]
 fn without_revival_machines_are_left() {
     is_needed(Protections { revival: false, ..Protections::default() }, Invariant::NothingLeft, PANICS);
 }
@@ -227,6 +232,16 @@ fn without_disbelief_finalizers_go_when_the_cloud_denies_a_machine_that_runs() {
         Invariant::FinalizerLast,
         &[(Fault::DeleteDenied, 200.0), (Fault::MachineDenied, 200.0), (Fault::UserDeletesClaim, 200.0)],
     );
+}
+
+#[test]
+fn an_actor_that_stands_still_has_joiner_started_anew_and_breaks_no_promise() {
+    let seed = small_days().next().expect("there is one");
+    let history =
+        History::draw(seed, &Profile::These(vec![(Fault::ActorStalls, 100.0)].into())).expect("a day is drawn");
+    let told = history.play(&settings(Protections::default()), false).expect("it is played");
+    assert!(told.violations.is_empty(), "{:?}", told.violations);
+    assert!(told.lives > 1, "the liveness probe has failed");
 }
 
 #[test]

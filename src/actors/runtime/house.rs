@@ -13,6 +13,6 @@ pub struct House {
     pub observations: Observations,
     /// Which promises were seen to be broken.
     pub promises: Promises,
-    /// Panics on purpose.
+    /// Panics and standstills on purpose.
     pub saboteur: Saboteur,
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -58,7 +59,7 @@ impl Behaviour for Watcher {
     }
 }
 
-fn watcher(world: &World) -> Slot<Say> {
+fn watcher(world: &World) -> (Slot<Say>, House) {
     let leader_until = watch::Sender::new(None);
     let house = House {
         clock: Clock::machine(),
@@ -69,7 +70,7 @@ fn watcher(world: &World) -> Slot<Say> {
     };
     let slot = Slot::empty();
     shell::spawn::<Watcher>("watcher", world.clone(), &slot, &house, None);
-    slot
+    (slot, house)
 }
 
 async fn until(done: impl Fn() -> bool) {
@@ -81,7 +82,7 @@ async fn until(done: impl Fn() -> bool) {
 #[tokio::test]
 async fn ten_thousand_equal_nudges_are_one_and_news_is_never_folded() {
     let world = World::default();
-    let slot = watcher(&world);
+    let (slot, _) = watcher(&world);
     // On one thread nobody handles anything before this waits.
     for _ in 0..10_000 {
         slot.cast(Say::Look);
@@ -100,7 +101,7 @@ async fn ten_thousand_equal_nudges_are_one_and_news_is_never_folded() {
 async fn no_wake_up_gets_lost() {
     for _ in 0..200 {
         let world = World::default();
-        let slot = watcher(&world);
+        let (slot, _) = watcher(&world);
         let threads: Vec<_> = (0..3)
             .map(|_| {
                 let (world, slot) = (world.clone(), slot.clone());
@@ -118,4 +119,21 @@ async fn no_wake_up_gets_lost() {
         until(|| slot.meter().depth() == 0).await;
         assert_eq!(world.seen.load(SeqCst), 150, "the last look saw all");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_actor_that_stands_still_is_named_and_what_waits_for_it_is_not_lost() {
+    let (world, minute) = (World::default(), Duration::from_mins(1));
+    let (slot, house) = watcher(&world);
+    house.saboteur.stall(Kind::Batcher, 1, minute * 2);
+    for number in 1..=3 {
+        slot.cast(Say::News(number));
+    }
+    tokio::time::sleep(minute).await;
+    assert_eq!(world.news.load(Relaxed), 1, "the second message takes its time");
+    assert_eq!(house.observations.stalled(minute), [(Kind::Batcher, "watcher".to_owned(), minute)]);
+    tokio::time::sleep(minute * 2).await;
+    assert_eq!(world.news.load(Relaxed), 6);
+    assert_eq!(house.observations.stalled(Duration::ZERO), []);
+    assert!(house.saboteur.is_done());
 }

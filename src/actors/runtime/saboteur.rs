@@ -1,11 +1,12 @@
-//! Panics on purpose: tests and the simulator prove with it that any actor may die at any message.
+//! Actors that panic or stand still on purpose: tests and the simulator prove with it that any actor may die, or hang, at any message.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::Kind;
 
-/// Makes actors panic. Does nothing unless it is told to; production never tells it.
+/// Makes actors panic or stand still. Does nothing unless it is told to; production never tells it.
 #[derive(Clone, Default, Debug)]
 pub struct Saboteur(Arc<Mutex<BTreeMap<Kind, Plan>>>);
 
@@ -13,14 +14,30 @@ pub struct Saboteur(Arc<Mutex<BTreeMap<Kind, Plan>>>);
 struct Plan {
     /// Messages to let pass first.
     after: u64,
-    /// How many panics to cause from then on.
-    times: u64,
+    deed: Deed,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    /// So many panics from then on.
+    Panics(u64),
+    /// The next message takes so long, and those behind it wait.
+    Stall(Duration),
 }
 
 impl Saboteur {
     /// Makes the actors of a kind panic `times` times, after `after` more messages of that kind were handled.
     pub fn strike(&self, kind: Kind, after: u64, times: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, Plan { after, times });
+        self.plan(kind, Plan { after, deed: Deed::Panics(times) });
+    }
+
+    /// Makes an actor of a kind stand still for so long, after `after` more messages of that kind were handled.
+    pub fn stall(&self, kind: Kind, after: u64, lasting: Duration) {
+        self.plan(kind, Plan { after, deed: Deed::Stall(lasting) });
+    }
+
+    fn plan(&self, kind: Kind, plan: Plan) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, plan);
     }
 
     /// Whether everything that was asked for has been done.
@@ -28,25 +45,24 @@ impl Saboteur {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Called before each message.
-    pub(super) fn visit(&self, kind: Kind) {
-        let strikes = {
+    /// Called before each message: says for how long the actor is to stand still first.
+    pub(super) fn visit(&self, kind: Kind) -> Option<Duration> {
+        let deed = {
             let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match plans.get_mut(&kind) {
-                None => false,
-                Some(plan) if plan.after > 0 => {
-                    plan.after -= 1;
-                    false
-                }
-                Some(plan) => {
-                    plan.times = plan.times.saturating_sub(1);
-                    if plan.times == 0 {
-                        plans.remove(&kind);
-                    }
-                    true
-                }
+            let plan = plans.get_mut(&kind)?;
+            if plan.after > 0 {
+                plan.after -= 1;
+                return None;
             }
+            let deed = plan.deed;
+            match &mut plan.deed {
+                Deed::Panics(times) if *times > 1 => *times -= 1,
+                Deed::Panics(_) | Deed::Stall(_) => drop(plans.remove(&kind)),
+            }
+            deed
         };
-        assert!(!strikes, "sabotage of {kind}");
+        let stall = if let Deed::Stall(lasting) = deed { Some(lasting) } else { None };
+        assert!(stall.is_some(), "sabotage of {kind}");
+        stall
     }
 }

@@ -68,7 +68,9 @@ impl<B: Behaviour> Actor for Shell<B> {
         match envelope {
             Envelope::Message(message) => {
                 alive.nudges.take(&message);
-                alive.cx.house.saboteur.visit(B::KIND);
+                if let Some(lasting) = alive.cx.house.saboteur.visit(B::KIND) {
+                    tokio::time::sleep(lasting).await;
+                }
                 let began = Instant::now();
                 behaviour.handle(message, &alive.cx);
                 alive.cx.slot.meter().handled(began.elapsed());

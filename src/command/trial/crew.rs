@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::channel::mpsc::UnboundedReceiver;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::actors::runtime::{Clock, Kind, Observation, View};
 use crate::actors::{Joiner, Parts, Settings};
@@ -20,9 +20,12 @@ use crate::sim::faults::Order;
 use crate::sim::invariants::{Invariants, Left};
 
 use super::oncall::OnCall;
+use crate::command::health::stirring;
 
 /// Shortest time between two lives.
 const PAUSE: Duration = Duration::from_millis(200);
+/// How often the liveness probe is looked at: three times of ten seconds each must it fail, as the chart has it.
+const PROBE: Duration = Duration::from_secs(30);
 /// Time that an actor gets to say what it waits for.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time in which an actor takes a step, and its parent starts one anew that failed three times in a row.
@@ -42,7 +45,7 @@ pub(super) struct Crew {
     /// How often the joiners have seen promises broken by themselves.
     pub(super) counted: RefCell<BTreeMap<Invariant, u64>>,
     /// How many joiners there were: no two may give the same names.
-    lives: Cell<u64>,
+    pub(super) lives: Cell<u64>,
 }
 
 impl Crew {
@@ -93,13 +96,21 @@ impl Crew {
 
     /// Does to joiner what the faults have in store for it.
     pub(super) async fn run(&self, mut orders: UnboundedReceiver<Order>) {
-        while let Some(order) = orders.next().await {
+        loop {
+            let order = match timeout(PROBE, orders.next()).await {
+                Ok(Some(order)) => order,
+                Ok(None) => break,
+                // The kubelet has asked.
+                Err(_) if self.is_alive() => continue,
+                Err(_) => Order::Kill(PAUSE),
+            };
             match order {
                 Order::Kill(pause) => {
                     self.kill();
                     sleep(pause.max(PAUSE)).await;
                     self.start();
                 }
+                Order::Stall(pick, lasting) => self.stall(pick, lasting),
                 Order::Panic(pick) => self.strike(pick),
                 Order::Clock(wrong_by) => self.wrong_by.store(wrong_by, Ordering::Relaxed),
             }
@@ -107,12 +118,22 @@ impl Crew {
         std::future::pending::<()>().await;
     }
 
+    /// What the liveness probe of production says.
+    fn is_alive(&self) -> bool {
+        self.joiner.borrow().as_ref().is_none_or(|joiner| (stirring(joiner).holds)().is_ok())
+    }
+
+    /// Lets an actor stand still at one of its next messages.
+    fn stall(&self, pick: u64, lasting: Duration) {
+        if let Some(joiner) = &*self.joiner.borrow() {
+            joiner.house().saboteur.stall(victim(pick), (pick >> 8) % 20, lasting);
+        }
+    }
+
     /// Lets actors of a kind panic at one of their next messages, once or several times in a row.
     fn strike(&self, pick: u64) {
-        let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Supervisor).collect();
-        let kind = kinds[usize::try_from(pick % kinds.len() as u64).unwrap_or(0)];
         if let Some(joiner) = &*self.joiner.borrow() {
-            joiner.house().saboteur.strike(kind, (pick >> 8) % 20, 1 + (pick >> 16) % 3);
+            joiner.house().saboteur.strike(victim(pick), (pick >> 8) % 20, 1 + (pick >> 16) % 3);
         }
     }
 
@@ -121,6 +142,10 @@ impl Crew {
     pub(super) async fn look_for_silence(&self, invariants: &Invariants) {
         let observations = self.joiner.borrow().as_ref().map(|joiner| joiner.house().observations.clone());
         let Some(observations) = observations else { return };
+        if !observations.stalled(PATIENCE).is_empty() {
+            // Who stands still is the liveness probe's, and others wait for him.
+            return;
+        }
         let claims = |observation: &Observation| observation.kind == Kind::Claim;
         let asked = observations.read(PATIENCE, claims).await;
         let silent: Vec<u64> = asked.iter().filter(|o| is_silent(o)).map(|o| o.id).collect();
@@ -203,6 +228,12 @@ impl Crew {
         }
         left.into_iter().map(|(what, number)| (what.to_owned(), number)).collect()
     }
+}
+
+/// Of which kind the actor is that something befalls.
+fn victim(pick: u64) -> Kind {
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Supervisor).collect();
+    kinds[usize::try_from(pick % kinds.len() as u64).unwrap_or(0)]
 }
 
 fn is_silent(observation: &Observation) -> bool {

@@ -25,8 +25,10 @@ use super::oncall::OnCall;
 
 /// When histories begin, in seconds since 1970: 2026-01-01 00:00 UTC.
 const BEGINNING: i64 = 1_767_225_600;
-/// How often joiner is asked what it waits for, and somebody reads what its auditor found.
-const ASK: Duration = Duration::from_mins(30);
+/// How often joiner is asked what it waits for.
+const ASK: Duration = Duration::from_mins(5);
+/// How often somebody reads what its auditor found: each so many times.
+const CALLS: u32 = 6;
 /// One history in so many has a lease, which can be lost, and every one whose faults are to be that. The others do without: renewing it every two seconds is most of the work of a quiet
 /// day.
 const WITH_LEASE: u64 = 8;
@@ -51,6 +53,8 @@ pub struct Told {
     pub violations: Vec<Violation>,
     /// How often each fault struck.
     pub faults: BTreeMap<&'static str, u64>,
+    /// How many joiners there were, one after the other.
+    pub lives: u64,
     /// How often joiner itself saw a promise broken, by those that it can watch.
     pub counted: BTreeMap<Invariant, u64>,
     /// How much time passed in it.
@@ -129,6 +133,7 @@ impl History {
             invariants.broken(*promise, vec!["counted".to_owned()], what);
         }
         Ok(Told {
+            lives: crew.lives.get(),
             counted,
             violations: invariants.violations(),
             faults: mishaps.counts(),
@@ -140,12 +145,12 @@ impl History {
 
     /// Looks at the moments at which something must hold.
     async fn follow(&self, start: Instant, crew: &Crew, on_call: &OnCall, invariants: &Invariants) {
-        let mut at = ASK;
-        while at < EMPTYING {
-            sleep_until(start + at).await;
+        for round in (1..).take_while(|round| ASK * *round < EMPTYING) {
+            sleep_until(start + ASK * round).await;
             crew.look_for_silence(invariants).await;
-            crew.call(on_call).await;
-            at += ASK;
+            if round.is_multiple_of(CALLS) {
+                crew.call(on_call).await;
+            }
         }
         sleep_until(start + EMPTYING - Duration::from_secs(10)).await;
         crew.look_for_silence(invariants).await;

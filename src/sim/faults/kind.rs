@@ -145,11 +145,12 @@ faults! {
     UserDeletesNode = "user-deletes-node", 8.0, 0..=0;
     /// A user takes all finalizers off a NodeClaim that is being deleted.
     UserStripsFinalizers = "user-strips-finalizers", 2.0, 0..=0;
-    /// A user puts nonsense into annotations of a NodeClaim.
+    /// A user puts nonsense of some kind into an annotation of a NodeClaim.
     UserEditsClaim = "user-edits-nodeclaim", 4.0, 0..=0;
-    /// A user writes another machine's provider ID, or one of no machine, into a NodeClaim's status, or takes it out.
+    /// A user writes another machine's provider ID, one of no machine, or nonsense into a NodeClaim's status, or takes it out.
     UserEditsProviderId = "user-edits-provider-id", 3.0, 0..=0;
-    /// A user takes conditions or the Node out of a NodeClaim's status, or says that it is drained.
+    /// A user takes conditions or the Node out of a NodeClaim's status, says that nothing in it is known, names a Node that is not there, or says that it
+    /// is drained.
     UserEditsStatus = "user-edits-status", 3.0, 0..=0;
     /// A user takes labels and taints off a Node.
     UserEditsNode = "user-edits-node", 4.0, 0..=0;
@@ -172,4 +173,6 @@ faults! {
     SideWatchDropped = "side-watch-dropped", 6.0, 1..=600;
     /// The same watch starts over with a list that lags behind, and stays silent for a while.
     SideWatchStale = "side-watch-stale", 3.0, 20..=600;
+    /// An actor does not come back from a message, and its mailbox is not served.
+    ActorStalls = "actor-stalls", 2.0, 5..=600;
 }

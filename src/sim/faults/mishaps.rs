@@ -18,6 +18,8 @@ pub enum Order {
     Kill(Duration),
     /// Let an actor panic; the number decides which, and when.
     Panic(u64),
+    /// Let an actor stand still for a while; the number decides which, and when.
+    Stall(u64, Duration),
     /// Let its clock be wrong by so many milliseconds from now on.
     Clock(i64),
 }

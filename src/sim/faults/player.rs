@@ -22,7 +22,7 @@ use crate::sim::invariants::Invariants;
 use crate::sim::store::Store;
 
 /// The faults that need no occasion but an object that is there.
-const BY_THEMSELVES: [Fault; 23] = [
+const BY_THEMSELVES: [Fault; 24] = [
     Fault::MachineDies,
     Fault::RegistersTwice,
     Fault::NodeNotReady,
@@ -33,6 +33,7 @@ const BY_THEMSELVES: [Fault; 23] = [
     Fault::BudgetBlocks,
     Fault::JoinerKilled,
     Fault::ActorPanics,
+    Fault::ActorStalls,
     Fault::ClockJumps,
     Fault::LeaseLost,
     Fault::UserDeletesClaim,
@@ -190,12 +191,12 @@ impl Player {
                 Some(name.to_string())
             }
             Fault::BudgetBlocks => self.block(store, mishap),
-            Fault::JoinerKilled => {
-                self.mishaps.order(Order::Kill(lasting));
-                Some(String::new())
-            }
-            Fault::ActorPanics => {
-                self.mishaps.order(Order::Panic(pick));
+            Fault::JoinerKilled | Fault::ActorPanics | Fault::ActorStalls => {
+                self.mishaps.order(match mishap.fault {
+                    Fault::JoinerKilled => Order::Kill(lasting),
+                    Fault::ActorPanics => Order::Panic(pick),
+                    _ => Order::Stall(pick, lasting),
+                });
                 Some(String::new())
             }
             Fault::ClockJumps => {
@@ -251,29 +252,27 @@ impl Player {
                 set_finalizers(store, &claim.name, Vec::clear);
             }
             Fault::UserEditsClaim => {
-                let annotations = Labels::from([(labels::TERMINATION_TIMESTAMP.into(), "tomorrow at noon".into())]);
+                let field = [labels::TERMINATION_TIMESTAMP, labels::TERMINATION_TIMESTAMP, labels::REBOOT_GRACE];
+                let field = field[usize::try_from((pick >> 16) % 3).unwrap_or(0)];
+                let annotations = Labels::from([(field.into(), nonsense(pick >> 8))]);
                 drop(store.patch_claim(&claim.name, &ClaimPatch { annotations, ..ClaimPatch::default() }).ok()?);
             }
             Fault::UserEditsProviderId => {
                 let launched: Vec<_> = living.iter().filter(|claim| claim.provider_id.is_some()).cloned().collect();
                 let claim = one_of(&launched, pick)?;
                 let other = one_of(&launched, pick >> 16)?.provider_id.clone();
-                store.update_claim(&claim.name, |claim| {
-                    claim.provider_id = match (pick >> 8) % 3 {
-                        0 => None,
-                        1 => Some(ProviderId::from("sim://nowhere/m-0")),
-                        _ => other,
-                    };
-                });
+                store.update_claim(&claim.name, |claim| claim.provider_id = misread(pick >> 8, other));
                 return Some(claim.name.to_string());
             }
             Fault::UserEditsStatus => {
                 let now = store.now();
-                store.update_claim(&claim.name, |claim| match (pick >> 8) % 5 {
+                store.update_claim(&claim.name, |claim| match (pick >> 8) % 7 {
                     0 => claim.conditions.clear(),
                     1 => claim.conditions.retain(|condition| &*condition.kind != "Launched"),
                     2 => claim.conditions.retain(|condition| &*condition.kind != "Registered"),
                     3 => claim.node = None,
+                    4 => claim.node = Some(NodeName::from("no-such-node")),
+                    5 => claim.conditions.iter_mut().for_each(|condition| condition.status = Status::Unknown),
                     _ => pretend_drained(claim, now),
                 });
             }
@@ -331,11 +330,30 @@ impl Player {
     }
 }
 
+/// What stands where a NodeClaim's provider ID was: nothing, a machine that is nowhere, nonsense, or the ID of another.
+fn misread(pick: u64, other: Option<ProviderId>) -> Option<ProviderId> {
+    match pick % 6 {
+        0 => None,
+        1 => Some(ProviderId::from("sim://nowhere/m-0")),
+        // The API server admits any text. An empty one is read as none.
+        2 => Some(ProviderId::from(nonsense(pick >> 16))).filter(|id| !id.as_str().is_empty()),
+        _ => other,
+    }
+}
+
 /// By how many milliseconds a clock jumps: seconds as often as minutes as often as hours, up to six of them, forwards as often as backwards.
 fn jump(pick: u64) -> i64 {
     let most = [10_000, 600_000, 21_600_000][(pick % 3) as usize];
     let by = i64::try_from((pick >> 8) % most).unwrap_or_default() + 1_000;
     if (pick >> 4).is_multiple_of(2) { by } else { -by }
+}
+
+/// What users write where a time, a duration or an ID belongs: words, nothing, numbers, a truth, days that no calendar has, and far too much.
+fn nonsense(pick: u64) -> Arc<str> {
+    const SHORT: [&str; 7] =
+        ["tomorrow at noon", "", "-1", "0", "true", "2026-02-30T12:00:00Z", "+99999-01-01T00:00:00Z"];
+    let at = usize::try_from(pick % 8).unwrap_or(0);
+    SHORT.get(at).map_or_else(|| "9".repeat(4_096).into(), |text| Arc::from(*text))
 }
 
 fn one_of<T: Clone>(all: &[T], pick: u64) -> Option<T> {
