@@ -1,5 +1,7 @@
 //! Patches as JSON.
 
+use std::iter;
+
 use serde_json::{Map, Value, json};
 
 use crate::core::labels::Labels;
@@ -96,7 +98,7 @@ pub(super) fn claim_status(patch: &ClaimStatusPatch) -> Value {
 
 /// A change of a Node's metadata and taints, and the kind of patch it is.
 ///
-/// An owner is added with a strategic merge patch, which merges owners by UID, so that the list need not be read first. In it, taints
+/// An owner is added, and others are taken off, with a strategic merge patch, which merges owners by UID, so that the list need not be read first. In it, taints
 /// are replaced as a whole (their list has no merge key); finalizers can only be added, which is all that happens when a NodeClaim takes
 /// its Node over.
 pub(super) fn node(object: &str, patch: &NodePatch) -> Result<(&'static str, Value), Error> {
@@ -107,16 +109,15 @@ pub(super) fn node(object: &str, patch: &NodePatch) -> Result<(&'static str, Val
         .texts_without("annotations", &patch.annotations, &patch.without_annotations)
         .finalizers(patch.finalizers.as_ref());
     if let Some((name, uid)) = &patch.owner {
-        metadata.0.insert(
-            "ownerReferences".to_owned(),
-            json!([{
-                "apiVersion": "karpenter.sh/v1",
-                "kind": "NodeClaim",
-                "name": name.as_str(),
-                "uid": uid.as_str(),
-                "blockOwnerDeletion": true,
-            }]),
-        );
+        let new = json!({
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodeClaim",
+            "name": name.as_str(),
+            "uid": uid.as_str(),
+            "blockOwnerDeletion": true,
+        });
+        let gone = patch.disowned.iter().map(|(_, uid)| json!({ "$patch": "delete", "uid": uid.as_str() }));
+        metadata.0.insert("ownerReferences".to_owned(), iter::once(new).chain(gone).collect());
     }
     let mut body = metadata.into_patch();
     if let Some(taints) = &patch.taints {

@@ -377,6 +377,9 @@ async fn a_node_is_taken_over_in_one_request() {
             "spec": { "taints": [{ "key": "k", "value": "v", "effect": "NoSchedule" }] },
         })
     );
+    patch.disowned = vec![("d".into(), "du".into())];
+    cluster.patch_node(&"n".into(), &patch).await.unwrap();
+    assert_eq!(server.last().body["metadata"]["ownerReferences"][1], json!({ "$patch": "delete", "uid": "du" }));
     patch.owner = None;
     patch.without_labels = vec!["karpenter.sh/initialized".into()];
     cluster.patch_node(&"n".into(), &patch).await.unwrap();

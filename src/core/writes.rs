@@ -67,6 +67,8 @@ pub struct NodePatch {
     pub finalizers: Option<Vec<Arc<str>>>,
     /// The NodeClaim to add as an owner (`blockOwnerDeletion`, not the controller); needs `version`.
     pub owner: Option<(ClaimName, ClaimUid)>,
+    /// NodeClaims that are no owners any more, along with a new `owner`.
+    pub disowned: Vec<(ClaimName, ClaimUid)>,
 }
 
 impl NodePatch {

@@ -75,11 +75,11 @@ pub fn way_out(claim: &Claim, snapshot: &Snapshot, pod: &PodUid, now: Timestamp)
     } else {
         return None;
     };
-    let mut nodes = situation::nodes(claim, snapshot, claim.provider_id.as_ref());
-    // Somebody may have edited the status, which says where the machine is: the Node says itself whose it is.
+    let mut nodes = situation::nodes(claim, snapshot, claim.provider_id.as_ref(), false);
+    // Somebody may have edited the status, which says where the machine is, or let another NodeClaim take the Node. The actor that wants the pod to leave
+    // has seen by the machine's mark whose it is.
     let own = snapshot.pods.get(pod).and_then(|pod| snapshot.nodes.get(pod.node.as_ref()?));
-    let own = own.filter(|own| own.is_owned_by(&claim.name) && nodes.iter().all(|node| node.name != own.name));
-    nodes.extend(own);
+    nodes.extend(own.filter(|own| nodes.iter().all(|node| node.name != own.name)));
     let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
     way(&drain(&pods, deadline, now), pod)
 }

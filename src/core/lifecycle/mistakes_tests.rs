@@ -132,6 +132,29 @@ fn somebody_elses_machine_and_node_are_left_alone() {
     assert!(matches!(found.act(), Act::PatchStatus(_) | Act::PatchClaim(_)), "there is none: it may go");
 }
 
+/// Somebody wrote its ID into another NodeClaim, which took the Node before it was registered.
+#[test]
+fn a_node_that_another_nodeclaim_has_taken_is_taken_back_by_the_mark() {
+    let mut world = World::new();
+    world.others.push(another().0);
+    world.nodes[0].owner_claims = vec!["web-2".into()];
+    world.claim.conditions.retain(|condition| &*condition.kind != "Registered");
+    assert_eq!(world.act(), Act::Find("uid-1".into()), "whose is it?");
+    world.memory.sight = Sight::Present(Arc::new(machine()));
+    let Act::PatchNode(node, _, patch) = world.act() else { panic!("{:?}", world.look()) };
+    assert_eq!((node.as_str(), patch.owner), ("node-1", Some(("web-1".into(), "uid-1".into()))));
+    assert_eq!(patch.disowned, [("web-2".into(), "uid-2".into())]);
+}
+
+#[test]
+fn a_node_that_another_nodeclaim_has_taken_is_emptied_before_its_machine_goes() {
+    let mut world = World::deleted();
+    world.others.push(another().0);
+    world.nodes[0].owner_claims = vec!["web-2".into()];
+    world.memory.sight = Sight::Present(Arc::new(machine()));
+    assert!(matches!(world.act(), Act::DeleteNode(..)), "{:?}", world.look());
+}
+
 #[test]
 fn an_id_that_the_cloud_does_not_know_is_no_proof_that_there_is_no_machine() {
     let mut world = World::deleted();

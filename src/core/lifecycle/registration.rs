@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 
 use crate::core::facts::{Effect, Node, Status, Taint, finalizers};
+use crate::core::ids::{ClaimName, ClaimUid};
 use crate::core::labels;
 use crate::core::nomination;
 use crate::core::time::rfc3339;
@@ -152,14 +153,27 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
     wanted.retain(|key, value| node.labels.get(key) != Some(value));
     let mut annotations = claim.annotations.clone();
     annotations.retain(|key, value| node.annotations.get(key) != Some(value));
+    let disowned = intruders(situation, node);
     NodePatch {
         labels: wanted,
         annotations,
         taints: Some(taints),
         finalizers: Some(finalizers::held(&node.finalizers)),
-        owner: (!node.is_owned_by(&claim.name)).then(|| (claim.name.clone(), claim.uid.clone())),
+        owner: (!node.is_owned_by(&claim.name) || !disowned.is_empty()).then(|| (claim.name.clone(), claim.uid.clone())),
+        disowned,
         ..NodePatch::of(node)
     }
+}
+
+/// Other NodeClaims that own a Node whose machine carries this one's mark: somebody has written its ID into them, and they took the Node.
+fn intruders(situation: &Situation<'_>, node: &Node) -> Vec<(ClaimName, ClaimUid)> {
+    let claim = situation.claim;
+    let marked = situation.memory.machine().filter(|machine| machine.token.as_ref() == Some(&claim.uid));
+    if marked.is_none_or(|machine| node.provider_id.as_ref() != Some(&machine.id)) {
+        return Vec::new();
+    }
+    let others = situation.snapshot.owners_of(node).filter(|owner| owner.uid != claim.uid);
+    others.map(|owner| (owner.name.clone(), owner.uid.clone())).collect()
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ impl<'a> Situation<'a> {
         let marked = memory.machine().filter(|machine| by_token && machine.token.as_ref() == Some(&claim.uid));
         let known = memory.machine().map(|machine| &machine.id);
         let id = marked.map(|machine| &machine.id).or(claim.provider_id.as_ref()).or(known);
-        let nodes = nodes(claim, snapshot, id);
+        let nodes = nodes(claim, snapshot, id, marked.is_some());
         let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
         let attachments = claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &pods, now));
         let drain = claim.deleting.map(|_| drain(&pods, termination::deadline(claim), now));
@@ -191,11 +191,18 @@ impl<'a> Situation<'a> {
     }
 }
 
-/// The Nodes of a NodeClaim: those with its provider ID that no other NodeClaim owns, and those that name it as their owner. A provider ID that was edited by hand must not lead to somebody else's Node.
-pub(super) fn nodes<'a>(claim: &Claim, snapshot: &'a Snapshot, id: Option<&ProviderId>) -> Vec<&'a Arc<Node>> {
+/// The Nodes of a NodeClaim: those with its provider ID that no other NodeClaim owns, and those that name it as their owner. A provider ID that was
+/// edited by hand must not lead to somebody else's Node. Where the machine is `marked` as this NodeClaim's, so are its Nodes, whoever has taken them.
+pub(super) fn nodes<'a>(
+    claim: &Claim,
+    snapshot: &'a Snapshot,
+    id: Option<&ProviderId>,
+    marked: bool,
+) -> Vec<&'a Arc<Node>> {
     let owned = |node: &Node| node.is_owned_by(&claim.name);
     let free = |node: &Node| snapshot.owners_of(node).all(|owner| owner.uid == claim.uid);
-    let by_id = id.into_iter().flat_map(|id| snapshot.nodes_with(id)).filter(|node| owned(node) || free(node));
+    let by_id = id.into_iter().flat_map(|id| snapshot.nodes_with(id));
+    let by_id = by_id.filter(|node| marked || owned(node) || free(node));
     let mut nodes: Vec<_> = by_id.collect();
     // Whoever edits the status of a NodeClaim takes neither its machine's Node off it nor the pods there.
     for node in snapshot.nodes_owned_by(&claim.name) {

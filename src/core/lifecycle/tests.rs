@@ -238,6 +238,10 @@ impl Toy {
         if let Some((owner, _)) = patch.owner {
             what.push(format!("owner {owner}"));
             node.owner_claims.push(owner.as_str().into());
+            for (gone, _) in patch.disowned {
+                what.push(format!("no more {gone}"));
+                node.owner_claims.retain(|owner| **owner != *gone.as_str());
+            }
         }
         node.labels.extend(patch.labels);
         let gone = node.deleting.is_some() && node.finalizers.is_empty();

@@ -47,11 +47,13 @@ impl Store {
             node.finalizers.clone_from(finalizers);
             changed = true;
         }
-        if let Some((owner, _)) = &patch.owner
-            && !node.is_owned_by(owner)
-        {
-            node.owner_claims.push(owner.as_str().into());
-            changed = true;
+        if let Some((owner, _)) = &patch.owner {
+            let before = node.owner_claims.clone();
+            node.owner_claims.retain(|owner| patch.disowned.iter().all(|(gone, _)| **owner != *gone.as_str()));
+            if !node.is_owned_by(owner) {
+                node.owner_claims.push(owner.as_str().into());
+            }
+            changed |= node.owner_claims != before;
         }
         if changed {
             self.save_node(node);
