@@ -189,11 +189,6 @@ fn without_revival_nodeclaims_wait_and_nobody_says_what_for() {
 }
 
 #[test]
-fn without_revival_pods_wait_for_machines_that_nobody_launches() {
-    is_needed(Protections { revival: false, ..Protections::default() }, Invariant::PodsRun, PANICS);
-}
-
-#[test]
 fn without_revival_machines_are_left() {
     is_needed(Protections { revival: false, ..Protections::default() }, Invariant::NothingLeft, PANICS);
 }
