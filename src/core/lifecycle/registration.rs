@@ -159,7 +159,8 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
         annotations,
         taints: Some(taints),
         finalizers: Some(finalizers::held(&node.finalizers)),
-        owner: (!node.is_owned_by(&claim.name) || !disowned.is_empty()).then(|| (claim.name.clone(), claim.uid.clone())),
+        owner: (!node.is_owned_by(&claim.name) || !disowned.is_empty())
+            .then(|| (claim.name.clone(), claim.uid.clone())),
         disowned,
         ..NodePatch::of(node)
     }
