@@ -147,6 +147,21 @@ fn a_node_that_another_nodeclaim_has_taken_is_taken_back_by_the_mark() {
 }
 
 #[test]
+fn a_node_that_was_taken_by_mistake_and_goes_takes_nobody_with_it() {
+    let (other, theirs, mut taken) = another();
+    taken.owner_claims = vec!["web-1".into()];
+    taken.deleting = Some(start());
+    let mut world = World::new();
+    world.others.push(other);
+    world.nodes = vec![serving_node(), taken];
+    world.claim.provider_id = Some(theirs.id);
+    assert_eq!(world.act(), Act::Find("uid-1".into()), "whose is it?");
+    world.memory.sight = Sight::Present(Arc::new(machine()));
+    let Act::PatchStatus(patch) = world.act() else { panic!("{:?}", world.look()) };
+    assert_eq!(patch.provider_id, Some("sim://a/1".into()));
+}
+
+#[test]
 fn a_node_that_another_nodeclaim_has_taken_is_emptied_before_its_machine_goes() {
     let mut world = World::deleted();
     world.others.push(another().0);

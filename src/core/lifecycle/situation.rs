@@ -192,7 +192,8 @@ impl<'a> Situation<'a> {
 }
 
 /// The Nodes of a NodeClaim: those with its provider ID that no other NodeClaim owns, and those that name it as their owner. A provider ID that was
-/// edited by hand must not lead to somebody else's Node. Where the machine is `marked` as this NodeClaim's, so are its Nodes, whoever has taken them.
+/// edited by hand must not lead to somebody else's Node. Where the machine is `marked` as this NodeClaim's, so are its Nodes, whoever has taken them,
+/// and no others.
 pub(super) fn nodes<'a>(
     claim: &Claim,
     snapshot: &'a Snapshot,
@@ -204,8 +205,10 @@ pub(super) fn nodes<'a>(
     let by_id = id.into_iter().flat_map(|id| snapshot.nodes_with(id));
     let by_id = by_id.filter(|node| marked || owned(node) || free(node));
     let mut nodes: Vec<_> = by_id.collect();
-    // Whoever edits the status of a NodeClaim takes neither its machine's Node off it nor the pods there.
-    for node in snapshot.nodes_owned_by(&claim.name) {
+    // Whoever edits the status of a NodeClaim takes neither its machine's Node off it nor the pods there. Where the mark says which machine is its own,
+    // a Node of another is not, though this NodeClaim took it when somebody had written that one's ID into it.
+    let of_another = |node: &Node| marked && node.provider_id.as_ref().is_some_and(|theirs| Some(theirs) != id);
+    for node in snapshot.nodes_owned_by(&claim.name).filter(|node| !of_another(node)) {
         if !nodes.iter().any(|known| known.name == node.name) {
             nodes.push(node);
         }
