@@ -166,7 +166,8 @@ impl Claim {
     /// A NodeClaim that waits says what for. Between two steps it may owe that for a moment; whoever does not say it then looks again.
     fn watch_silence(&mut self, cx: &Cx<ClaimMsg>) {
         let state = self.last.as_ref().map_or("New", |step| step.phase.as_str());
-        if !is_silent(state, self.waits_for().as_deref()) {
+        let said = || self.last.as_ref().and_then(|step| step.waits_for.as_deref());
+        if !is_silent(state, self.under_way.map(|(_, what)| what).or_else(said)) {
             self.silent = None;
             return;
         }

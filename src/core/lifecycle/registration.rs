@@ -169,8 +169,7 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
 /// Other NodeClaims that own a Node whose machine carries this one's mark: somebody has written its ID into them, and they took the Node.
 fn intruders(situation: &Situation<'_>, node: &Node) -> Vec<(ClaimName, ClaimUid)> {
     let claim = situation.claim;
-    let marked = situation.memory.machine().filter(|machine| machine.token.as_ref() == Some(&claim.uid));
-    if marked.is_none_or(|machine| node.provider_id.as_ref() != Some(&machine.id)) {
+    if situation.memory.marked_as(&claim.uid).is_none_or(|machine| node.provider_id.as_ref() != Some(&machine.id)) {
         return Vec::new();
     }
     let others = situation.snapshot.owners_of(node).filter(|owner| owner.uid != claim.uid);

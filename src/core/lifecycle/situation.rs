@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::core::facts::{
     Claim, InstanceType, Machine, Node, NodeClass, Pod, Pool, Snapshot, Status, VolumeAttachment, find_condition,
 };
-use crate::core::ids::{NodeName, ObjectKey, ProviderId};
+use crate::core::ids::{ClaimUid, NodeName, ObjectKey, ProviderId};
 use crate::core::nomination;
 
 use super::drain::{Drain, drain};
@@ -70,7 +70,7 @@ impl<'a> Situation<'a> {
     }
 
     fn gather(claim: &'a Claim, snapshot: &'a Snapshot, memory: &'a Memory, now: Timestamp, by_token: bool) -> Self {
-        let marked = memory.machine().filter(|machine| by_token && machine.token.as_ref() == Some(&claim.uid));
+        let marked = memory.marked_as(&claim.uid).filter(|_| by_token);
         let known = memory.machine().map(|machine| &machine.id);
         let id = marked.map(|machine| &machine.id).or(claim.provider_id.as_ref()).or(known);
         let nodes = nodes(claim, snapshot, id, marked.is_some());
@@ -330,6 +330,11 @@ impl Memory {
             Sight::Present(machine) => Some(machine),
             Sight::Unasked | Sight::Uncertain | Sight::Absent | Sight::Missing | Sight::Gone => None,
         }
+    }
+
+    /// The machine, where it carries the mark of this NodeClaim.
+    pub(super) fn marked_as(&self, claim: &ClaimUid) -> Option<&Arc<Machine>> {
+        self.machine().filter(|machine| machine.token.as_ref() == Some(claim))
     }
 }
 
