@@ -12,8 +12,6 @@ use super::{Act, Sight, Situation, whereabouts};
 
 /// Seconds for which a machine that was launched must have been missing before its NodeClaim goes for it, as long as the auditor's grace.
 const LOST_AFTER: i64 = 300;
-/// Seconds between two questions for it.
-const LOOK_AGAIN: i64 = 60;
 
 /// What is next until there is a machine and the object says so; nothing after that.
 pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
@@ -62,11 +60,9 @@ fn lost(situation: &Situation<'_>) -> Step {
     if situation.now >= step::after(since, LOST_AFTER) && !serves(situation) {
         return Step::act(phase, Act::DeleteClaim(super::DeleteReason::MachineGone));
     }
-    match memory.looked.map(|looked| step::after(looked, LOOK_AGAIN)) {
-        Some(again) if situation.now < again => {
-            Step::wait(phase, "the cloud to show the machine that it was launched with").look_at(again)
-        }
-        _ => Step::act(phase, Act::Find(situation.claim.uid.clone())),
+    match whereabouts::look_again(situation) {
+        Some(again) => Step::wait(phase, "the cloud to show the machine that it was launched with").look_at(again),
+        None => Step::act(phase, Act::Find(situation.claim.uid.clone())),
     }
 }
 

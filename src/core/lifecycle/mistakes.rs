@@ -8,7 +8,7 @@ use crate::core::labels;
 
 use super::status::TERMINATING;
 use super::step::{self, Phase, Step};
-use super::{Act, Sight, Situation, launch, reboot, whereabouts};
+use super::{Act, Sight, Situation, launch, reboot, registration, whereabouts};
 
 /// How long finalizers of others may keep what has no machine any more before that is said, in seconds; controllers need a moment.
 const PATIENCE: i64 = 60;
@@ -91,19 +91,35 @@ pub(super) fn is_own(situation: &Situation<'_>, machine: &Machine) -> bool {
 
 /// Asks the cloud for the machine when the object's word for it cannot be true.
 pub(super) fn look_up(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
+    let unproven = is_unproven(situation);
     let known = match &situation.memory.sight {
         Sight::Present(machine) => is_own(situation, machine),
         Sight::Unasked | Sight::Uncertain | Sight::Missing => false,
-        Sight::Absent => whereabouts::unasked(situation).is_none(),
+        Sight::Absent => {
+            whereabouts::unasked(situation).is_none() && (!unproven || whereabouts::look_again(situation).is_some())
+        }
         Sight::Gone => true,
     };
     // Somebody has taken the ID away: until it is written back, nobody else sees whose the machine is, and a drain may last for hours.
     let is_bereft = situation.claim.deleting.is_some() && situation.claim.provider_id.is_none();
     let doubtful = launch::was_launched(situation)
-        && (is_bereft || estranged(situation).is_some() || situation.by_token && is_anothers(situation));
+        && (is_bereft || unproven || estranged(situation).is_some() || situation.by_token && is_anothers(situation));
     (doubtful && !known).then(|| match &situation.memory.sight {
         Sight::Absent | Sight::Missing | Sight::Present(_) => whereabouts::seek(situation, phase),
         Sight::Unasked | Sight::Uncertain | Sight::Gone => Step::act(phase, Act::Find(situation.claim.uid.clone())),
+    })
+}
+
+/// Whether a Node is about to be taken, or a machine to be given up because none has come, on the word of the object: who has not launched the machine
+/// in this life asks first which one it is.
+fn is_unproven(situation: &Situation<'_>) -> bool {
+    let claim = situation.claim;
+    let id =
+        claim.provider_id.as_ref().filter(|id| situation.by_token && claim.deleting.is_none() && !id.is_imagined());
+    id.is_some_and(|id| {
+        situation.has("Launched", Status::True)
+            && !situation.has("Registered", Status::True)
+            && (situation.snapshot.nodes_with(id).next().is_some() || situation.now >= registration::overdue(situation))
     })
 }
 

@@ -146,6 +146,60 @@ fn a_node_that_another_nodeclaim_has_taken_is_taken_back_by_the_mark() {
     assert_eq!(patch.disowned, [("web-2".into(), "uid-2".into())]);
 }
 
+/// Somebody wrote another's provider ID into it while joiner was away.
+#[test]
+fn whoever_has_not_launched_a_machine_asks_which_one_it_is_before_a_node_is_taken() {
+    let (_, theirs, mut node) = another();
+    node.owner_claims.clear();
+    node.labels.remove(labels::REGISTERED);
+    node.finalizers.clear();
+    let mut world = World::new();
+    world.claim.conditions.retain(|condition| matches!(&*condition.kind, "Launched"));
+    (world.claim.provider_id, world.claim.node) = (Some(theirs.id.clone()), None);
+    world.nodes = vec![node];
+    assert_eq!(world.act(), Act::Find("uid-1".into()), "whose is it?");
+    (world.memory.sight, world.memory.looked) = (Sight::Absent, Some(start()));
+    assert_eq!(world.act(), Act::Get(theirs.id.clone()), "the mark may be lost");
+    let mut unmarked =
+        World { memory: world.memory.clone(), claim: world.claim.clone(), others: vec![], nodes: world.nodes.clone() };
+    unmarked.memory.tried.insert(theirs.id.clone());
+    unmarked.memory.sight = Sight::Present(Arc::new(Machine { token: None, ..theirs.clone() }));
+    assert!(matches!(unmarked.act(), Act::PatchNode(..)), "nobody else says that it is theirs");
+    world.memory.tried.insert(theirs.id.clone());
+    world.memory.sight = Sight::Present(Arc::new(theirs));
+    assert_eq!(world.act(), Act::Find("uid-1".into()), "where is its own?");
+    world.memory.sight = Sight::Absent;
+    while let Some(Act::PatchStatus(patch)) = world.look().act {
+        world.claim.conditions = patch.conditions.unwrap();
+    }
+    assert_eq!(world.look().act, None, "their Node is not taken");
+    world.memory.sight = Sight::Present(Arc::new(machine()));
+    let Act::PatchStatus(patch) = world.act() else { panic!("{:?}", world.look()) };
+    assert_eq!(patch.provider_id, Some("sim://a/1".into()));
+}
+
+/// Its own Node came, and nobody saw that it is this one's: the ID was edited while joiner was away.
+#[test]
+fn a_machine_whose_node_does_not_come_is_looked_for_before_it_is_given_up() {
+    let mut world = World::new();
+    world.claim.conditions.retain(|condition| matches!(&*condition.kind, "Launched"));
+    world.claim.provider_id = Some("2026-02-30T12:00:00Z".into());
+    world.claim.node = None;
+    world.nodes[0].owner_claims.clear();
+    let ago = |minutes| start() - jiff::SignedDuration::from_mins(minutes);
+    for condition in &mut world.claim.conditions {
+        condition.since = ago(2);
+    }
+    assert!(!matches!(world.look().act, Some(Act::Find(_))), "it may come yet");
+    for condition in &mut world.claim.conditions {
+        condition.since = ago(20);
+    }
+    assert_eq!(world.act(), Act::Find("uid-1".into()));
+    world.memory.sight = Sight::Present(Arc::new(machine()));
+    let Act::PatchNode(node, ..) = world.act() else { panic!("{:?}", world.look()) };
+    assert_eq!(node.as_str(), "node-1");
+}
+
 #[test]
 fn a_node_that_was_taken_by_mistake_and_goes_takes_nobody_with_it() {
     let (other, theirs, mut taken) = another();

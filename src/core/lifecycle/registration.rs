@@ -10,8 +10,8 @@ use crate::core::nomination;
 use crate::core::time::rfc3339;
 use crate::core::writes::NodePatch;
 
-use super::Situation;
 use super::step::{self, Phase, Step};
+use super::{Situation, whereabouts};
 
 /// Seconds after which a machine's Node ought to have come: they take one to two minutes.
 const OVERDUE: i64 = 180;
@@ -31,12 +31,16 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
         return again(situation);
     }
     let phase = Phase::Registering;
-    let node = match situation.nodes.as_slice() {
+    let disproved = |node: &Node| node.provider_id.as_ref().is_some_and(|id| situation.memory.is_disproved(id));
+    let taken = |node: &Node| node.is_owned_by(&situation.claim.name);
+    let nodes: Vec<_> = situation.nodes.iter().filter(|node| taken(node) || !disproved(node)).collect();
+    let node = match nodes.as_slice() {
         [] => {
             // Nobody says when a Node comes that is not known to be this one's: whether one has is looked at when it is time that one had.
-            let overdue = step::after(situation.since("Launched"), OVERDUE);
+            let overdue = overdue(situation);
             let wait = Step::wait(phase, "the Node to appear");
-            let wait = if situation.now < overdue { wait.look_at(overdue) } else { wait };
+            let again = if situation.now < overdue { Some(overdue) } else { whereabouts::look_again(situation) };
+            let wait = again.into_iter().fold(wait, Step::look_at);
             return Some(step::tell_then_wait(situation, wait));
         }
         [node] => node,
@@ -65,6 +69,11 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
         return Some(step);
     }
     Some(Step::patch_node(situation, phase, node, patch(situation, node), "the Node to show its registration"))
+}
+
+/// When a machine's Node ought to have come.
+pub(super) fn overdue(situation: &Situation<'_>) -> Timestamp {
+    step::after(situation.since("Launched"), OVERDUE)
 }
 
 /// Why a Node that is there is not registered yet, once that takes its time.

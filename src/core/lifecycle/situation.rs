@@ -332,6 +332,12 @@ impl Memory {
         }
     }
 
+    /// Whether the cloud was asked for the machine with an ID and has shown none that may be this NodeClaim's: there is none, or it carries another's mark.
+    pub(super) fn is_disproved(&self, id: &ProviderId) -> bool {
+        let unmarked = |machine: &Arc<Machine>| machine.id == *id && machine.token.is_none();
+        self.tried.contains(id) && !self.machine().is_some_and(unmarked)
+    }
+
     /// The machine, where it carries the mark of this NodeClaim.
     pub(super) fn marked_as(&self, claim: &ClaimUid) -> Option<&Arc<Machine>> {
         self.machine().filter(|machine| machine.token.as_ref() == Some(claim))

@@ -7,8 +7,17 @@ use jiff::Timestamp;
 
 use crate::core::ids::ProviderId;
 
-use super::step::{Phase, Step};
+use super::step::{self, Phase, Step};
 use super::{Act, Sight, Situation};
+
+/// Seconds between two questions for a machine that was launched and has never been shown.
+const LOOK_AGAIN: i64 = 60;
+
+/// When a machine is asked for again of which the cloud has said a moment ago that it has none with the mark; nothing when it is time.
+pub(super) fn look_again(situation: &Situation<'_>) -> Option<Timestamp> {
+    let again = situation.memory.looked.filter(|_| situation.memory.sight == Sight::Absent);
+    again.map(|looked| step::after(looked, LOOK_AGAIN)).filter(|again| situation.now < *again)
+}
 
 /// When a machine that was not where it was said to be is looked for anew, after a round in which the cloud knew none; nothing when there is no pause.
 pub(super) fn pause(situation: &Situation<'_>) -> Option<Timestamp> {
