@@ -20,9 +20,10 @@ use super::tree::Wiring;
 
 /// Snapshots follow each other by milliseconds in a burst; it is looked this often whose turn is next.
 const PAUSE: Duration = Duration::from_millis(50);
-/// While nodes wait for others of their plan, it is looked this often whether those have been given up; and whether somebody's turn has come since
-/// the order was worked out.
+/// It is looked this soon whether nodes that were let open may, and whether somebody's turn has come since the order was worked out.
 const WAITING: Duration = Duration::from_millis(250);
+/// While nodes wait for others of their plan, it is looked this often at the latest whether those have been given up: a clock may jump.
+const PATIENT: Duration = Duration::from_secs(5);
 /// A node opens after this long though nominations are still being written: an API server that is busy takes 50 a second, one that is not many hundreds.
 const AT_MOST: Duration = Duration::from_mins(1);
 /// How many nominations are under way at a time: about a half of what the API server's flow control lets a service account have.
@@ -88,10 +89,15 @@ impl Nominator {
             self.open();
         }
         let outdated = !snapshot.planned.is_empty() && self.nominations.is_outdated(now);
-        if outdated || self.opening.waiting() + self.released.len() > 0 {
-            let wait = if unheard.is_zero() { WAITING } else { WAITING.min(unheard) };
-            self.later = Some(cx.after(wait, NominatorMsg::Due));
-        }
+        let wait = if outdated || !self.released.is_empty() {
+            Some(if unheard.is_zero() { WAITING } else { WAITING.min(unheard) })
+        } else {
+            self.opening.look_at().map(|at| {
+                let wait = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+                wait.clamp(WAITING, PATIENT)
+            })
+        };
+        self.later = wait.map(|wait| cx.after(wait, NominatorMsg::Due));
     }
 
     fn nominate(&mut self, Nomination { pod, node }: Nomination, cx: &Cx<NominatorMsg>) {

@@ -26,9 +26,9 @@ use super::oncall::OnCall;
 /// When histories begin, in seconds since 1970: 2026-01-01 00:00 UTC.
 const BEGINNING: i64 = 1_767_225_600;
 /// How often joiner is asked what it waits for.
-const ASK: Duration = Duration::from_mins(5);
+const ASK: Duration = Duration::from_mins(15);
 /// How often somebody reads what its auditor found: each so many times.
-const CALLS: u32 = 6;
+const CALLS: u32 = 2;
 /// One history in so many has a lease, which can be lost, and every one whose faults are to be that. The others do without: renewing it every two seconds is most of the work of a quiet
 /// day.
 const WITH_LEASE: u64 = 8;

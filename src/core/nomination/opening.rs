@@ -115,6 +115,15 @@ impl Opening {
         self.starting.len() + self.waiting.len()
     }
 
+    /// When time alone lets somebody open; nothing when nobody waits. All else is a change of the snapshot.
+    pub fn look_at(&self) -> Option<Timestamp> {
+        let ready = self.starting.values().min().map(|since| (since, FOR_READINESS));
+        let quiet = self.waiting.values().max().map(|last| (last, QUIET));
+        let late = self.waiting.values().min().map(|first| (first, FOR_NODES));
+        let moments = [ready, quiet, late].into_iter().flatten();
+        moments.map(|(since, wait)| since.saturating_add(wait).unwrap_or(Timestamp::MAX)).min()
+    }
+
     /// Whether a node is ready but for being closed, or has had its time.
     fn is_done_starting(&mut self, claim: &Claim, node: &Node, now: Timestamp) -> bool {
         let pool = claim.pool();

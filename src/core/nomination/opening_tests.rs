@@ -73,8 +73,10 @@ fn a_node_that_has_not_appeared_is_not_waited_for_long() {
     let mut opening = Opening::default();
     appears(&mut fold, "a");
     assert_eq!(opening.look(fold.snapshot(), at(0)), names(&[]));
+    assert_eq!(opening.look_at(), Some(at(15)), "nothing need change for it");
     assert_eq!(opening.look(fold.snapshot(), at(14)), names(&[]));
     assert_eq!(opening.look(fold.snapshot(), at(15)), names(&["a"]));
+    assert_eq!(opening.look_at(), None);
     appears(&mut fold, "b");
     assert_eq!(opening.look(fold.snapshot(), at(16)), names(&["b"]), "nobody is left to wait for");
 }
