@@ -2,6 +2,7 @@
 //!
 //! [`Fact`] is the word that `cluster` hands to `actors`; [`Snapshot`] is all that a decision may look at.
 
+mod attaching;
 mod buffer;
 mod catalog;
 mod claim;
@@ -29,6 +30,7 @@ mod taint;
 mod volume;
 mod waits;
 
+pub use attaching::{AttachLimits, tell as tell_attach_limits};
 pub use buffer::{Buffer, BufferStatus, PodTemplate, Scalable, ScalableKind, Source};
 pub use catalog::{Catalog, InstanceType, Offering};
 pub use claim::{Broken, Claim, ClaimDraft};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::core::facts::{AttachLimits, tell_attach_limits};
 use crate::core::ids::PodUid;
 use crate::core::labels;
 
@@ -84,9 +85,14 @@ impl Held {
     }
 }
 
-/// The volumes of all nodes, by the number of the host or planned node. Empty as long as no pod of the question has volumes.
+/// The volumes of all nodes, and what new nodes can hold. Empty as long as no pod of the question has volumes.
 #[derive(Default)]
-pub(super) struct Attached(FxHashMap<u32, Held>);
+pub(super) struct Attached {
+    /// By the number of the host or planned node.
+    nodes: FxHashMap<u32, Held>,
+    /// What new nodes can hold.
+    fresh: AttachLimits,
+}
 
 impl Attached {
     /// What the nodes hold by now.
@@ -96,42 +102,44 @@ impl Attached {
             return Self::default();
         }
         let batch: FxHashSet<&PodUid> = world.pods.iter().map(|pod| &pod.uid).collect();
+        let fresh = AttachLimits::shown(world.problem.snapshot);
         let hosts = world.hosts.iter().enumerate().filter(|(_, host)| host.usable);
-        Self(hosts.map(|(at, host)| (super::interner::number(at), held(world, host, &batch))).collect())
+        let held = |(at, host): (usize, &Arc<Host>)| (super::interner::number(at), held(world, host, &batch, &fresh));
+        Self { nodes: hosts.map(held).collect(), fresh }
     }
 
     /// Whether a node that is there has room for the volumes of such a pod. Volumes only come in a run, so that no becomes yes never again.
     pub(super) fn host_takes(&self, host: u32, class: &Class) -> bool {
-        let (Some(needs), Some(held)) = (&class.needs, self.0.get(&host)) else { return true };
+        let (Some(needs), Some(held)) = (&class.needs, self.nodes.get(&host)) else { return true };
         let fits = |(driver, count): (&Arc<str>, &u32)| held.limits.get(driver).is_none_or(|limit| count <= limit);
         held.limits.is_empty() || held.with(&needs.load).iter().all(fits)
     }
 
     /// What a node holds, to be put back when pods are taken away again.
     pub(super) fn of_host(&self, host: u32) -> Option<Held> {
-        self.0.get(&host).cloned()
+        self.nodes.get(&host).cloned()
     }
 
     /// A node holds again what it held.
     pub(super) fn put_back(&mut self, host: u32, held: Option<Held>) {
         match held {
-            Some(held) => self.0.insert(host, held),
-            None => self.0.remove(&host),
+            Some(held) => self.nodes.insert(host, held),
+            None => self.nodes.remove(&host),
         };
     }
 
     /// Notes a pod that was placed.
     pub(super) fn put(&mut self, host: u32, class: &Class) {
         if let Some(needs) = class.needs.as_ref().filter(|needs| !needs.load.is_empty()) {
-            self.0.entry(host).or_default().put(&needs.load);
+            self.nodes.entry(host).or_default().put(&needs.load);
         }
     }
 }
 
 /// What a node holds, and what it can.
-fn held(world: &World<'_>, host: &Host, batch: &FxHashSet<&PodUid>) -> Held {
+fn held(world: &World<'_>, host: &Host, batch: &FxHashSet<&PodUid>, fresh: &AttachLimits) -> Held {
     let snapshot = world.problem.snapshot;
-    let mut held = Held { limits: limits(world, host), ..Held::default() };
+    let mut held = Held { limits: limits(world, host, fresh), ..Held::default() };
     let Some(node) = &host.node else { return held };
     let mut take = |driver: &Arc<str>, id: VolumeId| {
         if held.ids.insert(id) {
@@ -154,21 +162,20 @@ fn held(world: &World<'_>, host: &Host, batch: &FxHashSet<&PodUid>) -> Held {
     held
 }
 
-/// What the CSINode says; of drivers that it does not know yet, what the cloud says of the instance type.
-fn limits(world: &World<'_>, host: &Host) -> BTreeMap<Arc<str>, u32> {
+/// What the CSINode says; of drivers that it does not know yet, what others of its instance type show.
+fn limits(world: &World<'_>, host: &Host, fresh: &AttachLimits) -> BTreeMap<Arc<str>, u32> {
     let snapshot = world.problem.snapshot;
     let node = host.node.as_ref();
     let claim = host.claim.as_ref().and_then(|name| snapshot.claims.get(name));
     let all = [node.and_then(|name| snapshot.nodes.get(name)).map(|n| &n.labels), claim.map(|c| &c.labels)];
     let kind = all.into_iter().flatten().find_map(|all| all.get(labels::INSTANCE_TYPE));
     let list = host.pool.as_ref().and_then(|pool| world.problem.catalog.pools.get(pool));
-    let fact = list.and_then(|list| list.iter().find(|fact| kind.is_some_and(|kind| fact.name.as_str() == &**kind)));
-    let mut limits = fact.map(|fact| fact.attach_limits.clone()).unwrap_or_default();
-    for (driver, limit) in node.and_then(|name| snapshot.csi_nodes.get(name)).into_iter().flat_map(|csi| &csi.limits) {
-        match limit {
-            Some(limit) => drop(limits.insert(Arc::clone(driver), *limit)),
-            None => drop(limits.remove(driver)),
-        }
+    let mut limits = kind.map_or_else(BTreeMap::new, |kind| {
+        let listed = list.and_then(|list| list.iter().find(|fact| fact.name.as_str() == &**kind));
+        fresh.all(kind, listed.map(|fact| &**fact))
+    });
+    if let Some(csi) = node.and_then(|name| snapshot.csi_nodes.get(name)) {
+        tell_attach_limits(&mut limits, &csi.limits);
     }
     limits
 }
@@ -178,12 +185,12 @@ impl World<'_> {
     pub(super) fn attaching(&self, pool: usize, mut mask: Mask, host: u32, class: &Class) -> Mask {
         let Some(needs) = class.needs.as_ref().filter(|needs| !needs.load.is_empty()) else { return mask };
         let counts =
-            self.attached.0.get(&host).map_or_else(|| Held::default().with(&needs.load), |h| h.with(&needs.load));
+            self.attached.nodes.get(&host).map_or_else(|| Held::default().with(&needs.load), |h| h.with(&needs.load));
         let shelf = &self.algebra.shelves[self.pools[pool].shelf];
         let types: Vec<usize> = mask.bits().collect();
         for at in types {
-            let limits = &shelf.types[at].fact.attach_limits;
-            if counts.iter().any(|(driver, count)| limits.get(driver).is_some_and(|limit| count > limit)) {
+            let limit = |driver: &str| self.attached.fresh.of(&shelf.types[at].fact, driver);
+            if counts.iter().any(|(driver, count)| limit(driver).is_some_and(|limit| *count > limit)) {
                 mask.clear(at);
             }
         }
@@ -198,11 +205,11 @@ impl World<'_> {
         }
         let site = &self.pools[pool];
         let shelf = &self.algebra.shelves[site.shelf];
-        let most =
-            |driver: &Arc<str>| mask.bits().filter_map(|at| shelf.types[at].fact.attach_limits.get(driver)).max();
+        let limit = |at: usize, driver: &str| self.attached.fresh.of(&shelf.types[at].fact, driver);
+        let most = |driver: &str| mask.bits().filter_map(|at| limit(at, driver)).max();
         let wanted = Held::default().with(&needs.load);
         let short = wanted.into_iter().find_map(|(driver, wanted)| {
-            let most = *most(&driver)?;
+            let most = most(&driver)?;
             (wanted > most).then_some((driver, wanted, most))
         });
         let (driver, wanted, most) = short.unwrap_or_else(|| ("several drivers".into(), 0, 0));

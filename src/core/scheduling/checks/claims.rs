@@ -1,12 +1,13 @@
 //! NodeClaims of a plan: types, room, taints, labels, ports, limits.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::core::facts::{ClaimDraft, InstanceType, Offering, Pod, PodShape};
+use crate::core::facts::{AttachLimits, ClaimDraft, InstanceType, Offering, Pod, PodShape};
 use crate::core::ids::{InstanceTypeName, PoolName};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Requirement, Requirements, ValueSet};
@@ -83,6 +84,7 @@ pub(super) fn check<'a>(
     let of_daemons = || problem.snapshot.daemons.values().flat_map(|daemon| alternatives(&daemon.shape));
     let matters =
         offered().any(Offering::is_reserved) || of_daemons().any(|term| term.get(labels::CAPACITY_TYPE).is_some());
+    let shown = OnceCell::new();
     for claim in &plan.claims {
         let draft = &claim.draft;
         let aside = |key: &str| key == labels::INSTANCE_TYPE || key == labels::CAPACITY_TYPE && !matters;
@@ -120,7 +122,8 @@ pub(super) fn check<'a>(
         if pods.iter().any(|pod| !pod.volume_claims.is_empty()) {
             let list = problem.catalog.pools.get(&draft.pool).into_iter().flat_map(|list| list.iter());
             let listed: Vec<_> = list.filter(|kind| claim.instance_types.contains(&kind.name)).collect();
-            volumes::check_type(problem.snapshot, &place, &claim.pods, &listed, found);
+            let shown = shown.get_or_init(|| AttachLimits::shown(problem.snapshot));
+            volumes::check_type(problem.snapshot, &place, &claim.pods, (&listed, shown), found);
         }
         for pod in shapes(&pods) {
             if !tolerates(&pod.shape, &draft.taints) {

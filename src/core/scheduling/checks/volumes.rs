@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::core::facts::{InstanceType, Pod, Snapshot, Topologies};
+use crate::core::facts::{AttachLimits, InstanceType, Pod, Snapshot, Topologies};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
 use crate::core::requirements::{Requirements, ValueSet};
 
@@ -105,17 +105,17 @@ pub(super) fn check_node(snapshot: &Snapshot, place: &Place<'_>, found: &mut Vec
     }
 }
 
-/// Whether a listed type could not hold the volumes of a NodeClaim's pods.
+/// Whether a listed type could not hold the volumes of a NodeClaim's pods, as far as is known or `shown`.
 pub(super) fn check_type(
     snapshot: &Snapshot,
     place: &Arc<str>,
     pods: &[Arc<Pod>],
-    kinds: &[&Arc<InstanceType>],
+    (kinds, shown): (&[&Arc<InstanceType>], &AttachLimits),
     found: &mut Vec<Violation>,
 ) {
     for (driver, volumes) in attached(snapshot, pods) {
-        let limits = kinds.iter().filter_map(|kind| kind.attach_limits.get(&driver));
-        if limits.into_iter().any(|limit| usize::try_from(*limit).is_ok_and(|limit| volumes.len() > limit)) {
+        let mut limits = kinds.iter().filter_map(|kind| shown.of(kind, &driver));
+        if limits.any(|limit| usize::try_from(limit).is_ok_and(|limit| volumes.len() > limit)) {
             found.push(Violation::TooManyVolumes { place: Arc::clone(place), driver });
         }
     }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::super::{Plan, Reason, Violation, VolumeFault, check, improved, lower_bound, solve};
 use super::build::*;
 use crate::core::facts::{
-    CsiNode, Kind, Pod, PodShape, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim,
+    CsiNode, Kind, Pod, PodShape, Snapshot, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim,
 };
 use crate::core::ids::{NodeName, ObjectKey};
 use crate::core::labels::{HOSTNAME, INSTANCE_TYPE, ZONE};
@@ -316,6 +316,30 @@ fn a_node_that_has_not_told_its_limits_has_those_of_its_instance_type() {
     assert_eq!(scene.with_limit("n", Some(5)).solve().existing[0].pods.len(), 2, "what it tells counts more");
 }
 
+/// No cloud says what depends on how the driver is configured; the machines that run do.
+#[test]
+fn new_nodes_keep_the_limits_that_others_of_their_type_show() {
+    let few: Vec<_> = types().into_iter().take(1).collect();
+    let labels = [(ZONE, "zone-b"), (INSTANCE_TYPE, few[0].name.as_str())];
+    let mut scene = Scene::default().with_pool(pool("default"), few.clone()).with_node(node("n", 8, 32, &labels));
+    for at in 0..6 {
+        let claim = format!("data-{at}");
+        scene = scene.bound_in(&claim, &["zone-a"]);
+        scene.pods.push(mounting(&format!("db-{at}"), &shape(10, 10), &[&claim]));
+    }
+    assert_eq!(scene.solve().claims.len(), 1, "nobody knows of a limit");
+    let scene = scene.with_limit("n", Some(2));
+    assert_eq!(scene.solve().claims.len(), 3);
+    let too_full = Scene::default().with_pool(pool("default"), few);
+    let plan = Scene {
+        pods: scene.pods.clone(),
+        snapshot: Snapshot { csi_nodes: imbl::OrdMap::new(), ..scene.snapshot.clone() },
+        ..too_full
+    }
+    .solve();
+    assert!(check(&scene.problem(), &plan).iter().any(|one| matches!(one, Violation::TooManyVolumes { .. })));
+}
+
 #[test]
 fn what_is_wrong_with_a_claim_is_said_with_its_remedy() {
     let broken = |change: fn(&mut VolumeClaim)| {
@@ -429,10 +453,10 @@ proptest! {
         for kind in &mut few {
             kind.attach_limits.extend(limits[2].map(|limit| (DRIVER.into(), limit)));
         }
-        let mut scene = Scene::default().with_pool(pool("default"), few);
+        let mut scene = Scene::default().with_pool(pool("default"), few.clone());
         for (at, zone) in ["zone-a", "zone-b"].into_iter().enumerate() {
-            let name = format!("n{at}");
-            scene = scene.with_node(node(&name, 2, 8, &[(ZONE, zone)])).with_limit(&name, limits[at]);
+            let (name, kind) = (format!("n{at}"), few[at].name.as_str());
+            scene = scene.with_node(node(&name, 2, 8, &[(ZONE, zone), (INSTANCE_TYPE, kind)])).with_limit(&name, limits[at]);
         }
         for (at, zones) in volumes.iter().enumerate() {
             scene = scene.bound_in(&format!("c{at}"), zones);
