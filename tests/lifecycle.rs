@@ -158,7 +158,7 @@ fn describe(act: &Act) -> String {
         Act::Delete { kind, key } => format!("delete {kind} {}", key.name),
         Act::Edit(edit) => format!("edit {} {}", edit.kind, edit.name),
         Act::Answer(answers) => answers.to_string(),
-        Act::Befall(fate) => format!("the machine of NodeClaim {} vanishes", fate.of),
+        Act::Befall(fate) => fate.to_string(),
     }
 }
 

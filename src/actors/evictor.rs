@@ -92,13 +92,13 @@ impl Evictor {
     fn evicted(&mut self, pod: &PodRef, way: Way, outcome: Written<()>, cx: &Cx<EvictorMsg>) {
         let moment = self.moment();
         if way == Way::Evict {
-            metrics::eviction_requested(code(&outcome));
+            code(&outcome).into_iter().for_each(metrics::eviction_requested);
         }
         let refusal = match outcome {
             Outcome::Failed(cluster::Error::NotFound(_) | cluster::Error::Conflict(_)) => {
                 return self.queue.gone(&pod.uid, moment);
             }
-            Outcome::Failed(cluster::Error::Budget { budget, retry_after: wait, message }) => {
+            Outcome::Failed(cluster::Error::Budget { budget, retry_after: wait, message, .. }) => {
                 let (budget, answer) = self.whose(pod, budget, message);
                 Refusal { answer, budget: Some(budget), wait }
             }
@@ -143,12 +143,12 @@ impl Evictor {
     }
 
     fn tell_of_leaving(&mut self, pod: &PodRef, way: Way, cx: &Cx<EvictorMsg>) {
-        if way != Way::Evict {
-            return metrics::pod_drained(FORCEFUL);
-        }
         let snapshot = self.wiring.boards.snapshot();
         let reason = reason(&snapshot, node(&snapshot, pod));
         metrics::pod_drained(&reason);
+        if way != Way::Evict {
+            return;
+        }
         let about = Regarding::Pod(pod.key.clone(), pod.uid.clone());
         self.wiring.announce(&cx.house, &mut self.said, events::evicted(about, &reason));
     }
@@ -210,21 +210,23 @@ fn reason(snapshot: &Snapshot, node: Option<&Node>) -> String {
     disrupted.map_or_else(|| FORCEFUL.to_owned(), |condition| condition.reason.to_string())
 }
 
-/// The status code behind an answer; 0 when there was none.
-fn code(outcome: &Written<()>) -> u16 {
-    match outcome {
-        Outcome::Done(()) => 200,
-        Outcome::Failed(error) => match error {
-            cluster::Error::NotFound(_) => 404,
-            cluster::Error::Exists(_) | cluster::Error::Conflict(_) => 409,
-            cluster::Error::TooManyRequests { .. } | cluster::Error::Budget { .. } => 429,
-            cluster::Error::Forbidden { .. } => 403,
-            cluster::Error::Invalid { .. } => 422,
-            cluster::Error::Temporary(_) => 503,
-            cluster::Error::Unknown(_) => 0,
-        },
-        Outcome::Lost | Outcome::NotLeader | Outcome::Late => 0,
-    }
+/// The status code behind an answer; nothing when there was none.
+fn code(outcome: &Written<()>) -> Option<u16> {
+    let error = match outcome {
+        Outcome::Done(()) => return Some(200),
+        Outcome::Failed(error) => error,
+        Outcome::Lost | Outcome::NotLeader | Outcome::Late => return None,
+    };
+    Some(match error {
+        cluster::Error::NotFound(_) => 404,
+        cluster::Error::Exists(_) | cluster::Error::Conflict(_) => 409,
+        cluster::Error::Budget { code, .. } => *code,
+        cluster::Error::TooManyRequests { .. } => 429,
+        cluster::Error::Forbidden { .. } => 403,
+        cluster::Error::Invalid { .. } => 422,
+        cluster::Error::Temporary(_) => 503,
+        cluster::Error::Unknown(_) => return None,
+    })
 }
 
 impl Behaviour for Evictor {

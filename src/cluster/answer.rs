@@ -72,7 +72,7 @@ pub(super) fn refusal(request: &Request, code: StatusCode, retry_after: Option<&
         503 if said_when => Error::TooManyRequests { retry_after, message: format!("{code}: {message}") },
         // More than one PodDisruptionBudget on a pod is answered as an internal error; to callers it is a budget that forbids.
         500 if request.resource == EVICTION && message.contains("PodDisruptionBudget") => {
-            Error::Budget { budget: None, retry_after, message }
+            Error::Budget { code: code.as_u16(), budget: None, retry_after, message }
         }
         // Admission comes before the write.
         500 if message.contains("failed calling webhook") => Error::Temporary(format!("{}: {message}", request.object)),
@@ -95,7 +95,8 @@ fn forbidden(status: Option<&Status>, retry_after: Option<Duration>, message: St
     }
     let named = causes.iter().find_map(|cause| cause.strip_prefix(NAMED)?.split_whitespace().next());
     let budget = named.map(str::to_owned);
-    Error::Budget { budget, retry_after, message: [&[&*message], &*causes].concat().join(" ") }
+    let code = StatusCode::TOO_MANY_REQUESTS.as_u16();
+    Error::Budget { code, budget, retry_after, message: [&[&*message], &*causes].concat().join(" ") }
 }
 
 /// What it means that there was no answer.

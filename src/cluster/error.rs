@@ -25,6 +25,8 @@ pub enum Error {
     /// A PodDisruptionBudget forbids an eviction for now, or several protect the pod, which the API server does not handle.
     #[error("{message}")]
     Budget {
+        /// The status code: 429, or 500 where several protect the pod.
+        code: u16,
         /// Name of the budget, if it says which one.
         budget: Option<String>,
         /// When to come back, if it says so.

@@ -175,7 +175,7 @@ async fn a_budget_that_forbids_is_named_by_the_cause() {
     let other = json!({ "reason": "FieldValueInvalid", "message": "something else" });
     let cause = json!({ "reason": "DisruptionBudget", "message": needs });
     let error = evict_against(forbidden(&json!({ "causes": [other, cause] }))).await;
-    let Error::Budget { budget, retry_after, message } = &error else { panic!("{error:?}") };
+    let Error::Budget { code: 429, budget, retry_after, message } = &error else { panic!("{error:?}") };
     assert_eq!((budget.as_deref(), *retry_after), (Some("web"), None));
     assert_eq!(*message, format!("Cannot evict pod as it would violate the pod's disruption budget. {needs}"));
     assert_eq!(error.to_string(), *message);
@@ -190,13 +190,13 @@ async fn a_budget_that_forbids_is_named_by_the_cause() {
 #[tokio::test]
 async fn a_budget_that_forbids_is_known_by_the_message_alone() {
     let error = evict_against(forbidden(&json!({ "retryAfterSeconds": 10 }))).await;
-    let Error::Budget { budget, retry_after, message } = &error else { panic!("{error:?}") };
+    let Error::Budget { code: 429, budget, retry_after, message } = &error else { panic!("{error:?}") };
     assert_eq!((budget, *retry_after), (&None, Some(Duration::from_secs(10))));
     assert_eq!(message, "Cannot evict pod as it would violate the pod's disruption budget.");
     // Two budgets on one pod.
     let two = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
     let error = evict_against(status(500, "InternalError", two)).await;
-    assert!(matches!(&error, Error::Budget { budget: None, message, .. } if message == two), "{error:?}");
+    assert!(matches!(&error, Error::Budget { code: 500, budget: None, message, .. } if message == two), "{error:?}");
 }
 
 #[tokio::test]

@@ -52,7 +52,8 @@ pub fn usage(snapshot: &Snapshot) -> BTreeMap<PoolName, Resources> {
                 used.add(&unreported.map(|(name, milli)| (name.clone(), milli)).collect());
             }
         }
-        *nodes += 1000;
+        // What is not launched is no node yet: attempts that fail would be counted one after the other.
+        *nodes += if claim.provider_id.is_some() { 1000 } else { 0 };
     }
     let whole = |(pool, (used, nodes)): (&Arc<str>, (Resources, i64))| {
         (PoolName::from(Arc::clone(pool)), used.with("nodes", nodes))

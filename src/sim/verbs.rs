@@ -121,16 +121,30 @@ pub struct Fate {
 enum Doing {
     /// The cloud takes it back at once.
     Vanish,
+    /// Somebody damages the mark that says whose it is.
+    LoseMark,
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.does {
+            Doing::Vanish => "vanishes",
+            Doing::LoseMark => "loses its mark",
+        };
+        write!(f, "the machine of NodeClaim {} {what}", self.of)
+    }
 }
 
 impl Fate {
     /// Lets it happen; false when there is no such machine.
     pub(super) fn perform(&self, cloud: &Simulated) -> bool {
-        let Doing::Vanish = self.does;
         let claim = ClaimName::from(self.of.as_str());
         let all = cloud.machines();
         let mut of_claim = all.iter().filter(|machine| machine.machine.claim.as_ref() == Some(&claim));
-        of_claim.next().is_some_and(|machine| cloud.vanish(&machine.machine.id))
+        of_claim.next().is_some_and(|machine| match self.does {
+            Doing::Vanish => cloud.vanish(&machine.machine.id),
+            Doing::LoseMark => cloud.unmark(&machine.machine.id),
+        })
     }
 }
 

@@ -252,9 +252,9 @@ pub fn initialization_overdue(claim: About, what: &str) -> Event {
     Event::warning(claim, "InitializationOverdue", what).every(Duration::from_mins(15))
 }
 
-/// A machine was ordered down a while ago and is still there. Karpenter has no such event.
-pub fn termination_overdue(claim: About, what: &str) -> Event {
-    Event::warning(claim, "TerminationOverdue", what).every(Duration::from_mins(15))
+/// A machine was ordered down a while ago and is still there, or its Node cannot go. Karpenter has no such event.
+pub fn termination_overdue(about: About, what: &str) -> Event {
+    Event::warning(about, "TerminationOverdue", what).every(Duration::from_mins(15))
 }
 
 /// The auditor does not dare to act: why, and what a person can do.

@@ -140,6 +140,7 @@ impl Auditor {
             self.watch_promises(&listing.machines, cx);
         }
         self.tell_of_findings(known, cx.now());
+        self.tell_of_unmarked(cx);
         self.write_down_findings(listing.complete, cx.now());
         self.tell_of_breaker(lease.as_ref().map(|lease| &lease.object), cx);
         self.choose_drains(&claims, cx);

@@ -16,6 +16,9 @@ use crate::telemetry::metrics::{self, DisruptedFor, TerminationMode};
 
 use super::Auditor;
 
+/// Looks in which a machine must have been without its mark before it is said that its Node stays for it: the mark may be late.
+const PATIENCE: u32 = 2;
+
 impl Auditor {
     /// Asks for the machines of NodeClaims that are to be finished, and of Nodes that are to be let go. A listing may lack a machine without saying
     /// so: whoever is asked for the one machine knows better.
@@ -61,9 +64,11 @@ impl Auditor {
             }
             Outcome::Done(true) => {
                 self.denied.remove(&left);
-                return self
-                    .timeline
-                    .note(cx.now(), format!("the machine of {left} is there, though not in the listing"));
+                self.timeline.note(cx.now(), format!("the machine of {left} is there, though not in the listing"));
+                if let Left::Node(name) = left {
+                    self.tell_of_kept(&name, cx);
+                }
+                return;
             }
             Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{left}: {error}")),
             Outcome::Lost | Outcome::NotLeader | Outcome::Late => return,
@@ -94,10 +99,39 @@ impl Auditor {
         let Some(claim) = snapshot.claims.get(name) else { return };
         let pool = claim.pool().unwrap_or_else(|| "".into());
         let capacity_type = claim.labels.get(labels::CAPACITY_TYPE).map_or("", |value| value);
-        let pods = claim.node.as_ref().map_or(0, |node| snapshot.pods_on(node).count());
+        let pods =
+            claim.node.as_ref().map_or(0, |node| snapshot.pods_on(node).filter(|pod| pod.is_reschedulable()).count());
         let pods = u64::try_from(pods).unwrap_or(u64::MAX);
         let mode = TerminationMode::of(claim.termination_grace);
         metrics::claim_disrupted(DisruptedFor::GarbageCollected, &pool, capacity_type, None, mode, pods);
+    }
+
+    /// Says of Nodes that are being deleted why they stay: their NodeClaims are gone, and their machines run and carry no mark that says whose they are.
+    pub(super) fn tell_of_unmarked(&mut self, cx: &Cx<AuditorMsg>) {
+        let snapshot = self.wiring.boards.snapshot();
+        let unmarked = self.history.iter().filter(|(_, evidence)| evidence.looks >= PATIENCE);
+        let unmarked = unmarked.filter_map(|(finding, _)| match finding {
+            Finding::UnmarkedMachine(id) => Some(id),
+            _ => None,
+        });
+        let nodes = unmarked.flat_map(|id| snapshot.nodes_with(id)).filter(|node| node.deleting.is_some());
+        let alone = nodes.filter(|node| node.has_finalizer() && snapshot.owners_of(node).next().is_none());
+        let names: Vec<NodeName> = alone.map(|node| node.name.clone()).collect();
+        for name in names {
+            self.tell_of_kept(&name, cx);
+        }
+    }
+
+    fn tell_of_kept(&mut self, name: &NodeName, cx: &Cx<AuditorMsg>) {
+        let Some(node) = self.wiring.boards.snapshot().nodes.get(name).cloned() else { return };
+        let id = node.provider_id.as_ref().map_or("", |id| id.as_str());
+        let what = format!(
+            "The Node stays: its NodeClaim is gone, and its machine {id} runs and does not carry joiner's mark, so that joiner does not \
+             take it down. Take it down in the cloud; or take the finalizer {} off the Node by hand, and the machine stays",
+            labels::TERMINATION_FINALIZER
+        );
+        let about = Regarding::Node(node.name.clone(), node.uid.clone());
+        self.wiring.announce(&cx.house, &mut self.said, events::termination_overdue(about, &what));
     }
 
     /// Takes joiner's finalizer off a Node whose NodeClaim and machine are both gone. It is tried again at the next look.

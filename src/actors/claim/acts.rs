@@ -42,7 +42,10 @@ impl Claim {
             }
             Act::DeleteClaim(reason) => {
                 self.tell_of_deletion(claim, &reason, cx);
-                let pods = claim.node.as_ref().map_or(0, |node| snapshot.pods_on(node).count());
+                let pods = claim
+                    .node
+                    .as_ref()
+                    .map_or(0, |node| snapshot.pods_on(node).filter(|pod| pod.is_reschedulable()).count());
                 self.doomed = Some((reason, pods));
                 let op = self.begin("the NodeClaim's deletion");
                 let uid = claim.uid.clone();
@@ -126,7 +129,8 @@ impl Claim {
     fn launch(&mut self, claim: &Arc<facts::Claim>, snapshot: &Snapshot, cx: &Cx<ClaimMsg>) {
         let class = match usable_class(claim, snapshot) {
             Ok(class) => class,
-            Err(problem) => {
+            Err(Unusable::Unjudged(problem)) => return self.postpone(NOT_ASKED, problem, cx),
+            Err(Unusable::Refused(problem)) => {
                 self.memory.refused = Some(DeleteReason::ClassNotReady(problem));
                 cx.cast(ClaimMsg::Look);
                 return;
@@ -209,17 +213,31 @@ impl Claim {
     }
 }
 
+/// Why no machine is launched with a NodeClass.
+enum Unusable {
+    /// It cannot be used as it is.
+    Refused(String),
+    /// Nobody has said yet whether it can.
+    Unjudged(String),
+}
+
 /// The NodeClass of a NodeClaim, if machines may be launched with it.
-fn usable_class(claim: &facts::Claim, snapshot: &Snapshot) -> Result<Arc<facts::NodeClass>, String> {
-    let Some(class) = snapshot.classes.get(&claim.class) else {
-        return Err(format!("{} does not exist; create it, or correct spec.nodeClassRef", claim.class));
+fn usable_class(claim: &facts::Claim, snapshot: &Snapshot) -> Result<Arc<facts::NodeClass>, Unusable> {
+    let name = &claim.class;
+    let Some(class) = snapshot.classes.get(name) else {
+        let what = format!("{name} does not exist; create it, or correct spec.nodeClassRef");
+        return Err(Unusable::Refused(what));
     };
     if class.deleting.is_some() {
-        return Err(format!("{} is being deleted", claim.class));
+        return Err(Unusable::Refused(format!("{name} is being deleted")));
     }
-    match find_condition(&class.conditions, "Ready") {
-        Some(ready) if ready.status == Status::True => Ok(Arc::clone(class)),
-        Some(ready) => Err(format!("{} is not ready: {} {}", claim.class, ready.reason, ready.message)),
-        None => Err(format!("{} has no Ready condition yet", claim.class)),
+    let Some(ready) = find_condition(&class.conditions, "Ready") else {
+        return Err(Unusable::Unjudged(format!("{name} has no Ready condition yet")));
+    };
+    let why = || format!("{} {}", ready.reason, ready.message);
+    match ready.status {
+        Status::True => Ok(Arc::clone(class)),
+        Status::False => Err(Unusable::Refused(format!("{name} is not ready: {}", why()))),
+        Status::Unknown => Err(Unusable::Unjudged(format!("whether {name} is ready is not known yet: {}", why()))),
     }
 }

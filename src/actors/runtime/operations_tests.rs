@@ -69,7 +69,8 @@ async fn an_api_server_that_says_when_to_come_back_is_left_alone_until_then() {
     assert_eq!(ends.recv().await, Some((Permits::Delete, Duration::ZERO)));
     // A budget's word is about one pod, and nobody waits for ever.
     let message = "Cannot evict pod".to_owned();
-    let budget = cluster::Error::Budget { budget: None, retry_after: Some(Duration::from_secs(10)), message };
+    let budget =
+        cluster::Error::Budget { code: 429, budget: None, retry_after: Some(Duration::from_secs(10)), message };
     start(Permits::WriteCluster, Err(budget));
     assert_eq!(ends.recv().await.unwrap().1, Duration::ZERO);
     start(Permits::WriteCluster, busy(86_400));

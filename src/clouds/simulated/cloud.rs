@@ -75,6 +75,11 @@ impl Simulated {
         self.settled().end(id, Instant::now())
     }
 
+    /// Takes from a machine the mark that says whose it is, as somebody does who edits its tags; false when there is none.
+    pub fn unmark(&self, id: &ProviderId) -> bool {
+        self.settled().unmark(id)
+    }
+
     /// Lets something be wrong with the machine that is launched next; asked several times, with as many machines.
     pub fn next_machine(&self, quirk: Quirk) {
         self.settled().quirks.push_back(quirk);

@@ -54,6 +54,15 @@ pub enum Change {
     Rebooting(ProviderId, Instant),
 }
 
+fn forget(by_token: &mut BTreeMap<ClaimUid, BTreeSet<ProviderId>>, token: &ClaimUid, id: &ProviderId) {
+    if let Some(ids) = by_token.get_mut(token) {
+        ids.remove(id);
+        if ids.is_empty() {
+            by_token.remove(token);
+        }
+    }
+}
+
 /// All machines, and who wants to hear of them.
 pub(super) struct Machines {
     pub(super) rng: Rng,
@@ -94,16 +103,20 @@ impl Machines {
         let now = Instant::now();
         let gone = |machine: &SimMachine| machine.gone_at.is_some_and(|at| at <= now);
         for (id, machine) in self.running.extract_if(.., |_, machine| gone(machine)) {
-            if let Some(token) = &machine.machine.token
-                && let Some(ids) = self.by_token.get_mut(token)
-            {
-                ids.remove(&id);
-                if ids.is_empty() {
-                    self.by_token.remove(token);
-                }
+            if let Some(token) = &machine.machine.token {
+                forget(&mut self.by_token, token, &id);
             }
             self.ended.insert(id);
         }
+    }
+
+    /// Takes the token off a machine; false when there is none.
+    pub(super) fn unmark(&mut self, id: &ProviderId) -> bool {
+        let Some(machine) = self.running.get_mut(id) else { return false };
+        if let Some(token) = Arc::make_mut(machine).machine.token.take() {
+            forget(&mut self.by_token, &token, id);
+        }
+        true
     }
 
     /// Whether there was such a machine, and it has ended.

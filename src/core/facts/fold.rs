@@ -331,7 +331,7 @@ impl Fold {
     fn pod_event(&mut self, old: Option<&Pod>, pod: &Pod) {
         let (Some(node), Some(now)) = (&pod.node, self.now) else { return };
         let is_left_over = self.snapshot.listed.contains(&Kind::Node) && !self.snapshot.nodes.contains_key(node);
-        if is_left_over || matches!(pod.shape.owner, Owner::DaemonSet | Owner::Node) {
+        if is_left_over || pod.shape.owner == Owner::DaemonSet {
             return;
         }
         let at = match old {

@@ -108,6 +108,13 @@ impl Pod {
             && !matches!(self.shape.owner, Owner::DaemonSet | Owner::Node)
     }
 
+    /// Whether it would have to go elsewhere if its node went: neither its node's own, nor leaving or at its end already.
+    pub fn is_reschedulable(&self) -> bool {
+        self.deleting.is_none()
+            && self.is_active_on_node()
+            && !matches!(self.shape.owner, Owner::DaemonSet | Owner::Node)
+    }
+
     /// Whether it uses room on its node.
     pub fn is_active_on_node(&self) -> bool {
         self.node.is_some() && !self.is_terminal()
