@@ -89,9 +89,6 @@ fn checked(constraint: Constraint) -> Result<TopologySpread, String> {
         return Err(format!("maxSkew is {}; write a whole number of at least 1", constraint.max_skew));
     }
     check_qualified_name(&constraint.topology_key).map_err(|remedy| format!("topologyKey: {remedy}"))?;
-    if constraint.min_domains.is_some_and(|domains| domains < 1 || !required) {
-        return Err("minDomains must be at least 1 and goes with whenUnsatisfiable DoNotSchedule only".to_owned());
-    }
     if constraint.label_selector.is_some() {
         return Err("labelSelector is not allowed: it follows from each pod's Services and owner; remove it".to_owned());
     }
@@ -101,7 +98,8 @@ fn checked(constraint: Constraint) -> Result<TopologySpread, String> {
     Ok(TopologySpread {
         key: constraint.topology_key.into(),
         max_skew: constraint.max_skew,
-        min_domains: constraint.min_domains,
+        // kube-scheduler takes any, here, and looks at it only where the constraint is required.
+        min_domains: constraint.min_domains.filter(|domains| required && *domains >= 1),
         required,
         selector: None,
         node_affinity_policy: constraint.node_affinity_policy.map_or(PolicyHonor::Honor, Into::into),

@@ -254,6 +254,11 @@ fn default_constraints_are_read() {
     );
     assert!(spreads[0].required && spreads[0].selector.is_none());
     assert_eq!(spreads[0].node_taints_policy, PolicyHonor::Honor);
+    for (kind, least) in [("ScheduleAnyway", 3), ("DoNotSchedule", 0)] {
+        let lines = format!("maxSkew: 1;topologyKey: zone;whenUnsatisfiable: {kind};minDomains: {least}");
+        let spreads = settings(&[], &[("SCHEDULER_CONFIG", &constraint(&lines))]).default_spreads;
+        assert_eq!(spreads[0].min_domains, None, "as kube-scheduler does, which takes it");
+    }
     let json = r#"{"podTopologySpread": {"defaultConstraints": []}}"#;
     assert!(settings(&["--scheduler-config", json], &[]).default_spreads.is_empty());
 }
@@ -272,7 +277,6 @@ fn default_constraints_are_strict() {
         (constraint("maxSkew: 1;topologyKey: zone"), "[0].whenUnsatisfiable is \"\"; write DoNotSchedule"),
         (constraint(&format!("{zone};maxSkew: 1;labelSelector: {{}}")), "[0].labelSelector is not allowed"),
         (constraint(&format!("{zone};maxSkew: 1;matchLabelKeys: [a]")), "[0].matchLabelKeys is not allowed"),
-        (constraint(&format!("{zone};maxSkew: 1;minDomains: 2")), "[0].minDomains must be"),
         (constraint(&format!("{zone};maxSkew: one")), "one"),
         (
             format!(

@@ -11,7 +11,8 @@ use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::core::buffers::{self, Resolution};
 use crate::core::conditions::Conditions;
 use crate::core::facts::{
-    Catalog, Fact, Fold, InstanceType, Judgement, Kind, Pod, Pool, Snapshot, Status, Verdict, find_condition,
+    Catalog, Fact, Fold, InstanceType, Judgement, Kind, Pod, Pool, Snapshot, Status, Verdict, VolumeClaim,
+    find_condition,
 };
 use crate::core::ids::{ClassRef, ObjectKey, PodUid};
 use crate::core::{leaving, overlays, pools};
@@ -138,6 +139,7 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
         }
     }
     let rest = pods.tell(mounts, &mut fold);
+    bind(&mut fold);
     // The files hold all budgets that there are.
     fold.fold(Fact::Relisted(Kind::PodBudget));
     input.set_aside = rest.set_aside;
@@ -145,6 +147,15 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
     input.snapshot = fold.snapshot().clone();
     input.notices.extend(without_effect(&idle));
     complete(input, types, features, &rest.replaced, now)
+}
+
+/// A claim in a file that names its volume, which is in a file, too, is bound within seconds of their being applied: no cluster has written so into it.
+fn bind(fold: &mut Fold) {
+    let snapshot = fold.snapshot();
+    let named = snapshot.volume_claims.values().filter(|claim| !claim.bound && !claim.lost);
+    let there = named.filter(|claim| claim.volume.as_ref().is_some_and(|name| snapshot.volumes.contains_key(name)));
+    let bound: Vec<_> = there.map(|claim| VolumeClaim { bound: true, ..VolumeClaim::clone(claim) }).collect();
+    bound.into_iter().for_each(|claim| fold.fold(Fact::VolumeClaimSeen(Arc::new(claim))));
 }
 
 /// Why a pod of a cluster is not planned although it has no place, as far as can be seen.

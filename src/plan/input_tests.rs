@@ -281,3 +281,13 @@ fn an_annotation_for_rehearsals_keeps_no_pod_from_the_plan() {
     assert_eq!(input.pods.len(), 2);
     assert!(input.notices.iter().all(|notice| notice.contains("\"soon\" is no duration")), "{:?}", input.notices);
 }
+
+/// As it stands in a repository: nobody has annotated the claim, and there are no events of it to look at.
+#[test]
+fn a_claim_in_a_file_that_names_a_volume_in_a_file_is_bound() {
+    let volume = "{kind: PersistentVolume, metadata: {name: v}, spec: {nfs: {server: s, path: /}}}";
+    let claim = "{kind: PersistentVolumeClaim, metadata: {name: c}, spec: {storageClassName: \"\", volumeName: v}}";
+    let bound = |text: &str| of_text(text).snapshot.volume_claims.values().any(|claim| claim.bound);
+    assert!(bound(&format!("{claim}\n---\n{volume}")));
+    assert!(!bound(claim), "it may never be there");
+}

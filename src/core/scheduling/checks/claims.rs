@@ -1,7 +1,7 @@
 //! NodeClaims of a plan: types, room, taints, labels, ports, limits.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -68,6 +68,19 @@ impl Listed {
     }
 }
 
+/// Where there is reserved capacity it matters whether a NodeClaim may have it, and where a daemon asks for something that offerings of a type
+/// differ in, which of them it may have: what cannot be had on demand in a zone brings no daemon of that zone. Elsewhere the list of capacity types is as
+/// good as none.
+fn capacity_type_matters(problem: &Problem<'_>) -> bool {
+    let lists = || problem.catalog.pools.values().flat_map(|list| list.iter());
+    let offered = || lists().flat_map(|kind| &kind.offerings);
+    let terms = problem.snapshot.daemons.values().flat_map(|daemon| alternatives(&daemon.shape));
+    let asked: BTreeSet<Arc<str>> =
+        terms.flat_map(|term| term.iter().map(|(key, _)| Arc::clone(key)).collect::<Vec<_>>()).collect();
+    let is_asked = |offering: &Offering| offering.requirements.iter().any(|one| asked.contains(&one.key));
+    offered().any(Offering::is_reserved) || !asked.is_empty() && offered().any(is_asked)
+}
+
 pub(super) fn check<'a>(
     problem: &Problem<'a>,
     plan: &'a Plan,
@@ -78,12 +91,7 @@ pub(super) fn check<'a>(
     let mut known: FxHashMap<(PoolName, Vec<Requirement>), (usize, Verdicts)> = FxHashMap::default();
     let mut lists: FxHashMap<(*const InstanceTypeName, usize), Listed> = FxHashMap::default();
     let mut said: FxHashMap<(*const Requirement, *const Labels), Said> = FxHashMap::default();
-    let offered = || problem.catalog.pools.values().flat_map(|list| list.iter()).flat_map(|kind| &kind.offerings);
-    // Where there is reserved capacity it matters whether a NodeClaim may have it, and where a daemon asks for some capacity type, which;
-    // elsewhere the list of capacity types is as good as none.
-    let of_daemons = || problem.snapshot.daemons.values().flat_map(|daemon| alternatives(&daemon.shape));
-    let matters =
-        offered().any(Offering::is_reserved) || of_daemons().any(|term| term.get(labels::CAPACITY_TYPE).is_some());
+    let matters = capacity_type_matters(problem);
     let shown = OnceCell::new();
     for claim in &plan.claims {
         let draft = &claim.draft;

@@ -52,6 +52,25 @@ fn a_pod_of_one_capacity_type_pays_for_the_daemons_of_that_one() {
     assert_eq!(beside(pool("default"), spot(), web().selecting(CAPACITY_TYPE, SPOT)), "fake-3");
 }
 
+/// What can be had on demand in one zone only brings no daemon of another, though spot machines of the type are there.
+#[test]
+fn a_capacity_type_that_a_zone_does_not_have_keeps_the_daemons_of_that_zone_away() {
+    let mut types = ladder(8);
+    for kind in &mut types {
+        let kept = |kind: &str, zone: &str| [(SPOT, "zone-a"), (ON_DEMAND, "zone-b")].contains(&(kind, zone));
+        kind.offerings.retain(|one| kept(one.capacity_type().unwrap(), one.zone().unwrap()));
+    }
+    let on_demand = pool("default").requiring(within(CAPACITY_TYPE, &[ON_DEMAND]));
+    let scene = |pool| Scene::default().with_pool(pool, types.clone()).with_daemon("d", in_zone("zone-a"));
+    let pod = || web().of(7500, 512);
+    assert_eq!(scene(on_demand).place(&pod()).whole().cheapest()[0], "fake-8");
+    assert_eq!(
+        scene(pool("default")).place(&pod().selecting(CAPACITY_TYPE, ON_DEMAND)).whole().cheapest()[0],
+        "fake-8"
+    );
+    assert!(scene(pool("default")).place(&pod().selecting(CAPACITY_TYPE, SPOT)).left() == 1, "beside the daemon");
+}
+
 #[test]
 fn a_pod_with_a_label_that_the_pool_leaves_open_pays_for_the_daemons_with_that_label() {
     let racks = || pool("default").requiring(within(RACK, &["r1", "r2"]));
