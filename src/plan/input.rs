@@ -155,7 +155,9 @@ fn bind(fold: &mut Fold) {
     let named = snapshot.volume_claims.values().filter(|claim| !claim.bound && !claim.lost);
     let there = named.filter(|claim| claim.volume.as_ref().is_some_and(|name| snapshot.volumes.contains_key(name)));
     let bound: Vec<_> = there.map(|claim| VolumeClaim { bound: true, ..VolumeClaim::clone(claim) }).collect();
-    bound.into_iter().for_each(|claim| fold.fold(Fact::VolumeClaimSeen(Arc::new(claim))));
+    for claim in bound {
+        fold.fold(Fact::VolumeClaimSeen(Arc::new(claim)));
+    }
 }
 
 /// Why a pod of a cluster is not planned although it has no place, as far as can be seen.
