@@ -131,7 +131,7 @@ impl Algebra {
         Ok(self.intern(sets))
     }
 
-    fn intern(&mut self, sets: Sets) -> TermId {
+    pub(super) fn intern(&mut self, sets: Sets) -> TermId {
         if let Some(known) = self.term_index.get(&sets) {
             return *known;
         }
@@ -307,15 +307,26 @@ impl Algebra {
         types
     }
 
-    /// The term that says of a key what none of these terms allows; nothing where one of them does not mention the key, or where that cannot be
-    /// said.
-    pub(super) fn opposite(&mut self, terms: &[TermId], key: KeyId) -> Option<TermId> {
-        let mut domain = self.universe.open(key);
+    /// What excludes each of these terms by one of these keys of which it speaks, in at most so many ways; what cannot be said, or contradicts
+    /// itself, is none.
+    pub(super) fn opposites(&self, terms: &[TermId], is_one: impl Fn(KeyId) -> bool, most: usize) -> Vec<Sets> {
+        let mut all = vec![Sets::new()];
         for term in terms {
-            let (_, wanted) = self.sets_of(*term).iter().find(|(k, _)| *k == key)?;
-            domain = self.universe.meet(key, &domain, &self.universe.complement(key, wanted)?)?;
+            let mut longer: Vec<Sets> = Vec::new();
+            for sets in &all {
+                for (key, wanted) in self.sets_of(*term).iter().filter(|(key, _)| is_one(*key)) {
+                    let Some(domain) = self.universe.complement(*key, wanted) else { continue };
+                    let mut sets = sets.clone();
+                    if narrow(&mut sets, &self.universe, *key, &domain).is_ok() && !longer.contains(&sets) {
+                        longer.push(sets);
+                    }
+                }
+            }
+            longer.truncate(most);
+            all = longer;
         }
-        Some(self.intern(vec![(key, domain)]))
+        all.retain(|sets| !sets.is_empty());
+        all
     }
 
     /// Whether every node of this instance type that a profile allows meets the term.
@@ -346,6 +357,17 @@ impl Algebra {
     pub(super) fn only(&mut self, term: TermId, keys: &[KeyId]) -> TermId {
         let sets = self.sets_of(term).iter().filter(|(key, _)| keys.contains(key)).cloned().collect();
         self.intern(sets)
+    }
+
+    /// The values of a key that a planned node with such labels could come to have.
+    pub(super) fn within_reach(&self, profile: ProfileId, key: KeyId) -> Mask {
+        let mut all = self.domain(profile, key).into_owned().bits;
+        let known = self.profile(profile);
+        let types = known.source.shelf().map_or(&[][..], |shelf| &self.shelves[shelf as usize].types);
+        if known.possible().bits().all(|at| types[at].tells(key)) {
+            all.and(&self.values_had(profile, key).bits);
+        }
+        all
     }
 
     /// The values of a key that instance types have which match a profile and can be had.

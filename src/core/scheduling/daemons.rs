@@ -69,8 +69,8 @@ pub(super) struct Daemons {
     pub(super) groups: Groups,
     /// Whether it depends on more than the instance type which of them come.
     pub(super) are_partial: bool,
-    /// What keeps nodes from some daemon: terms of one key, those first that gain most room.
-    away: Vec<(KeyId, TermId)>,
+    /// What keeps nodes from some daemon, those first that gain most room.
+    away: Vec<TermId>,
 }
 
 impl DaemonGroup {
@@ -158,24 +158,22 @@ impl World<'_> {
         types
     }
 
-    /// How nodes of a NodePool can be kept from each daemon that comes to some nodes of a type only: by a key on which all of its alternatives
-    /// insist, and of which the NodeClaim decides. What no instance type tells the cloud might set as it likes.
-    fn away(&mut self, base: ProfileId, shelf: usize, daemons: &[Daemon]) -> Vec<(KeyId, TermId)> {
+    /// How nodes of a NodePool can be kept from each daemon that comes to some nodes of a type only: by keys of which the NodeClaim decides, one
+    /// on which each of the daemon's alternatives insists. What no instance type tells the cloud might set as it likes.
+    fn away(&mut self, base: ProfileId, shelf: usize, daemons: &[Daemon]) -> Vec<TermId> {
         let mut partial: Vec<&Daemon> = daemons.iter().filter(|daemon| daemon.is_partial()).collect();
         partial.sort_by(|a, b| b.requests.cmp(&a.requests));
         let mut all = Vec::new();
         for daemon in partial {
-            let first = daemon.terms.first().map(|term| self.algebra.sets_of(*term).clone()).unwrap_or_default();
-            for (key, _) in first {
-                let types = &self.algebra.shelves[shelf].types;
-                if self.algebra.universe.key(key).open && !daemon.types.bits().all(|at| types[at].tells(key)) {
-                    continue;
-                }
-                let Some(term) = self.algebra.opposite(&daemon.terms, key) else { continue };
+            let types = &self.algebra.shelves[shelf].types;
+            let decides =
+                |key: KeyId| !self.algebra.universe.key(key).open || daemon.types.bits().all(|at| types[at].tells(key));
+            for sets in self.algebra.opposites(&daemon.terms, decides, WAYS) {
+                let term = self.algebra.intern(sets);
                 let left = self.algebra.join(base, term).map(|without| self.algebra.profile(without).possible());
                 // Which instance types a daemon comes to is known without.
-                if left.is_some_and(|left| left.meets(&daemon.types)) && !all.contains(&(key, term)) {
-                    all.push((key, term));
+                if left.is_some_and(|left| left.meets(&daemon.types)) && !all.contains(&term) {
+                    all.push(term);
                 }
             }
         }
@@ -208,8 +206,8 @@ impl World<'_> {
         settled: impl Fn(KeyId) -> bool,
     ) -> Vec<ProfileId> {
         let daemons = Arc::clone(&self.pools[pool].daemons);
-        let away = daemons.away.iter().filter(|(key, _)| !settled(*key)).map(|(_, term)| *term);
-        let away: Vec<TermId> = away.collect();
+        let is_open = |way: &&TermId| !self.algebra.sets_of(**way).iter().any(|(key, _)| settled(*key));
+        let away: Vec<TermId> = daemons.away.iter().filter(is_open).copied().collect();
         let mut all = vec![profile];
         let mut at = 0;
         while at < all.len() && all.len() < WAYS {

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::core::facts::HostPort;
 
-use super::algebra::ProfileId;
+use super::algebra::{ProfileId, TermId};
 use super::classes::{Class, Spread, Variant};
 use super::interner::KeyId;
 use super::masks::Mask;
@@ -316,23 +316,26 @@ impl Run<'_> {
                 }
             }
         }
+        let open = profile;
         let asked = wants.iter().map(|want| &want.key).filter(|key| !class.pins.contains(key));
         for key in class.pins.iter().chain(asked) {
-            profile = self.pin((pool, load), profile, types, *key, wants.iter().find(|w| w.key == *key))?;
+            profile = self.pin((pool, load), (profile, open), types, *key, wants)?;
         }
         let left = self.still(pool, profile, types, load)?;
         Some((profile, left))
     }
 
-    /// Settles one key: on the emptiest allowed domain, then the cheapest, then the first by name.
+    /// Settles one key: on the emptiest allowed domain, then the one in which there is least choice, then the cheapest, then the first by name.
+    /// `open`: what the node could be before any key was settled.
     fn pin(
         &mut self,
         (pool, load): (usize, Load<'_>),
-        profile: ProfileId,
+        (profile, open): (ProfileId, ProfileId),
         types: &Mask,
         key: KeyId,
-        want: Option<&Allowed>,
+        wants: &Wants,
     ) -> Option<ProfileId> {
+        let want = wants.iter().find(|want| want.key == key);
         let domain = self.world.algebra.domain(profile, key).into_owned();
         if domain.is_settled() {
             let fine = want.is_none_or(|w| (domain.absent && w.absent) || domain.bits.meets(&w.values));
@@ -343,18 +346,21 @@ impl Run<'_> {
             values.and(&want.values);
         }
         let rank = want.and_then(|w| w.rank);
-        let mut choices: SmallVec<[(u32, f64, ProfileId); 4]> = SmallVec::new();
+        let mut choices: SmallVec<[(u32, usize, f64, ProfileId); 4]> = SmallVec::new();
         for value in values.bits() {
             let term = self.world.algebra.pin(key, Some(value));
             let Some(pinned) = self.world.algebra.join(profile, term) else { continue };
             let Some(left) = self.still(pool, pinned, types, load) else { continue };
+            if !self.leaves_all(pinned, key, wants) {
+                continue;
+            }
             let count = rank.map_or(0, |id| self.world.counters.get(id).in_domain(value));
             let prices = &self.world.algebra.profile(pinned).prices;
             let price = left.bits().map(|at| prices[at]).fold(f64::INFINITY, f64::min);
-            choices.push((count, price, pinned));
+            choices.push((count, self.choice(open, term, key, wants), price, pinned));
         }
-        let best = choices.into_iter().min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        if let Some((_, _, pinned)) = best {
+        let best = choices.into_iter().min_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
+        if let Some((.., pinned)) = best {
             return Some(pinned);
         }
         if domain.absent && want.is_none_or(|w| w.absent) {
@@ -362,6 +368,27 @@ impl Run<'_> {
             return self.world.algebra.join(profile, term).filter(|p| self.still(pool, *p, types, load).is_some());
         }
         None
+    }
+
+    /// Other keys over which the pod is spread than one.
+    fn others(wants: &Wants, key: KeyId) -> impl Iterator<Item = &Allowed> {
+        wants.iter().filter(move |want| want.rank.is_some() && want.key != key)
+    }
+
+    /// Whether such a node could still be in an allowed domain of each other key over which the pod is spread.
+    fn leaves_all(&self, profile: ProfileId, pinned: KeyId, wants: &Wants) -> bool {
+        Self::others(wants, pinned).all(|want| self.world.algebra.within_reach(profile, want.key).meets(&want.values))
+    }
+
+    /// How many domains of other keys over which the pod is spread there are for a node that is narrowed so. Where a zone has one capacity type only,
+    /// its turn comes first: later that one may be full to the skew, and the zone be the only one that is not.
+    fn choice(&mut self, open: ProfileId, term: TermId, pinned: KeyId, wants: &Wants) -> usize {
+        let mut others = Self::others(wants, pinned).peekable();
+        if others.peek().is_none() {
+            return 0;
+        }
+        let Some(narrowed) = self.world.algebra.join(open, term) else { return 0 };
+        others.map(|want| self.world.algebra.within_reach(narrowed, want.key).count()).sum()
     }
 
     /// The types that a narrower profile leaves, if they are enough.

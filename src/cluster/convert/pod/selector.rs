@@ -90,7 +90,7 @@ pub(super) fn node_term(
         Fields::Refused if named.clone().next().is_some() => {
             problems.note(
                 &format!("{field}.matchFields"),
-                "ties the pod to a node by name, which no new node can meet; use matchExpressions on a label",
+                "names nodes, by which no new node can be chosen; use matchExpressions on a label, as kubernetes.io/hostname",
             );
             Vec::new()
         }

@@ -22,6 +22,8 @@ const TYPES: [(&str, i64, f64); 2] = [("small", 1900, 0.1), ("large", 3900, 0.19
 struct Small {
     cpu: i64,
     only: [Option<usize>; 3],
+    /// Or else for those with this value of this label.
+    or: Option<(usize, usize)>,
     port: bool,
     /// A daemon that some pods keep away from, or such a pod.
     apart: bool,
@@ -37,14 +39,18 @@ fn machines() -> impl Iterator<Item = Machine> {
 impl Small {
     fn comes_to(&self, (_, values): Machine) -> bool {
         self.only.iter().zip(values).all(|(only, value)| only.is_none_or(|only| only == value))
+            || self.or.is_some_and(|(key, value)| values[key] == value)
     }
 
     fn shape(&self) -> PodShape {
         let mut one = shape(self.cpu, 10);
-        for ((key, values), only) in KEYS.iter().zip(self.only) {
-            if let Some(only) = only {
-                one.node_selector.insert((*key).into(), values[only].into());
+        let of = |(key, value): (usize, usize)| within(KEYS[key].0, &[KEYS[key].1[value]]);
+        let only = self.only.iter().enumerate().filter_map(|(key, value)| Some((key, (*value)?)));
+        match self.or {
+            Some(or) if only.clone().next().is_some() => {
+                one.node_affinity.required = vec![only.map(of).collect(), vec![of(or)]];
             }
+            _ => one.node_selector.extend(only.map(|(key, value)| (KEYS[key].0.into(), KEYS[key].1[value].into()))),
         }
         if self.port {
             one.host_ports.push(HostPort { ip: "0.0.0.0".into(), port: 80, protocol: "TCP".into() });
@@ -141,8 +147,10 @@ fn is_safe(plan: &Plan, all: &[Small], daemons: &[Small]) -> bool {
 
 fn any_small(sizes: &'static [i64], often: f64) -> impl Strategy<Value = Small> {
     let only = || prop::option::weighted(often, 0..2_usize);
-    (proptest::sample::select(sizes), [only(), only(), only()], prop::bool::weighted(0.2), prop::bool::weighted(0.2))
-        .prop_map(|(cpu, only, port, apart)| Small { cpu, only, port, apart })
+    let or = prop::option::weighted(often / 2.0, (0..3_usize, 0..2_usize));
+    let rarely = || prop::bool::weighted(0.2);
+    (proptest::sample::select(sizes), [only(), only(), only()], or, rarely(), rarely())
+        .prop_map(|(cpu, only, or, port, apart)| Small { cpu, only, or, port, apart })
 }
 
 fn any_daemon() -> impl Strategy<Value = PodShape> {
@@ -155,7 +163,7 @@ fn any_daemon() -> impl Strategy<Value = PodShape> {
     ];
     let terms = prop::collection::vec(prop::collection::vec(lines, 1..3), 1..3);
     (proptest::sample::select(&[200_i64, 900, 3000][..]), terms, any::<bool>()).prop_map(|(cpu, terms, port)| {
-        let mut one = Small { cpu, only: [None; 3], port, apart: false }.shape();
+        let mut one = Small { cpu, only: [None; 3], or: None, port, apart: false }.shape();
         one.node_affinity.required = terms;
         one
     })

@@ -97,6 +97,14 @@ fn a_pod_that_fits_beside_no_daemon_of_a_zone_goes_to_another_zone() {
 }
 
 #[test]
+fn a_pod_that_fits_beside_no_daemon_with_alternatives_goes_to_where_none_of_them_holds() {
+    let daemon = heavy().wanting(within(ZONE, &["zone-a"])).or_wanting(within(CAPACITY_TYPE, &[SPOT]));
+    let plan = buying(ladder(4)).with_daemon("d", daemon).place(&web().of(3500, 512));
+    assert!(!may_have(&plan, ZONE, "zone-a") && !may_have(&plan, CAPACITY_TYPE, SPOT));
+    assert!(may_have(&plan, ZONE, "zone-b") && may_have(&plan, ZONE, "zone-c"), "the others stay open");
+}
+
+#[test]
 fn a_pod_goes_to_where_no_daemon_takes_its_port() {
     let daemon = |shape: PodShape| shape.on_port(80);
     let web = web().on_port(80);

@@ -141,3 +141,26 @@ fn a_pod_that_gives_up_a_wish_counts_those_that_were_placed_with_theirs() {
     let odd = web().spreading(even(ZONE, 1)).spreading(rather_even(HOSTNAME, 1)).preferring(1, wish);
     assert_eq!(both(odd), [2, 2, 2]);
 }
+
+/// Differs: Karpenter takes the emptiest zone as it comes, and gets stuck with on-demand machines full to the skew and the zone that has no others
+/// to be filled next.
+#[test]
+fn a_zone_without_one_of_the_capacity_types_gets_its_pods() {
+    let mut types = ladder(8);
+    for kind in &mut types {
+        let lacks = |kind: &str, zone: &str| (kind, zone) == (SPOT, "zone-c");
+        kind.offerings.retain(|one| !lacks(one.capacity_type().unwrap(), one.zone().unwrap()));
+    }
+    for cores in [1, 3, 7] {
+        let both = web().of(cores * 1000, 100).spreading(even(ZONE, 1)).spreading(even(CAPACITY_TYPE, 1));
+        let at_once = buying(types.clone()).with_pods(pods("web", 60, &both)).solve();
+        assert_eq!(at_once.left(), 0, "{cores} cores, at once");
+        let mut scene = buying(types.clone());
+        for at in 0..30 {
+            scene = scene.asking_for(pods(&format!("web-{at}"), 1, &both));
+            let plan = scene.solve();
+            assert_eq!(plan.left(), 0, "{cores} cores, the pod after {at}");
+            scene = scene.after(&plan);
+        }
+    }
+}
