@@ -41,17 +41,28 @@ func plan(dir string) ([]*component, error) {
 
 func url(scheme string, port int) string { return fmt.Sprintf("%s://127.0.0.1:%d", scheme, port) }
 
+// marks hold the ports of this control plane while one of its programs is down, or has not begun to listen: the UDP ports of the same numbers, which
+// nobody else uses. Several control planes start beside each other.
+var marks []net.PacketConn
+
 // freePorts looks below 32768, where Linux takes the source ports of outgoing connections from by default: a port found up there could
 // be gone again when its program asks for it.
 func freePorts(count int) ([]int, error) {
 	var ports []int
 	for range 100 * count {
 		port := 10_000 + rand.IntN(20_000)
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		mark, err := net.ListenPacket("udp", address)
 		if err != nil {
 			continue
 		}
-		defer listener.Close() // all are held until all are found
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			mark.Close()
+			continue
+		}
+		listener.Close()
+		marks = append(marks, mark)
 		if ports = append(ports, port); len(ports) == count {
 			return ports, nil
 		}

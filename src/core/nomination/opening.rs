@@ -54,21 +54,28 @@ pub struct Opening {
     looked: Looked,
 }
 
-/// What decides on who is at the door.
+/// What decides on who is at the door, and on whether they open.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Looked {
     claims: OrdMap<ClaimName, Arc<Claim>>,
     nodes: OrdMap<NodeName, Arc<Node>>,
     replanned: u64,
+    /// For how many NodeClaims pods that wait were planned.
+    expected: usize,
+    /// kube-scheduler was to look at the pods of a burst first: that changes with the pods.
+    too_early: bool,
 }
 
 impl Looked {
-    fn at(snapshot: &Snapshot) -> Self {
-        Self { claims: snapshot.claims.clone(), nodes: snapshot.nodes.clone(), replanned: snapshot.replanned }
+    fn at(snapshot: &Snapshot, too_early: bool) -> Self {
+        let (claims, nodes) = (snapshot.claims.clone(), snapshot.nodes.clone());
+        Self { claims, nodes, replanned: snapshot.replanned, expected: snapshot.planned_for.len(), too_early }
     }
 
     fn is_still(&self, snapshot: &Snapshot) -> bool {
-        self.replanned == snapshot.replanned
+        !self.too_early
+            && self.replanned == snapshot.replanned
+            && self.expected == snapshot.planned_for.len()
             && self.claims.ptr_eq(&snapshot.claims)
             && self.nodes.ptr_eq(&snapshot.nodes)
     }
@@ -77,11 +84,10 @@ impl Looked {
 impl Opening {
     /// Looks who is there, and lets those open that may: all, when nobody is missing who may be waited for.
     pub fn look(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<ClaimName> {
-        // Pods are bound by the hundred while nobody is at the door.
-        if self.waiting() + self.released.len() == 0 && self.looked.is_still(snapshot) {
+        // Pods are bound by the hundred while nobody comes to the door and nobody's time is up.
+        if self.looked.is_still(snapshot) && self.look_at().is_none_or(|at| now < at) {
             return Vec::new();
         }
-        self.looked = Looked::at(snapshot);
         let is_there = |name: &ClaimName| at_the_door(snapshot, name).is_some();
         self.starting.retain(|name, _| is_there(name) && is_expected(snapshot, name));
         self.waiting.retain(|name, _| is_there(name) && is_expected(snapshot, name));
@@ -96,7 +102,8 @@ impl Opening {
                 self.waiting.insert(name.clone(), now);
             }
         }
-        let names: Vec<ClaimName> = if self.is_too_early(snapshot, now) {
+        self.looked = Looked::at(snapshot, self.is_too_early(snapshot, now));
+        let names: Vec<ClaimName> = if self.looked.too_early {
             Vec::new()
         } else if self.is_anybody_missing(snapshot, now) {
             self.waiting.keys().filter(|name| !is_balanced(snapshot, name)).cloned().collect()
