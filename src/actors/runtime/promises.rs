@@ -1,6 +1,6 @@
 //! The promises that this joiner has not kept, as far as it can see that by itself: each is counted and said once for an object.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ pub struct Promises {
 #[derive(Debug, Default)]
 struct Book {
     vigil: Vigil,
-    told: BTreeSet<(Invariant, String)>,
-    counts: BTreeMap<Invariant, u64>,
+    /// What was said, by promise and object.
+    told: BTreeMap<(Invariant, String), String>,
 }
 
 impl Default for Promises {
@@ -41,11 +41,12 @@ impl Promises {
     pub fn broken(&self, broken: Broken) {
         let Broken { promise, object, what } = broken;
         let mut book = self.book();
-        if book.told.len() >= MOST || !book.told.insert((promise, object.clone())) {
+        let key = (promise, object);
+        if book.told.len() >= MOST || book.told.contains_key(&key) {
             return;
         }
-        *book.counts.entry(promise).or_default() += 1;
-        tracing::error!(promise = promise.as_str(), object, "a promise is broken, please report it: {what}");
+        tracing::error!(promise = promise.as_str(), object = key.1, "a promise is broken, please report it: {what}");
+        book.told.insert(key, what);
     }
 
     /// A finalizer is being taken off.
@@ -62,10 +63,19 @@ impl Promises {
         }
     }
 
+    /// What was told of so far.
+    pub fn told(&self) -> Vec<Broken> {
+        let told = self.book().told.clone();
+        told.into_iter().map(|((promise, object), what)| Broken { promise, object, what }).collect()
+    }
+
     /// How often each promise that can be watched was broken.
     pub fn counts(&self) -> impl Iterator<Item = (Invariant, u64)> + use<> {
-        let counts = self.book().counts.clone();
-        Invariant::WATCHED.into_iter().map(move |promise| (promise, counts.get(&promise).copied().unwrap_or_default()))
+        let mut counts = Invariant::WATCHED.map(|promise| (promise, 0));
+        for (promise, _) in self.book().told.keys() {
+            counts.iter_mut().filter(|(watched, _)| watched == promise).for_each(|(_, times)| *times += 1);
+        }
+        counts.into_iter()
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {

@@ -15,7 +15,7 @@ use crate::actors::{Joiner, Parts, Settings};
 use crate::clouds::Cloud;
 use crate::cluster::Cluster;
 use crate::core::ids::{ClaimName, PodUid};
-use crate::core::promises::{self, Invariant};
+use crate::core::promises::{self, Broken};
 use crate::sim::faults::Order;
 use crate::sim::invariants::{Invariants, Left};
 
@@ -42,8 +42,8 @@ pub(super) struct Crew {
     /// By how much it was when this joiner began, which cannot know it.
     born_wrong_by: &'static AtomicI64,
     joiner: RefCell<Option<Joiner>>,
-    /// How often the joiners have seen promises broken by themselves.
-    pub(super) counted: RefCell<BTreeMap<Invariant, u64>>,
+    /// The promises that the joiners have seen broken by themselves.
+    pub(super) broken: RefCell<Vec<Broken>>,
     /// How many joiners there were: no two may give the same names.
     pub(super) lives: Cell<u64>,
 }
@@ -65,7 +65,7 @@ impl Crew {
             wrong_by,
             born_wrong_by,
             joiner: RefCell::new(None),
-            counted: RefCell::default(),
+            broken: RefCell::default(),
             lives: Cell::new(0),
         }
     }
@@ -84,12 +84,10 @@ impl Crew {
         *self.joiner.borrow_mut() = Some(joiner);
     }
 
-    /// Ends joiner without a word. What it has counted of broken promises is kept.
+    /// Ends joiner without a word. What it has seen of broken promises is kept.
     pub(super) fn kill(&self) {
         if let Some(joiner) = self.joiner.borrow_mut().take() {
-            for (promise, times) in joiner.house().promises.counts().filter(|(_, times)| *times > 0) {
-                *self.counted.borrow_mut().entry(promise).or_default() += times;
-            }
+            self.broken.borrow_mut().extend(joiner.house().promises.told());
             joiner.kill();
         }
     }

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::actors;
 use crate::actors::runtime::Clock;
 use crate::clouds::catalog;
-use crate::core::promises::Invariant;
+use crate::core::promises::Broken;
 use crate::core::steady::TOLERANCE;
 use crate::sim::faults::{
     CALM, Day, EMPTYING, END, Fault, HostileCloud, HostileCluster, Mishaps, Plan, Player, Profile,
@@ -55,8 +55,8 @@ pub struct Told {
     pub faults: BTreeMap<&'static str, u64>,
     /// How many joiners there were, one after the other.
     pub lives: u64,
-    /// How often joiner itself saw a promise broken, by those that it can watch.
-    pub counted: BTreeMap<Invariant, u64>,
+    /// The promises that joiner itself saw broken.
+    pub seen: Vec<Broken>,
     /// How much time passed in it.
     pub simulated: Duration,
     /// Most machines at a time.
@@ -127,14 +127,13 @@ impl History {
             () = world.play(&self.day.steps, End::At(END + ASK)) => {}
         }
         crew.kill();
-        let counted = crew.counted.take();
-        for (promise, times) in &counted {
-            let what = format!("joiner itself counted {times}");
-            invariants.broken(*promise, vec!["counted".to_owned()], what);
+        let seen = crew.broken.take();
+        for Broken { promise, object, what } in &seen {
+            invariants.broken(*promise, vec![object.clone()], format!("joiner itself saw: {what}"));
         }
         Ok(Told {
             lives: crew.lives.get(),
-            counted,
+            seen,
             violations: invariants.violations(),
             faults: mishaps.counts(),
             simulated: start.elapsed(),

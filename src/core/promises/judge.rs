@@ -33,7 +33,7 @@ pub fn judge_order(claim: &Claim, id: &ProviderId, sight: &Sight) -> Option<Brok
 }
 
 /// A pod is about to be deleted without asking the budgets that protect it: the deadline of a NodeClaim of its node must be near. What has no
-/// NodeClaim is the auditor's, and has a deadline of his.
+/// NodeClaim is the auditor's, and has a deadline of his. A pod that somebody has deleted before leaves anyhow, and only its time is cut short.
 pub fn judge_deletion<'a>(
     pod: &Pod,
     claims: impl IntoIterator<Item = &'a Claim>,
@@ -42,7 +42,7 @@ pub fn judge_deletion<'a>(
 ) -> Option<Broken> {
     let mut claims = claims.into_iter().peekable();
     claims.peek()?;
-    if claims.any(|claim| is_deadline_near(claim, pod, now)) {
+    if pod.deleting.is_some() || claims.any(|claim| is_deadline_near(claim, pod, now)) {
         return None;
     }
     let budget = budgets.into_iter().find(|budget| budget.protects(pod))?;

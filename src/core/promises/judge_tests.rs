@@ -60,6 +60,12 @@ fn a_pod_is_deleted_past_its_budget_when_a_deadline_is_near() {
     assert_eq!(broken.what, "pod default/a is deleted past its budget front, and no deadline allows it");
     assert_eq!(judge(&hurried, minutes(30)), None);
     assert!(judge(&deleted(), minutes(600)).is_some(), "without a deadline budgets hold for ever");
+    let leaving = Pod { deleting: Some(minutes(60)), ..pod.clone() };
+    assert_eq!(
+        judge_deletion(&leaving, [&hurried], [&budget()], minutes(20)),
+        None,
+        "it would be late, and only hurries"
+    );
     assert_eq!(judge_deletion(&pod, [&hurried], [], minutes(20)), None, "no budget protects it");
     assert_eq!(judge_deletion(&pod, [], [&budget()], minutes(20)), None, "an orphan's pods have another deadline");
 }
