@@ -20,11 +20,22 @@ fn uids(pods: &[Value]) -> BTreeSet<String> {
     pods.iter().map(|pod| text(pod, "/metadata/uid")).collect()
 }
 
-/// The API server comes back. kwok does not always find it again, where kubelets do: it is started anew.
+/// What ends when the API server is away, and is started anew when it is back. In a cluster, kube-controller-manager and kube-scheduler hold leases, and end
+/// when they cannot renew them for ten seconds. kwok does not always find an API server again, where kubelets do.
+const DEPENDENTS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
+
+fn goes_away(stage: &Stage) {
+    stage.plane().stop_apiserver();
+    for component in DEPENDENTS {
+        stage.plane().tell(&format!("stop {component}"));
+    }
+}
+
 fn comes_back(stage: &Stage) {
     stage.plane().start_apiserver();
-    stage.plane().tell("stop kwok");
-    stage.plane().tell("start kwok");
+    for component in DEPENDENTS {
+        stage.plane().tell(&format!("start {component}"));
+    }
 }
 
 /// Asks for pods on small machines and waits until they are there; `small` of 300m and `large` of one processor. Returns their UIDs.
@@ -93,13 +104,13 @@ fn an_api_server_that_is_away_for_half_a_minute_finds_the_burst_where_it_was() {
     joiner.expect_error("nodeclaim not created");
     let asked = burst(&stage, "away", 140, 60);
     eventually("the first NodeClaims are created", LIMIT, || (!api.list(CLAIMS).is_empty()).then_some(()));
-    stage.plane().stop_apiserver();
+    goes_away(&stage);
     let gone = Instant::now();
     eventually("half a minute has passed", LIMIT, || (gone.elapsed() >= Duration::from_secs(30)).then_some(()));
     assert_eq!(joiner.probe("/healthz"), 200, "that the API server is away is no reason to be killed");
     comes_back(&stage);
 
-    let pods = stage.all_bound_within("away", 200, LONG);
+    let pods = stage.all_run_again("away", 200, LONG);
     // kube-controller-manager may learn later than kube-scheduler that a Node is open, and then takes its new pods off it again: that is its
     // own doing, and it says so. No other pod was lost.
     let evicted = api.list("/api/v1/namespaces/away/events?fieldSelector=reason=TaintManagerEviction");
@@ -140,7 +151,7 @@ fn what_happened_while_joiner_slept_and_etcd_forgot_is_learnt_from_new_lists() {
 
     // joiner sleeps. Its watches break, the world changes, and the history that it would need is no more.
     joiner.freeze();
-    stage.plane().stop_apiserver();
+    goes_away(&stage);
     comes_back(&stage);
     let deleted = format!("{CLAIMS}/{}", name(&nodes[0].0));
     api.delete(&deleted);
@@ -163,7 +174,7 @@ fn what_happened_while_joiner_slept_and_etcd_forgot_is_learnt_from_new_lists() {
 
     eventually("the deleted NodeClaim is gone", LONG, || api.get(&deleted).is_none().then_some(()));
     assert!(lists(&joiner) > before, "pods were listed anew");
-    stage.all_bound_within("forgotten", 9, LONG);
+    stage.all_run_again("forgotten", 9, LONG);
     // After the outage the node that is left may be taken for unreachable for a while: then it is not used.
     let old: Vec<String> = nodes.iter().map(|(_, node)| name(node)).collect();
     stage.ends_well_but(joiner, &old);

@@ -44,8 +44,7 @@ impl Stage {
         Self::set_on(&GROUND, namespace)
     }
 
-    /// The same on a control plane that scenarios take down and up again: kwok does not start all pods any more after that, so no other
-    /// scenario shall stand on it.
+    /// The same on a control plane that scenarios take down and up again: no other scenario shall stand on what that leaves behind.
     pub(crate) fn set_apart(namespace: &str) -> Self {
         static GROUND: OnceLock<Ground> = OnceLock::new();
         Self::set_on(&GROUND, namespace)
@@ -156,24 +155,32 @@ impl Stage {
     /// The same, for a crowd that takes its time.
     #[track_caller]
     pub(crate) fn all_run_within(&self, namespace: &str, pods: usize, limit: Duration) -> Vec<Value> {
-        self.all_are(namespace, pods, limit, "run", |pod| pod["status"]["phase"] == "Running")
-    }
-
-    /// All pods of a namespace have a node, and there are so many of them. After an outage of the API server, kwok may leave pods alone
-    /// whose Node it heard of while its watches were broken, where a kubelet would ask for its own: that they run is not waited for.
-    #[track_caller]
-    pub(crate) fn all_bound_within(&self, namespace: &str, pods: usize, limit: Duration) -> Vec<Value> {
-        self.all_are(namespace, pods, limit, "have a node", |pod| pod["spec"]["nodeName"].is_string())
-    }
-
-    #[track_caller]
-    fn all_are(&self, namespace: &str, pods: usize, limit: Duration, what: &str, is: fn(&Value) -> bool) -> Vec<Value> {
-        eventually(&format!("{pods} pods of {namespace} {what}"), limit, || {
-            let all = self.api().pods(namespace);
-            let all: Vec<Value> =
-                all.into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect();
-            (all.len() == pods && all.iter().all(is)).then_some(all)
+        eventually(&format!("{pods} pods of {namespace} run"), limit, || {
+            let (running, late) = self.by_run(namespace);
+            (late.is_empty() && running.len() == pods).then_some(running)
         })
+    }
+
+    /// The same, where kwok was away: it misses pods that were bound before it knew that it holds the lease of their Node, where a kubelet would ask
+    /// for its own. A change shows them to it again.
+    #[track_caller]
+    pub(crate) fn all_run_again(&self, namespace: &str, pods: usize, limit: Duration) -> Vec<Value> {
+        eventually(&format!("{pods} pods of {namespace} run again"), limit, || {
+            let (running, late) = self.by_run(namespace);
+            for pod in late.iter().filter(|pod| pod["spec"]["nodeName"].is_string()) {
+                let shown = format!("testing/shown={}", text(pod, "/metadata/resourceVersion"));
+                let line = ["annotate", "--overwrite", "pod", &name(pod), "--namespace", namespace, &shown];
+                drop(self.plane().try_kubectl(&line, None)); // it may be gone by now
+            }
+            (late.is_empty() && running.len() == pods).then_some(running)
+        })
+    }
+
+    /// The pods of a namespace that run, and the others; those that are being deleted do not count.
+    fn by_run(&self, namespace: &str) -> (Vec<Value>, Vec<Value>) {
+        let mut pods = self.api().pods(namespace);
+        pods.retain(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+        pods.into_iter().partition(|pod| pod["status"]["phase"] == "Running")
     }
 
     /// Every NodeClaim has one Node and is Ready, and every Node has one NodeClaim. Returns the NodeClaims with their Nodes.
