@@ -129,7 +129,9 @@ impl History {
         crew.kill();
         let seen = crew.broken.take();
         for Broken { promise, object, what } in &seen {
-            invariants.broken(*promise, vec![object.clone()], format!("joiner itself saw: {what}"));
+            // The journal knows objects by their names alone.
+            let name = object.split_once(' ').map_or(object.as_str(), |(_, name)| name);
+            invariants.broken(*promise, vec![name.to_owned()], format!("joiner itself saw: {what}"));
         }
         Ok(Told {
             lives: crew.lives.get(),
