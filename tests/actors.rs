@@ -554,7 +554,7 @@ fn a_deletion_that_has_to_wait_is_decided_again() {
                 retry_after: Some(Duration::from_secs(50)),
                 message: "busy".to_owned(),
             };
-            joiner.house().operations.start(Permits::ReadCluster, async { Err::<(), _>(busy) }, drop);
+            joiner.house().operations.start(Permits::ReadCluster, || true, async { Err::<(), _>(busy) }, drop);
             sleep(Duration::from_secs(1)).await;
             let years: Duration = Duration::from_hours(10 * 365 * 24);
             wrong_by.store(i64::try_from(years.as_millis()).expect("it is a number"), Ordering::Relaxed);

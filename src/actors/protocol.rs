@@ -174,6 +174,8 @@ pub enum ClaimMsg {
     Open,
     /// *Outcome.* Metadata or status of the NodeClaim was written, or the NodeClaim was deleted (then nothing is returned).
     Written(OpId, Written<Option<Arc<Claim>>>),
+    /// *Outcome.* The API server said how the NodeClaim is now.
+    ClaimTold(OpId, Written<Option<Arc<Claim>>>),
     /// *Outcome.* The API server said whether there is a Node of this name.
     NodeTold(OpId, NodeName, Written<Option<Arc<Node>>>),
     /// *Outcome.* The API server said which Node carries the machine's provider ID.

@@ -96,11 +96,16 @@ impl Wiring {
         let announcement = Announcement { regarding, warning, reason, message };
         let cluster = Arc::clone(&self.cluster);
         let call = async move { cluster.announce(&announcement).await };
-        house.operations.start(Permits::WriteCluster, call, move |outcome| {
-            if !matches!(outcome, Outcome::Done(())) {
-                forget();
-            }
-        });
+        house.operations.start(
+            Permits::WriteCluster,
+            || true,
+            call,
+            move |outcome| {
+                if !matches!(outcome, Outcome::Done(())) {
+                    forget();
+                }
+            },
+        );
     }
 }
 

@@ -313,7 +313,7 @@ impl KubeCluster {
     }
 
     /// Sends a request that is answered with a NodeClaim.
-    async fn claim(&self, request: Request) -> Result<Arc<Claim>, Error> {
+    pub(super) async fn claim(&self, request: Request) -> Result<Arc<Claim>, Error> {
         let object: Custom = self.call(&request).await?;
         convert::claim(&object).map(Arc::new).map_err(|error| answer::unclear(&request, &error.to_string()))
     }
@@ -384,6 +384,10 @@ impl Cluster for KubeCluster {
 
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
         self.all_claims().boxed()
+    }
+
+    fn get_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<Option<Arc<Claim>>, Error>> {
+        self.claim_named(name).boxed()
     }
 
     fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {

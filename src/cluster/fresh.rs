@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::core::facts::{Claim, Node, Pod, VolumeAttachment};
-use crate::core::ids::{NodeName, ProviderId};
+use crate::core::ids::{ClaimName, NodeName, ProviderId};
 
 use super::client::{KARPENTER, KubeCluster};
 use super::convert::wire::{self, Custom};
@@ -60,6 +60,16 @@ impl KubeCluster {
         })
         .await?;
         Ok(claims)
+    }
+
+    /// The NodeClaim of this name.
+    pub(super) async fn claim_named(&self, name: &ClaimName) -> Result<Option<Arc<Claim>>, Error> {
+        let request = Request::new("get", KARPENTER, "nodeclaims", format!("NodeClaim {name}")).at(name.as_str());
+        match self.claim(request).await {
+            Ok(claim) => Ok(Some(claim)),
+            Err(Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The Node of this name.

@@ -76,6 +76,9 @@ pub trait Cluster: Send + Sync + 'static {
     /// have nodes and machines, too, that are not nobody's.
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>>;
 
+    /// A NodeClaim as the API server has it now, not from a cache; nothing when there is none.
+    fn get_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<Option<Arc<Claim>>, Error>>;
+
     /// A Node as the API server has it now, not from a cache; nothing when there is none.
     fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>>;
 

@@ -455,6 +455,16 @@ async fn nodeclaims_are_listed_page_by_page() {
     assert_eq!(server.last().path, "/apis/karpenter.sh/v1/nodeclaims?limit=2&continue=tok");
 }
 
+#[tokio::test]
+async fn a_nodeclaim_is_read_by_its_name() {
+    let server = Server::replies([Reply::Json(200, claim_json("a")), status(404, "NotFound", "not found")]);
+    let cluster = server.cluster();
+    let claim = cluster.get_claim(&"a".into()).await.unwrap();
+    assert_eq!(claim.map(|claim| claim.name.clone()), Some("a".into()));
+    assert_eq!(server.last().path, "/apis/karpenter.sh/v1/nodeclaims/a");
+    assert_eq!(cluster.get_claim(&"a".into()).await.unwrap(), None);
+}
+
 #[tokio::test(start_paused = true)]
 async fn those_who_look_for_their_nodes_at_the_same_time_share_a_list() {
     let node = |name: &str| json!({ "metadata": { "name": name, "uid": name }, "spec": { "providerID": format!("sim://{name}") } });

@@ -190,6 +190,10 @@ impl Cluster for SimCluster {
         Box::pin(self.request("list", "nodeclaims", |store| Ok(store.claims.values().cloned().collect())))
     }
 
+    fn get_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<Option<Arc<Claim>>, Error>> {
+        Box::pin(self.request("get", "nodeclaims", |store| Ok(store.claims.get(name).cloned())))
+    }
+
     fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
         Box::pin(self.request("get", "nodes", |store| Ok(store.nodes.get(name).cloned())))
     }

@@ -69,6 +69,10 @@ impl Cluster for SeenCluster {
         self.inner.list_claims()
     }
 
+    fn get_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<Option<Arc<Claim>>, Error>> {
+        self.inner.get_claim(name)
+    }
+
     fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
         self.inner.get_node(name)
     }

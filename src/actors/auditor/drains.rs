@@ -81,6 +81,6 @@ impl Auditor {
     fn patch(&self, node: &Node, patch: NodePatch, cx: &Cx<AuditorMsg>) {
         let (cluster, name) = (Arc::clone(&self.wiring.cluster), node.name.clone());
         let call = async move { cluster.patch_node(&name, &patch).await };
-        cx.house.operations.start(Permits::WriteCluster, call, drop);
+        cx.start_unheard(Permits::WriteCluster, call);
     }
 }

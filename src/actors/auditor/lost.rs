@@ -148,6 +148,6 @@ impl Auditor {
         let patch = NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(&node) };
         let cluster = Arc::clone(&self.wiring.cluster);
         let call = async move { cluster.patch_node(&name, &patch).await };
-        cx.house.operations.start(Permits::WriteCluster, call, drop);
+        cx.start_unheard(Permits::WriteCluster, call);
     }
 }

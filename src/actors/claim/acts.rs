@@ -8,9 +8,7 @@ use crate::clouds::LaunchSpec;
 use crate::core::eviction::Emptied;
 use crate::core::facts::{self, Snapshot, Status, finalizers, find_condition};
 use crate::core::ids::ProviderId;
-use crate::core::lifecycle::{
-    Act, Candidates, DeleteReason, Deletion, LaunchFailure, Sight, candidates, class_version,
-};
+use crate::core::lifecycle::{Act, Candidates, DeleteReason, Deletion, LaunchFailure, candidates, class_version};
 use crate::core::promises::{Released, judge_order};
 
 use super::Claim;
@@ -52,6 +50,7 @@ impl Claim {
                 let call = async move { cluster.delete_claim(&name, &uid).await.map(|()| None) };
                 cx.start(Permits::Delete, call, move |outcome| ClaimMsg::Written(op, outcome));
             }
+            Act::GetClaim => self.get_claim(name, cx),
             Act::GetNode(node) => self.get_node(node, cx),
             Act::FindNode(id) => self.find_node(id, cx),
             Act::ListPods(nodes) => self.list_pods(nodes, cx),
@@ -165,10 +164,7 @@ impl Claim {
         };
         let spec = LaunchSpec { token, claim: Arc::clone(claim), class, candidates };
         self.note(cx.now(), "asked the cloud for a machine");
-        // What the cloud said before is outdated from now on: whatever comes of this launch, before the NodeClaim goes the cloud is asked again.
-        if self.memory.sight == Sight::Absent {
-            self.memory.sight = Sight::Unasked;
-        }
+        self.memory.launching(cx.now());
         let call = async move { cloud.create(&spec).await.map(Box::new) };
         cx.start(Permits::Launch, call, move |outcome| ClaimMsg::Launched(op, outcome));
     }

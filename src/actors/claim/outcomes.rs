@@ -20,11 +20,12 @@ impl Claim {
             ClaimMsg::Look => {}
             ClaimMsg::Open => self.memory.may_open = true,
             ClaimMsg::Written(op, outcome) if self.ends(op) => {
-                let known =
-                    self.known.as_ref().filter(|_| matches!(outcome, Outcome::Failed(cluster::Error::NotFound(_))));
-                if let Some(known) = known {
-                    let gone = StateMsg::NoClaim(known.name.clone(), known.uid.clone());
-                    self.args.wiring.slots.state.cast(gone);
+                match outcome {
+                    Outcome::Failed(cluster::Error::NotFound(_)) => self.tell_that_it_is_gone(),
+                    Outcome::Failed(cluster::Error::Conflict(_)) => {
+                        self.memory.outdated = self.known.as_ref().map(|known| Arc::clone(&known.version));
+                    }
+                    _ => {}
                 }
                 match self.written("the NodeClaim", outcome, cx) {
                     Some(Some(claim)) => {
@@ -40,6 +41,7 @@ impl Claim {
                     None => {}
                 }
             }
+            ClaimMsg::ClaimTold(op, outcome) if self.ends(op) => self.claim_told(outcome, cx),
             ClaimMsg::NodeTold(op, name, outcome) if self.ends(op) => self.node_told(name, outcome, cx),
             ClaimMsg::NodeFound(op, id, outcome) if self.ends(op) => self.node_found(id, outcome, cx),
             ClaimMsg::PodsListed(op, outcome) if self.ends(op) => self.pods_listed(outcome, cx),
@@ -79,6 +81,7 @@ impl Claim {
             },
             ClaimMsg::Rebooted(op, operation, outcome) if self.ends(op) => self.rebooted(operation, outcome, cx),
             ClaimMsg::Written(..)
+            | ClaimMsg::ClaimTold(..)
             | ClaimMsg::NodeTold(..)
             | ClaimMsg::NodeFound(..)
             | ClaimMsg::PodsListed(..)

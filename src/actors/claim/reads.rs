@@ -4,13 +4,40 @@ use std::sync::Arc;
 
 use crate::actors::protocol::{ClaimMsg, StateMsg, Written};
 use crate::actors::runtime::{Cx, Outcome, Permits};
-use crate::core::facts::{Fact, Node, Pod, VolumeAttachment};
-use crate::core::ids::{NodeName, ProviderId};
+use crate::core::facts::{self, Fact, Node, Pod, VolumeAttachment};
+use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::lifecycle::is_waited_for;
 
 use super::Claim;
 
 impl Claim {
+    pub(super) fn get_claim(&mut self, name: ClaimName, cx: &Cx<ClaimMsg>) {
+        let op = self.begin("the API server to say how the NodeClaim is now");
+        let cluster = Arc::clone(&self.args.wiring.cluster);
+        let call = async move { cluster.get_claim(&name).await };
+        cx.start(Permits::ReadCluster, call, move |outcome| ClaimMsg::ClaimTold(op, outcome));
+    }
+
+    pub(super) fn claim_told(&mut self, outcome: Written<Option<Arc<facts::Claim>>>, cx: &Cx<ClaimMsg>) {
+        let Some(found) = self.written("the API server", outcome, cx) else { return };
+        self.memory.outdated = None;
+        match found.filter(|found| self.known.as_ref().is_some_and(|known| known.uid == found.uid)) {
+            Some(claim) => {
+                self.args.wiring.slots.state.cast(StateMsg::Seen(Fact::ClaimSeen(Arc::clone(&claim))));
+                self.written = Some(claim);
+            }
+            None => self.tell_that_it_is_gone(),
+        }
+    }
+
+    /// The API server knows no such NodeClaim: from here on nobody does, whatever a watch shows.
+    pub(super) fn tell_that_it_is_gone(&self) {
+        if let Some(known) = &self.known {
+            let gone = StateMsg::NoClaim(known.name.clone(), known.uid.clone());
+            self.args.wiring.slots.state.cast(gone);
+        }
+    }
+
     pub(super) fn get_node(&mut self, name: NodeName, cx: &Cx<ClaimMsg>) {
         let op = self.begin("the API server to say whether the Node is there");
         let (cluster, asked) = (Arc::clone(&self.args.wiring.cluster), name.clone());

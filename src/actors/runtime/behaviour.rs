@@ -115,7 +115,7 @@ impl<M: Message> Cx<M> {
         self.myself.actor().stop(None);
     }
 
-    /// Runs a call beside this actor and sends it the outcome. See [`super::Operations::start`].
+    /// Runs a call beside this actor and sends it the outcome; a change is not made once the actor is gone. See [`super::Operations::start`].
     pub fn start<T, E>(
         &self,
         permits: super::Permits,
@@ -125,10 +125,28 @@ impl<M: Message> Cx<M> {
         T: Send + 'static,
         E: super::Refusal + Send + 'static,
     {
-        let mailbox = self.mailbox();
-        self.house.operations.start(permits, call, move |outcome| {
-            mailbox.cast(then(outcome));
-        });
+        let (mailbox, myself) = (self.mailbox(), self.myself.clone());
+        self.house.operations.start(
+            permits,
+            move || myself.is_alive(),
+            call,
+            move |outcome| {
+                mailbox.cast(then(outcome));
+            },
+        );
+    }
+
+    /// Runs a call beside this actor whose outcome nobody needs to hear.
+    pub fn start_unheard<T, E>(
+        &self,
+        permits: super::Permits,
+        call: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) where
+        T: Send + 'static,
+        E: super::Refusal + Send + 'static,
+    {
+        let myself = self.myself.clone();
+        self.house.operations.start(permits, move || myself.is_alive(), call, drop);
     }
 
     /// Runs a computation beside this actor and sends it the result; in a simulation it runs here and now, so that histories repeat. A

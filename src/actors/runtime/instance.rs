@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::AcqRel};
 
-use ractor::ActorRef;
+use ractor::{ActorRef, ActorStatus};
 
 use super::{Envelope, Meter};
 
@@ -50,6 +50,11 @@ impl<M: Message> Instance<M> {
 
     pub(super) fn actor(&self) -> &ActorRef<Envelope<M>> {
         &self.actor
+    }
+
+    /// Whether it still deals with messages.
+    pub(super) fn is_alive(&self) -> bool {
+        !matches!(self.actor.get_status(), ActorStatus::Stopping | ActorStatus::Stopped)
     }
 
     /// Sends a message, and says whether the instance is still there, as far as is known.

@@ -1,7 +1,7 @@
 //! Calls that take time: they run beside the actors, under a deadline and a permit, and end in a message.
 //!
-//! An actor that dies does not take its calls with it: they run on, and their answer finds nobody. The successor finds what they did by
-//! looking. This is also the one place where a joiner that does not hold the lease is kept from writing, and where an API server that asks to be
+//! An actor that dies does not take its calls with it: those that have been sent run on, and their answer finds nobody. The successor finds what they
+//! did by looking. A change that still waited for its turn is not sent any more: whoever takes over decides anew. This is also the one place where a joiner that does not hold the lease is kept from writing, and where an API server that asks to be
 //! left alone for a while is.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -78,7 +78,7 @@ pub enum Outcome<T, E> {
     Lost,
     /// It was never sent, because this joiner does not hold the lease or is shutting down.
     NotLeader,
-    /// It was never sent: the API server was left alone for a while, and what was decided before may be wrong by now.
+    /// It was never sent: the API server was left alone for a while, or whoever wanted it is no more, and what was decided before may be wrong by now.
     Late,
 }
 
@@ -90,7 +90,7 @@ impl<T, E: std::fmt::Display> Outcome<T, E> {
             Self::Failed(error) => Err(error.to_string()),
             Self::Lost => Err("no answer".to_owned()),
             Self::NotLeader => Err("this joiner does not hold the lease".to_owned()),
-            Self::Late => Err("not sent, as the API server was left alone for a while".to_owned()),
+            Self::Late => Err("not sent, as it came too late".to_owned()),
         }
     }
 }
@@ -164,10 +164,11 @@ impl Operations {
         *paused = (*paused).max(Some(until));
     }
 
-    /// Runs a call and hands its outcome to `then`.
+    /// Runs a call and hands its outcome to `then`. A change is made only if it `is_wanted` still when its turn comes.
     pub fn start<T, E>(
         &self,
         permits: Permits,
+        is_wanted: impl Fn() -> bool + Send + Sync + 'static,
         call: impl Future<Output = Result<T, E>> + Send + 'static,
         then: impl FnOnce(Outcome<T, E>) + Send + 'static,
     ) where
@@ -195,6 +196,9 @@ impl Operations {
                     None => None,
                 };
                 if to_cluster && operations.pause().await && permits == Permits::Delete {
+                    return Outcome::Late;
+                }
+                if writes && !is_wanted() {
                     return Outcome::Late;
                 }
                 if writes && !operations.may_write() {

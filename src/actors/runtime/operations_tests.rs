@@ -13,7 +13,7 @@ async fn a_thousand_launches_that_wait_for_their_turn_hold_up_neither_reads_nor_
             tokio::time::sleep(takes).await;
             Ok::<(), clouds::Error>(())
         };
-        operations.start(permits, call, move |_| told.send((permits, began.elapsed())).unwrap());
+        operations.start(permits, || true, call, move |_| told.send((permits, began.elapsed())).unwrap());
     };
     for _ in 0..1000 {
         start(Permits::Launch, Duration::from_mins(1));
@@ -42,7 +42,7 @@ async fn an_api_server_that_says_when_to_come_back_is_left_alone_until_then() {
     let (told, mut ends) = tokio::sync::mpsc::unbounded_channel();
     let start = |permits, answer: Result<(), cluster::Error>| {
         let (told, began) = (told.clone(), Instant::now());
-        operations.start(permits, async { answer }, move |_| told.send((permits, began.elapsed())).unwrap());
+        operations.start(permits, || true, async { answer }, move |_| told.send((permits, began.elapsed())).unwrap());
     };
     let busy = |seconds| {
         let retry_after = Some(Duration::from_secs(seconds));
@@ -63,7 +63,12 @@ async fn an_api_server_that_says_when_to_come_back_is_left_alone_until_then() {
     start(Permits::WriteCluster, busy(7));
     assert!(ends.recv().await.is_some());
     let (late, heard) = tokio::sync::oneshot::channel();
-    operations.start(Permits::Delete, async { Ok::<(), cluster::Error>(()) }, |outcome| late.send(outcome).unwrap());
+    operations.start(
+        Permits::Delete,
+        || true,
+        async { Ok::<(), cluster::Error>(()) },
+        |outcome| late.send(outcome).unwrap(),
+    );
     assert!(matches!(heard.await, Ok(Outcome::Late)), "what cannot be taken back is decided again");
     start(Permits::Delete, Ok(()));
     assert_eq!(ends.recv().await, Some((Permits::Delete, Duration::ZERO)));
@@ -77,4 +82,40 @@ async fn an_api_server_that_says_when_to_come_back_is_left_alone_until_then() {
     assert_eq!(ends.recv().await.unwrap().1, Duration::ZERO);
     start(Permits::WriteCluster, Ok(()));
     assert_eq!(ends.recv().await.unwrap().1, Duration::from_mins(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_waits_for_its_turn_is_not_made_once_nobody_wants_it() {
+    let (_lease, leader_until) = watch::channel(Some(Instant::now() + Duration::from_hours(1)));
+    let operations = Operations::new(leader_until);
+    let launched = Arc::new(AtomicU64::new(0));
+    let wanted = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let (told, mut ends) = tokio::sync::mpsc::unbounded_channel();
+    for _ in 0..=CLOUD_PERMITS {
+        let (launched, wanted, told) = (Arc::clone(&launched), Arc::clone(&wanted), told.clone());
+        let call = async move {
+            launched.fetch_add(1, Relaxed);
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            Ok::<(), clouds::Error>(())
+        };
+        operations.start(
+            Permits::Launch,
+            move || wanted.load(Relaxed),
+            call,
+            move |outcome| told.send(outcome).unwrap(),
+        );
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    wanted.store(false, Relaxed);
+    let mut done = 0;
+    let mut late = 0;
+    for _ in 0..=CLOUD_PERMITS {
+        match ends.recv().await.unwrap() {
+            Outcome::Done(()) => done += 1,
+            Outcome::Late => late += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    let sent = CLOUD_PERMITS as u64;
+    assert_eq!((done, late, launched.load(Relaxed)), (sent, 1, sent), "what was sent runs on");
 }

@@ -23,6 +23,8 @@ pub enum Act {
     Launch,
     /// Ask for the deletion of the NodeClaim.
     DeleteClaim(DeleteReason),
+    /// Ask the API server itself how the NodeClaim is now.
+    GetClaim,
     /// Ask the API server itself whether there is a Node of this name.
     GetNode(NodeName),
     /// Ask the API server itself whether there is a Node with this provider ID.
@@ -61,6 +63,7 @@ impl Act {
             Self::PatchClaim(_)
             | Self::PatchStatus(_)
             | Self::DeleteClaim(_)
+            | Self::GetClaim
             | Self::GetNode(_)
             | Self::FindNode(_)
             | Self::ListPods(_)

@@ -283,6 +283,10 @@ fn gives_up_at(situation: &Situation<'_>, request: &Condition) -> Option<Timesta
             .has("Initialized", Status::Unknown)
             .then(|| after(issued_at(situation, request), BACK_WITHIN));
     }
+    // From when it is written down that the cloud has taken the order, the node has its time; until then there is nothing to give up.
+    if has_been_issued(situation, request) {
+        return None;
+    }
     if let Some(noted) = situation.claim.annotations.get(labels::PRE_BOOT_ID)
         && let Some((operation, first)) = &situation.memory.reboot.first
         && *operation == self::operation(situation, request, noted)

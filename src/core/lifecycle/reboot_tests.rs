@@ -301,6 +301,19 @@ fn an_order_that_is_not_taken_is_repeated_for_five_minutes() {
 }
 
 #[test]
+fn an_order_that_the_cloud_has_taken_is_not_given_up_though_nobody_could_write_that_down() {
+    let mut world = World::new(Some("0s"));
+    while world.asked.is_empty() {
+        let act = world.look().act.unwrap();
+        world.act(act);
+    }
+    world.pass(600);
+    assert!(matches!(world.look().act, Some(Act::PatchStatus(_))));
+    assert_eq!(world.run(), "Rebooting: the Node to show a new boot ID");
+    assert_eq!(world.look().deadlines, [("reboot is given up", after(world.now, 1200))]);
+}
+
+#[test]
 fn a_node_that_does_not_come_back_is_replaced_after_twenty_minutes() {
     let mut world = World::new(Some("0s"));
     world.run();

@@ -225,7 +225,8 @@ pub struct Memory {
     pub sight: Sight,
     /// Until when a launch that nobody here heard the end of (a lost answer, an earlier life) may still make a machine.
     pub doubt_until: Option<Timestamp>,
-    /// Whether that launch is one of this actor's own. Another may have succeeded since: a cloud that does not honour tokens makes two machines then.
+    /// Whether this actor has launched beside it, or the launch is one of its own: a machine that is known since may be the other's, and where a cloud
+    /// does not honour tokens, or no longer does once that machine has gone, this one makes a second.
     pub unanswered: bool,
     /// When the cloud was last asked whether the machine exists, whatever became of the question.
     pub asked: Option<Timestamp>,
@@ -249,6 +250,8 @@ pub struct Memory {
     pub delete_asked: Option<Timestamp>,
     /// When the cloud last answered the order to take the machine down with "no such machine".
     pub order_denied: Option<Timestamp>,
+    /// `resourceVersion` of the NodeClaim that somebody has changed since: what is to be written to it, or makes it to be deleted, is told by another.
+    pub outdated: Option<Arc<str>>,
     /// The Node of which the API server itself has said that there is none.
     pub gone_node: Option<NodeName>,
     /// When the API server itself was last asked which Node carries which provider ID, and what it said.
@@ -273,6 +276,15 @@ pub struct Memory {
 const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(2);
 
 impl Memory {
+    /// A launch begins. What the cloud said before is outdated from now on: whatever comes of this, before the NodeClaim goes it is asked again. And
+    /// another's launch, the end of which nobody heard, may be under way beside it.
+    pub fn launching(&mut self, now: Timestamp) {
+        if self.sight == Sight::Absent {
+            self.sight = Sight::Unasked;
+        }
+        self.unanswered |= self.doubt_until.is_some_and(|until| now < until);
+    }
+
     /// The cloud has launched the machine, or shown it: what it said before of a machine that it does not know counts no more.
     pub fn shown(&mut self, machine: Machine) {
         self.absent_since = None;

@@ -139,6 +139,12 @@ pub fn step(situation: &Situation<'_>) -> Step {
     if let Some(deletion) = &situation.memory.deletion {
         deletion.hold(&mut step, situation.now);
     }
+    // A watch that lags shows what a write was refused for one day; until then the API server itself is asked.
+    if situation.memory.outdated.as_ref() == Some(&situation.claim.version)
+        && matches!(step.act, Some(Act::PatchClaim(_) | Act::PatchStatus(_) | Act::DeleteClaim(_)))
+    {
+        step.act = Some(Act::GetClaim);
+    }
     // Who just failed is left alone for a while, whatever is to be asked: the phase goes on saying what it is about. The evictor has pauses of its own.
     if let Some(act) = step.act.as_ref().filter(|act| !matches!(act, Act::DeleteClaim(_) | Act::Drain { .. }))
         && let hold = situation.memory.hold(act.is_for_cloud())

@@ -93,6 +93,7 @@ impl Toy {
             Act::PatchStatus(patch) => self.patch_status(patch),
             Act::Launch => {
                 self.say("launch");
+                self.memory.launching(self.now);
                 self.memory.sight = Sight::Present(Arc::new(machine()));
             }
             Act::AskDrift => {
@@ -114,6 +115,7 @@ impl Toy {
                 self.say(format!("delete NodeClaim: {}", reason.as_str()));
                 self.delete();
             }
+            Act::GetClaim => panic!("nobody else changes it"),
             Act::GetNode(name) => {
                 let hidden = self.hidden.take();
                 self.say(format!("get Node {name}: {}", if hidden.is_some() { "there" } else { "gone" }));
@@ -656,6 +658,22 @@ fn a_node_that_registered_unseen_is_drained_before_its_machine_goes() {
 }
 
 #[test]
+fn what_somebody_else_has_changed_is_asked_for_and_neither_written_nor_given_up_before() {
+    let mut toy = Toy::new(claim());
+    assert!(matches!(toy.look().act, Some(Act::PatchClaim(_))));
+    toy.memory.outdated = Some(toy.claim.as_ref().unwrap().version.clone());
+    toy.memory.cluster.until = Some(start() + SignedDuration::from_millis(100));
+    assert_eq!(toy.look().act, None, "the watch gets a moment to show it");
+    toy.pass(1);
+    assert_eq!(toy.look().act, Some(Act::GetClaim));
+    toy.memory.refused = Some(DeleteReason::LaunchTimeout);
+    toy.claim.as_mut().unwrap().finalizers.push(labels::TERMINATION_FINALIZER.into());
+    assert_eq!(toy.look().act, Some(Act::GetClaim), "nor is it deleted for what it may no longer be");
+    toy.memory.outdated = Some("another".into());
+    assert_eq!(toy.look().act, Some(Act::DeleteClaim(DeleteReason::LaunchTimeout)), "the watch shows a newer one");
+}
+
+#[test]
 fn a_nodeclaim_outlives_the_launch_that_nobody_heard_the_end_of() {
     let mut dying = claim();
     dying.finalizers.push(labels::TERMINATION_FINALIZER.into());
@@ -683,6 +701,12 @@ fn a_machine_that_is_gone_is_not_the_last_while_an_earlier_launch_may_still_make
     let mut toy = Toy::new(dying.clone());
     toy.memory = gone.clone();
     assert_eq!(toy.run(), "gone");
+    // Or he has, and was answered, or not.
+    let mut toy = Toy::new(dying.clone());
+    toy.memory = Memory { sight: Sight::Absent, ..gone.clone() };
+    toy.memory.launching(start());
+    toy.memory.sight = Sight::Gone;
+    assert!(toy.run().contains("a launch without an answer"));
     let mut toy = Toy::new(dying);
     toy.memory = Memory { unanswered: true, ..gone };
     assert!(toy.run().contains("a launch without an answer"));

@@ -256,6 +256,10 @@ impl Cluster for HostileCluster {
         })
     }
 
+    fn get_claim<'a>(&'a self, name: &'a ClaimName) -> BoxFuture<'a, Result<Option<Arc<Claim>>, Error>> {
+        Box::pin(self.pass(request("get", "nodeclaims", name, false), self.inner.get_claim(name)))
+    }
+
     fn get_node<'a>(&'a self, name: &'a NodeName) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
         Box::pin(self.pass(request("get", "nodes", name, false), self.inner.get_node(name)))
     }
