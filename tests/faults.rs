@@ -201,6 +201,12 @@ fn without_revival_joiner_remembers_what_is_left() {
 }
 
 #[test]
+fn without_supervision_pods_wait_though_they_could_run() {
+    let without = Protections { supervision: false, ..Protections::default() };
+    is_needed(without, Invariant::PodsRun, &[(Fault::ActorPanics, 3.0)]);
+}
+
+#[test]
 fn without_confirmation_nodes_go_before_their_machines() {
     let without = Protections { confirmation: false, ..Protections::default() };
     is_needed(without, Invariant::NodeFinalizerLast, &[]);

@@ -55,6 +55,8 @@ pub struct Protections {
     pub clock: bool,
     /// The actor of a NodeClaim that fails is started again.
     pub revival: bool,
+    /// So is any other actor.
+    pub supervision: bool,
     /// A machine is known by its token, and not by what somebody wrote into `status.providerID`.
     pub ownership: bool,
 }
@@ -74,6 +76,7 @@ impl Default for Protections {
             detachment: true,
             clock: true,
             revival: true,
+            supervision: true,
             ownership: true,
         }
     }

@@ -188,7 +188,7 @@ impl Joiner {
             Post::new::<Classes>(&slots.classes, args()),
             Post::new::<State>(&slots.state, args()),
         ];
-        let root = Supervisor::start(posts, &house);
+        let root = Supervisor::start(posts, wiring.settings.protections.supervision, &house);
         Self { wiring, house, root }
     }
 

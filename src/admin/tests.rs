@@ -130,7 +130,7 @@ fn house() -> House {
 /// A tree with so many claims, all of them alive.
 async fn tree(claims: usize) -> (House, Slot<usize>) {
     let (house, parent, idle) = (house(), Slot::empty(), Slot::empty());
-    Supervisor::start(vec![Post::new::<Parent>(&parent, claims), Post::new::<Idle>(&idle, ())], &house);
+    Supervisor::start(vec![Post::new::<Parent>(&parent, claims), Post::new::<Idle>(&idle, ())], true, &house);
     let handled = |house: &House| house.observations.figures().get(&Kind::Claim).map_or(0, |sum| sum.handled);
     while house.observations.count().len() < 3 || handled(&house) < claims as u64 {
         tokio::task::yield_now().await;
@@ -275,7 +275,7 @@ async fn metrics_sum_up_actors_and_never_fall() {
 async fn an_actor_that_fails_is_counted_once() {
     let (house, idle) = (house(), Slot::empty());
     house.saboteur.strike(Kind::Batcher, 1, 1);
-    Supervisor::start(vec![Post::new::<Idle>(&idle, ())], &house);
+    Supervisor::start(vec![Post::new::<Idle>(&idle, ())], true, &house);
     let batcher = |house: &House| house.observations.figures().get(&Kind::Batcher).copied().unwrap_or_default();
     while batcher(&house).alive == 0 {
         tokio::task::yield_now().await;

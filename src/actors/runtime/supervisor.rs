@@ -67,6 +67,7 @@ impl Message for RootMsg {}
 #[derive(Debug)]
 pub struct Supervisor {
     posts: Arc<Vec<Post>>,
+    refills: bool,
     filled: BTreeMap<u64, usize>,
     failures: Vec<Failures>,
 }
@@ -80,10 +81,10 @@ struct Failures {
 }
 
 impl Supervisor {
-    /// Starts the tree: the posts are filled in order.
-    pub fn start(posts: Vec<Post>, house: &House) -> Slot<RootMsg> {
+    /// Starts the tree: the posts are filled in order. Unless it `refills` them, who fails leaves a post empty: only to prove that this is noticed.
+    pub fn start(posts: Vec<Post>, refills: bool, house: &House) -> Slot<RootMsg> {
         let slot = Slot::empty();
-        super::shell::spawn::<Self>(Kind::Supervisor.as_str(), Arc::new(posts), &slot, house, None);
+        super::shell::spawn::<Self>(Kind::Supervisor.as_str(), (Arc::new(posts), refills), &slot, house, None);
         slot
     }
 
@@ -98,12 +99,12 @@ impl Supervisor {
 
 impl Behaviour for Supervisor {
     type Msg = RootMsg;
-    type Args = Arc<Vec<Post>>;
+    type Args = (Arc<Vec<Post>>, bool);
     const KIND: Kind = Kind::Supervisor;
 
-    fn born(posts: &Self::Args, cx: &Cx<RootMsg>) -> Self {
+    fn born((posts, refills): &Self::Args, cx: &Cx<RootMsg>) -> Self {
         let failures = posts.iter().map(|_| Failures::default()).collect();
-        let mut root = Self { posts: Arc::clone(posts), filled: BTreeMap::new(), failures };
+        let mut root = Self { posts: Arc::clone(posts), refills: *refills, filled: BTreeMap::new(), failures };
         for at in 0..root.posts.len() {
             root.fill(at, cx);
         }
@@ -121,7 +122,7 @@ impl Behaviour for Supervisor {
         let post = &self.posts[at];
         (post.vacate)(ended.failure.as_deref().map(|error| (cx.now(), error)));
         // Singletons never end by themselves but at shutdown, when the whole tree is told to stop.
-        let Some(error) = &ended.failure else { return };
+        let Some(error) = ended.failure.as_ref().filter(|_| self.refills) else { return };
         let failures = &mut self.failures[at];
         let healthy = failures.born.is_some_and(|born| born.elapsed() >= HEALTHY_AFTER);
         failures.in_a_row = if healthy { 1 } else { failures.in_a_row + 1 };

@@ -139,7 +139,7 @@ pub fn step(situation: &Situation<'_>) -> Step {
     if let Some(deletion) = &situation.memory.deletion {
         deletion.hold(&mut step, situation.now);
     }
-    // A watch that lags shows what a write was refused for one day; until then the API server itself is asked.
+    // Somebody else has changed it, and the watch does not show that yet: the API server itself is asked.
     if situation.memory.outdated.as_ref() == Some(&situation.claim.version)
         && matches!(step.act, Some(Act::PatchClaim(_) | Act::PatchStatus(_) | Act::DeleteClaim(_)))
     {
