@@ -22,6 +22,15 @@ const FORBIDDEN: &str = "Cannot evict pod as it would violate the pod's disrupti
 /// What stands before the name in such a cause.
 const NAMED: &str = "The disruption budget ";
 
+/// What was asked for by its name; nothing when there is none.
+pub(super) fn if_there<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// What it means that the API server refused an eviction with this code and this `Status`.
 pub fn refused_eviction(pod: &ObjectKey, uid: &PodUid, code: StatusCode, status: &Value) -> Error {
     refusal(&evict::eviction(pod, uid), code, None, status.to_string().as_bytes())

@@ -65,21 +65,13 @@ impl KubeCluster {
     /// The NodeClaim of this name.
     pub(super) async fn claim_named(&self, name: &ClaimName) -> Result<Option<Arc<Claim>>, Error> {
         let request = Request::new("get", KARPENTER, "nodeclaims", format!("NodeClaim {name}")).at(name.as_str());
-        match self.claim(request).await {
-            Ok(claim) => Ok(Some(claim)),
-            Err(Error::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        answer::if_there(self.claim(request).await)
     }
 
     /// The Node of this name.
     pub(super) async fn node_named(&self, name: &NodeName) -> Result<Option<Arc<Node>>, Error> {
         let request = Request::new("get", "", "nodes", format!("Node {name}")).at(name.as_str());
-        let node: wire::Node = match self.call(&request).await {
-            Ok(node) => node,
-            Err(Error::NotFound(_)) => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(node) = answer::if_there(self.call::<wire::Node>(&request).await)? else { return Ok(None) };
         let node = convert::node(&node).map_err(|error| answer::unclear(&request, &error.to_string()))?;
         Ok(Some(Arc::new(node)))
     }

@@ -15,7 +15,7 @@ use crate::core::ids::ObjectKey;
 use crate::core::{consent, record};
 
 use super::request::{JSON, Request};
-use super::{Error, KubeCluster, Lease, Regarding};
+use super::{Error, KubeCluster, Lease, Regarding, answer};
 
 /// What was seen of the lease, and when it was first seen so.
 #[derive(Default, Debug)]
@@ -59,11 +59,7 @@ impl KubeCluster {
     }
 
     async fn read_lease(&self) -> Result<Option<Object>, Error> {
-        match self.unthrottled(&self.lease_request("get", &self.options().lease_name)).await {
-            Ok(object) => Ok(Some(object)),
-            Err(Error::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        answer::if_there(self.unthrottled(&self.lease_request("get", &self.options().lease_name)).await)
     }
 
     /// The lease with a new spec, and a record if there is one; labels, other annotations and version stay as they were read.

@@ -23,7 +23,7 @@ impl Claim {
         self.memory.outdated = None;
         match found.filter(|found| self.known.as_ref().is_some_and(|known| known.uid == found.uid)) {
             Some(claim) => {
-                self.args.wiring.slots.state.cast(StateMsg::Seen(Fact::ClaimSeen(Arc::clone(&claim))));
+                self.tell_of_unseen(Fact::ClaimSeen(Arc::clone(&claim)));
                 self.written = Some(claim);
             }
             None => self.tell_that_it_is_gone(),
@@ -47,7 +47,7 @@ impl Claim {
 
     pub(super) fn node_told(&mut self, name: NodeName, outcome: Written<Option<Arc<Node>>>, cx: &Cx<ClaimMsg>) {
         match self.written("the API server", outcome, cx) {
-            Some(Some(node)) => self.tell_of_unseen(node),
+            Some(Some(node)) => self.tell_of_unseen(Fact::NodeSeen(node)),
             Some(None) => self.memory.gone_node = Some(name),
             None => {}
         }
@@ -71,7 +71,7 @@ impl Claim {
             && self.args.wiring.boards.snapshot().nodes.get(&node.name) != Some(node)
         {
             tracing::warn!(nodeclaim = %self.args.name, node = %node.name, "the watch does not show the node as it is");
-            self.tell_of_unseen(Arc::clone(node));
+            self.tell_of_unseen(Fact::NodeSeen(Arc::clone(node)));
         }
         self.memory.roll = Some((cx.now(), id, found));
     }
@@ -131,8 +131,8 @@ impl Claim {
         self.memory.attached = Some((cx.now(), attached));
     }
 
-    /// The watch does not show a Node: from here on it is known all the same.
-    fn tell_of_unseen(&self, node: Arc<Node>) {
-        self.args.wiring.slots.state.cast(StateMsg::Seen(Fact::NodeSeen(node)));
+    /// What the API server has and the watch does not show: from here on it is known all the same.
+    fn tell_of_unseen(&self, fact: Fact) {
+        self.args.wiring.slots.state.cast(StateMsg::Seen(fact));
     }
 }

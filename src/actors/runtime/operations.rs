@@ -1,8 +1,10 @@
 //! Calls that take time: they run beside the actors, under a deadline and a permit, and end in a message.
 //!
 //! An actor that dies does not take its calls with it: those that have been sent run on, and their answer finds nobody. The successor finds what they
-//! did by looking. A change that still waited for its turn is not sent any more: whoever takes over decides anew. This is also the one place where a joiner that does not hold the lease is kept from writing, and where an API server that asks to be
-//! left alone for a while is.
+//! did by looking. A change that still waited for its turn is not sent any more: whoever takes over decides anew.
+//!
+//! This is also the one place where a joiner that does not hold the lease is kept from writing, and where an API server that asks to be left alone for a
+//! while is.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};

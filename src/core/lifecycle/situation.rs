@@ -250,7 +250,7 @@ pub struct Memory {
     pub delete_asked: Option<Timestamp>,
     /// When the cloud last answered the order to take the machine down with "no such machine".
     pub order_denied: Option<Timestamp>,
-    /// `resourceVersion` of the NodeClaim that somebody has changed since: what is to be written to it, or makes it to be deleted, is told by another.
+    /// `resourceVersion` of the NodeClaim that somebody is known to have changed since: it is neither written nor deleted before a newer one is seen.
     pub outdated: Option<Arc<str>>,
     /// The Node of which the API server itself has said that there is none.
     pub gone_node: Option<NodeName>,
