@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::cluster;
 use crate::core::facts::{Pod, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
-use crate::core::nomination::{Nomination, Nominations, Opening, heard_after, is_contested};
+use crate::core::nomination::{Nomination, Nominations, Opening, heard_after, is_contested, left_aside};
 use crate::telemetry::metrics::{self, NominationResult};
 
 use super::protocol::{ClaimsMsg, NominatorMsg, Written};
@@ -26,6 +26,8 @@ const WAITING: Duration = Duration::from_millis(250);
 const PATIENT: Duration = Duration::from_secs(5);
 /// A node opens after this long though nominations are still being written: an API server that is busy takes 50 a second, one that is not many hundreds.
 const AT_MOST: Duration = Duration::from_mins(1);
+/// So many of the pods that kube-scheduler is shown again are named in the log.
+const NAMED: usize = 10;
 /// How many nominations are under way at a time: about a half of what the API server's flow control lets a service account have.
 const SIDE_BY_SIDE: usize = 128;
 
@@ -51,6 +53,8 @@ pub(super) struct Nominator {
     /// Nominations that were written, and those that could not be, since this instance was born.
     written: u64,
     refused: u64,
+    /// Pods that kube-scheduler was shown again, since this instance was born.
+    shown_again: u64,
 }
 
 impl Nominator {
@@ -125,6 +129,33 @@ impl Nominator {
         }
     }
 
+    /// Shows pods that kube-scheduler has left aside to it again: it tries a pod, and those that lack what the pod asks for, when its nomination goes.
+    fn wake(&self, cx: &Cx<NominatorMsg>) {
+        if self.wiring.settings.nominate == Nominate::None || !cx.house.operations.may_write() {
+            return;
+        }
+        let asleep = left_aside(&self.wiring.boards.snapshot());
+        if asleep.is_empty() {
+            return;
+        }
+        let pods: Vec<String> = asleep.iter().take(NAMED).map(|asleep| asleep.pod.key.to_string()).collect();
+        tracing::info!(
+            number = asleep.len(),
+            pods = pods.join(", "),
+            "kube-scheduler leaves pods aside whose nodes serve: it is shown them again"
+        );
+        for Nomination { pod, node } in asleep {
+            let cluster = Arc::clone(&self.wiring.cluster);
+            let call = async move {
+                if pod.nominated.is_none() {
+                    cluster.nominate(&pod.key, &pod.uid, Some(&node)).await?;
+                }
+                cluster.nominate(&pod.key, &pod.uid, None).await
+            };
+            cx.start(Permits::WriteCluster, call, NominatorMsg::Woken);
+        }
+    }
+
     /// How long it takes until kube-scheduler is thought to know of all nominations.
     fn unheard_for(&self) -> Duration {
         let (many, last) = self.unheard;
@@ -169,6 +200,7 @@ impl Behaviour for Nominator {
             later: None,
             written: 0,
             refused: 0,
+            shown_again: 0,
         }
     }
 
@@ -179,6 +211,14 @@ impl Behaviour for Nominator {
             NominatorMsg::Nominated(pod, node, outcome) => {
                 self.nominated(&pod, &node, &outcome);
                 self.look_soon(cx);
+            }
+            NominatorMsg::Wake => self.wake(cx),
+            NominatorMsg::Woken(outcome) => {
+                // Whoever it could not be written to is bound, gone, or shown again later.
+                if matches!(outcome, Outcome::Done(())) {
+                    metrics::nominated(NominationResult::Withdrawn);
+                    self.shown_again += 1;
+                }
             }
         }
     }
@@ -198,6 +238,7 @@ impl Behaviour for Nominator {
                 ("pods nominated and not bound".to_owned(), self.nominations.standing().to_string()),
                 ("nominations written".to_owned(), self.written.to_string()),
                 ("nominations refused".to_owned(), self.refused.to_string()),
+                ("pods shown again".to_owned(), self.shown_again.to_string()),
             ],
             ..View::default()
         }

@@ -48,7 +48,7 @@ messages! {
     ProvisionerMsg: [BatchReady, SupplyChanged, Look, Foresee, Watch];
     ClaimsMsg: [Look];
     ClaimMsg: [Look];
-    NominatorMsg: [Look, Due];
+    NominatorMsg: [Look, Due, Wake];
     EvictorMsg: [Retry];
     PoolsMsg: [Look, Write];
     StaticsMsg: [Look];
@@ -146,7 +146,7 @@ pub enum ProvisionerMsg {
     Look,
     /// *Nudge.* Look whether somebody who is about to lose its node has no other place yet.
     Foresee,
-    /// *Nudge.* Look whether pods have come that kube-scheduler, busy with those of a plan, has not looked at.
+    /// *Nudge.* Look whether pods have come that kube-scheduler, busy with those of a plan, has not looked at, or those of the plan do not come in.
     Watch,
 }
 
@@ -209,6 +209,10 @@ pub enum NominatorMsg {
     Due,
     /// *Outcome.* A pod was nominated, or not.
     Nominated(PodUid, NodeName, Written<()>),
+    /// *Nudge.* kube-scheduler does not bring in the pods whose nodes serve.
+    Wake,
+    /// *Outcome.* A pod's nomination was taken away, so that kube-scheduler tries it again; or not.
+    Woken(Written<()>),
 }
 
 /// To `evictor`.

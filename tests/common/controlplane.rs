@@ -232,13 +232,20 @@ pub(crate) fn cpu_seconds(stat: &Path) -> f64 {
 /// Looks again and again until `look` returns something, and returns that; fails when that takes longer than `limit`.
 #[track_caller]
 pub(crate) fn eventually<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Option<T>) -> T {
+    eventually_or(what, limit, || look().ok_or_else(String::new))
+}
+
+/// The same, where `look` says what is amiss, which is told of the last look.
+#[track_caller]
+pub(crate) fn eventually_or<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Result<T, String>) -> T {
     let deadline = Instant::now() + limit;
     loop {
-        if let Some(found) = look() {
-            return found;
-        }
+        let amiss = match look() {
+            Ok(found) => return found,
+            Err(amiss) => amiss,
+        };
         if Instant::now() > deadline {
-            fail(&format!("after {} s still not so: {what}", limit.as_secs()));
+            fail(format!("after {} s still not so: {what}\n{amiss}", limit.as_secs()).trim_end());
         }
         thread::sleep(PAUSE);
     }

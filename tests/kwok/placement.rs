@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::common::controlplane::eventually;
-use crate::common::kube_api::{name, text};
-use crate::stage::{LIMIT, Stage, deployment, pool};
+use crate::common::kube_api::{condition, name, text};
+use crate::stage::{LIMIT, Stage, deployment, merge, pool};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 const HOST: &str = "kubernetes.io/hostname";
@@ -72,6 +72,58 @@ fn workloads() -> [String; 7] {
         of("ported", 3, small, &port),
         of("dedicated", 2, ["1", "512Mi"], &dedicated),
     ]
+}
+
+/// A pod of its own.
+fn pod(name: &str, cpu: &str, changes: &Value) -> Value {
+    let mut spec = json!({
+        "terminationGracePeriodSeconds": 1,
+        "containers": [{ "name": "main", "image": "main", "resources": { "requests": { "cpu": cpu } } }],
+    });
+    merge(&mut spec, changes);
+    json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name }, "spec": spec })
+}
+
+/// kube-scheduler keeps room for a pod that is nominated, and sends others away. When that pod is bound to another node, none of kube-scheduler's events
+/// says that the room is free: it would try the others again five minutes after it has sent them away.
+#[test]
+#[ignore = "needs a control plane: tests/controlplane"]
+fn a_pod_that_kube_scheduler_has_left_aside_is_shown_to_it_again() {
+    const PODS: &str = "/api/v1/namespaces/aside/pods";
+    let stage = Stage::set("aside");
+    let joiner = stage.joiner("joiner-a");
+    stage.plane().apply(&pool("aside", &json!({ "template": { "spec": { "requirements": four_cores() } } })));
+    let apart = near("podAntiAffinity", "wide", HOST);
+    let of = |name: &str, cpu: &str, changes: &Value| deployment("aside", name, 1, [cpu, "128Mi"], changes);
+    stage.plane().apply(&[of("wide", "2", &json!({})), of("slim", "100m", &apart)].join("\n---\n"));
+    let pods = stage.all_run("aside", 2);
+    let node_of = |app: &str| {
+        let pod = pods.iter().find(|pod| text(pod, "/metadata/labels/app") == app);
+        text(pod.expect("it runs"), "/spec/nodeName")
+    };
+    let (wide, slim) = (node_of("wide"), node_of("slim"));
+    assert_ne!(wide, slim);
+    let nodes = stage.settled();
+    let node = nodes.iter().map(|(_, node)| node).find(|node| name(node) == wide).expect("it is there");
+    let host = text(node, "/metadata/labels/kubernetes.io~1hostname");
+
+    let api = stage.api();
+    // Of the 3.8 processors that are free beside `slim`, one is kept for a pod that may not go anywhere yet; and beside `wide` 1.9 are free.
+    assert!(api.create(PODS, &pod("kept", "1", &json!({ "schedulingGates": [{ "name": "testing/gate" }] }))));
+    api.patch(&format!("{PODS}/kept/status"), &json!({ "status": { "nominatedNodeName": slim } }));
+    assert!(api.create(PODS, &pod("left-aside", "3", &json!({}))));
+    eventually("kube-scheduler has sent the pod away", LIMIT, || {
+        (condition(&api.get(&format!("{PODS}/left-aside"))?, "PodScheduled") == "False/Unschedulable").then_some(())
+    });
+    let elsewhere = json!({ "spec": { "schedulingGates": null, "nodeSelector": { HOST: host } } });
+    api.patch(&format!("{PODS}/kept"), &elsewhere);
+
+    let pods = stage.all_run("aside", 4);
+    let left_aside = pods.iter().find(|pod| name(pod) == "left-aside").expect("it runs");
+    assert_eq!(text(left_aside, "/spec/nodeName"), slim);
+    let said = joiner.said("kube-scheduler leaves pods aside whose nodes serve: it is shown them again");
+    assert_eq!(said.first().map(|line| text(line, "/pods")).as_deref(), Some("aside/left-aside"), "{said:?}");
+    assert_eq!(stage.ends_well(joiner).len(), 2, "nothing was bought for it");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::controlplane::{ControlPlane, eventually};
+use crate::common::controlplane::{ControlPlane, eventually, eventually_or};
 use crate::common::joiner::{Joiner, Variables, chart_variables};
 use crate::common::kube_api::{CLAIMS, KubeApi, NODES, POOLS, name, text};
 
@@ -155,9 +155,9 @@ impl Stage {
     /// The same, for a crowd that takes its time.
     #[track_caller]
     pub(crate) fn all_run_within(&self, namespace: &str, pods: usize, limit: Duration) -> Vec<Value> {
-        eventually(&format!("{pods} pods of {namespace} run"), limit, || {
+        eventually_or(&format!("{pods} pods of {namespace} run"), limit, || {
             let (running, late) = self.by_run(namespace);
-            (late.is_empty() && running.len() == pods).then_some(running)
+            if late.is_empty() && running.len() == pods { Ok(running) } else { Err(told_of_late(running.len(), &late)) }
         })
     }
 
@@ -165,14 +165,14 @@ impl Stage {
     /// for its own. A change shows them to it again.
     #[track_caller]
     pub(crate) fn all_run_again(&self, namespace: &str, pods: usize, limit: Duration) -> Vec<Value> {
-        eventually(&format!("{pods} pods of {namespace} run again"), limit, || {
+        eventually_or(&format!("{pods} pods of {namespace} run again"), limit, || {
             let (running, late) = self.by_run(namespace);
             for pod in late.iter().filter(|pod| pod["spec"]["nodeName"].is_string()) {
                 let shown = format!("testing/shown={}", text(pod, "/metadata/resourceVersion"));
                 let line = ["annotate", "--overwrite", "pod", &name(pod), "--namespace", namespace, &shown];
                 drop(self.plane().try_kubectl(&line, None)); // it may be gone by now
             }
-            (late.is_empty() && running.len() == pods).then_some(running)
+            if late.is_empty() && running.len() == pods { Ok(running) } else { Err(told_of_late(running.len(), &late)) }
         })
     }
 
@@ -236,6 +236,16 @@ impl Drop for Stage {
             }
         }
     }
+}
+
+/// How many pods run, and of each that does not its phase, where it is, where it is nominated to, and its conditions.
+fn told_of_late(running: usize, late: &[Value]) -> String {
+    let line = |pod: &Value| {
+        let status = &pod["status"];
+        let said = [&status["phase"], &pod["spec"]["nodeName"], &status["nominatedNodeName"], &status["conditions"]];
+        format!("{}: {}", name(pod), said.map(Value::to_string).join(" "))
+    };
+    [format!("{running} run")].into_iter().chain(late.iter().map(line)).collect::<Vec<_>>().join("\n")
 }
 
 fn prepare() -> Ground {
@@ -329,7 +339,8 @@ pub(crate) fn spread(app: &str, key: &str, skew: u32) -> Value {
     }] })
 }
 
-fn merge(into: &mut Value, changes: &Value) {
+/// Takes the changes over, objects field by field.
+pub(crate) fn merge(into: &mut Value, changes: &Value) {
     match (into, changes) {
         (Value::Object(into), Value::Object(changes)) => {
             for (key, change) in changes {

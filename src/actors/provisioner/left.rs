@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::actors::protocol::ProvisionerMsg;
+use crate::actors::protocol::{NominatorMsg, ProvisionerMsg};
 use crate::actors::runtime::Cx;
-use crate::core::ids::{ClaimName, PodUid};
+use crate::core::ids::ClaimName;
 use crate::core::leaving;
 use crate::core::restarts;
 
@@ -37,17 +37,6 @@ impl Provisioner {
         }
     }
 
-    /// How many pods wait though the node that was planned for them serves: kube-scheduler has not come to them, or has put another into their
-    /// place.
-    pub(super) fn at_open_doors(&self) -> usize {
-        let snapshot = self.wiring.boards.snapshot();
-        let serves = |uid: &PodUid| {
-            let claim = snapshot.planned.get(uid).and_then(|name| snapshot.claims.get(name));
-            claim.is_some_and(|claim| claim.is("Initialized"))
-        };
-        snapshot.pending.keys().filter(|uid| serves(uid)).count()
-    }
-
     /// How many pods kube-scheduler has not come to, and nobody has planned for, while others that were planned for have not been bound: it is busy with
     /// those, and will need nodes for these.
     pub(super) fn overlooked(&self) -> usize {
@@ -58,9 +47,10 @@ impl Provisioner {
         snapshot.undecided.keys().filter(|uid| !snapshot.planned.contains_key(*uid)).count()
     }
 
-    /// Plans for pods that came while kube-scheduler was busy with those of an earlier plan, once no more of them come; once for as many. And for those
-    /// whose node was to come back from a restart that is held up.
-    pub(super) fn watch_overlooked(&mut self, cx: &Cx<ProvisionerMsg>) {
+    /// Plans for pods that came while kube-scheduler was busy with those of an earlier plan, once no more of them come; once for as many. For those
+    /// whose node was to come back from a restart that is held up. And for those whose node serves, when kube-scheduler does not bring them in: it is shown
+    /// them again, too.
+    pub(super) fn watch(&mut self, cx: &Cx<ProvisionerMsg>) {
         let snapshot = self.wiring.boards.snapshot();
         let now = self.overlooked();
         let before = std::mem::replace(&mut self.overlooked, now);
@@ -69,12 +59,19 @@ impl Provisioner {
         if many {
             self.left_over = now;
         }
+        let left_aside = self.doors.are_still(&snapshot);
+        if left_aside {
+            self.wiring.slots.nominator.cast(NominatorMsg::Wake);
+        }
         let refusals = self.wiring.boards.refusals.borrow().clone();
-        if many || restarts::is_anybody_held(&snapshot, cx.now(), |uid| refusals.reasons.contains_key(uid)) {
+        if many
+            || left_aside
+            || restarts::is_anybody_held(&snapshot, cx.now(), |uid| refusals.reasons.contains_key(uid))
+        {
             self.begin(cx);
         }
         let busy = !snapshot.planned.is_empty();
-        self.watch = busy.then(|| cx.after(AT_WORK, ProvisionerMsg::Watch));
+        self.watching = busy.then(|| cx.after(AT_WORK, ProvisionerMsg::Watch));
     }
 
     /// Whether a NodeClaim that the snapshot does not show is being written, or has just been.

@@ -17,6 +17,7 @@ use crate::core::facts::{Claim, Pod, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::labels;
 use crate::core::leaving::{self, Foreseen};
+use crate::core::nomination::Doors;
 use crate::core::restarts;
 use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Problem, Settings};
 use crate::core::vain::Bought;
@@ -69,14 +70,14 @@ pub(in crate::actors) struct Provisioner {
     pub(super) foresee: Option<Timer>,
     /// For the next look at the room of CapacityBuffers.
     refill: Option<Timer>,
-    /// Pods that waited at the last look though their node served, and pods that waited at all.
-    at_open_doors: Option<(usize, usize)>,
+    /// Whether kube-scheduler brings in the pods whose nodes serve.
+    pub(super) doors: Doors,
     /// Pods that kube-scheduler had not come to when that was last looked at.
     pub(super) overlooked: usize,
     /// Those of them for whom a plan was made, as far as they are still there.
     pub(super) left_over: usize,
-    /// For the next look at them.
-    pub(super) watch: Option<Timer>,
+    /// For the next look at them, and at the doors.
+    pub(super) watching: Option<Timer>,
     /// For whom nodes were bought, so that none are without end.
     bought: Bought,
     /// Makes names differ from plan to plan.
@@ -215,9 +216,7 @@ impl Provisioner {
         }
         self.again = false;
         // Everybody has a place in a plan. Whether they also get it is seen later.
-        if self.look.is_none() && !self.wiring.boards.snapshot().pending.is_empty() {
-            self.look = Some(cx.after(AT_WORK, ProvisionerMsg::Look));
-        }
+        self.watching.get_or_insert_with(|| cx.after(AT_WORK, ProvisionerMsg::Watch));
     }
 
     /// Whether a NodePool has not been judged yet, or a NodeClass is there whose instance types the cloud has not yet told.
@@ -374,10 +373,10 @@ impl Behaviour for Provisioner {
             foreseen: Foreseen::default(),
             foresee: None,
             refill: None,
-            at_open_doors: None,
+            doors: Doors::default(),
             overlooked: 0,
             left_over: 0,
-            watch: None,
+            watching: None,
             bought: Bought::default(),
             plans: 0,
             refused: 0,
@@ -409,10 +408,10 @@ impl Behaviour for Provisioner {
                     if matches!(self.doing, Doing::Nothing) && self.again {
                         self.begin_for_who_is_left(cx);
                     }
-                    self.watch.get_or_insert_with(|| cx.after(AT_WORK, ProvisionerMsg::Watch));
+                    self.watching.get_or_insert_with(|| cx.after(AT_WORK, ProvisionerMsg::Watch));
                 }
             }
-            ProvisionerMsg::Watch => self.watch_overlooked(cx),
+            ProvisionerMsg::Watch => self.watch(cx),
             ProvisionerMsg::Bounded(price, bound) => self.tell_bound(price, bound, cx),
             ProvisionerMsg::Created(name, outcome) => self.created(&name, outcome, cx),
             ProvisionerMsg::SoldOut(claim, pods, why) => self.tell_pods_of_no_capacity(&claim, &pods, &why, cx),
@@ -428,15 +427,8 @@ impl Behaviour for Provisioner {
             }
             ProvisionerMsg::Look => {
                 self.look = None;
-                let pending = self.wiring.boards.snapshot().pending.len();
-                let waiting = Some((self.at_open_doors(), pending)).filter(|(at_open_doors, _)| *at_open_doors > 0);
-                let before = std::mem::replace(&mut self.at_open_doors, waiting);
-                let at_rest = before.zip(waiting).is_some_and(|(before, now)| before.0 <= now.0 && before.1 <= now.1);
-                if at_rest || self.is_anybody_left(cx.now()) || self.has_buffers(&self.wiring.boards.snapshot()) {
+                if self.is_anybody_left(cx.now()) || self.has_buffers(&self.wiring.boards.snapshot()) {
                     self.begin(cx);
-                } else if waiting.is_some() {
-                    // The first look, or they become fewer: kube-scheduler is at work.
-                    self.look = Some(cx.after(AT_WORK, ProvisionerMsg::Look));
                 }
             }
         }

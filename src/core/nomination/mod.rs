@@ -6,11 +6,13 @@
 //! nominated, 150 ms). A nominated pod costs it one node.
 
 mod contested;
+mod doors;
 mod opening;
 mod queue;
 mod seats;
 
 pub use contested::is_contested;
+pub use doors::{Doors, left_aside};
 pub use opening::{AT_MOST, Opening, heard_after, is_expected};
 pub use queue::Nominations;
 pub use seats::Nomination;

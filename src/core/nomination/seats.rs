@@ -218,7 +218,7 @@ pub(super) fn doors<'a>(snapshot: &'a Snapshot, opening: &BTreeSet<ClaimName>) -
 }
 
 /// The door of a NodeClaim's node, when pods can be nominated to that: it is open, or about to be.
-fn door<'a>(snapshot: &'a Snapshot, name: &'a ClaimName, opening: &BTreeSet<ClaimName>) -> Option<Door<'a>> {
+pub(super) fn door<'a>(snapshot: &'a Snapshot, name: &'a ClaimName, opening: &BTreeSet<ClaimName>) -> Option<Door<'a>> {
     let claim = snapshot.claims.get(name).filter(|claim| claim.deleting.is_none() && !claim.is_rebooting())?;
     let node = snapshot.node_of(claim).filter(|node| node.deleting.is_none())?;
     let closed = !node.is_registered();

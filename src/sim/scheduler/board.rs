@@ -196,6 +196,13 @@ impl Board {
         }
     }
 
+    /// Any node may have become better unnoticed.
+    pub(super) fn improve_all(&mut self) {
+        for id in 0..self.slots.len() {
+            self.improve(id);
+        }
+    }
+
     /// A pod is more likely to fit on a node than before.
     fn improve(&mut self, id: SlotId) {
         let Some(slot) = &mut self.slots[id] else { return };

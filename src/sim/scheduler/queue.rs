@@ -195,8 +195,8 @@ impl Queue {
         let (shape, turn) = (entry.shape, entry.turn);
         self.stop_waiting(uid, shape, turn);
         if let Home::Nominated(name) = &home {
-            // Kept room that is used by its pod is no improvement; kept elsewhere, it is.
-            self.board.withdraw(name, uid, &self.shapes, name != node);
+            // That the room of a pod which has gone elsewhere is free is no event: the real one tries nobody for it, either.
+            self.board.withdraw(name, uid, &self.shapes, false);
         }
         self.board.occupy(node, uid, shape, &self.shapes);
         self.wake_those_who_count(shape);
@@ -215,6 +215,11 @@ impl Queue {
         self.awake_at = self.board.epoch;
         self.active.extend(&self.waiting);
         self.nominated.append(&mut self.stuck);
+    }
+
+    /// Everybody who found no place is tried again, whatever has happened since.
+    pub(super) fn flush(&mut self) {
+        self.board.improve_all();
     }
 
     /// A pod more can make room for others: the emptiest domain has filled up, or a companion has come.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures::{FutureExt, StreamExt};
-use tokio::time::sleep;
+use tokio::time::{interval, sleep};
 
 use super::board::SlotId;
 use super::filters::{Topology, has_room};
@@ -20,6 +20,10 @@ use crate::sim::store::Store;
 
 /// Pods that are bound between two rests.
 const BATCH: u32 = 20;
+
+/// After this long a pod that was sent away is tried again though no event has told of anything better (kube-scheduler's
+/// `DefaultPodMaxInUnschedulablePodsDuration`).
+const FLUSH: Duration = Duration::from_mins(5);
 
 /// How fast the scheduler is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,10 +61,17 @@ impl Scheduler {
     pub async fn run(mut self) {
         let mut facts = self.cluster.prompt_facts();
         let mut placed = 0;
+        let mut flush = interval(FLUSH);
         loop {
             if placed == 0 {
-                let Some(fact) = facts.next().await else { return };
-                self.queue.note(&fact);
+                tokio::select! {
+                    biased;
+                    fact = facts.next() => match fact {
+                        None => return,
+                        Some(fact) => self.queue.note(&fact),
+                    },
+                    _ = flush.tick() => self.queue.flush(),
+                }
                 sleep(self.rhythm.gather).await;
             }
             while let Some(Some(fact)) = facts.next().now_or_never() {

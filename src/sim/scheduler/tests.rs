@@ -361,3 +361,36 @@ async fn a_nominated_pod_that_found_no_place_takes_the_first_that_becomes_free()
     moment().await;
     assert_eq!(place_of(&cluster, &waiting), Some(other));
 }
+
+#[tokio::test(start_paused = true)]
+async fn room_whose_pod_goes_elsewhere_is_noticed_by_nobody_until_a_nomination_goes_or_five_minutes_are_over() {
+    for shown_again in [true, false] {
+        let cluster = world(2);
+        let (here, there) = (NodeName::from("n0"), NodeName::from("n1"));
+        let own = |name: &str| ObjectKey::new("default", name);
+        let filler = add(&cluster, shape("filler", 3_000, 64), 1);
+        assert!(cluster.store().bind(&filler[0], &there));
+        cluster.store().update_node(&there, |node| node.cordoned = true);
+        // It may not go to the node that keeps room for it, as somebody has said since.
+        let picky = PodShape {
+            node_selector: [(labels::HOSTNAME.into(), "n1".into())].into_iter().collect(),
+            ..shape("kept", 1_000, 64)
+        };
+        let kept = add_pod(&cluster, "kept", &Arc::new(picky));
+        cluster.store().nominate(&own("kept"), &kept, Some(&here)).unwrap();
+        let waiting = add_pod(&cluster, "waiting", &Arc::new(shape("waiting", 3_500, 64)));
+        moment().await;
+        cluster.store().update_node(&there, |node| node.cordoned = false);
+        moment().await;
+        assert_eq!(place_of(&cluster, &kept), Some(there));
+        assert_eq!(place_of(&cluster, &waiting), None, "there is room, and nobody has said so");
+        if shown_again {
+            cluster.store().nominate(&own("waiting"), &waiting, Some(&here)).unwrap();
+            cluster.store().nominate(&own("waiting"), &waiting, None).unwrap();
+            moment().await;
+        } else {
+            sleep(Duration::from_secs(299)).await;
+        }
+        assert_eq!(place_of(&cluster, &waiting), Some(here));
+    }
+}
