@@ -13,9 +13,11 @@ use super::seats::{Nomination, door};
 
 /// So many pods at most are shown to kube-scheduler again at a time. Most wait for the same few changes, and come along when one of them is shown.
 const MOST: usize = 100;
-/// After so many looks at which nobody has moved, a pod is shown again only each so many looks: kube-scheduler tries again by itself what it has left
-/// aside for five minutes.
+/// After so many rests a pod is shown again only each so many: kube-scheduler tries again by itself what it has left aside for five minutes.
 const SELDOM: u32 = 64;
+/// How many pods kube-scheduler may try in vain between two looks, five seconds apart: one without a nomination costs it 20 ms, and more where thousands
+/// are nominated. While it goes through so many, nobody gets a place, and it is at work all the same.
+const TRIED_PER_LOOK: usize = 250;
 
 /// The pods that wait though the node that was planned for them has come up, and the NodeClaims of these nodes: kube-scheduler has not come to them, has put
 /// others into their place, or has left them aside.
@@ -38,7 +40,8 @@ pub struct Doors {
 }
 
 impl Doors {
-    /// Looks. Answers true when nobody who waited at the last look has got a place since, and somebody stands at a door; then less and less often.
+    /// Looks. Answers true when nobody who waited has got a place for as many looks as kube-scheduler may need to try all of them, and somebody stands at a
+    /// door; then less and less often.
     pub fn are_still(&mut self, snapshot: &Snapshot) -> bool {
         let now = at_doors(snapshot).next().map(|_| snapshot.pending.clone());
         let before = std::mem::replace(&mut self.waiting, now);
@@ -47,7 +50,10 @@ impl Doors {
         };
         let still = before.zip(self.waiting.as_ref()).is_some_and(|both| !moved(both));
         self.still = if still { self.still.saturating_add(1) } else { 0 };
-        self.still.is_power_of_two() && self.still < SELDOM || still && self.still.is_multiple_of(SELDOM)
+        let needed = u32::try_from(1 + snapshot.pending.len() / TRIED_PER_LOOK).unwrap_or(u32::MAX);
+        let rests = self.still / needed;
+        let is_due = rests.is_power_of_two() && rests < SELDOM || rests > 0 && rests.is_multiple_of(SELDOM);
+        is_due && self.still.is_multiple_of(needed)
     }
 }
 

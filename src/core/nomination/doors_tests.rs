@@ -75,3 +75,13 @@ fn whom_nothing_helps_is_shown_less_and_less_often() {
     let shown: Vec<u32> = (1..=200).filter(|_| doors.are_still(fold.snapshot())).collect();
     assert_eq!(shown, [1, 2, 4, 8, 16, 32, 64, 128, 192]);
 }
+
+#[test]
+fn kube_scheduler_has_time_to_try_all_who_wait() {
+    let names: Vec<String> = (0..600).map(|number| format!("x{number}")).collect();
+    let fold = waiting(|_| {}, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut doors = Doors::default();
+    doors.are_still(fold.snapshot());
+    let shown: Vec<u32> = (1..=30).filter(|_| doors.are_still(fold.snapshot())).collect();
+    assert_eq!(shown, [3, 6, 12, 24]);
+}
