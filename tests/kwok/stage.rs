@@ -157,7 +157,7 @@ impl Stage {
     pub(crate) fn all_run_within(&self, namespace: &str, pods: usize, limit: Duration) -> Vec<Value> {
         eventually_or(&format!("{pods} pods of {namespace} run"), limit, || {
             let (running, late) = self.by_run(namespace);
-            if late.is_empty() && running.len() == pods { Ok(running) } else { Err(told_of_late(running.len(), &late)) }
+            all_of(pods, running, &late)
         })
     }
 
@@ -172,7 +172,7 @@ impl Stage {
                 let line = ["annotate", "--overwrite", "pod", &name(pod), "--namespace", namespace, &shown];
                 drop(self.plane().try_kubectl(&line, None)); // it may be gone by now
             }
-            if late.is_empty() && running.len() == pods { Ok(running) } else { Err(told_of_late(running.len(), &late)) }
+            all_of(pods, running, &late)
         })
     }
 
@@ -238,14 +238,18 @@ impl Drop for Stage {
     }
 }
 
-/// How many pods run, and of each that does not its phase, where it is, where it is nominated to, and its conditions.
-fn told_of_late(running: usize, late: &[Value]) -> String {
+/// The pods that run, if these are all; or how many run, and of each that does not its phase, where it is, where it is nominated to, and its conditions.
+fn all_of(pods: usize, running: Vec<Value>, late: &[Value]) -> Result<Vec<Value>, String> {
+    if late.is_empty() && running.len() == pods {
+        return Ok(running);
+    }
     let line = |pod: &Value| {
         let status = &pod["status"];
         let said = [&status["phase"], &pod["spec"]["nodeName"], &status["nominatedNodeName"], &status["conditions"]];
         format!("{}: {}", name(pod), said.map(Value::to_string).join(" "))
     };
-    [format!("{running} run")].into_iter().chain(late.iter().map(line)).collect::<Vec<_>>().join("\n")
+    let told = [format!("{} run", running.len())].into_iter().chain(late.iter().map(line));
+    Err(told.collect::<Vec<_>>().join("\n"))
 }
 
 fn prepare() -> Ground {

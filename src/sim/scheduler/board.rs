@@ -172,7 +172,7 @@ impl Board {
         }
     }
 
-    /// Gives the room up that was kept for a pod; `improves` unless the pod itself uses it.
+    /// Gives the room up that was kept for a pod; `improves` unless the pod has just been given a node, which nobody is tried again for.
     pub(super) fn withdraw(&mut self, name: &NodeName, uid: &PodUid, shapes: &Shapes, improves: bool) {
         if let Some(waiting) = self.absent.get_mut(name) {
             waiting.remove(uid);
@@ -196,7 +196,7 @@ impl Board {
         }
     }
 
-    /// Any node may have become better unnoticed.
+    /// Any node may have become better unnoticed: everybody who found no place is worth another try.
     pub(super) fn improve_all(&mut self) {
         for id in 0..self.slots.len() {
             self.improve(id);

@@ -217,11 +217,6 @@ impl Queue {
         self.nominated.append(&mut self.stuck);
     }
 
-    /// Everybody who found no place is tried again, whatever has happened since.
-    pub(super) fn flush(&mut self) {
-        self.board.improve_all();
-    }
-
     /// A pod more can make room for others: the emptiest domain has filled up, or a companion has come.
     fn wake_those_who_count(&mut self, placed: ShapeId) {
         let counted_in = &self.shapes.get(placed).counted_in;

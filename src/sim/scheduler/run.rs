@@ -70,7 +70,7 @@ impl Scheduler {
                         None => return,
                         Some(fact) => self.queue.note(&fact),
                     },
-                    _ = flush.tick() => self.queue.flush(),
+                    _ = flush.tick() => self.queue.board.improve_all(),
                 }
                 sleep(self.rhythm.gather).await;
             }
