@@ -454,6 +454,25 @@ fn daemon_pods_share_a_shape_whatever_node_they_are_tied_to() {
     assert!(Arc::ptr_eq(&one.shape, &two.shape));
 }
 
+#[test]
+fn an_alternative_that_names_nodes_does_not_spoil_one_by_which_nodes_can_be_chosen() {
+    let of = |terms: Value| {
+        let required = json!({ "nodeSelectorTerms": terms });
+        let affinity = json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": required } });
+        read_pod(&minimal(&json!({ "affinity": affinity })), &ShapeStore::new()).unwrap().shape
+    };
+    let named = json!({ "matchFields": [{ "key": "metadata.name", "operator": "In", "values": ["n1"] }] });
+    let zonal = json!({ "matchExpressions": [{ "key": "zone", "operator": "In", "values": ["a"] }] });
+    let both = of(json!([named, zonal]));
+    assert_eq!(both.broken, None);
+    let by_name = Requirement::new(crate::core::labels::NODE_NAME_FIELD, Operator::In, ["n1"]);
+    assert_eq!(both.node_affinity.required, [[by_name], [Requirement::new("zone", Operator::In, ["a"])]]);
+    // An alternative that says nothing matches no node, and so is none.
+    for terms in [json!([named]), json!([named, {}])] {
+        assert!(of(terms).broken.as_deref().is_some_and(|broken| broken.contains("matchFields")));
+    }
+}
+
 /// Its controller makes pods for the nodes that the template names: that counts, unlike the term by which it ties each pod to its node.
 #[test]
 fn a_daemonset_may_be_tied_to_nodes_by_name() {

@@ -29,10 +29,18 @@ pub(super) fn node(affinity: Option<&k8s::NodeAffinity>, own: &Own<'_>, problems
     let mut all = NodeAffinity::default();
     if let Some(required) = &affinity.required_during_scheduling_ignored_during_execution {
         let field = format!("{root}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms");
-        let mut has_field_term = false;
+        let has_fields = |term: &k8s::NodeSelectorTerm| term.match_fields.as_ref().is_some_and(|all| !all.is_empty());
+        let has_field_term = required.node_selector_terms.iter().any(has_fields);
+        let names_no_node = |term: &k8s::NodeSelectorTerm| {
+            !has_fields(term) && term.match_expressions.iter().flatten().next().is_some()
+        };
+        // Beside an alternative by which nodes can be chosen, one that names nodes is good for those.
+        let fields = match own.fields {
+            Fields::Refused if required.node_selector_terms.iter().any(names_no_node) => Fields::Meant,
+            fields => fields,
+        };
         for (at, term) in required.node_selector_terms.iter().enumerate() {
-            has_field_term |= term.match_fields.as_ref().is_some_and(|fields| !fields.is_empty());
-            let requirements = node_term(&format!("{field}[{at}]"), term, own.fields, problems);
+            let requirements = node_term(&format!("{field}[{at}]"), term, fields, problems);
             check_term(&format!("{field}[{at}]"), term, problems);
             // A term that says nothing matches no node, and so adds nothing to the alternatives.
             if !requirements.is_empty() {
