@@ -52,19 +52,25 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// From where it can be reached while the cluster has these nodes; nothing when from everywhere. The host name of a volume that lives on one node
-    /// counts as long as that node is there. Once it is not, another node is another volume, as Karpenter has it.
+    /// From where it can be reached while the cluster has these nodes; nothing when from everywhere. A volume that lives on one node (`local`,
+    /// `hostPath`) is gone with it: alternatives that name hosts none of which is there are left out, and where all are, it can be reached from nowhere.
     pub fn reached_from(&self, nodes: &OrdMap<NodeName, Arc<Node>>) -> Option<Cow<'_, Topologies>> {
         let all = self.topologies.as_ref()?;
-        let is_outdated = |one: &Requirement| {
-            let names = |one: &Requirement| one.values.iter().any(|host| is_there(nodes, host));
-            &*one.key == labels::HOSTNAME && one.operator == Operator::In && !names(one)
+        let is_gone = |term: &Vec<Requirement>| {
+            let mut hosts = term.iter().filter(|one| &*one.key == labels::HOSTNAME && one.operator == Operator::In);
+            hosts.any(|one| !one.values.iter().any(|host| is_there(nodes, host)))
         };
-        if !self.on_one_node || !all.iter().flatten().any(is_outdated) {
+        if !self.on_one_node || !all.iter().any(is_gone) {
             return Some(Cow::Borrowed(all));
         }
-        let without = |term: &Vec<Requirement>| term.iter().filter(|one| !is_outdated(one)).cloned().collect();
-        Some(Cow::Owned(all.iter().map(without).collect()))
+        Some(Cow::Owned(all.iter().filter(|term| !is_gone(term)).cloned().collect()))
+    }
+
+    /// The hosts that its node affinity names.
+    pub fn hosts(&self) -> Vec<Arc<str>> {
+        let lines = self.topologies.iter().flatten().flatten();
+        let named = lines.filter(|one| &*one.key == labels::HOSTNAME && one.operator == Operator::In);
+        named.flat_map(|one| &one.values).cloned().collect()
     }
 }
 

@@ -9,7 +9,6 @@ use rustc_hash::FxHashSet;
 use super::algebra::TermId;
 use super::classes::Class;
 use super::draft::Draft;
-use super::rooms::Kind;
 use super::solve::Run;
 use super::topology::{Filter, Topo};
 use super::world::World;
@@ -42,15 +41,8 @@ fn narrow(world: &mut World<'_>, drafts: &[Draft], class: &mut Class) -> bool {
         if !needs.speaks_of(&world.algebra.universe.key(key).name) {
             continue;
         }
-        let filter = world.counters.get(spread.counter).filter;
-        let filter = filter.map_or_else(Filter::default, |id| world.counters.filter_of(id).clone());
-        let mut domains = world.standing_domains(key, &filter);
-        for draft in drafts {
-            let kind = Kind { taints: world.pools[draft.pool].taints, profile: draft.profile, named: true };
-            if world.looks_at(&filter, kind) {
-                domains.or(&world.algebra.domain(draft.profile, key).bits);
-            }
-        }
+        let filter = world.filter_of(spread);
+        let mut domains = world.known_domains(drafts, key, &filter);
         domains.or(&world.makeable_domains(key, &Filter { terms: Some(terms.clone()), ..filter }));
         changed |= domains != spread.domains;
         spread.domains = domains;

@@ -1,6 +1,8 @@
 //! Domains: the values that a label has on nodes that are there, or could have on new ones, and which nodes a spread constraint looks at.
 
 use super::algebra::ProfileId;
+use super::classes::Spread;
+use super::draft::Draft;
 use super::interner::{Domain, KeyId};
 use super::masks::Mask;
 use super::rooms::Kind;
@@ -36,11 +38,11 @@ impl World<'_> {
 
     /// The domains of a key that exist on nodes or could be made from pools, as far as a filter looks at them.
     pub(super) fn domains(&mut self, key: KeyId, filter: &Filter) -> Mask {
-        if let Some(known) = self.known_domains.get(&(key, filter.clone())) {
+        if let Some(known) = self.domains_of.get(&(key, filter.clone())) {
             return known.clone();
         }
         let all = self.find_domains(key, filter);
-        self.known_domains.insert((key, filter.clone()), all.clone());
+        self.domains_of.insert((key, filter.clone()), all.clone());
         all
     }
 
@@ -83,6 +85,24 @@ impl World<'_> {
             }
         }
         all
+    }
+
+    /// The same, and those of the nodes that are planned.
+    pub(super) fn known_domains(&mut self, drafts: &[Draft], key: KeyId, filter: &Filter) -> Mask {
+        let mut domains = self.standing_domains(key, filter);
+        for draft in drafts {
+            let kind = Kind { taints: self.pools[draft.pool].taints, profile: draft.profile, named: true };
+            if self.looks_at(filter, kind) {
+                domains.or(&self.algebra.domain(draft.profile, key).bits);
+            }
+        }
+        domains
+    }
+
+    /// Which nodes a spread constraint looks at.
+    pub(super) fn filter_of(&self, spread: &Spread) -> Filter {
+        let filter = self.counters.get(spread.counter).filter;
+        filter.map_or_else(Filter::default, |id| self.counters.filter_of(id).clone())
     }
 
     /// The values that a planned node of this profile could have, whether or not they can be bought at the moment.

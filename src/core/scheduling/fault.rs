@@ -49,6 +49,15 @@ pub enum VolumeFault {
         /// PersistentVolume.
         volume: Arc<str>,
     },
+    /// The volume lives on one node, which is gone.
+    NodeGone {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+        /// PersistentVolume.
+        volume: Arc<str>,
+        /// The host names that its node affinity names.
+        hosts: Vec<Arc<str>>,
+    },
     /// The claim is not bound, and there is no class that would make a volume for it.
     NoClass {
         /// PersistentVolumeClaim.
@@ -122,6 +131,11 @@ impl fmt::Display for VolumeFault {
             Self::Nowhere { claim, volume } => write!(
                 f,
                 "PersistentVolumeClaim {claim}: no node meets spec.nodeAffinity of PersistentVolume {volume}; correct it"
+            ),
+            Self::NodeGone { claim, volume, hosts } => write!(
+                f,
+                "PersistentVolumeClaim {claim}: PersistentVolume {volume} lives on node {}, which is gone, and kube-scheduler lets its pods onto no other; delete the claim, so that a new volume is made, or bring the node back",
+                hosts.join(" or ")
             ),
             Self::NoClass { claim } => write!(
                 f,

@@ -159,6 +159,7 @@ impl VolumeFault {
             Self::NoVolume { claim, volume } => with(fault("NoVolume", &claim.to_string()), "volume", volume),
             Self::Binding { claim, volume } => with(fault("Binding", &claim.to_string()), "volume", volume),
             Self::Nowhere { claim, volume } => with(fault("Nowhere", &claim.to_string()), "volume", volume),
+            Self::NodeGone { claim, volume, .. } => with(fault("NodeGone", &claim.to_string()), "volume", volume),
             Self::ClassMissing { claim, class } => with(fault("ClassMissing", &claim.to_string()), "class", class),
             Self::Immediate { claim, class } => with(fault("Immediate", &claim.to_string()), "class", class),
         }

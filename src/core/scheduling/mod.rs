@@ -67,6 +67,7 @@ mod demand;
 
 mod confined;
 mod solve;
+mod there;
 
 mod anew;
 mod ground;

@@ -128,10 +128,19 @@ impl<'p> Run<'p> {
                 return waiting;
             }
             // Only when nothing else can be done: what the others open counts.
-            if self.placements == before && !self.has_put_off() && !self.count_as_the_scheduler(&waiting) {
+            if self.placements == before
+                && !self.has_put_off()
+                && !self.count_as_the_scheduler(&waiting)
+                && !self.place_as_the_scheduler(&mut waiting)
+            {
                 return waiting;
             }
         }
+    }
+
+    /// How many pods have been placed so far.
+    pub(super) fn placements(&self) -> u64 {
+        self.placements
     }
 
     /// What could not be placed under other constraints is tried again.

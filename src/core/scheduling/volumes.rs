@@ -176,6 +176,9 @@ fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Found<'a>, Vol
             return Err(VolumeFault::Nowhere { claim, volume });
         }
         let topologies = there.reached_from(&snapshot.nodes);
+        if topologies.as_ref().is_some_and(|terms| terms.is_empty()) {
+            return Err(VolumeFault::NodeGone { claim, volume, hosts: there.hosts() });
+        }
         return Ok(Found { id: volume, driver: there.driver.as_ref(), topologies });
     }
     let class = snapshot.storage_class_of(fact).ok_or_else(|| match &fact.class {

@@ -57,7 +57,7 @@ pub(super) struct World<'p> {
     pub(super) class_of: Vec<u32>,
     pub(super) demand: Demand,
     /// Domains by key and filter: many classes ask for the same.
-    pub(super) known_domains: FxHashMap<(KeyId, Filter), Mask>,
+    pub(super) domains_of: FxHashMap<(KeyId, Filter), Mask>,
     /// Which nodes filters look at.
     pub(super) looks: FxHashMap<(FilterId, Kind), bool>,
     /// The daemons that belong on nodes of one profile with the same taints.
@@ -117,7 +117,7 @@ impl<'p> World<'p> {
             pods: Vec::new(),
             class_of: Vec::new(),
             demand: Demand::default(),
-            known_domains: FxHashMap::default(),
+            domains_of: FxHashMap::default(),
             looks: FxHashMap::default(),
             daemons_on: FxHashMap::default(),
             grouped: Grouped::default(),

@@ -311,9 +311,8 @@ fn spread_of(
             }
         }
     }
-    let host = &*constraint.key == labels::HOSTNAME;
     let missing = constraint.min_domains.is_some_and(|least| counts.len() < usize::try_from(least).unwrap_or(0));
-    let least = if host || missing { 0 } else { counts.values().map(|(all, _)| *all).min().unwrap_or(0) };
+    let least = if missing { 0 } else { counts.values().map(|(all, _)| *all).min().unwrap_or(0) };
     let skew = usize::try_from(constraint.max_skew).unwrap_or(1);
     for (domain, owners) in received {
         let (all, free) = counts[&domain];

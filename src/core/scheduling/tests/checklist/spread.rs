@@ -2,6 +2,7 @@
 //!
 //! Even zones, skew per host, minDomains, unknown keys, pods without the constraint: `topology.rs`.
 
+use super::super::super::Plan;
 use super::super::build::*;
 use super::words::*;
 use crate::core::facts::{PodPhase, Selector};
@@ -180,6 +181,46 @@ fn the_skew_counts_domains_that_the_pool_cannot_fill_any_more() {
     let scene = scene.asking_for(pods("web", 10, &spread));
     let plan = scene.solve();
     assert_eq!((plan.placed(), scene.after(&plan).skew(ZONE, "web")), (2, vec![1, 1]));
+}
+
+/// Nodes in two zones, and nobody who can open another.
+fn two_zones() -> Scene {
+    let there = |zone: &str| node(zone, 4, 16, &[(ZONE, zone)]);
+    from(pool("two").requiring(within(ZONE, &["zone-a", "zone-b"])).limited("nodes", 0))
+        .with_pool(pool("third").requiring(within(ZONE, &["zone-c"])).limited("nodes", 0), fake())
+        .with_node(there("zone-a"))
+        .with_node(there("zone-b"))
+        .with_pods(pods("web", 7, &web().of(100, 100).spreading(even(ZONE, 1))))
+}
+
+#[test]
+fn on_nodes_that_are_there_a_zone_counts_only_if_it_has_one() {
+    // kube-scheduler does not know the third zone.
+    let (scene, plan) = solved(two_zones());
+    assert_eq!((plan.placed(), scene.after(&plan).skew(ZONE, "web")), (7, vec![3, 4]));
+    // With a node there it is one.
+    let (scene, plan) = solved(two_zones().with_node(node("third", 0, 0, &[(ZONE, "zone-c")])));
+    assert_eq!((plan.placed(), scene.after(&plan).skew(ZONE, "web")), (2, vec![1, 1]));
+}
+
+#[test]
+fn on_nodes_that_are_there_the_emptiest_is_the_measure_of_a_constraint_per_node() {
+    let there = |name: &str| node(name, 4, 16, &[(ZONE, "zone-a")]);
+    let scene = || {
+        let scene = from(pool("full").limited("nodes", 0)).with_node(there("n-1")).with_node(there("n-2"));
+        scene.with_pods(pods("web", 5, &web().of(100, 100).spreading(even(HOSTNAME, 1))))
+    };
+    let plan = scene().solve().whole();
+    assert_eq!(plan.existing.iter().map(|one| one.pods.len()).collect::<Vec<_>>(), [3, 2]);
+    // One that takes nobody stays empty.
+    let plan = scene().with_node(there("n-3").tainted(taint("team"))).solve();
+    assert_eq!((plan.left(), plan.placed()), (3, 2));
+}
+
+/// A scene, and what is planned in it.
+fn solved(scene: Scene) -> (Scene, Plan) {
+    let plan = scene.solve();
+    (scene, plan)
 }
 
 #[test]
