@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::founders::doomed;
 use super::ground::Ground;
 use super::improve::improved;
 use super::mingle::mingled;
@@ -31,34 +32,75 @@ fn minds_others(refusal: &Refusal) -> bool {
     refusal.reasons.iter().any(Reason::minds_others)
 }
 
+/// Pods that a plan refuses.
 pub(super) fn refused(plan: &Plan) -> FxHashSet<PodUid> {
     plan.refused.iter().map(|refusal| refusal.pod.clone()).collect()
+}
+
+/// Whether a plan refuses some of these pods only, and fewer, and everybody else gets where it puts them.
+pub(super) fn serves_more(problem: &Problem<'_>, plan: &Plan, left: &FxHashSet<PodUid>) -> bool {
+    let now = refused(plan);
+    now.len() < left.len() && now.is_subset(left) && doomed(problem, plan).is_empty()
+}
+
+/// Pods that a plan refuses, or that would perhaps not get where it puts them.
+fn unserved(problem: &Problem<'_>, plan: &Plan) -> FxHashSet<PodUid> {
+    let mut all = refused(plan);
+    all.extend(doomed(problem, plan));
+    all
 }
 
 impl Ground {
     /// Finds a place for every pod, or says why there is none, as [`solve()`] does.
     pub fn solve(&mut self, problem: &Problem<'_>) -> Plan {
         let plan = self.pass(problem, &FxHashSet::default(), &Deal::new());
-        if plan.refused.is_empty() || plan.existing.is_empty() && !plan.refused.iter().any(minds_others) {
+        let left = unserved(problem, &plan);
+        let is_final = plan.existing.is_empty() && !plan.refused.iter().any(minds_others);
+        if left.is_empty() || is_final && left.len() == plan.refused.len() {
             return plan;
         }
         // Others may have taken room that exists and could have been bought for them, or be where nobody else can then be: who was refused comes
         // first then.
-        let mut first = refused(&plan);
-        let mut best = plan;
+        let mut first = left.clone();
+        let mut best = (plan, left);
         for _ in 0..PASSES {
             let other = self.pass(problem, &first, &Deal::new());
-            let (now, before) = (refused(&other), refused(&best));
+            let now = unserved(problem, &other);
             let known = first.len();
             first.extend(now.iter().cloned());
-            if now.len() < before.len() && now.is_subset(&before) {
-                best = other;
+            let is_done = now.is_empty() || first.len() == known;
+            if now.len() < best.1.len() && now.is_subset(&best.1) {
+                best = (other, now);
             }
-            if now.is_empty() || first.len() == known {
+            if is_done {
                 break;
             }
         }
-        best
+        self.without_doomed(problem, best.0)
+    }
+
+    /// The plan, or one in which nobody counts on being bound before others: whoever did comes last, and is perhaps refused.
+    fn without_doomed(&mut self, problem: &Problem<'_>, plan: Plan) -> Plan {
+        let mut plan = plan;
+        let mut last = FxHashSet::default();
+        for _ in 0..PASSES {
+            let more = doomed(problem, &plan);
+            if more.is_empty() {
+                break;
+            }
+            last.extend(more);
+            plan = self.with(problem, |world| {
+                let mut run = Run::new(world);
+                let waiting = run.in_order();
+                let is_last = |pod: &usize| last.contains(&run.world.pods[*pod].uid);
+                let (after, waiting): (Vec<usize>, Vec<usize>) = waiting.into_iter().partition(is_last);
+                let mut left = run.place_all(waiting);
+                left.extend(after);
+                let left = run.rounds(left);
+                (run.finish(&left), run.world)
+            });
+        }
+        plan
     }
 
     /// The whole way to a plan: solved, improved, and mingled.
@@ -100,8 +142,7 @@ impl Ground {
             return plan;
         }
         let other = self.pass(problem, &FxHashSet::default(), &deal);
-        let now = refused(&other);
-        if now.len() < left.len() && now.is_subset(&left) { other } else { plan }
+        if serves_more(problem, &other, &left) { other } else { plan }
     }
 
     /// Places each pod when its turn comes, these before all others; or as they are dealt out.
@@ -111,7 +152,7 @@ impl Ground {
             let mut waiting = run.in_order();
             run.deal(deal, &mut waiting);
             if !first.is_empty() || !deal.is_empty() {
-                run.heed_seniors(&waiting);
+                run.heed_seniors(&waiting, !deal.is_empty());
             }
             let left = if first.is_empty() { run.place_all(waiting) } else { run.place_all_after(first, waiting) };
             (run.finish(&left), run.world)

@@ -49,6 +49,7 @@ mod company;
 mod cursor;
 mod draft;
 mod draws;
+mod founders;
 mod place;
 mod puzzle;
 mod rooms;

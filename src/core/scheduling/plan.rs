@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::core::facts::{ClaimDraft, Pod, Snapshot};
 use crate::core::ids::{ClaimName, InstanceTypeName, NodeName, PodUid};
+use crate::core::labels;
 use crate::core::requirements::Operator;
 
 use super::reason::Reason;
@@ -50,6 +51,54 @@ pub struct Plan {
     pub unusable: Vec<Reason>,
     /// Sum of the prices of `claims`, in USD per hour.
     pub price: f64,
+}
+
+impl Plan {
+    /// Where pods are placed: first on what is to be created, then on what exists.
+    pub(super) fn placements(&self) -> impl Iterator<Item = Placement<'_>> {
+        self.claims.iter().map(Placement::New).chain(self.existing.iter().map(Placement::Known))
+    }
+}
+
+/// A NodeClaim to create, or a node that exists or is under way.
+#[derive(Clone, Copy)]
+pub(super) enum Placement<'a> {
+    New(&'a PlannedClaim),
+    Known(&'a PlacedOn),
+}
+
+impl<'a> Placement<'a> {
+    /// The node, or the NodeClaim as long as there is none.
+    pub(super) fn name(&self) -> &'a str {
+        match self {
+            Self::New(claim) => claim.draft.name.as_str(),
+            Self::Known(PlacedOn { node: Some(node), .. }) => node.as_str(),
+            Self::Known(PlacedOn { claim, .. }) => claim.as_ref().map_or("", ClaimName::as_str),
+        }
+    }
+
+    /// Whether there is a node already.
+    pub(super) fn is_there(&self) -> bool {
+        matches!(self, Self::Known(PlacedOn { node: Some(_), .. }))
+    }
+
+    pub(super) fn pods(&self) -> &'a [Arc<Pod>] {
+        match self {
+            Self::New(claim) => &claim.pods,
+            Self::Known(placed) => &placed.pods,
+        }
+    }
+
+    /// The domain of a topology key in which it is, or will be.
+    pub(super) fn domain(&self, key: &str, snapshot: &Snapshot) -> Option<Arc<str>> {
+        if key == labels::HOSTNAME {
+            return Some(self.name().into());
+        }
+        match self {
+            Self::New(claim) => claim.domain(labels::normalized(key)),
+            Self::Known(placed) => placed.domain(labels::normalized(key), snapshot),
+        }
+    }
 }
 
 /// A NodeClaim to create.

@@ -1,7 +1,9 @@
-//! Pods of a higher priority that a pod's affinity to its like means: none of it may be the first before these have had their turn.
+//! Pods of a higher priority that a pod's affinity to its like means, and those that it means and does not bind: none of it may be the first before
+//! these have had their turn.
 //!
-//! kube-scheduler takes pods by priority. Where a plan takes some out of that order, because they were refused in it, one that is placed as the
-//! first of its kind could keep to that only if it were bound before those: a node would be bought on which nobody can be.
+//! kube-scheduler takes pods by priority, and whom nothing binds as soon as there is room. Where a plan takes some out of that order, because they
+//! were refused in it, one that is placed as the first of its kind could keep to that only if it were bound before those: a node would be bought on
+//! which nobody can be.
 
 use rustc_hash::FxHashMap;
 
@@ -20,8 +22,9 @@ pub(super) struct Seniors {
 }
 
 impl Run<'_> {
-    /// These pods are taken in this order, which is not that of their priority.
-    pub(super) fn heed_seniors(&mut self, waiting: &[usize]) {
+    /// These pods are taken in this order, which is not that of their priority. `dealt`: an order was sought for those who mind each other; then
+    /// only priority is before it.
+    pub(super) fn heed_seniors(&mut self, waiting: &[usize], dealt: bool) {
         let classes = &self.world.classes;
         let mut seniors = Seniors::default();
         for (junior, class) in (0..).zip(classes) {
@@ -33,7 +36,8 @@ impl Run<'_> {
             let is_senior = |other: &Class| {
                 let is_meant =
                     |affinity: &&Affinity| affinity.counters.iter().all(|(_, id)| other.touches.contains(id));
-                other.shape.priority > class.shape.priority && own.iter().any(is_meant)
+                let is_alike = other.shape.affinity == class.shape.affinity;
+                (other.shape.priority > class.shape.priority || !dealt && !is_alike) && own.iter().any(is_meant)
             };
             let before: Vec<u32> = (0..).zip(classes).filter(|(_, other)| is_senior(other)).map(|(at, _)| at).collect();
             if !before.is_empty() {

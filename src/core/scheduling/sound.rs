@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::core::facts::{Pod, Snapshot};
-use crate::core::ids::{ClaimName, PodUid};
-use crate::core::labels;
+use crate::core::facts::Pod;
+use crate::core::ids::PodUid;
 
 use super::checks::{Violation, check};
-use super::plan::{PlacedOn, Plan, PlannedClaim, Refusal};
+use super::plan::{Placement, Plan, Refusal};
 use super::problem::Problem;
 use super::reason::Reason;
 
@@ -52,8 +51,7 @@ pub fn sound(problem: &Problem<'_>, mut solve: impl FnMut(&Problem<'_>) -> Plan)
 
 /// The pods that violations are about, each with what is said of it.
 fn concerned(problem: &Problem<'_>, plan: &Plan, found: &[Violation]) -> BTreeMap<PodUid, Arc<str>> {
-    let new = plan.claims.iter().map(Place::New);
-    let places: Vec<Place<'_>> = new.chain(plan.existing.iter().map(Place::Known)).collect();
+    let places: Vec<Placement<'_>> = plan.placements().collect();
     let mut concerned = BTreeMap::new();
     for violation in found {
         let pods: Vec<&Arc<Pod>> = match violation {
@@ -71,7 +69,7 @@ fn concerned(problem: &Problem<'_>, plan: &Plan, found: &[Violation]) -> BTreeMa
             | Violation::PortTaken { place, .. }
             | Violation::NotUsable { place }
             | Violation::TooAlike { place, .. } => {
-                places.iter().filter(|known| *known.name() == **place).flat_map(Place::pods).collect()
+                places.iter().filter(|known| *known.name() == **place).flat_map(Placement::pods).collect()
             }
             Violation::VolumeShared { claim } => {
                 let uses =
@@ -80,8 +78,8 @@ fn concerned(problem: &Problem<'_>, plan: &Plan, found: &[Violation]) -> BTreeMa
             }
             Violation::Skewed { key, domain } | Violation::NotApart { key, domain } => {
                 let is_there =
-                    |place: &&Place<'_>| place.domain(key, problem.snapshot).is_some_and(|known| known == *domain);
-                let there: Vec<_> = places.iter().filter(is_there).flat_map(Place::pods).collect();
+                    |place: &&Placement<'_>| place.domain(key, problem.snapshot).is_some_and(|known| known == *domain);
+                let there: Vec<_> = places.iter().filter(is_there).flat_map(Placement::pods).collect();
                 let bound = there.iter().copied().filter(|pod| is_bound_by(pod, key)).collect::<Vec<_>>();
                 if bound.is_empty() { there } else { bound }
             }
@@ -106,37 +104,4 @@ fn alike<'a>(problem: &Problem<'a>, uid: &PodUid) -> Vec<&'a Arc<Pod>> {
 fn is_bound_by(pod: &Pod, key: &str) -> bool {
     let shape = &pod.shape;
     shape.spreads.iter().any(|spread| *spread.key == *key) || shape.anti_affinity.iter().any(|term| *term.key == *key)
-}
-
-/// A NodeClaim to create, or a node that exists or is under way.
-enum Place<'a> {
-    New(&'a PlannedClaim),
-    Known(&'a PlacedOn),
-}
-
-impl<'a> Place<'a> {
-    fn name(&self) -> &'a str {
-        match self {
-            Self::New(claim) => claim.draft.name.as_str(),
-            Self::Known(PlacedOn { node: Some(node), .. }) => node.as_str(),
-            Self::Known(PlacedOn { claim, .. }) => claim.as_ref().map_or("", ClaimName::as_str),
-        }
-    }
-
-    fn pods(&self) -> &'a [Arc<Pod>] {
-        match self {
-            Self::New(claim) => &claim.pods,
-            Self::Known(placed) => &placed.pods,
-        }
-    }
-
-    fn domain(&self, key: &str, snapshot: &Snapshot) -> Option<Arc<str>> {
-        if key == labels::HOSTNAME {
-            return Some(self.name().into());
-        }
-        match self {
-            Self::New(claim) => claim.domain(labels::normalized(key)),
-            Self::Known(placed) => placed.domain(labels::normalized(key), snapshot),
-        }
-    }
 }

@@ -2,6 +2,7 @@
 //!
 //! It runs on every plan before anything is bought, so its cost is about linear in pods, NodeClaims and listed types.
 
+mod alone;
 mod claims;
 mod hosts;
 mod meet;

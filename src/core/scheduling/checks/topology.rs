@@ -16,11 +16,11 @@ use super::verify::{Place, alternatives, tolerates};
 use super::violation::Violation;
 
 /// A shape and how many such pods are where; `planned` are those of the plan.
-struct Kind<'a> {
-    shape: &'a PodShape,
+pub(super) struct Kind<'a> {
+    pub(super) shape: &'a PodShape,
     sample: &'a Arc<Pod>,
     /// Place, planned pods, running pods.
-    at: Vec<(usize, usize, usize)>,
+    pub(super) at: Vec<(usize, usize, usize)>,
 }
 
 /// Which of the running pods are counted.
@@ -36,6 +36,7 @@ pub(super) fn check(problem: &Problem<'_>, places: &[Place<'_>], found: &mut Vec
     apart(problem, places, &kinds(places, Running::All), found);
     let kinds = kinds(places, Running::Staying);
     together(problem, places, &kinds, found);
+    super::alone::check(problem, places, &kinds, found);
     spread(problem, places, &kinds, found);
 }
 
@@ -66,7 +67,7 @@ fn kinds<'a>(places: &[Place<'a>], which: Running) -> Vec<Kind<'a>> {
 }
 
 /// The domain of a place; nothing where the label is absent or still open.
-fn domain(place: &Place<'_>, key: &str) -> Option<Arc<str>> {
+pub(super) fn domain(place: &Place<'_>, key: &str) -> Option<Arc<str>> {
     if key == labels::HOSTNAME {
         place.named.then(|| Arc::clone(&place.name))
     } else {

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::core::ids::PodUid;
-use crate::core::scheduling::anew::refused;
+use crate::core::scheduling::anew::{refused, serves_more};
 use crate::core::scheduling::ground::Ground;
 use crate::core::scheduling::plan::Plan;
 use crate::core::scheduling::problem::Problem;
@@ -44,8 +44,7 @@ impl Ground {
             });
             let Some(found) = found else { break };
             let Some(Found { plan, seating: more }) = found else { continue };
-            let now = refused(&plan);
-            if now.len() < left.len() && now.is_subset(&left) {
+            if serves_more(problem, &plan, &left) {
                 best = plan;
                 seating = more;
             }

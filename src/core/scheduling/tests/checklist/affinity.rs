@@ -231,3 +231,45 @@ fn the_first_of_its_kind_keeps_its_planned_node_when_one_of_a_higher_priority_co
     let plan = scene.plan();
     assert_eq!((plan.placed(), plan.left()), (2, 0));
 }
+
+/// A pod of `web` for one zone that wants to be where others of it are, and a plain one for which there is a node elsewhere.
+fn one_bound_and_one_free(there: &str) -> Scene {
+    let bound = web().of(2000, 100).selecting(ZONE, "zone-c").near(those_of("web", ZONE));
+    let scene = Scene::new().with_node(node("old", 1, 4, &[(ZONE, there)]));
+    scene.with_pods(vec![pod("bound", 0, &bound), pod("free", 1, &web().of(100, 100))])
+}
+
+#[test]
+fn whoever_may_be_the_first_does_not_count_on_being_so() {
+    // kube-scheduler binds the free one at once on a node that is there, and the other could then be nowhere else: it comes along.
+    let plan = one_bound_and_one_free("zone-b").solve().whole();
+    assert_eq!((plan.per_node(), plan.only(ZONE)), (vec![2], "zone-c".to_owned()));
+}
+
+#[test]
+fn whoever_may_be_the_first_and_surely_comes_too_late_is_refused() {
+    let mut scene = one_bound_and_one_free("zone-b");
+    let stuck = web().of(100, 100).selecting(ZONE, "zone-b");
+    scene.pods[1] = pod("free", 1, &stuck);
+    let plan = scene.solve();
+    assert_eq!((plan.left(), plan.claims.len(), plan.existing.len()), (1, 0, 1));
+    assert!(plan.why().contains("app=web"), "{}", plan.why());
+}
+
+#[test]
+fn on_a_node_that_is_there_whoever_has_the_first_turn_is_the_first() {
+    let mut scene = one_bound_and_one_free("zone-b").with_node(node("here", 4, 16, &[(ZONE, "zone-c")]));
+    scene.pods[1] = pod("free", 1, &web().of(100, 100).selecting(ZONE, "zone-b"));
+    let plan = scene.solve().whole();
+    assert_eq!((plan.claims.len(), plan.existing.len()), (0, 2));
+}
+
+#[test]
+fn whoever_was_promised_the_first_place_keeps_it() {
+    let mut scene = one_bound_and_one_free("zone-b");
+    scene.pods[1] = pod("free", 1, &web().of(100, 100).selecting(ZONE, "zone-b"));
+    let claim = claim("coming", "default", vec![within(ZONE, &["zone-c"])], amounts(4000, 8192));
+    scene.snapshot.planned.insert(scene.pods[0].uid.clone(), claim.name.clone());
+    let plan = scene.with_claim(claim).solve().whole();
+    assert_eq!((plan.claims.len(), plan.existing.len()), (0, 2));
+}

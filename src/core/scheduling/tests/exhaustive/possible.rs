@@ -92,6 +92,37 @@ impl<'w> Seats<'w> {
         (0..self.world.pods.len()).all(|at| self.opens(whole & !(1 << at), at))
     }
 
+    /// Whether whoever may be alone as long as nobody is there whom it means is bound before those: on the node that is there when its turn comes
+    /// first, or together with one of them, who needs nobody.
+    fn is_alone_in_time(&self) -> bool {
+        let (all, of) = (&self.all, &self.of);
+        let waiting = self.world.pods.len();
+        let terms = |at: usize| (all[at].near, all[at].beside);
+        (0..waiting).all(|at| {
+            let one = all[at];
+            let meant: Vec<usize> = one.near.into_iter().chain(one.beside).collect();
+            let is_meant = |other: &usize| meant.iter().all(|app| *app == all[*other].app);
+            if meant.is_empty() || !is_meant(&at) || (waiting..all.len()).any(|other| is_meant(&other)) {
+                return true;
+            }
+            let is_here = |other: &usize| {
+                (one.near.is_none() || self.zone(*other) == self.zone(at))
+                    && (one.beside.is_none() || of[*other] == of[at])
+            };
+            let (alike, others): (Vec<usize>, Vec<usize>) =
+                (0..waiting).filter(is_meant).partition(|other| terms(*other) == terms(at));
+            let turn = |other: usize| (of[other] != 0, other);
+            let first = alike.into_iter().filter(is_here).map(turn).min();
+            // Whoever waits for others does not come before them.
+            let needs_nobody = |other: &usize| {
+                let meant = [all[*other].near, all[*other].beside];
+                meant.into_iter().flatten().all(|app| app == all[*other].app)
+            };
+            let other = others.iter().copied().filter(needs_nobody).map(turn).min();
+            others.iter().any(is_here) || first.zip(other).is_none_or(|(first, other)| !first.0 && first < other)
+        })
+    }
+
     /// Whether a node may have such a pod, as far as its labels and taints say.
     fn suits(&self, (pool, zone): (Option<usize>, usize), pod: Small) -> bool {
         let old = Site { arch: Some(0), ..Site::default() };
@@ -140,6 +171,7 @@ impl<'w> Seats<'w> {
             if let Some(total) = self.price().filter(|total| best.is_none_or(|best| *total < best))
                 && self.has_order()
                 && self.stays()
+                && self.is_alone_in_time()
             {
                 *best = Some(total);
             }
