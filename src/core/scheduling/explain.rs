@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::core::facts::PodShape;
 use crate::core::ids::PoolName;
+use crate::core::labels;
+use crate::core::requirements::Requirements;
 
 use super::algebra::ProfileId;
 use super::between::ties;
@@ -46,6 +49,11 @@ impl Run<'_> {
         for variant in class.variants.iter().filter(|v| same_wishes(v, bare)) {
             self.explain_pools(class, variant, &mut reasons);
         }
+        // Whoever names NodePools is not to hear of others.
+        let named = |reason: &Reason| reason.pool().is_none_or(|pool| names_pool(&class.shape, pool));
+        if reasons.iter().any(|reason| reason.pool().is_some() && named(reason)) {
+            reasons.retain(named);
+        }
         super::facts::smallest(reasons)
     }
 
@@ -75,7 +83,7 @@ impl Run<'_> {
         let mut between = Vec::new();
         if !open.is_empty() || verdicts.is_empty() && nowhere {
             between = self.explain_between(class, variant, &open);
-        } else if nowhere {
+        } else if nowhere || verdicts.is_empty() {
             between = self.explain_between_on_nodes(class, variant);
         }
         let ties = self.ties_that_stay(variant, &ties(class, variant));
@@ -123,6 +131,14 @@ fn together(pool: PoolName, mut all: Vec<Reason>) -> Reason {
         }
     }
     Reason::Several { pool, all }
+}
+
+/// Whether node selector and required node affinity of a pod leave it a NodePool.
+fn names_pool(shape: &PodShape, pool: &PoolName) -> bool {
+    let selector = Requirements::from_labels(&shape.node_selector);
+    let has = |own: &Requirements| own.get(labels::NODEPOOL).is_none_or(|set| set.has(pool.as_str()));
+    let required = &shape.node_affinity.required;
+    has(&selector) && (required.is_empty() || required.iter().any(|term| has(&Requirements::from_written(term))))
 }
 
 /// Whether two variants differ by their term only.

@@ -64,11 +64,15 @@ impl Reason {
             Self::Limit { resource, left, .. } => {
                 Fields::from([("resource", text(resource.as_str())), ("left", amount(resource, *left))])
             }
-            Self::TooLarge { resource, wanted, most, .. } => Fields::from([
-                ("resource", text(resource.as_str())),
-                ("wanted", amount(resource, *wanted)),
-                ("most", amount(resource, *most)),
-            ]),
+            Self::TooLarge { resource, wanted, most, daemon, .. } => {
+                let mut all = Fields::from([
+                    ("resource", text(resource.as_str())),
+                    ("wanted", amount(resource, *wanted)),
+                    ("most", amount(resource, *most)),
+                ]);
+                all.extend(daemon.iter().map(|(name, _)| ("daemon", text(name))));
+                all
+            }
             Self::NoOffering { types, .. } => Fields::from([("types", number(*types))]),
             Self::HostPort { port, .. } => Fields::from([("port", Datum::Number(i64::from(*port)))]),
             Self::Daemon { daemon, .. } => Fields::from([("daemon", text(daemon))]),

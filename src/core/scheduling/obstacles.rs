@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::core::facts::DaemonSet;
+
 use super::algebra::{ProfileId, agree};
 use super::classes::{Class, Variant};
 use super::daemons::{Groups, room_of};
@@ -153,7 +155,7 @@ impl Run<'_> {
             let ways = self.world.kept_from_daemons(pool, profile, |_| false);
             let ways: Vec<Groups> = [profile].into_iter().chain(ways).map(|way| self.world.groups(pool, way)).collect();
             let shelf = &self.world.algebra.shelves[self.world.pools[pool].shelf];
-            for (at, resource) in self.world.dimensions.0.iter().enumerate().filter(|(at, _)| class.requests[*at] > 0) {
+            for (at, resource) in self.world.dimensions.0.iter().enumerate() {
                 let whole = |kind: usize| shelf.types[kind].allocatable[at];
                 let rooms =
                     |kind: usize| ways.iter().filter_map(move |way| room_of(way, kind, shelf)).map(|room| room[at]);
@@ -162,14 +164,20 @@ impl Run<'_> {
                 if class.requests[at] > room {
                     let most = whole(best);
                     let wanted = class.requests[at].saturating_add(most - room);
-                    all.push(Reason::TooLarge { pool: name.clone(), resource: resource.clone(), wanted, most });
+                    let daemon = (class.requests[at] <= most).then(|| self.largest_daemon(&ways, best, at)).flatten();
+                    let resource = resource.clone();
+                    all.push(Reason::TooLarge { pool: name.clone(), resource, wanted, most, daemon });
                     requests[at] = 0;
                 }
             }
             roomy = self.world.could_hold(pool, profile, kinds, Load::of(&requests, &[]));
         }
         if roomy.is_empty() {
-            all.push(Reason::NoTypeHolds { pool: name.clone() });
+            // Where daemons alone are too large, that is said already.
+            let is_said = all.iter().any(|reason| matches!(reason, Reason::TooLarge { daemon: Some(_), .. }));
+            if !is_said {
+                all.push(Reason::NoTypeHolds { pool: name.clone() });
+            }
             roomy = kinds.clone();
             requests = self.world.zero();
         }
@@ -187,6 +195,18 @@ impl Run<'_> {
         let taken = groups.iter().find_map(|group| super::ports::first_taken(wanted, &group.ports));
         all.extend(taken.map(|port| Reason::HostPort { pool: name, port: port.port }));
         roomy
+    }
+
+    /// The DaemonSet whose pod asks for most of a resource on nodes of an instance type, and how much.
+    fn largest_daemon(&self, ways: &[Groups], kind: usize, resource: usize) -> Option<(Arc<str>, i64)> {
+        let of_kind = ways.iter().flat_map(|way| way.iter()).filter(|group| group.types.has(kind));
+        let coming: Vec<u32> = of_kind.flat_map(|group| group.coming.iter().copied()).collect();
+        let daemons = self.world.expected_daemons().filter(|(which, _)| coming.contains(which));
+        let asks = |(_, daemon): (u32, &Arc<DaemonSet>)| {
+            (self.world.dimensions.amounts(&daemon.shape.requests)[resource], daemon.key.to_string())
+        };
+        let (amount, name) = daemons.map(asks).max()?;
+        (amount > 0).then(|| (name.into(), amount))
     }
 
     /// The daemon that comes to nodes of a pool and may not be on one with the pod.

@@ -86,6 +86,8 @@ pub enum Reason {
         wanted: i64,
         /// The most that any matching instance type has, in thousandths.
         most: i64,
+        /// Where the pod alone would fit: the DaemonSet whose pod asks for most of it, and how much, in thousandths.
+        daemon: Option<(Arc<str>, i64)>,
     },
     /// Each resource is there in some instance type, but no type has all at once.
     NoTypeHolds {

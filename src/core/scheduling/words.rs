@@ -104,12 +104,17 @@ impl Reason {
             Self::Limit { resource, left, .. } => {
                 write!(f, "has only {} {resource} left of its limits", Amount(resource, *left))
             }
-            Self::TooLarge { resource, wanted, most, .. } => write!(
-                f,
-                "has no instance type large enough: the pod and its node's daemons need {} {resource}, the most there is is {}",
-                Amount(resource, *wanted),
-                Amount(resource, *most)
-            ),
+            Self::TooLarge { resource, wanted, most, daemon, .. } => {
+                let needed = Amount(resource, *wanted);
+                write!(
+                    f,
+                    "has no instance type large enough: the pod and its node's daemons need {needed} {resource}"
+                )?;
+                if let Some((name, amount)) = daemon {
+                    write!(f, " (DaemonSet {name} {})", Amount(resource, *amount))?;
+                }
+                write!(f, ", the most there is is {}", Amount(resource, *most))
+            }
             Self::NoTypeHolds { .. } => {
                 write!(f, "has no instance type with enough of all that the pod and its node's daemons request at once")
             }
@@ -264,6 +269,9 @@ impl Reason {
                 return format!("would fit if there were a further {key} that it could go to").into();
             }
             Self::Limit { .. } => "would fit with higher spec.limits",
+            Self::TooLarge { daemon: Some(_), .. } => {
+                "would fit if the pod or the DaemonSet requested less, with larger types, or in a NodePool that the DaemonSet does not come to"
+            }
             Self::TooLarge { .. } => "would fit if the pod requested less, or with larger types",
             Self::NoTypeHolds { .. } => "would fit if they requested less of one resource",
             Self::NoOffering { .. } => "allow more zones, capacity types or types",
@@ -295,7 +303,9 @@ impl Reason {
             Self::Several { .. } => "all of this has to change before the pod fits",
             Self::NoTypes { without, .. } => return of_no_types(without).into(),
             Self::NoCatalog { .. } => "see the NodeClass's conditions",
-            Self::PoolStatic { .. } => "raise spec.replicas, or create a NodePool that is not static",
+            Self::PoolStatic { .. } => {
+                "raise spec.replicas (feature gate StaticCapacity), or create a NodePool that is not static"
+            }
             Self::PoolDeleting { .. } => "create another",
         };
         text.into()

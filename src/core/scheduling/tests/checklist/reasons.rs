@@ -3,7 +3,8 @@
 use super::super::super::Reason;
 use super::super::build::*;
 use super::words::*;
-use crate::core::labels::{ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, ON_DEMAND, SPOT, ZONE};
+use crate::core::facts::PodShape;
+use crate::core::labels::{ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, NODEPOOL, ON_DEMAND, SPOT, ZONE};
 
 /// The kinds of the reasons that the first pod without a place is given.
 fn kinds(scene: &Scene) -> Vec<&'static str> {
@@ -118,4 +119,57 @@ fn a_plan_says_which_pools_are_of_no_use_even_if_all_pods_have_a_place() {
         plan.unusable
     );
     assert!(plan.unusable[0].filters_out_all());
+}
+
+#[test]
+fn a_daemon_that_is_too_large_is_named() {
+    let told = |daemon: i64, pod: i64| {
+        let scene = Scene::new().with_daemon("small", shape(100, 10)).with_daemon("big", shape(daemon, 10));
+        let plan = scene.with_pods(pods("web", 1, &shape(pod, 512))).solve();
+        let [one] = &plan.refused[0].reasons[..] else { panic!("{:?}", plan.refused) };
+        one.to_string()
+    };
+    // It fits no node even without the pod.
+    let alone = told(500_000, 100);
+    assert!(alone.contains("need 500.2 cpu (DaemonSet kube-system/big 500), the most there is is 63.9"), "{alone}");
+    let beside = told(60_000, 8_000);
+    assert!(beside.contains("(DaemonSet kube-system/big 60)"), "{beside}");
+    // The pod is too large for itself.
+    let pod = told(1_000, 100_000);
+    assert!(!pod.contains("DaemonSet"), "{pod}");
+}
+
+#[test]
+fn whoever_names_a_pool_hears_of_that_pool_only() {
+    let nowhere = || {
+        let mut broken = pool("broken");
+        broken.template.requirements.push(within(ZONE, &["nowhere"]));
+        let mut tainted = pool("tainted");
+        tainted.template.taints.push(taint("gpu"));
+        Scene::default().with_pool(broken, types()).with_pool(tainted, types())
+    };
+    let told = |shape: &PodShape| {
+        let plan = nowhere().with_pods(pods("web", 1, shape)).solve();
+        plan.refused[0].reasons.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let mut choosy = shape(100, 100);
+    assert_eq!(told(&choosy).len(), 2);
+    choosy.node_selector = labels(&[(NODEPOOL, "broken")]);
+    let [only] = &told(&choosy)[..] else { panic!("{:?}", told(&choosy)) };
+    assert!(only.starts_with("NodePool broken has requirements that leave no instance type"), "{only}");
+    // There is none of that name: what the others offer is all that can be said.
+    choosy.node_selector = labels(&[(NODEPOOL, "missing")]);
+    assert_eq!(told(&choosy).len(), 2);
+}
+
+#[test]
+fn without_a_pool_the_constraint_that_keeps_a_pod_from_the_nodes_that_are_there_is_named_too() {
+    let mut web = shape(500, 512);
+    web.labels = labels(&[("app", "web")]);
+    web.spreads.push(spread(ZONE, 1, &[("app", "web")]));
+    let full = node("full", 0, 0, &[(ZONE, "zone-b")]);
+    let scene = Scene::default().with_node(node("n", 4, 16, &[(ZONE, "zone-a")])).with_node(full);
+    let plan = scene.running("web-0", "n", &web).with_pods(pods("web", 1, &web)).solve();
+    let reasons = &plan.refused[0].reasons;
+    assert!(matches!(&reasons[..], [Reason::NoPools, Reason::Spread { .. }]), "{reasons:?}");
 }
