@@ -1,8 +1,8 @@
 //! Pods that are the first of their kind, where others of the kind could be bound before them and elsewhere.
 //!
 //! A pod whose required affinity means itself may be alone as long as none that it means is anywhere. kube-scheduler does not know who was meant to
-//! be first: one that the affinity means and does not bind is bound as soon as its own node takes it. If that is elsewhere, the pod on its new node
-//! would never be let in. A plan is not to count on that order.
+//! be first: another that the affinity means, and that does not wait for the first, is bound as soon as its own node takes it. If that is elsewhere,
+//! the pod on its new node would never be let in. A plan is not to count on that order.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use crate::core::facts::{AffinityTerm, Pod, PodShape};
 use crate::core::ids::PodUid;
 
-use super::plan::Plan;
+use super::plan::{Placement, Plan};
 use super::problem::Problem;
 use super::topology::{Target, Targets};
 
@@ -25,164 +25,195 @@ type Turn = (bool, Reverse<i32>, (Timestamp, u64, PodUid));
 /// Where a pod is, in the eyes of each term of an affinity.
 type Domains = SmallVec<[Option<Arc<str>>; 2]>;
 
-/// Pods that some affinity means.
-struct Kind<'p> {
+/// The number of an affinity.
+type Which = usize;
+
+/// A required affinity, and whom it means.
+struct Affinity<'p> {
     terms: &'p [AffinityTerm],
     targets: SmallVec<[u32; 2]>,
-    /// Whether any of them needs nobody.
-    has_free: bool,
+    /// Whether it means pods that have it themselves, and whether it means others.
+    means_own: bool,
+    means_others: bool,
+    /// Whether one whom it means is on a node already: then nobody is the first.
+    stands: bool,
 }
 
-/// What pods of a shape are to an affinity that means them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// It is their own.
-    Bound,
-    /// They need nobody: they have none, or one by which they may be the first themselves.
-    Free,
-    /// They wait for others.
-    Follower,
+/// A shape of pods: its own affinity, and the affinities that mean it.
+struct Member {
+    own: Option<Which>,
+    meant_by: SmallVec<[Which; 1]>,
 }
 
-/// The roles of pods of a shape, by kind.
-type Roles = SmallVec<[(usize, Role); 1]>;
+/// The affinities of a question's pods.
+struct Affinities<'p> {
+    all: Vec<Affinity<'p>>,
+    members: FxHashMap<*const PodShape, Member>,
+}
 
-/// Those of a kind that a plan puts into one domain.
-#[derive(Default)]
-struct Party<'p> {
-    /// Those that the affinity binds.
-    bound: Vec<&'p Arc<Pod>>,
-    /// The first of them.
-    first: Option<Turn>,
-    /// Whether one of them was promised its place before, and may well be bound by now.
-    is_promised: bool,
-    /// When the first of those comes who need nobody.
-    free: Option<Turn>,
-    /// Whether others are there, too, for whom they can wait.
-    has_others: bool,
+/// A pod where a plan puts it.
+struct Placed<'a> {
+    pod: &'a Arc<Pod>,
+    place: Placement<'a>,
+    member: &'a Member,
+}
+
+/// Where a plan puts those whom affinities mean.
+struct Layout<'a> {
+    problem: &'a Problem<'a>,
+    affinities: &'a Affinities<'a>,
+    placed: Vec<Placed<'a>>,
+    /// Who is in which domains, by the affinity that means them.
+    parties: BTreeMap<(Which, Domains), Vec<usize>>,
 }
 
 /// The pods of a plan that count on being bound before others of their kind, which nothing makes sure of.
 pub(super) fn doomed(problem: &Problem<'_>, plan: &Plan) -> FxHashSet<PodUid> {
-    let (kinds, roles) = kinds(problem);
-    let mut doomed = FxHashSet::default();
-    if roles.is_empty() {
-        return doomed;
+    let mut affinities = Affinities::of(problem);
+    if affinities.doubtful().next().is_none() {
+        return FxHashSet::default();
     }
-    let standing = standing(problem, &kinds, &roles);
-    let mut parties: BTreeMap<(usize, Domains), Party<'_>> = BTreeMap::new();
-    for place in plan.placements() {
-        for pod in place.pods() {
-            for (kind, role) in roles.get(&Arc::as_ptr(&pod.shape)).into_iter().flatten() {
-                if standing[*kind] {
-                    continue;
-                }
-                let terms = kinds[*kind].terms.iter();
-                let domains: Domains = terms.map(|term| place.domain(&term.key, problem.snapshot)).collect();
-                // Where a node is in no domain of any term, nobody is seen.
-                if domains.iter().all(Option::is_none) {
-                    continue;
-                }
-                let party = parties.entry((*kind, domains)).or_default();
-                let turn: Turn = (!place.is_there(), Reverse(pod.shape.priority), problem.age(pod));
-                let earliest = match role {
-                    Role::Bound => Some(&mut party.first),
-                    Role::Free => Some(&mut party.free),
-                    Role::Follower => None,
-                };
-                if let Some(earliest) = earliest.filter(|known| known.as_ref().is_none_or(|known| turn < *known)) {
-                    *earliest = Some(turn);
-                }
-                if *role == Role::Bound {
-                    party.bound.push(pod);
-                    party.is_promised |= pod.nominated.is_some() || problem.snapshot.planned.contains_key(&pod.uid);
-                } else {
-                    party.has_others = true;
+    affinities.see_who_stands(problem);
+    let layout = Layout::of(problem, &affinities, plan);
+    affinities.doubtful().flat_map(|which| layout.late(which)).map(|at| layout.placed[at].pod.uid.clone()).collect()
+}
+
+impl<'p> Affinities<'p> {
+    /// All that pods of the question have, and whom of these they mean.
+    fn of(problem: &Problem<'p>) -> Self {
+        let shapes: FxHashMap<*const PodShape, &PodShape> =
+            problem.pods.iter().map(|pod| (Arc::as_ptr(&pod.shape), &*pod.shape)).collect();
+        let mut lists: Vec<&[AffinityTerm]> =
+            shapes.values().map(|shape| &shape.affinity[..]).filter(|terms| !terms.is_empty()).collect();
+        lists.sort_unstable();
+        lists.dedup();
+        let mut affinities = Self { all: Vec::new(), members: FxHashMap::default() };
+        if lists.is_empty() {
+            return affinities;
+        }
+        let mut targets = Targets::default();
+        let mut by_target: FxHashMap<u32, Vec<Which>> = FxHashMap::default();
+        for terms in &lists {
+            let mut own: SmallVec<[u32; 2]> =
+                terms.iter().map(|term| targets.add(Target::of(term, problem.snapshot))).collect();
+            own.sort_unstable();
+            by_target.entry(own[0]).or_default().push(affinities.all.len());
+            let (means_own, means_others, stands) = (false, false, false);
+            affinities.all.push(Affinity { terms, targets: own, means_own, means_others, stands });
+        }
+        for (pointer, shape) in shapes {
+            let meaning = targets.meaning(shape);
+            let own = lists.binary_search(&&shape.affinity[..]).ok();
+            let known = meaning.iter().filter_map(|target| by_target.get(target)).flatten().copied();
+            let is_meant =
+                |which: &Which| affinities.all[*which].targets.iter().all(|one| meaning.binary_search(one).is_ok());
+            let meant_by: SmallVec<[Which; 1]> = known.filter(is_meant).collect();
+            for which in &meant_by {
+                let means = &mut affinities.all[*which];
+                *if own == Some(*which) { &mut means.means_own } else { &mut means.means_others } = true;
+            }
+            affinities.members.insert(pointer, Member { own, meant_by });
+        }
+        affinities
+    }
+
+    /// Those by which somebody may be the first, and others come first.
+    fn doubtful(&self) -> impl Iterator<Item = Which> {
+        let is_doubtful = |which: &Which| {
+            let one = &self.all[*which];
+            one.means_own && one.means_others && !one.stands
+        };
+        (0..self.all.len()).filter(is_doubtful)
+    }
+
+    /// Looks for those whom affinities mean on nodes: pods that are not asked about.
+    fn see_who_stands(&mut self, problem: &Problem<'_>) {
+        let snapshot = problem.snapshot;
+        let mut known: FxHashSet<*const PodShape> = FxHashSet::default();
+        let asked = problem.pods.iter().filter(|pod| pod.node.is_some());
+        let asked: FxHashSet<&PodUid> = asked.map(|pod| &pod.uid).collect();
+        let bound = snapshot.bound.values().flatten().filter(|uid| !asked.contains(uid));
+        let bound = bound.filter_map(|uid| snapshot.pods.get(uid));
+        for pod in bound.filter(|pod| pod.is_active_on_node() && pod.deleting.is_none()) {
+            if known.insert(Arc::as_ptr(&pod.shape)) {
+                for one in self.all.iter_mut().filter(|one| !one.stands) {
+                    one.stands = one.terms.iter().all(|term| Target::of(term, snapshot).selects(&pod.shape));
                 }
             }
         }
     }
-    for ((kind, domains), party) in &parties {
-        if party.has_others || party.is_promised {
-            continue;
-        }
-        let others = parties.range((*kind, Domains::new())..).take_while(|((other, _), _)| other == kind);
-        let elsewhere = others.filter(|((_, other), _)| other != domains).filter_map(|(_, party)| party.free.as_ref());
-        // On a node that is there, whoever has the first turn is bound first.
-        let comes_late = |first: &Turn| elsewhere.min().is_some_and(|other| first.0 || other < first);
-        if party.first.as_ref().is_some_and(comes_late) {
-            doomed.extend(party.bound.iter().map(|pod| pod.uid.clone()));
-        }
-    }
-    doomed
 }
 
-/// The kinds of pods of which some need nobody, and which shapes belong to which.
-fn kinds<'p>(problem: &Problem<'p>) -> (Vec<Kind<'p>>, FxHashMap<*const PodShape, Roles>) {
-    let shapes: FxHashMap<*const PodShape, &PodShape> =
-        problem.pods.iter().map(|pod| (Arc::as_ptr(&pod.shape), &*pod.shape)).collect();
-    let mut terms: Vec<&[AffinityTerm]> =
-        shapes.values().map(|shape| &shape.affinity[..]).filter(|terms| !terms.is_empty()).collect();
-    terms.sort_unstable();
-    terms.dedup();
-    let mut roles: FxHashMap<*const PodShape, Roles> = FxHashMap::default();
-    if terms.is_empty() {
-        return (Vec::new(), roles);
+impl<'a> Layout<'a> {
+    fn of(problem: &'a Problem<'a>, affinities: &'a Affinities<'a>, plan: &'a Plan) -> Self {
+        let mut layout = Self { problem, affinities, placed: Vec::new(), parties: BTreeMap::new() };
+        for place in plan.placements() {
+            for pod in place.pods() {
+                let Some(member) = affinities.members.get(&Arc::as_ptr(&pod.shape)) else { continue };
+                let at = layout.placed.len();
+                layout.placed.push(Placed { pod, place, member });
+                for which in &member.meant_by {
+                    let domains = layout.domains(at, *which);
+                    // Where a node is in no domain of any term, nobody is seen.
+                    if domains.iter().any(Option::is_some) {
+                        layout.parties.entry((*which, domains)).or_default().push(at);
+                    }
+                }
+            }
+        }
+        layout
     }
-    let mut targets = Targets::default();
-    let mut kinds: Vec<Kind<'_>> = Vec::new();
-    let mut by_target: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
-    for terms in terms {
-        let mut own: SmallVec<[u32; 2]> =
-            terms.iter().map(|term| targets.add(Target::of(term, problem.snapshot))).collect();
-        own.sort_unstable();
-        by_target.entry(own[0]).or_default().push(kinds.len());
-        kinds.push(Kind { terms, targets: own, has_free: false });
+
+    fn domains(&self, at: usize, which: Which) -> Domains {
+        let terms = self.affinities.all[which].terms.iter();
+        terms.map(|term| self.placed[at].place.domain(&term.key, self.problem.snapshot)).collect()
     }
-    for (pointer, shape) in shapes {
-        let meaning = targets.meaning(shape);
-        let known = meaning.iter().filter_map(|target| by_target.get(target)).flatten().copied();
-        let is_meant = |kind: &usize| kinds[*kind].targets.iter().all(|one| meaning.binary_search(one).is_ok());
-        let means_itself = || shape.affinity.iter().all(|term| Target::of(term, problem.snapshot).selects(shape));
-        let role = |kind: usize| match &shape.affinity[..] {
-            terms if terms == kinds[kind].terms => Role::Bound,
-            [] => Role::Free,
-            _ if means_itself() => Role::Free,
-            _ => Role::Follower,
+
+    fn turn(&self, at: usize) -> Turn {
+        let Placed { pod, place, .. } = &self.placed[at];
+        (!place.is_there(), Reverse(pod.shape.priority), self.problem.age(pod))
+    }
+
+    /// Those who have an affinity, are by themselves, and may come too late to be the first.
+    fn late(&self, which: Which) -> Vec<usize> {
+        let is_bound = |at: &&usize| self.placed[**at].member.own == Some(which);
+        let all = || {
+            let from = self.parties.range((which, Domains::new())..);
+            from.take_while(move |((other, _), _)| *other == which).map(|(_, party)| party)
         };
-        let own: Roles = known.filter(is_meant).map(|kind| (kind, role(kind))).collect();
-        for (kind, _) in own.iter().filter(|(_, role)| *role == Role::Free) {
-            kinds[*kind].has_free = true;
+        let others = all().flatten().filter(|at| !is_bound(at) && self.is_free(**at, which));
+        let Some(others) = others.map(|at| self.turn(*at)).min() else { return Vec::new() };
+        let mut late = Vec::new();
+        for party in all().filter(|party| party.iter().all(|at| is_bound(&at))) {
+            let is_promised = |at: &usize| {
+                let pod = self.placed[*at].pod;
+                pod.nominated.is_some() || self.problem.snapshot.planned.contains_key(&pod.uid)
+            };
+            // On a node that is there, whoever has the first turn is bound first.
+            let comes_first = |first: Turn| !first.0 && first < others;
+            if !party.iter().any(is_promised) && !party.iter().map(|at| self.turn(*at)).min().is_some_and(comes_first) {
+                late.extend(party);
+            }
         }
-        roles.insert(pointer, own);
+        late
     }
-    roles.retain(|_, own| {
-        own.retain(|(kind, _)| kinds[*kind].has_free);
-        !own.is_empty()
-    });
-    (kinds, roles)
-}
 
-/// Of which kinds a pod is on a node already: none of these can be the first.
-fn standing(problem: &Problem<'_>, kinds: &[Kind<'_>], roles: &FxHashMap<*const PodShape, Roles>) -> Vec<bool> {
-    let snapshot = problem.snapshot;
-    let mut standing = vec![false; kinds.len()];
-    let mut known: FxHashSet<*const PodShape> = FxHashSet::default();
-    let moving: FxHashSet<&PodUid> = problem.pods.iter().filter(|pod| pod.node.is_some()).map(|pod| &pod.uid).collect();
-    let bound = snapshot.bound.values().flatten().filter(|uid| !moving.contains(uid));
-    let bound = bound.filter_map(|uid| snapshot.pods.get(uid));
-    for pod in bound.filter(|pod| pod.is_active_on_node() && pod.deleting.is_none()) {
-        if !known.insert(Arc::as_ptr(&pod.shape)) {
-            continue;
+    /// Whether a pod is bound sooner or later without anybody that has an affinity: it waits for nobody, may be the first itself, or one for whom it
+    /// waits is so.
+    fn is_free(&self, at: usize, which: Which) -> bool {
+        let mut seen: FxHashSet<usize> = FxHashSet::default();
+        let mut next = vec![at];
+        while let Some(at) = next.pop() {
+            let Member { own, meant_by } = self.placed[at].member;
+            let Some(own) = *own else { return true };
+            if own == which || !seen.insert(at) {
+                continue;
+            }
+            if self.affinities.all[own].stands || meant_by.contains(&own) {
+                return true;
+            }
+            next.extend(self.parties.get(&(own, self.domains(at, own))).into_iter().flatten());
         }
-        let of_shape = roles.get(&Arc::as_ptr(&pod.shape));
-        for kind in of_shape.into_iter().flatten().map(|(kind, _)| *kind) {
-            standing[kind] = true;
-        }
-        for (kind, standing) in kinds.iter().zip(&mut standing).filter(|(kind, known)| kind.has_free && !**known) {
-            let means = |term: &AffinityTerm| Target::of(term, snapshot).selects(&pod.shape);
-            *standing = kind.terms.iter().all(means);
-        }
+        false
     }
-    standing
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rustc_hash::FxHashMap;
 
 use crate::core::facts::{AffinityTerm, Pod, PodShape};
 use crate::core::ids::{NodeName, PodUid};
@@ -18,6 +17,9 @@ use super::violation::Violation;
 
 /// When kube-scheduler binds a pod: on a node that is there sooner than on one that is not, then by priority and age.
 type Turn = (bool, Reverse<i32>, (Timestamp, u64, PodUid));
+
+/// Where a pod is, in the eyes of each term of an affinity.
+type Domains = Vec<Option<Arc<str>>>;
 
 pub(super) fn check(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], found: &mut Vec<Violation>) {
     let is_planned = |kind: &&Kind<'_>| kind.at.iter().any(|(_, new, _)| *new > 0);
@@ -33,58 +35,91 @@ pub(super) fn check(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'
             kinds.iter().filter(|kind| targets.iter().all(|target| target.selects(kind.shape))).collect();
         let is_running = meant.iter().any(|kind| kind.at.iter().any(|(_, _, old)| *old > 0));
         if !is_running && meant.iter().any(|kind| kind.shape.affinity != terms) {
-            check_affinity(problem, places, (terms, &targets), found);
+            check_affinity(problem, places, kinds, (terms, &targets), found);
         }
     }
+}
+
+/// Whether pods of a kind on a place are bound sooner or later without pods that have this affinity: who waits for nobody, who may be the first, and
+/// whoever waits for one who runs, or for one of these, in its domains.
+fn is_free(
+    problem: &Problem<'_>,
+    places: &[Place<'_>],
+    kinds: &[Kind<'_>],
+    start: (usize, usize),
+    terms: &[AffinityTerm],
+) -> bool {
+    let mut seen: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut next = vec![start];
+    while let Some((which, at)) = next.pop() {
+        let own = &kinds[which].shape.affinity[..];
+        if own == terms || !seen.insert((which, at)) {
+            continue;
+        }
+        let targets: Vec<Target> = own.iter().map(|term| Target::of(term, problem.snapshot)).collect();
+        let means = |other: &PodShape| targets.iter().all(|target| target.selects(other));
+        if means(kinds[which].shape) {
+            return true;
+        }
+        for (other, kind) in kinds.iter().enumerate().filter(|(_, kind)| means(kind.shape)) {
+            for (there, _, running) in &kind.at {
+                let share = |term: &AffinityTerm| {
+                    let here = domain(&places[at], &term.key);
+                    here.is_some() && here == domain(&places[*there], &term.key)
+                };
+                if own.iter().all(share) {
+                    if *running > 0 {
+                        return true;
+                    }
+                    next.push((other, *there));
+                }
+            }
+        }
+    }
+    false
 }
 
 fn check_affinity(
     problem: &Problem<'_>,
     places: &[Place<'_>],
+    kinds: &[Kind<'_>],
     (terms, targets): (&[AffinityTerm], &[Target]),
     found: &mut Vec<Violation>,
 ) {
-    // Whether they are meant, whether the affinity is their own, and whether they need nobody.
-    let mut known: FxHashMap<*const PodShape, (bool, bool, bool)> = FxHashMap::default();
-    let mut role = |pod: &Pod| {
-        let is_meant = || targets.iter().all(|target| target.selects(&pod.shape));
-        let own = &pod.shape.affinity;
-        let is_free = || own.iter().all(|term| Target::of(term, problem.snapshot).selects(&pod.shape));
-        *known.entry(Arc::as_ptr(&pod.shape)).or_insert_with(|| (is_meant(), *own == terms, is_free()))
-    };
     // By what the terms see of where they are: those that the affinity binds, and when the first of those comes whom it means and does not bind, if
-    // one of them needs nobody.
-    let mut bound: BTreeMap<Vec<Option<Arc<str>>>, Vec<&Arc<Pod>>> = BTreeMap::new();
-    let mut others: BTreeMap<Vec<Option<Arc<str>>>, Option<Turn>> = BTreeMap::new();
-    let mut turns: BTreeMap<&PodUid, Turn> = BTreeMap::new();
-    for place in places {
-        let is_there =
-            place.open.is_none() && problem.snapshot.nodes.contains_key(&NodeName::from(Arc::clone(&place.name)));
-        for pod in &place.planned {
-            let (true, is_bound, is_free) = role(pod) else { continue };
-            let here: Vec<Option<Arc<str>>> = terms.iter().map(|term| domain(place, &term.key)).collect();
+    // one of them does not wait for them.
+    let mut bound: BTreeMap<Domains, Vec<(Turn, &Arc<Pod>)>> = BTreeMap::new();
+    let mut others: BTreeMap<Domains, Option<Turn>> = BTreeMap::new();
+    let meant = |kind: &Kind<'_>| targets.iter().all(|target| target.selects(kind.shape));
+    for (which, kind) in kinds.iter().enumerate().filter(|(_, kind)| meant(kind)) {
+        for (at, ..) in &kind.at {
+            let place = &places[*at];
+            let here: Domains = terms.iter().map(|term| domain(place, &term.key)).collect();
             if here.iter().all(Option::is_none) {
                 continue;
             }
-            let turn = (!is_there, Reverse(pod.shape.priority), problem.age(pod));
-            if is_bound {
-                bound.entry(here).or_default().push(pod);
-                turns.insert(&pod.uid, turn);
+            let is_there =
+                place.open.is_none() && problem.snapshot.nodes.contains_key(&NodeName::from(Arc::clone(&place.name)));
+            let planned = place.planned.iter().filter(|pod| *pod.shape == *kind.shape);
+            let turns = planned.map(|pod| ((!is_there, Reverse(pod.shape.priority), problem.age(pod)), *pod));
+            if kind.shape.affinity == terms {
+                bound.entry(here).or_default().extend(turns);
             } else {
                 let first = others.entry(here).or_default();
-                if is_free && first.as_ref().is_none_or(|known| turn < *known) {
-                    *first = Some(turn);
+                if is_free(problem, places, kinds, (which, *at), terms) {
+                    *first = turns.map(|(turn, _)| turn).chain(first.take()).min();
                 }
             }
         }
     }
-    let is_promised = |pod: &&Arc<Pod>| pod.nominated.is_some() || problem.snapshot.planned.contains_key(&pod.uid);
+    let is_promised =
+        |(_, pod): &(Turn, &Arc<Pod>)| pod.nominated.is_some() || problem.snapshot.planned.contains_key(&pod.uid);
     let Some(elsewhere) = others.values().flatten().min() else { return };
     for (here, pods) in &bound {
-        let first = pods.iter().filter_map(|pod| turns.get(&pod.uid)).min();
+        let first = pods.iter().map(|(turn, _)| turn).min();
         let comes_first = first.is_some_and(|first| !first.0 && first < elsewhere);
         if !others.contains_key(here) && !comes_first && !pods.iter().any(is_promised) {
-            found.extend(pods.iter().map(|pod| Violation::Lonely { pod: pod.uid.clone() }));
+            found.extend(pods.iter().map(|(_, pod)| Violation::Lonely { pod: pod.uid.clone() }));
         }
     }
 }

@@ -273,3 +273,24 @@ fn whoever_was_promised_the_first_place_keeps_it() {
     let plan = scene.with_claim(claim).solve().whole();
     assert_eq!((plan.claims.len(), plan.existing.len()), (0, 2));
 }
+
+#[test]
+fn whoever_waits_for_one_who_is_bound_anyway_may_come_before_too() {
+    let mut scene = one_bound_and_one_free("zone-b");
+    scene.pods[1] = pod("free", 1, &web().of(2000, 100).near(those_of("db", ZONE)));
+    scene.pods.push(pod("db", 2, &app("db").of(100, 100).selecting(ZONE, "zone-b")));
+    let plan = scene.solve();
+    assert_eq!((plan.left(), plan.only(ZONE)), (1, "zone-b".to_owned()));
+}
+
+#[test]
+fn whoever_waits_for_the_first_does_not_come_before_it() {
+    // The database has to be on a node with a web pod, and the second web pod near the database: that one is not bound before the first.
+    let first = web().of(2000, 100).near(those_of("web", HOSTNAME));
+    let db = app("db").of(500, 100).near(those_of("web", HOSTNAME));
+    let second = web().of(2000, 100).far(those_of("web", HOSTNAME)).near(those_of("db", ZONE));
+    let pods = vec![pod("first", 0, &first), pod("db", 1, &db), pod("second", 2, &second)];
+    let mut per_node = Scene::new().with_pods(pods).solve().whole().per_node();
+    per_node.sort_unstable();
+    assert_eq!(per_node, [1, 2]);
+}

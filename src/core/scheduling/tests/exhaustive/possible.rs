@@ -113,14 +113,31 @@ impl<'w> Seats<'w> {
                 (0..waiting).filter(is_meant).partition(|other| terms(*other) == terms(at));
             let turn = |other: usize| (of[other] != 0, other);
             let first = alike.into_iter().filter(is_here).map(turn).min();
-            // Whoever waits for others does not come before them.
-            let needs_nobody = |other: &usize| {
-                let meant = [all[*other].near, all[*other].beside];
-                meant.into_iter().flatten().all(|app| app == all[*other].app)
-            };
-            let other = others.iter().copied().filter(needs_nobody).map(turn).min();
+            let free = self.free(at);
+            let other = others.iter().copied().filter(|other| free[*other]).map(turn).min();
             others.iter().any(is_here) || first.zip(other).is_none_or(|(first, other)| !first.0 && first < other)
         })
+    }
+
+    /// Who is bound sooner or later without pods that have the affinity of this one.
+    fn free(&self, at: usize) -> Vec<bool> {
+        let all = &self.all;
+        let terms = |at: usize| (all[at].near, all[at].beside);
+        let means = |one: usize, other: usize| {
+            let meant = [all[one].near, all[one].beside].into_iter().flatten().all(|app| app == all[other].app);
+            meant
+                && (all[one].near.is_none() || self.zone(one) == self.zone(other))
+                && (all[one].beside.is_none() || self.of[one] == self.of[other])
+        };
+        let mut free: Vec<bool> = (0..all.len())
+            .map(|one| one >= self.world.pods.len() || terms(one) != terms(at) && means(one, one))
+            .collect();
+        for _ in 0..all.len() {
+            for one in (0..all.len()).filter(|one| terms(*one) != terms(at)) {
+                free[one] |= (0..all.len()).any(|other| free[other] && means(one, other));
+            }
+        }
+        free
     }
 
     /// Whether a node may have such a pod, as far as its labels and taints say.
