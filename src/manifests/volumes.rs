@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::core::facts::VolumeClaim;
+use crate::core::facts::{Access, VolumeClaim};
 use crate::core::ids::ObjectKey;
 
 /// A volume of a workload's pods.
@@ -44,7 +44,15 @@ impl VolumeSource {
         let key = ObjectKey { namespace: Arc::clone(&pod.namespace), name: self.claim_of(&pod.name) };
         let class = class.clone();
         // It belongs to one pod anyway.
-        Some(VolumeClaim { key, deleting: false, lost: false, class, volume: None, bound: false, one_pod: false })
+        Some(VolumeClaim {
+            key,
+            deleting: false,
+            lost: false,
+            class,
+            volume: None,
+            bound: false,
+            access: Access::OneNode,
+        })
     }
 }
 

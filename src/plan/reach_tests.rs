@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Reach;
 use crate::core::facts::samples::{node, pod};
-use crate::core::facts::{Catalog, Pod, Snapshot, StorageClass, Topologies, Volume, VolumeClaim};
+use crate::core::facts::{Access, Catalog, Pod, Snapshot, StorageClass, Topologies, Volume, VolumeClaim};
 use crate::core::ids::ObjectKey;
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
@@ -21,8 +21,15 @@ fn reasons(of_volume: Option<&[&str]>, of_class: &[&str]) -> Vec<String> {
     let key = ObjectKey::new("default", "data");
     let volume = of_volume.map(|_| Arc::from("disk"));
     let class = Some("class".into());
-    let claim =
-        VolumeClaim { key: key.clone(), deleting: false, lost: false, class, bound: true, volume, one_pod: false };
+    let claim = VolumeClaim {
+        key: key.clone(),
+        deleting: false,
+        lost: false,
+        class,
+        bound: true,
+        volume,
+        access: Access::OneNode,
+    };
     snapshot.volume_claims.insert(key, Arc::new(claim));
     if let Some(zones) = of_volume {
         let topologies = Some(within(zones));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::NodeSelectorRequirement;
 use serde_json::Value;
 
-use crate::core::facts::{CsiNode, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim};
+use crate::core::facts::{Access, CsiNode, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim};
 use crate::core::ids::ObjectKey;
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement, Requirements};
@@ -22,8 +22,9 @@ const IS_DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
 /// The provisioner of classes whose volumes are made by hand.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
-/// The access mode of a claim that one pod at a time may use.
+/// The access mode of a claim that one pod at a time may use, and those of claims that pods of many nodes may.
 const ONE_POD: &str = "ReadWriteOncePod";
+const MANY_NODES: [&str; 2] = ["ReadWriteMany", "ReadOnlyMany"];
 
 /// In-tree plugins and the CSI drivers that have taken over for them (Kubernetes' CSI migration).
 const MIGRATED: [(&str, &str); 7] = [
@@ -56,8 +57,18 @@ pub fn volume_claim(wire: &wire::PersistentVolumeClaim) -> Result<VolumeClaim, U
         class: old.or_else(|| spec?.storage_class_name.as_ref()).map(|class| class.as_str().into()),
         volume: spec.and_then(|s| s.volume_name.as_deref()).filter(|name| !name.is_empty()).map(Arc::from),
         bound: is_bound,
-        one_pod: spec.and_then(|s| s.access_modes.as_ref()).is_some_and(|all| all.iter().any(|mode| mode == ONE_POD)),
+        access: access(spec.and_then(|s| s.access_modes.as_deref()).unwrap_or_default()),
     })
+}
+
+fn access(modes: &[String]) -> Access {
+    if modes.iter().any(|mode| mode == ONE_POD) {
+        Access::OnePod
+    } else if modes.iter().any(|mode| MANY_NODES.contains(&mode.as_str())) {
+        Access::ManyNodes
+    } else {
+        Access::OneNode
+    }
 }
 
 /// Reads a PersistentVolume from a manifest or an answer of the API server.

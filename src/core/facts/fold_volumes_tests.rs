@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::{Kind, Snapshot, VolumeClaim};
+use super::super::{Access, Kind, Snapshot, VolumeClaim};
 use super::*;
 use crate::core::ids::ObjectKey;
 
@@ -14,7 +14,7 @@ fn claim(volume: Option<&str>) -> Fact {
         class: None,
         volume: volume.map(Arc::from),
         bound: volume.is_some(),
-        one_pod: false,
+        access: Access::OneNode,
     }))
 }
 

@@ -51,7 +51,7 @@ pub use pool::{Budget, ConsolidationPolicy, Disruption, Pool, Template};
 pub use seen::{Fact, Kind};
 pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Toleration, TolerationOperator};
-pub use volume::{CsiNode, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim};
+pub use volume::{Access, CsiNode, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim};
 pub use waits::{Reached, Took, Wait, Waits};
 
 #[cfg(test)]

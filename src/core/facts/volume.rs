@@ -18,7 +18,6 @@ pub type Topologies = Vec<Vec<Requirement>>;
 
 /// A PersistentVolumeClaim.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is something that the object says by itself")]
 pub struct VolumeClaim {
     /// Namespace and name.
     pub key: ObjectKey,
@@ -32,8 +31,19 @@ pub struct VolumeClaim {
     pub volume: Option<Arc<str>>,
     /// Whether the binding is complete (annotation `pv.kubernetes.io/bind-completed`).
     pub bound: bool,
-    /// Whether one pod at a time may use it (`spec.accessModes` has `ReadWriteOncePod`).
-    pub one_pod: bool,
+    /// Who may use it at a time.
+    pub access: Access,
+}
+
+/// Who may use a volume at a time, as `spec.accessModes` of a claim say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// One pod (`ReadWriteOncePod`).
+    OnePod,
+    /// The pods of one node.
+    OneNode,
+    /// Pods of many nodes (`ReadWriteMany`, `ReadOnlyMany`).
+    ManyNodes,
 }
 
 /// A PersistentVolume.

@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::*;
 use crate::core::facts::samples::{claim, machine, node, pod, start};
 use crate::core::facts::{
-    Broken, Claim, Condition, DoNotDisrupt, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape, Status,
-    VolumeAttachment, VolumeClaim, find_condition,
+    Access, Broken, Claim, Condition, DoNotDisrupt, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape,
+    Status, VolumeAttachment, VolumeClaim, find_condition,
 };
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
@@ -1026,7 +1026,7 @@ fn volumes_of_pods_that_stay_are_not_waited_for() {
         class: None,
         volume: Some("pv-1".into()),
         bound: true,
-        one_pod: false,
+        access: Access::OneNode,
     };
     toy.volumes = vec![attachment("csi-1", "pv-1"), Fact::VolumeClaimSeen(Arc::new(claim))];
     toy.delete();

@@ -129,6 +129,11 @@ impl Run<'_> {
                     counts,
                 }
             }
+            Tie::Affinity(at) if at >= own_affinities(class) => {
+                let claims = class.needs.iter().flat_map(|needs| &needs.together);
+                let claim = claims.clone().nth(at - own_affinities(class)).expect("one for each such claim");
+                Reason::SharedVolume { claim: claim.to_string().into() }
+            }
             Tie::Affinity(at) => {
                 let counters = &variant.affinities[at].counters;
                 let keys: Vec<Arc<str>> = counters.iter().map(|(topo, _)| self.name(*topo)).collect();
@@ -155,6 +160,11 @@ pub(super) fn ties(class: &Class, variant: &Variant) -> Vec<Tie> {
     let apart = (0..variant.apart.len()).map(Tie::Apart);
     let of_others = (0..class.repelled.len()).filter(|at| !is_own(class, class.repelled[*at].1));
     spreads.chain(affinities).chain(apart).chain(of_others.map(Tie::Repelled)).collect()
+}
+
+/// How many of the affinities of a variant without wishes the pod states itself. The others are those of its volumes.
+fn own_affinities(class: &Class) -> usize {
+    usize::from(!class.shape.affinity.is_empty())
 }
 
 /// Whether the pods that keep the pod away do so by an anti-affinity that it has too, such as others of its Deployment: one constraint, not two.

@@ -294,7 +294,12 @@ impl World<'_> {
             .map(|s| self.spread(s, shape, terms, tolerations))
             .collect();
         let all: Vec<&AffinityTerm> = shape.affinity.iter().collect();
-        let hard_affinity = if all.is_empty() { None } else { Some(self.affinity(&all, shape)) };
+        let mut hard_affinity: Vec<Affinity> = Vec::new();
+        if !all.is_empty() {
+            hard_affinity.push(self.affinity(&all, shape));
+        }
+        let sharing = needs.iter().flat_map(|needs| &needs.together).map(super::volumes::beside);
+        hard_affinity.extend(sharing.map(|term| self.affinity(&[&term], shape)));
         let soft_affinity: Vec<Affinity> = wanted.iter().map(|w| self.affinity(&[&w.term], shape)).collect();
         let hard_apart: Vec<(Topo, CounterId)> = shape.anti_affinity.iter().map(|term| self.apart(term)).collect();
         let soft_apart: Vec<(Topo, CounterId)> = unwanted.iter().map(|w| self.apart(&w.term)).collect();

@@ -65,7 +65,11 @@ pub(super) fn fewest<T: Copy>(all: &[T], mut possible: impl FnMut(&[T]) -> bool)
 fn is_between_pods(reason: &Reason) -> bool {
     matches!(
         reason,
-        Reason::Spread { .. } | Reason::Affinity { .. } | Reason::AntiAffinity { .. } | Reason::Repelled { .. }
+        Reason::Spread { .. }
+            | Reason::Affinity { .. }
+            | Reason::SharedVolume { .. }
+            | Reason::AntiAffinity { .. }
+            | Reason::Repelled { .. }
     )
 }
 
@@ -91,6 +95,7 @@ impl Reason {
             Self::NoPools => "NoPools",
             Self::Spread { .. } => "Spread",
             Self::Affinity { .. } => "Affinity",
+            Self::SharedVolume { .. } => "SharedVolume",
             Self::AntiAffinity { .. } => "AntiAffinity",
             Self::Repelled { .. } => "Repelled",
             Self::Limit { .. } => "Limit",
@@ -131,6 +136,7 @@ impl Reason {
             | Self::NoPools
             | Self::Spread { .. }
             | Self::Affinity { .. }
+            | Self::SharedVolume { .. }
             | Self::AntiAffinity { .. }
             | Self::Repelled { .. } => None,
             Self::Limit { pool, .. }
@@ -170,6 +176,7 @@ impl Reason {
             | Self::NoPools
             | Self::Spread { .. }
             | Self::Affinity { .. }
+            | Self::SharedVolume { .. }
             | Self::AntiAffinity { .. }
             | Self::Repelled { .. } => None,
             Self::Limit { pool, .. }

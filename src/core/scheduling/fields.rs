@@ -50,6 +50,7 @@ impl Reason {
             }
             Self::Affinity { key, selector, partner } => of_affinity(key, selector, partner),
             Self::Volume(fault) => fault.fields(),
+            Self::SharedVolume { claim } => Fields::from([("claim", text(claim))]),
             Self::Contradiction { key }
             | Self::VolumesElsewhere { key }
             | Self::AntiAffinity { key }

@@ -56,6 +56,8 @@ pub(super) fn collect<'a>(
     open: &BTreeSet<&str>,
 ) -> Collector {
     let mut all = Collector::default();
+    // Volumes that are yet to come will be in some zone.
+    all.key(labels::ZONE);
     of_volumes.for_each(|requirement| all.requirement(requirement));
     let snapshot = problem.snapshot;
     for shape in shapes.chain(snapshot.daemons.values().map(|daemon| &daemon.shape)) {

@@ -57,6 +57,11 @@ pub enum Reason {
         /// What keeps those pods and this one apart.
         partner: Partner,
     },
+    /// A volume of the pod is yet to come and will be in one zone, and pods that use it too are where this one cannot go.
+    SharedVolume {
+        /// PersistentVolumeClaim.
+        claim: Arc<str>,
+    },
     /// Pods that the required anti-affinity means are everywhere the pod could go.
     AntiAffinity {
         /// Topology key.
@@ -287,7 +292,11 @@ impl Reason {
     /// Whether the pod could perhaps be placed if other pods of the plan were elsewhere.
     pub fn minds_others(&self) -> bool {
         self.holds(&|one| match one {
-            Self::Spread { .. } | Self::AntiAffinity { .. } | Self::Repelled { .. } | Self::Topology { .. } => true,
+            Self::Spread { .. }
+            | Self::SharedVolume { .. }
+            | Self::AntiAffinity { .. }
+            | Self::Repelled { .. }
+            | Self::Topology { .. } => true,
             Self::Affinity { partner, .. } => matches!(partner, Partner::Elsewhere(_)),
             _ => false,
         })
@@ -295,7 +304,7 @@ impl Reason {
 
     /// Whether the pod asks for others where it is to be.
     pub(super) fn is_of_affinity(&self) -> bool {
-        self.holds(&|one| matches!(one, Self::Affinity { .. }))
+        self.holds(&|one| matches!(one, Self::Affinity { .. } | Self::SharedVolume { .. }))
     }
 
     /// Whether a NodePool's limits are in the way.

@@ -71,7 +71,7 @@ fn concerned(problem: &Problem<'_>, plan: &Plan, found: &[Violation]) -> BTreeMa
             | Violation::TooAlike { place, .. } => {
                 places.iter().filter(|known| *known.name() == **place).flat_map(Placement::pods).collect()
             }
-            Violation::VolumeShared { claim } => {
+            Violation::VolumeShared { claim } | Violation::VolumeTorn { claim } => {
                 let uses =
                     |pod: &&Arc<Pod>| pod.key.namespace == claim.namespace && pod.volume_claims.contains(&claim.name);
                 problem.pods.iter().filter(uses).collect()

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::facts::{Kind, Pod, PodShape, Snapshot, Topologies};
+use crate::core::facts::{Access, AffinityTerm, Kind, Pod, PodShape, Selector, Snapshot, Topologies};
+
 use crate::core::ids::{ObjectKey, PodUid};
+use crate::core::labels;
 use crate::core::requirements::{Requirement, Requirements};
 
 use super::attach::{Load, VolumeId};
@@ -25,6 +27,8 @@ pub(super) struct Needs {
     pub(super) alternatives: Topologies,
     /// What the volumes take of the node.
     pub(super) load: Load,
+    /// Claims whose volume is yet to come, and that other pods of the question use too: all have to be in one zone, whichever it will be.
+    pub(super) together: Vec<ObjectKey>,
     /// What is wrong with a volume: the pod can go nowhere.
     pub(super) fault: Option<VolumeFault>,
 }
@@ -32,7 +36,7 @@ pub(super) struct Needs {
 impl Needs {
     /// Those of a pod that can go nowhere.
     fn none(fault: VolumeFault) -> Self {
-        Self { alternatives: Vec::new(), load: Load::default(), fault: Some(fault) }
+        Self { alternatives: Vec::new(), load: Load::default(), together: Vec::new(), fault: Some(fault) }
     }
 
     /// Whether a volume asks for something of this label.
@@ -58,12 +62,38 @@ pub(super) fn split(
     for (pod, class) in pods.iter().zip(class_of).filter(|(pod, _)| !pod.volume_claims.is_empty()) {
         let own = Arc::new(needs_of(snapshot, pod, &users));
         *class = *index.entry((*class, own)).or_insert_with_key(|(shape, own)| {
-            shapes.push(Arc::clone(&shapes[*shape as usize]));
+            shapes.push(marked(&shapes[*shape as usize], &own.together));
             needs.push(Some(Arc::clone(own)));
             number(shapes.len() - 1)
         });
     }
     needs
+}
+
+/// A label that no pod can have: only pods of the question that use this claim are found by it.
+fn mark(claim: &ObjectKey) -> Arc<str> {
+    format!(":claim {claim}").into()
+}
+
+/// The shape of pods that are found by these claims.
+fn marked(shape: &Arc<PodShape>, claims: &[ObjectKey]) -> Arc<PodShape> {
+    if claims.is_empty() {
+        return Arc::clone(shape);
+    }
+    let mut shape = PodShape::clone(shape);
+    shape.labels.extend(claims.iter().map(|claim| (mark(claim), "".into())));
+    Arc::new(shape)
+}
+
+/// In the zone of the other pods that use a claim.
+pub(super) fn beside(claim: &ObjectKey) -> AffinityTerm {
+    let labels = [(mark(claim), "".into())].into_iter().collect();
+    AffinityTerm {
+        key: labels::ZONE.into(),
+        selector: Some(Selector { labels, expressions: Vec::new() }),
+        namespaces: vec![Arc::clone(&claim.namespace)],
+        namespace_selector: None,
+    }
 }
 
 /// Who uses which claim.
@@ -91,13 +121,18 @@ impl Users {
         let mut holders: FxHashMap<ObjectKey, (PodUid, ObjectKey)> = FxHashMap::default();
         for pod in others.chain(there).chain(waiting) {
             for claim in pod.volume_claims.iter().map(|name| key(pod, name)) {
-                if snapshot.volume_claims.get(&claim).is_some_and(|fact| fact.one_pod) {
+                if snapshot.volume_claims.get(&claim).is_some_and(|fact| fact.access == Access::OnePod) {
                     holders.entry(claim).or_insert_with(|| (pod.uid.clone(), pod.key.clone()));
                 }
             }
         }
         let attached = snapshot.attachments.values().filter_map(|one| one.volume.clone()).collect();
         Self { pods, attached, holders }
+    }
+
+    /// Whether several pods use a claim.
+    fn are_many(&self, claim: &ObjectKey) -> bool {
+        self.pods.get(claim).is_some_and(|pods| *pods > 1)
     }
 
     /// Whether the pod's node is certain not to have the volume yet, whichever it is.
@@ -114,6 +149,7 @@ fn needs_of(snapshot: &Snapshot, pod: &Pod, users: &Users) -> Needs {
     let mut all = vec![Requirements::new()];
     let mut load = Load::default();
     let mut seen = BTreeSet::new();
+    let mut together = Vec::new();
     for name in &pod.volume_claims {
         let claim = key(pod, name);
         let found = match found(snapshot, &claim) {
@@ -123,6 +159,9 @@ fn needs_of(snapshot: &Snapshot, pod: &Pod, users: &Users) -> Needs {
         if let Some((_, holder)) = users.holders.get(&claim).filter(|(uid, _)| *uid != pod.uid) {
             let pod = holder.clone();
             return Needs::none(VolumeFault::InUse { claim, pod });
+        }
+        if found.is_to_come && found.driver.is_some() && users.are_many(&claim) && !together.contains(&claim) {
+            together.push(claim.clone());
         }
         if let Some(driver) = found.driver
             && seen.insert(Arc::clone(&found.id))
@@ -137,7 +176,8 @@ fn needs_of(snapshot: &Snapshot, pod: &Pod, users: &Users) -> Needs {
         }
     }
     load.finish();
-    Needs { alternatives: all.iter().map(Requirements::to_written).collect(), load, fault: None }
+    together.sort_unstable();
+    Needs { alternatives: all.iter().map(Requirements::to_written).collect(), load, together, fault: None }
 }
 
 /// What is known of the volume behind a claim.
@@ -148,6 +188,8 @@ struct Found<'a> {
     driver: Option<&'a Arc<str>>,
     /// From where it can be reached; nothing when from everywhere.
     topologies: Option<Cow<'a, Topologies>>,
+    /// Whether it is made when the first pod that uses it has a node, for pods of one node.
+    is_to_come: bool,
 }
 
 /// Looks a claim up.
@@ -179,7 +221,7 @@ fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Found<'a>, Vol
         if topologies.as_ref().is_some_and(|terms| terms.is_empty()) {
             return Err(VolumeFault::NodeGone { claim, volume, hosts: there.hosts() });
         }
-        return Ok(Found { id: volume, driver: there.driver.as_ref(), topologies });
+        return Ok(Found { id: volume, driver: there.driver.as_ref(), topologies, is_to_come: false });
     }
     let class = snapshot.storage_class_of(fact).ok_or_else(|| match &fact.class {
         Some(name) if !name.is_empty() => VolumeFault::ClassMissing { claim: claim.clone(), class: Arc::clone(name) },
@@ -190,7 +232,8 @@ fn found<'a>(snapshot: &'a Snapshot, claim: &ObjectKey) -> Result<Found<'a>, Vol
         return Err(VolumeFault::Immediate { claim: claim.clone(), class: Arc::clone(&class.name) });
     }
     let topologies = (!class.topologies.is_empty()).then_some(Cow::Borrowed(&class.topologies));
-    Ok(Found { id: unbound(claim), driver: class.driver.as_ref(), topologies })
+    let is_to_come = fact.access == Access::OneNode;
+    Ok(Found { id: unbound(claim), driver: class.driver.as_ref(), topologies, is_to_come })
 }
 
 /// The driver that attaches the volume behind a claim, and which volume it is; nothing when none does. What is wrong with a volume does not

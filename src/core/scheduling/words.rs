@@ -95,25 +95,16 @@ impl Reason {
                 "the pod's nodeSelector and node affinity exclude, on {key}, the places from which its volumes can be reached"
             ),
             Self::NoPools => write!(f, "there is no NodePool"),
-            Self::Spread { .. } | Self::Affinity { .. } | Self::AntiAffinity { .. } | Self::Repelled { .. } => {
-                self.write_between_pods(f)
-            }
+            Self::Spread { .. }
+            | Self::Affinity { .. }
+            | Self::SharedVolume { .. }
+            | Self::AntiAffinity { .. }
+            | Self::Repelled { .. } => self.write_between_pods(f),
             Self::Limit { resource, left, .. } if *left < 0 => {
                 write!(f, "has {} {resource} more than its limits allow", Amount(resource, left.saturating_neg()))
             }
             Self::Limit { resource, left, .. } => {
                 write!(f, "has only {} {resource} left of its limits", Amount(resource, *left))
-            }
-            Self::TooLarge { resource, wanted, most, daemon, .. } => {
-                let needed = Amount(resource, *wanted);
-                write!(
-                    f,
-                    "has no instance type large enough: the pod and its node's daemons need {needed} {resource}"
-                )?;
-                if let Some((name, amount)) = daemon {
-                    write!(f, " (DaemonSet {name} {})", Amount(resource, *amount))?;
-                }
-                write!(f, ", the most there is is {}", Amount(resource, *most))
             }
             Self::NoTypeHolds { .. } => {
                 write!(f, "has no instance type with enough of all that the pod and its node's daemons request at once")
@@ -154,6 +145,17 @@ impl Reason {
     /// What a NodePool has to offer, and what is the matter with it.
     fn write_offered(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::TooLarge { resource, wanted, most, daemon, .. } => {
+                let needed = Amount(resource, *wanted);
+                write!(
+                    f,
+                    "has no instance type large enough: the pod and its node's daemons need {needed} {resource}"
+                )?;
+                if let Some((name, amount)) = daemon {
+                    write!(f, " (DaemonSet {name} {})", Amount(resource, *amount))?;
+                }
+                write!(f, ", the most there is is {}", Amount(resource, *most))
+            }
             Self::NoOffering { types, .. } => {
                 write!(f, "has {types} instance types that match, but none can be had at the moment")
             }
@@ -222,6 +224,10 @@ impl Reason {
                 Ok(())
             }
             Self::Affinity { key, selector, partner } => write_affinity(f, key, selector, partner),
+            Self::SharedVolume { claim } => write!(
+                f,
+                "PersistentVolumeClaim {claim} is not bound yet, and other pods that use it go to zones where this one cannot go"
+            ),
             Self::AntiAffinity { key } => {
                 write!(f, "the pod's anti-affinity on {key} excludes every domain it could go to")
             }
@@ -259,6 +265,9 @@ impl Reason {
             }
             Self::Spread { .. } => "would fit if the pod could go to the emptiest domains, or with a higher maxSkew",
             Self::Affinity { partner, .. } => of_affinity(partner),
+            Self::SharedVolume { .. } => {
+                "would fit if all of them could be in one zone, or with a claim for pods of many nodes (spec.accessModes)"
+            }
             Self::AntiAffinity { key } => {
                 return format!(
                     "would fit if there were a further {key} that it could go to, or if the anti-affinity were merely preferred"

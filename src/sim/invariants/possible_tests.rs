@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::*;
 use crate::clouds::simulated::Conduct;
 use crate::cluster::Cluster;
-use crate::core::facts::{ClaimDraft, Count, PodBudget, PodShape, Selector, VolumeClaim};
+use crate::core::facts::{Access, ClaimDraft, Count, PodBudget, PodShape, Selector, VolumeClaim};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 use crate::core::labels;
 use crate::core::requirements::Requirement;
@@ -70,7 +70,7 @@ fn one_more(cluster: &SimCluster, zone: Option<&str>) -> PodUid {
         class: None,
         volume,
         bound: true,
-        one_pod: false,
+        access: Access::OneNode,
     });
     let mut pod = Pod::clone(&store.pods[&uid].pod);
     pod.volume_claims = vec!["data".into()];

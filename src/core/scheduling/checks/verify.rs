@@ -23,6 +23,7 @@ pub fn check(problem: &Problem<'_>, plan: &Plan) -> Vec<Violation> {
     topology::check(problem, &places, &mut found);
     reserved::check(problem, plan, &mut found);
     volumes::check_shared(problem.snapshot, plan, &mut found);
+    volumes::check_zones(problem.snapshot, plan, &mut found);
     variety::check(problem, plan, &mut found);
     found.sort_unstable();
     found.dedup();

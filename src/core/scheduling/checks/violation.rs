@@ -66,6 +66,11 @@ pub enum Violation {
         /// PersistentVolumeClaim.
         claim: ObjectKey,
     },
+    /// Pods that share a claim whose volume is yet to come are in several zones.
+    VolumeTorn {
+        /// PersistentVolumeClaim.
+        claim: ObjectKey,
+    },
     /// Two pods want the same port of a node.
     PortTaken {
         /// NodeClaim or node.
@@ -144,6 +149,9 @@ impl fmt::Display for Violation {
             Self::TooManyVolumes { place, driver } => write!(f, "{place} cannot attach so many volumes of {driver}"),
             Self::VolumeShared { claim } => {
                 write!(f, "PersistentVolumeClaim {claim} is for one pod, and several use it")
+            }
+            Self::VolumeTorn { claim } => {
+                write!(f, "PersistentVolumeClaim {claim} is not bound, and pods that use it are in several zones")
             }
             Self::PortTaken { place, port } => write!(f, "port {port} of {place} is taken twice"),
             Self::NoDomain { pod, place, key } => {

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::core::facts::{AttachLimits, InstanceType, Pod, Snapshot, Topologies};
+use crate::core::facts::{Access, AttachLimits, InstanceType, Pod, Snapshot, Topologies};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
+use crate::core::labels;
 use crate::core::requirements::{Requirements, ValueSet};
 
 use super::super::plan::Plan;
@@ -66,7 +67,8 @@ pub(super) fn check_shared(snapshot: &Snapshot, plan: &Plan, found: &mut Vec<Vio
     let claims = |pod: &Arc<Pod>| {
         let namespace = Arc::clone(&pod.key.namespace);
         let key = move |name: &Arc<str>| ObjectKey { namespace: Arc::clone(&namespace), name: Arc::clone(name) };
-        let for_one = |key: &ObjectKey| snapshot.volume_claims.get(key).is_some_and(|claim| claim.one_pod);
+        let for_one =
+            |key: &ObjectKey| snapshot.volume_claims.get(key).is_some_and(|claim| claim.access == Access::OnePod);
         pod.volume_claims.iter().map(key).filter(for_one).collect::<Vec<_>>()
     };
     let new = plan.claims.iter().flat_map(|claim| &claim.pods);
@@ -89,6 +91,29 @@ pub(super) fn check_shared(snapshot: &Snapshot, plan: &Plan, found: &mut Vec<Vio
     }
     let shared = users.into_iter().filter(|(_, users)| users.len() > 1);
     found.extend(shared.map(|(claim, _)| Violation::VolumeShared { claim }));
+}
+
+/// Claims for pods of one node, with volumes yet to come, whose pods the plan puts into several zones: the volume will be in one.
+pub(super) fn check_zones(snapshot: &Snapshot, plan: &Plan, found: &mut Vec<Violation>) {
+    let comes = |key: &ObjectKey| {
+        snapshot.volume_claims.get(key).is_some_and(|claim| {
+            let driver = snapshot.storage_class_of(claim).and_then(|class| class.driver.as_ref());
+            claim.access == Access::OneNode && claim.volume.is_none() && driver.is_some()
+        })
+    };
+    let mut zones: BTreeMap<ObjectKey, BTreeSet<Option<Arc<str>>>> = BTreeMap::new();
+    for place in plan.placements() {
+        for pod in place.pods() {
+            for name in &pod.volume_claims {
+                let key = ObjectKey { namespace: Arc::clone(&pod.key.namespace), name: Arc::clone(name) };
+                if comes(&key) {
+                    zones.entry(key).or_default().insert(place.domain(labels::ZONE, snapshot));
+                }
+            }
+        }
+    }
+    let torn = zones.into_iter().filter(|(_, zones)| zones.len() > 1);
+    found.extend(torn.map(|(claim, _)| Violation::VolumeTorn { claim }));
 }
 
 /// Whether a node that exists gets more volumes of a driver than it can hold.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::super::{Plan, Reason, Violation, VolumeFault, check, improved, lower_bound, solve};
 use super::build::*;
 use crate::core::facts::{
-    CsiNode, Kind, Pod, PodShape, Snapshot, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim,
+    Access, CsiNode, Kind, Pod, PodShape, Snapshot, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim,
 };
 use crate::core::ids::{NodeName, ObjectKey};
 use crate::core::labels::{HOSTNAME, INSTANCE_TYPE, ZONE};
@@ -21,8 +21,15 @@ impl Scene {
         let key = ObjectKey::new("default", name);
         let (class, volume) = (class.map(Arc::from), volume.map(Arc::<str>::from));
         let bound = volume.is_some();
-        let claim =
-            VolumeClaim { key: key.clone(), deleting: false, lost: false, class, bound, volume, one_pod: false };
+        let claim = VolumeClaim {
+            key: key.clone(),
+            deleting: false,
+            lost: false,
+            class,
+            bound,
+            volume,
+            access: Access::OneNode,
+        };
         self.snapshot.volume_claims.insert(key, Arc::new(claim));
         self
     }
@@ -497,10 +504,41 @@ proptest! {
 }
 
 #[test]
+fn pods_that_share_a_volume_that_is_yet_to_come_are_in_one_zone() {
+    let claim = ObjectKey::new("default", "data");
+    let scene = |zones: [&str; 2]| {
+        let of = |name: &str, zone: &str| {
+            let mut one = shape(500, 512);
+            one.node_selector = if zone.is_empty() { labels(&[]) } else { labels(&[(ZONE, zone)]) };
+            mounting(name, &one, &["data"])
+        };
+        let scene = Scene::new().with_storage_class("zonal", &[], false).with_volume_claim("data", Some("zonal"), None);
+        // There is room for one of them that is in no hurry.
+        let scene = scene.with_node(node("old", 1, 1, &[(ZONE, "zone-a")]));
+        scene.with_pods(vec![of("one", zones[0]), of("two", zones[1])])
+    };
+    let plan = scene(["zone-c", ""]).plan();
+    assert_eq!((plan.refused.len(), zones(&plan)), (0, vec!["zone-c"]));
+    let torn = scene(["zone-b", "zone-c"]).plan();
+    assert_eq!((torn.claims.len(), torn.refused.len()), (1, 1));
+    assert_eq!(torn.refused[0].reasons, [Reason::SharedVolume { claim: "default/data".into() }]);
+    // Pods of many nodes may share it: wherever its volume will be, all reach it.
+    let everywhere = |mut scene: Scene| {
+        let fact = VolumeClaim { access: Access::ManyNodes, ..(*scene.snapshot.volume_claims[&claim]).clone() };
+        scene.snapshot.volume_claims.insert(claim.clone(), Arc::new(fact));
+        scene
+    };
+    let plan = everywhere(scene(["zone-b", "zone-c"])).plan();
+    assert_eq!((plan.claims.len(), plan.refused.len()), (2, 0));
+    let found = check(&scene(["zone-b", "zone-c"]).problem(), &plan);
+    assert_eq!(found, [Violation::VolumeTorn { claim: claim.clone() }]);
+}
+
+#[test]
 fn a_claim_for_one_pod_at_a_time_is_not_given_to_two() {
     let one_pod = |mut scene: Scene| {
         let key = ObjectKey::new("default", "data");
-        let claim = VolumeClaim { one_pod: true, ..(*scene.snapshot.volume_claims[&key]).clone() };
+        let claim = VolumeClaim { access: Access::OnePod, ..(*scene.snapshot.volume_claims[&key]).clone() };
         scene.snapshot.volume_claims.insert(key, Arc::new(claim));
         scene
     };
