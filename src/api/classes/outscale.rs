@@ -283,7 +283,8 @@ pub struct Kubelet {
 pub struct Talos {
     /// The Secret with the configuration of a worker, in the namespace that joiner runs in.
     pub secret_ref: SecretRef,
-    /// YAML or JSON merge patches (RFC 7386) of the configuration, applied in this order. No secrets belong here.
+    /// YAML or JSON merge patches (RFC 7386) of the configuration, applied in this order. One with a `kind` goes into the document of that kind and
+    /// name, or becomes a further one (`$patch: delete` takes it out); one without is for the machine's own. No secrets belong here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20), inner(length(max = 65536)))]
     pub patches: Vec<String>,

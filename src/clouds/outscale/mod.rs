@@ -14,6 +14,7 @@ mod catalogue;
 mod class;
 mod cloud;
 mod deletion;
+mod documents;
 mod drift;
 mod fit;
 mod found;
@@ -38,6 +39,7 @@ mod types;
 mod unmarkable;
 mod vm_type;
 mod volumes;
+mod worker;
 mod yaml;
 
 pub use catalogue::{

@@ -33,10 +33,6 @@ fn read(text: &str) -> Result<Template, Vec<String>> {
     Template::read(text, &Talos::default(), None)
 }
 
-fn value(text: &str) -> Value {
-    serde_saphyr::from_str(text).unwrap()
-}
-
 /// The template of [`WORKER`] with a merge patch in it.
 fn patched(patch: &Value) -> Result<Template, Vec<String>> {
     let talos = Talos { patches: vec![patch.to_string()], ..Talos::default() };
@@ -59,16 +55,16 @@ fn own_labels() -> Labels {
     .into()
 }
 
-fn made_out(template: &Template) -> (Value, Vec<Value>) {
+fn made_out(template: &Template) -> Documents {
     let taints =
         [Taint { value: "a".into(), ..Taint::new("team", Effect::NoSchedule) }, Taint::new("start", Effect::NoExecute)];
     let text = template.made_out_for(Own { claim: "default-abcde", labels: &own_labels(), taints: &taints });
-    documents(&text).unwrap()
+    Documents::read(&text).unwrap()
 }
 
 #[test]
 fn a_machine_gets_its_labels_and_taints_and_everything_else_as_it_was() {
-    let (main, others) = made_out(&read(WORKER).unwrap());
+    let Documents { main, others } = made_out(&read(WORKER).unwrap());
     assert_eq!(
         main["machine"]["kubelet"]["extraArgs"],
         json!({
@@ -96,7 +92,7 @@ fn a_machine_gets_its_labels_and_taints_and_everything_else_as_it_was() {
     ] {
         rest.pointer_mut(pointer).unwrap().as_object_mut().unwrap().remove(field);
     }
-    let mut original = value(&parts(WORKER)[0]);
+    let mut original = Documents::read(WORKER).unwrap().main;
     original.pointer_mut("/machine/kubelet/extraArgs").unwrap().as_object_mut().unwrap().remove("register-with-taints");
     original["machine"].as_object_mut().unwrap().remove("nodeLabels");
     assert_eq!(rest, original);
@@ -132,7 +128,7 @@ fn texts_that_yaml_takes_for_something_else_stay_texts() {
         "@x",
     ] {
         let template = patched(&json!({ "machine": { "sysctls": { "k": text, text: "v" } } })).unwrap();
-        let (main, _) = made_out(&template);
+        let Documents { main, .. } = made_out(&template);
         assert_eq!(main["machine"]["sysctls"], json!({ "k": text, text: "v" }), "{text:?}");
     }
 }
@@ -193,11 +189,15 @@ fn a_configuration_that_cannot_work_is_refused_with_field_and_remedy() {
         let faults = read(text).unwrap_err();
         assert!(faults[0].starts_with(fault), "{faults:?} for {text:?}");
     }
-    let two = [
-        ("kind: HostnameConfig\nhostname: one", "HostnameConfig.hostname: "),
-        ("kind: KubeNodeConfig", "KubeNodeConfig: "),
-    ];
-    for (document, fault) in two {
+    for (document, fault) in [
+        ("apiVersion: v1alpha1\nkind: HostnameConfig\nhostname: one", "HostnameConfig.hostname: "),
+        ("kind: VolumeConfig\nname: STATE", "VolumeConfig STATE: has no apiVersion"),
+        (
+            "apiVersion: v1alpha1\nkind: KubeNodeConfig",
+            "KubeNodeConfig: Talos does not take it beside machine.nodeLabels",
+        ),
+        ("apiVersion: v1alpha1\nkind: KubeletConfig", "KubeletConfig: Talos does not take it beside machine.kubelet"),
+    ] {
         let faults = read(&format!("{WORKER}---\n{document}\n")).unwrap_err();
         assert!(faults[0].starts_with(fault), "{faults:?}");
     }
@@ -225,7 +225,7 @@ fn a_class_can_patch_endpoint_kubelet_and_all_else() {
         ..Talos::default()
     };
     let template = Template::read(WORKER, &talos, Some(&kubelet)).unwrap();
-    let (main, _) = made_out(&template);
+    let Documents { main, .. } = made_out(&template);
     assert_eq!(main["cluster"]["controlPlane"]["endpoint"], "https://api.example.org:6443");
     assert_eq!(
         main["machine"]["kubelet"]["extraConfig"],
@@ -242,10 +242,10 @@ fn a_class_can_patch_endpoint_kubelet_and_all_else() {
 #[test]
 fn nodes_can_be_called_like_their_nodeclaims() {
     let talos = Talos { node_name: Some("NodeClaim".to_owned()), ..Talos::default() };
-    let (main, _) = made_out(&Template::read(WORKER, &talos, None).unwrap());
+    let Documents { main, .. } = made_out(&Template::read(WORKER, &talos, None).unwrap());
     assert_eq!(main["machine"]["network"]["hostname"], "default-abcde");
     let with_document = format!("{WORKER}---\napiVersion: v1alpha1\nkind: HostnameConfig\nauto: stable\n");
-    let (main, others) = made_out(&Template::read(&with_document, &talos, None).unwrap());
+    let Documents { main, others } = made_out(&Template::read(&with_document, &talos, None).unwrap());
     assert_eq!(main["machine"]["network"].get("hostname"), None);
     assert_eq!(
         others[1],
