@@ -22,7 +22,7 @@ use super::marks::Marked;
 use super::oapi::{Class, Client, wire};
 use super::quotas::Quotas;
 use super::secrets::{SecretError, Secrets};
-use super::talos::Template;
+use super::talos::{Template, Wrong};
 use super::{catalogue, permissions, resolve, types, volumes};
 
 /// How long a machine configuration that was read is good for launches.
@@ -288,13 +288,23 @@ impl Templates {
             );
             return Err(Fault::new("SecretKeyNotFound", message));
         };
-        let wrong = |faults: Vec<String>| {
-            let message = format!("Secret {}, key {key}: {}", reference.name, faults.join("; "));
-            Fault::new("InvalidMachineConfiguration", message)
-        };
-        let text = std::str::from_utf8(bytes).map_err(|_| wrong(vec!["is no UTF-8 text".to_owned()]))?;
-        Template::read(text, &spec.talos, spec.kubelet.as_ref()).map_err(wrong)
+        let secret = format!("Secret {}, key {key}", reference.name);
+        let unfit = |wrong: Vec<Wrong>| Fault::new("InvalidMachineConfiguration", by_place(&secret, &wrong));
+        let text = std::str::from_utf8(bytes).map_err(|_| {
+            unfit(vec![Wrong { field: None, what: "is no UTF-8 text; store the file as it is".to_owned() }])
+        })?;
+        Template::read(text, &spec.talos, spec.kubelet.as_ref()).map_err(unfit)
     }
+}
+
+/// All that is wrong with a configuration in one sentence: what is in the Secret first, then what each field of the NodeClass has brought in.
+fn by_place(secret: &str, wrong: &[Wrong]) -> String {
+    let mut places: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
+    for Wrong { field, what } in wrong {
+        places.entry(field.as_deref()).or_default().push(what);
+    }
+    let told = places.iter().map(|(field, all)| format!("{}: {}", field.unwrap_or(secret), all.join("; ")));
+    told.collect::<Vec<_>>().join("; ")
 }
 
 /// All that a template is made from, besides the Secret's content.

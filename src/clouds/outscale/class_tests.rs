@@ -15,7 +15,14 @@ use crate::sim::oapi::Account;
 
 /// Status, reason and message of every condition after a look.
 async fn judged(cloud: &Outscale) -> BTreeMap<&'static str, (Status, &'static str, String)> {
-    let (_, resolution) = resolved(cloud, &class_of(spec())).await;
+    judged_of(cloud, spec()).await
+}
+
+async fn judged_of(
+    cloud: &Outscale,
+    spec: OutscaleNodeClassSpec,
+) -> BTreeMap<&'static str, (Status, &'static str, String)> {
+    let (_, resolution) = resolved(cloud, &class_of(spec)).await;
     resolution.judgements.into_iter().map(|told| (told.condition, (told.status, told.reason, told.message))).collect()
 }
 
@@ -121,4 +128,18 @@ async fn user_data_that_every_launch_would_be_refused_for_are_said_to_be_unfit()
     let (class, _) = resolved(&cloud, &class_of(tagged)).await;
     let condition = find_condition(&class.conditions, "UserDataReady").unwrap();
     assert!(condition.message.starts_with("spec.tags: tag \"team\" cannot stand"), "{condition:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_with_a_machine_configuration_is_told_of_the_secret_or_of_the_field_that_brought_it() {
+    let Scene { secrets, cloud, .. } = scene();
+    secrets.put("talos", "worker.yaml", &WORKER.replace("mmmmmm.0123456789abcdef", "''"));
+    let mut spec = spec();
+    spec.talos.patches = vec!["machine: { type: controlplane }".to_owned()];
+    let (_, _, message) = judged_of(&cloud, spec).await.remove("UserDataReady").unwrap();
+    assert_eq!(
+        message,
+        "Secret talos, key worker.yaml: machine.token: is missing; without it the machine cannot join the cluster; \
+         spec.talos.patches[0]: machine.type: must be worker; take the file worker.yaml that `talosctl gen config` wrote"
+    );
 }

@@ -40,23 +40,51 @@ pub(super) struct Own<'a> {
     pub(super) taints: &'a [Taint],
 }
 
+/// A fault of a configuration, and where somebody wrote it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Wrong {
+    /// The field of the NodeClass that brought it in; nothing when it stands in the Secret.
+    pub(super) field: Option<String>,
+    /// What is wrong, with the field of the configuration and the remedy.
+    pub(super) what: String,
+}
+
+impl Wrong {
+    /// What is wrong now. A fault that was there before the field's change is not the field's.
+    fn after(field: Option<&str>, before: &[Self], documents: &Documents, named_by_claim: bool) -> Vec<Self> {
+        let faults = worker::faults(documents, named_by_claim).into_iter();
+        let known = |what: &String| before.iter().find(|known| known.what == *what).cloned();
+        faults.map(|what| known(&what).unwrap_or_else(|| Self { field: field.map(str::to_owned), what })).collect()
+    }
+}
+
 impl Template {
-    /// Reads and judges a configuration. What is wrong comes as one sentence for each fault, with the field and the remedy.
-    pub(super) fn read(text: &str, talos: &Talos, kubelet: Option<&Kubelet>) -> Result<Self, Vec<String>> {
-        let mut documents = Documents::read(text).map_err(|fault| vec![fault])?;
-        let mut faults = Vec::new();
+    /// Reads a configuration, puts in what the NodeClass says of it, and judges it.
+    pub(super) fn read(text: &str, talos: &Talos, kubelet: Option<&Kubelet>) -> Result<Self, Vec<Wrong>> {
+        let mut documents = Documents::read(text).map_err(|what| vec![Wrong { field: None, what }])?;
+        let named_by_claim = talos.named_by_claim();
+        let mut wrong = Wrong::after(None, &[], &documents, named_by_claim);
+        let mut unread = Vec::new();
         for (at, patch) in talos.patches.iter().enumerate() {
-            if let Err(fault) = documents.patch(patch) {
-                faults.push(format!("spec.talos.patches[{at}]: {fault}"));
+            let field = format!("spec.talos.patches[{at}]");
+            match documents.patch(patch) {
+                Ok(()) => wrong = Wrong::after(Some(&field), &wrong, &documents, named_by_claim),
+                Err(what) => unread.push(Wrong { field: Some(field), what }),
             }
         }
-        let main = &mut documents.main;
         if let Some(endpoint) = &talos.cluster_endpoint {
-            merge(main, json!({ "cluster": { "controlPlane": { "endpoint": endpoint } } }));
+            merge(&mut documents.main, json!({ "cluster": { "controlPlane": { "endpoint": endpoint } } }));
+            wrong = Wrong::after(Some("spec.talos.clusterEndpoint"), &wrong, &documents, named_by_claim);
         }
         if let Some(kubelet) = kubelet {
-            merge(main, kubelet_patch(kubelet));
+            merge(&mut documents.main, kubelet_patch(kubelet));
+            wrong = Wrong::after(Some("spec.kubelet"), &wrong, &documents, named_by_claim);
         }
+        wrong.extend(unread);
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let main = &mut documents.main;
         if main.pointer("/cluster/externalCloudProvider/enabled").is_none() {
             merge(main, json!({ "cluster": { "externalCloudProvider": { "enabled": true } } }));
         }
@@ -64,9 +92,7 @@ impl Template {
             // In one word, whichever it was: what a machine was told is searched for it.
             merge(main, json!({ "machine": { "kubelet": { "registerWithFQDN": true } } }));
         }
-        let named_by_claim = talos.named_by_claim();
-        faults.extend(worker::faults(&documents, named_by_claim));
-        if faults.is_empty() { Ok(Self { documents, named_by_claim }) } else { Err(faults) }
+        Ok(Self { documents, named_by_claim })
     }
 
     /// Whether nodes take the full name that the metadata service tells.

@@ -29,14 +29,28 @@ kind: WatchdogTimerConfig
 device: /dev/watchdog0
 "#;
 
+/// The template of a Secret's text alone, or what is wrong with it.
 fn read(text: &str) -> Result<Template, Vec<String>> {
-    Template::read(text, &Talos::default(), None)
+    let of_secret = |wrong: Wrong| {
+        assert_eq!(wrong.field, None, "{wrong:?}");
+        wrong.what
+    };
+    Template::read(text, &Talos::default(), None).map_err(|all| all.into_iter().map(of_secret).collect())
+}
+
+/// What is wrong, each fault behind its field, as messages have it.
+fn faults(text: &str, talos: &Talos) -> Vec<String> {
+    let wrong = Template::read(text, talos, None).unwrap_err().into_iter();
+    wrong.map(|Wrong { field, what }| format!("{}: {what}", field.as_deref().unwrap_or("Secret"))).collect()
 }
 
 /// The template of [`WORKER`] with a merge patch in it.
-fn patched(patch: &Value) -> Result<Template, Vec<String>> {
-    let talos = Talos { patches: vec![patch.to_string()], ..Talos::default() };
-    Template::read(WORKER, &talos, None)
+fn patched(patch: &Value) -> Result<Template, Vec<Wrong>> {
+    Template::read(WORKER, &patches(&[&patch.to_string()]), None)
+}
+
+fn patches(all: &[&str]) -> Talos {
+    Talos { patches: all.iter().map(|patch| (*patch).to_owned()).collect(), ..Talos::default() }
 }
 
 fn own_labels() -> Labels {
@@ -136,7 +150,7 @@ fn texts_that_yaml_takes_for_something_else_stay_texts() {
 #[test]
 fn numbers_and_words_reach_talos_as_they_were_written() {
     let file = "machine:\n  files: [{ path: /var/x, permissions: 0o644, op: create, content: a }]\n";
-    let talos = Talos { patches: vec![file.to_owned()], ..Talos::default() };
+    let talos = patches(&[file]);
     let text = WORKER
         .replace("  kubelet:\n", "  sysctls: { a: 1.10, b: 0644, c: '0644' }\n  kubelet:\n    registerWithFQDN: yes\n");
     let template = Template::read(&text, &talos, None).unwrap();
@@ -176,8 +190,9 @@ fn a_configuration_that_cannot_work_is_refused_with_field_and_remedy() {
         ),
         (json!({ "machine": { "nodeLabels": "x" } }), "machine.nodeLabels: is no map"),
     ] {
-        let faults = patched(&patch).unwrap_err();
-        assert!(faults.len() == 1 && faults[0].starts_with(fault), "{faults:?} for {patch}");
+        let wrong = patched(&patch).unwrap_err();
+        assert!(wrong.len() == 1 && wrong[0].what.starts_with(fault), "{wrong:?} for {patch}");
+        assert_eq!(wrong[0].field.as_deref(), Some("spec.talos.patches[0]"), "{wrong:?}");
     }
     for (text, fault) in [
         ("", "has no document with version: v1alpha1"),
@@ -201,6 +216,33 @@ fn a_configuration_that_cannot_work_is_refused_with_field_and_remedy() {
         let faults = read(&format!("{WORKER}---\n{document}\n")).unwrap_err();
         assert!(faults[0].starts_with(fault), "{faults:?}");
     }
+}
+
+#[test]
+fn a_fault_is_told_of_whoever_brought_it_in() {
+    let without = WORKER.replace("  token: cccccc.0123456789abcdef\n", "");
+    let spoilt = ["machine: { type: controlplane }", "machine: { nodeTaints: { a: 'b:NoSchedule' }, type: nothing }"];
+    let faults_of = |text: &str, all: &[&str]| {
+        let all = faults(text, &patches(all));
+        all.iter()
+            .filter_map(|fault| Some(fault.split(" must ").next()?.split(" is ").next()?.to_owned()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        faults_of(&without, &spoilt),
+        [
+            "spec.talos.patches[0]: machine.type:",
+            "Secret: cluster.token:",
+            "spec.talos.patches[1]: machine.nodeTaints: the API server refuses taints that workers give themselves; write them into the NodePool",
+        ],
+        "a patch that leaves a fault as it was has not brought it in"
+    );
+    // What one patch spoils, another one may mend.
+    let mended = [spoilt[0], "machine: { type: worker }", "cluster: { token: x }"];
+    assert!(Template::read(&without, &patches(&mended), None).is_ok());
+    let endpoint = Some("http://10.0.0.2".to_owned());
+    let faults = faults(WORKER, &Talos { cluster_endpoint: endpoint, ..Talos::default() });
+    assert!(faults[0].starts_with("spec.talos.clusterEndpoint: cluster.controlPlane.endpoint: must be"), "{faults:?}");
 }
 
 #[test]
@@ -233,8 +275,7 @@ fn a_class_can_patch_endpoint_kubelet_and_all_else() {
     );
     assert_eq!(main["machine"]["sysctls"], json!({ "vm.max_map_count": "262144" }));
     assert_eq!(main["machine"].get("install"), None);
-    let wrong = Talos { patches: vec!["[1]".to_owned(), "a: [".to_owned()], ..Talos::default() };
-    let faults = Template::read(WORKER, &wrong, None).unwrap_err();
+    let faults = faults(WORKER, &patches(&["[1]", "a: ["]));
     assert!(faults[0].starts_with("spec.talos.patches[0]: is no map"), "{faults:?}");
     assert!(faults[1].starts_with("spec.talos.patches[1]: cannot be read"), "{faults:?}");
 }
@@ -252,8 +293,11 @@ fn nodes_can_be_called_like_their_nodeclaims() {
         json!({ "apiVersion": "v1alpha1", "kind": "HostnameConfig", "auto": "off", "hostname": "default-abcde" })
     );
     let fqdn = Talos { patches: vec!["machine: {kubelet: {registerWithFQDN: true}}".to_owned()], ..talos };
-    let faults = Template::read(WORKER, &fqdn, None).unwrap_err();
-    assert!(faults[0].starts_with("machine.kubelet.registerWithFQDN: does not go with"), "{faults:?}");
+    let faults = faults(WORKER, &fqdn);
+    assert!(
+        faults[0].starts_with("spec.talos.patches[0]: machine.kubelet.registerWithFQDN: does not go with"),
+        "{faults:?}"
+    );
 }
 
 #[test]
