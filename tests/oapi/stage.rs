@@ -25,8 +25,8 @@ use serde_json::Value;
 
 const WORKER: &str = r#"
 version: v1alpha1
-machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: TUFDSElORQ== } }
-cluster: { token: cccccc.0123456789abcdef, ca: { crt: Q0xVU1RFUg== }, controlPlane: { endpoint: "https://10.0.0.2:6443" } }
+machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCm1hY2hpbmUKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo= } }
+cluster: { token: cccccc.0123456789abcdef, ca: { crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmNsdXN0ZXIKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo= }, controlPlane: { endpoint: "https://10.0.0.2:6443" } }
 "#;
 
 struct OneSecret;

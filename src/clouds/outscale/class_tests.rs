@@ -111,7 +111,11 @@ async fn permissions_that_nobody_has_confirmed_are_unknown() {
 async fn user_data_that_every_launch_would_be_refused_for_are_said_to_be_unfit() {
     let Scene { secrets, cloud, .. } = scene();
     let told = async |filler: usize| {
-        secrets.put("talos", "worker.yaml", &format!("{WORKER}filler: {}\n", "x".repeat(filler)));
+        secrets.put(
+            "talos",
+            "worker.yaml",
+            &format!("{WORKER}---\napiVersion: v1alpha1\nkind: Filler\ntext: {}\n", "x".repeat(filler)),
+        );
         let (class, _) = resolved(&cloud, &class_of(spec())).await;
         let condition = find_condition(&class.conditions, "UserDataReady").unwrap();
         (condition.status, condition.message.to_string(), class)

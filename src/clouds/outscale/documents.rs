@@ -1,7 +1,7 @@
 //! The documents that a configuration of Talos is made of, and what patches make of them.
 //!
 //! A configuration is a stream of YAML documents, of which one (with `version: v1alpha1`) is the machine's; the others have a `kind`. It holds the
-//! cluster's secrets: messages name fields, never values.
+//! cluster's secrets, which no message shows.
 
 use serde_json::{Map, Value};
 

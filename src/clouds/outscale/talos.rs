@@ -16,6 +16,15 @@ use super::worker;
 /// The kubelet flag with the taints of a node's first moment. The API server refuses taints that a worker gives itself later.
 pub(super) const TAINTS: &str = "register-with-taints";
 
+/// Old names of labels that a kubelet may set on its own node.
+const OUTDATED_LABELS: [&str; 5] = [
+    "beta.kubernetes.io/arch",
+    "beta.kubernetes.io/os",
+    "beta.kubernetes.io/instance-type",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+];
+
 /// A configuration that is fit for workers, with the NodeClass' patches in it.
 #[derive(Clone, PartialEq)]
 pub(super) struct Template {
@@ -155,7 +164,10 @@ pub(super) fn flag(value: &Value) -> Option<Vec<String>> {
         Value::String(text) => {
             Some(text.split(',').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect())
         }
-        Value::Array(all) => all.iter().map(|one| one.as_str().map(str::to_owned)).collect(),
+        Value::Array(all) => {
+            let all: Vec<&str> = all.iter().map(Value::as_str).collect::<Option<_>>()?;
+            flag(&Value::from(all.join(",")))
+        }
         _ => None,
     }
 }
@@ -173,7 +185,7 @@ fn taints(mut all: Vec<String>, own: &[Taint]) -> String {
 }
 
 /// Whether the API server lets a kubelet set this label on its own node (admission plugin NodeRestriction).
-fn may_label_itself(key: &str) -> bool {
+pub(super) fn may_label_itself(key: &str) -> bool {
     let domain = labels::domain(key);
     let is_in = |parent: &str| domain == parent || domain.strip_suffix(parent).is_some_and(|rest| rest.ends_with('.'));
     if is_in("node-restriction.kubernetes.io") || key == labels::HOSTNAME {
@@ -185,6 +197,7 @@ fn may_label_itself(key: &str) -> bool {
     is_in("kubelet.kubernetes.io")
         || is_in("node.kubernetes.io")
         || [labels::ZONE, labels::REGION, labels::ARCH, labels::OS].contains(&key)
+        || OUTDATED_LABELS.contains(&key)
 }
 
 #[cfg(test)]

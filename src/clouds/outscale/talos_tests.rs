@@ -8,7 +8,7 @@ version: v1alpha1
 machine:
   type: worker
   token: mmmmmm.0123456789abcdef
-  ca: { crt: TUFDSElORQ==, key: "" }
+  ca: { crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCm1hY2hpbmUKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=, key: "" }
   kubelet:
     image: ghcr.io/siderolabs/kubelet:v1.34.1
     extraArgs: { rotate-server-certificates: "true", register-with-taints: "boot=1:NoSchedule" }
@@ -19,7 +19,7 @@ cluster:
   id: aWQ=
   secret: c2VjcmV0
   token: cccccc.0123456789abcdef
-  ca: { crt: Q0xVU1RFUg==, key: "" }
+  ca: { crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmNsdXN0ZXIKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=, key: "" }
   controlPlane: { endpoint: "https://10.0.0.2:6443" }
   network: { cni: { name: none }, dnsDomain: cluster.local }
   proxy: { disabled: true }
@@ -51,6 +51,14 @@ fn patched(patch: &Value) -> Result<Template, Vec<Wrong>> {
 
 fn patches(all: &[&str]) -> Talos {
     Talos { patches: all.iter().map(|patch| (*patch).to_owned()).collect(), ..Talos::default() }
+}
+
+/// Asserts that a patch of [`WORKER`] is refused for this fault alone.
+#[track_caller]
+fn refused(patch: &Value, fault: &str) {
+    let Err(wrong) = patched(patch) else { panic!("{patch} is taken") };
+    assert!(wrong.len() == 1 && wrong[0].what.starts_with(fault), "{wrong:?} for {patch}");
+    assert_eq!(wrong[0].field.as_deref(), Some("spec.talos.patches[0]"), "{wrong:?}");
 }
 
 fn own_labels() -> Labels {
@@ -190,9 +198,7 @@ fn a_configuration_that_cannot_work_is_refused_with_field_and_remedy() {
         ),
         (json!({ "machine": { "nodeLabels": "x" } }), "machine.nodeLabels: is no map"),
     ] {
-        let wrong = patched(&patch).unwrap_err();
-        assert!(wrong.len() == 1 && wrong[0].what.starts_with(fault), "{wrong:?} for {patch}");
-        assert_eq!(wrong[0].field.as_deref(), Some("spec.talos.patches[0]"), "{wrong:?}");
+        refused(&patch, fault);
     }
     for (text, fault) in [
         ("", "has no document with version: v1alpha1"),
@@ -216,6 +222,81 @@ fn a_configuration_that_cannot_work_is_refused_with_field_and_remedy() {
         let faults = read(&format!("{WORKER}---\n{document}\n")).unwrap_err();
         assert!(faults[0].starts_with(fault), "{faults:?}");
     }
+}
+
+#[test]
+fn what_talos_or_the_api_server_would_not_take_is_refused_before_a_machine_is_told_it() {
+    for (patch, fault) in [
+        (
+            json!({ "machine": { "nodeLabels": { "node-role.kubernetes.io/worker": "" } } }),
+            "machine.nodeLabels[node-role.kubernetes.io/worker]: the API server refuses that workers give themselves this label",
+        ),
+        (
+            json!({ "machine": { "nodeLabels": { "a b": "c" } } }),
+            r#"machine.nodeLabels[a b]: "a b" is not a qualified name"#,
+        ),
+        (
+            json!({ "machine": { "nodeLabels": { "a": "b c" } } }),
+            r#"machine.nodeLabels[a]: "b c" is not a label value"#,
+        ),
+        (json!({ "machine": { "nodeLabels": { "a": ["b"] } } }), "machine.nodeLabels[a]: is no text"),
+        (
+            json!({ "machine": { "kubelet": { "extraArgs": { "register-with-taints": ["a=b:NoSchedule", "foo"] } } } }),
+            r#"machine.kubelet.extraArgs.register-with-taints: "foo" is no taint; write key=value:NoSchedule"#,
+        ),
+        (
+            json!({ "machine": { "kubelet": { "extraArgs": { "register-with-taints": "a_=b:NoSchedule" } } } }),
+            r#"machine.kubelet.extraArgs.register-with-taints: taint "a_=b:NoSchedule": "a_" is not a qualified name"#,
+        ),
+        (
+            json!({ "machine": { "kubelet": { "extraArgs": { "cloud-provider": "" } } } }),
+            "machine.kubelet.extraArgs.cloud-provider: must be external",
+        ),
+        (
+            json!({ "machine": { "kubelet": { "extraArgs": { "cloud-provider": "aws" } } } }),
+            "machine.kubelet.extraArgs.cloud-provider: must be external",
+        ),
+        (json!({ "machine": { "ca": { "crt": "c2VjcmV0" } } }), "machine.ca.crt: is no certificate (PEM, in base64)"),
+        (json!({ "cluster": { "ca": { "crt": "no base64" } } }), "cluster.ca.crt: is no certificate (PEM, in base64)"),
+        (json!({ "machin": {} }), "machin: is no field that Talos knows (is machine meant?); correct or remove it"),
+        (
+            json!({ "machine": { "nodelabels": { "a": "b" } } }),
+            "machine.nodelabels: is no field that Talos knows (is nodeLabels meant?); correct or remove it",
+        ),
+        (json!({ "cluster": { "endpoint": "x" } }), "cluster.endpoint: is no field that Talos knows"),
+    ] {
+        refused(&patch, fault);
+    }
+}
+
+#[test]
+fn labels_and_taints_that_a_worker_may_give_itself_are_taken_as_talos_reads_them() {
+    let text = "
+machine:
+  kubelet: { extraArgs: { cloud-provider: external, register-with-taints: ['a:NoExecute,b=1:NoSchedule', 'c=:PreferNoSchedule'] } }
+  nodeLabels: { empty: '', number: 1.10, word: yes, node.kubernetes.io/x: a, beta.kubernetes.io/arch: amd64, example.org/nothing: }
+";
+    let Documents { main, .. } = made_out(&Template::read(WORKER, &patches(&[text]), None).unwrap());
+    let taints = main["machine"]["kubelet"]["extraArgs"]["register-with-taints"].as_str().unwrap();
+    assert!(taints.starts_with("a:NoExecute,b=1:NoSchedule,c=:PreferNoSchedule,"), "{taints}");
+}
+
+#[test]
+fn what_talosctl_writes_for_a_worker_is_taken() {
+    let written = "
+debug: false
+persist: true
+machine:
+  certSANs: []
+  kubelet: { defaultRuntimeSeccompProfileEnabled: true, disableManifestsDirectory: true }
+  install: { image: 'ghcr.io/siderolabs/installer:v1.12.0', wipe: false }
+  registries: {}
+  features: { rbac: true, apidCheckExtKeyUsage: true, diskQuotaSupport: true, kubePrism: { enabled: true, port: 7445 } }
+cluster:
+  clusterName: demo
+  discovery: { enabled: true, registries: { kubernetes: { disabled: true }, service: {} } }
+";
+    assert_eq!(Template::read(WORKER, &patches(&[written]), None).err(), None);
 }
 
 #[test]
@@ -249,7 +330,7 @@ fn a_fault_is_told_of_whoever_brought_it_in() {
 fn messages_and_debug_texts_show_no_secret() {
     let damaged = WORKER.replace("type: worker", "type: controlplane").replace("ca: {", "ca: {{");
     let said = format!("{:?} {:?} {:?}", read(&damaged), read(WORKER), patched(&json!({ "machine": { "type": "x" } })));
-    for secret in ["mmmmmm", "cccccc", "c2VjcmV0", "TUFDSElORQ"] {
+    for secret in ["mmmmmm", "cccccc", "c2VjcmV0", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCm1h"] {
         assert!(!said.contains(secret), "{said}");
     }
 }

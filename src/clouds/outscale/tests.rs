@@ -26,10 +26,10 @@ use crate::sim::oapi::{Account, Fake, Scarce};
 
 pub(super) const WORKER: &str = r#"
 version: v1alpha1
-machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: TUFDSElORQ== } }
+machine: { type: worker, token: mmmmmm.0123456789abcdef, ca: { crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCm1hY2hpbmUKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo= } }
 cluster:
   token: cccccc.0123456789abcdef
-  ca: { crt: Q0xVU1RFUg== }
+  ca: { crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmNsdXN0ZXIKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo= }
   controlPlane: { endpoint: "https://10.0.0.2:6443" }
 "#;
 
@@ -628,7 +628,10 @@ async fn what_is_wrong_with_a_class_is_said_with_field_and_remedy() {
         ),
         (
             OutscaleNodeClassSpec {
-                talos: Talos { patches: vec![format!("a: {}", "x".repeat(400_000))], ..talos("talos") },
+                talos: Talos {
+                    patches: vec![format!("machine: {{ env: {{ A: {} }} }}", "x".repeat(400_000))],
+                    ..talos("talos")
+                },
                 ..spec()
             },
             "UserDataReady",

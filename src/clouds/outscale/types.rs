@@ -74,7 +74,8 @@ fn misspelt(selection: &Selection, offer: &Offer) -> Option<String> {
     let names: BTreeSet<&str> = offer.listed.iter().map(|row| row.vm_type_name.as_str()).collect();
     let performances = Performance::ALL.map(Performance::as_str).into();
     let problem = |field: &str, word: &str, what: &str, known: &BTreeSet<&str>, there: &str| {
-        let meant = nearest(word, known).map(|meant| format!(" (is {meant} meant?)")).unwrap_or_default();
+        let meant =
+            nearest(word, known.iter().copied()).map(|meant| format!(" (is {meant} meant?)")).unwrap_or_default();
         format!("spec.vmTypes.{field}: {word:?} is no {what}{meant}; there are {there}")
     };
     // A custom family of which nothing has a price is a family all the same.
@@ -96,8 +97,8 @@ fn misspelt(selection: &Selection, offer: &Offer) -> Option<String> {
 }
 
 /// The name that was probably meant.
-fn nearest<'a>(word: &str, known: &BTreeSet<&'a str>) -> Option<&'a str> {
-    let likeness = known.iter().map(|name| (strsim::jaro_winkler(word, name), *name));
+pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = known.into_iter().map(|name| (strsim::jaro_winkler(word, name), name));
     let nearest = likeness.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
     Some(nearest).filter(|(alike, _)| *alike >= ALIKE).map(|(_, name)| name)
 }

@@ -47,6 +47,16 @@ pub(super) fn is_true(value: &Value) -> bool {
     }
 }
 
+/// What a scalar is to a reader who wants a text.
+pub(super) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(String::new()),
+        Value::String(text) => Some(text.trim_start_matches(AS_WRITTEN).to_owned()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
 /// A node as it comes out of the reader.
 enum Node {
     Map(Vec<(String, Spanned<Self>)>),
