@@ -52,15 +52,17 @@ pub(super) async fn resolve(
         permissions::asked(client, brings_gpus)
     );
     let images = images.told("ImagesReady", &mut judgements);
-    let subnets = subnets.told("SubnetsReady", &mut judgements);
+    // A class whose own machines fill its subnets is not to lose those that are under way, as it would if it were not ready: what is full is closed
+    // to launches, and NodePools that have no other subnets say so. It is open again with the next look at the class, every five minutes.
+    let subnets = subnets.remarked("SubnetsReady", &mut judgements, |found| resolve::full(found));
     let net = subnets.as_ref().unwrap_or(&old.subnets).first().map(|subnet| subnet.net_id.clone());
     let groups = groups(client, spec, net.as_deref()).await.told("SecurityGroupsReady", &mut judgements);
     keypair.told("KeypairReady", &mut judgements);
     volumes.told("VolumesReady", &mut judgements);
     let template = user_data(template, settings, class).told("UserDataReady", &mut judgements);
     // Nothing is wrong with the class, and whoever misses a type or a restart finds out why.
-    types(spec, offer).remarked("TypesReady", &mut judgements);
-    may.remarked("PermissionsReady", &mut judgements);
+    types(spec, offer).remarked("TypesReady", &mut judgements, String::clone);
+    may.remarked("PermissionsReady", &mut judgements, String::clone);
     // What is not found any more is still what machines were launched with; the conditions say that nothing new can be launched.
     let status = OutscaleNodeClassStatus {
         images: images.unwrap_or_else(|| old.images.clone()),

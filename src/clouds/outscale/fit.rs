@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::classes::outscale::OutscaleNodeClass;
+use crate::api::classes::outscale::{OutscaleNodeClass, ResolvedSubnet};
 use crate::core::facts::Pool;
 use crate::core::ids::ClassRef;
 use crate::core::labels;
@@ -35,14 +35,34 @@ pub(super) fn misfit(class: &OutscaleNodeClass, reference: &ClassRef, pool: &Poo
     if let Some(why) = by_name.flatten() {
         return Some(format!("metadata.name: NodePool {why}"));
     }
-    let subnets = class.status.iter().flat_map(|status| &status.subnets);
-    let there: BTreeSet<&str> = subnets.map(|subnet| subnet.zone.as_str()).collect();
-    let mut wanted = Requirements::from_labels(&pool.template.labels);
-    wanted.add_all(&Requirements::from_written(&pool.template.requirements));
-    let zones = wanted.get(labels::ZONE)?;
-    if there.is_empty() || there.iter().any(|zone| zones.has(zone)) {
+    let subnets = class.status.as_ref().map_or(&[][..], |status| &status.subnets);
+    if subnets.is_empty() {
         return None;
     }
+    let mut wanted = Requirements::from_labels(&pool.template.labels);
+    wanted.add_all(&Requirements::from_written(&pool.template.requirements));
+    let is_near = |subnet: &&ResolvedSubnet| wanted.get(labels::ZONE).is_none_or(|zones| zones.has(&subnet.zone));
+    let near: Vec<&ResolvedSubnet> = subnets.iter().filter(is_near).collect();
+    if near.is_empty() { Some(elsewhere(subnets, reference, pool)) } else { crowded(&near, reference) }
+}
+
+/// What is said where all subnets of a NodePool's subregions are full.
+fn crowded(subnets: &[&ResolvedSubnet], reference: &ClassRef) -> Option<String> {
+    if subnets.iter().any(|subnet| subnet.available_ips > 0) {
+        return None;
+    }
+    let full: Vec<String> = subnets.iter().map(|subnet| format!("{} ({})", subnet.id, subnet.zone)).collect();
+    Some(format!(
+        "{reference} has no free address for machines of this NodePool: {} {} full; add a subnet to the NodeClass (spec.subnetIds or \
+         spec.subnetSelectorTerms), or free addresses, which are counted again every five minutes",
+        full.join(", "),
+        if full.len() == 1 { "is" } else { "are" }
+    ))
+}
+
+/// What is said where no subnet is in a subregion of the NodePool.
+fn elsewhere(subnets: &[ResolvedSubnet], reference: &ClassRef, pool: &Pool) -> String {
+    let there: BTreeSet<&str> = subnets.iter().map(|subnet| subnet.zone.as_str()).collect();
     let there: Vec<&str> = there.into_iter().collect();
     let wanted: Vec<String> = pool
         .template
@@ -51,12 +71,12 @@ pub(super) fn misfit(class: &OutscaleNodeClass, reference: &ClassRef, pool: &Poo
         .filter(|requirement| &*requirement.key == labels::ZONE)
         .map(|requirement| format!("{requirement:?}"))
         .collect();
-    Some(format!(
+    format!(
         "spec.template.spec.requirements: {} admits none of {}, where the subnets of {reference} are; add a subnet of the wanted subregion to the \
          NodeClass (spec.subnetIds or spec.subnetSelectorTerms), or admit one of these subregions",
         if wanted.is_empty() { labels::ZONE.to_owned() } else { wanted.join(", ") },
         there.join(", ")
-    ))
+    )
 }
 
 /// Why the machine of a NodeClaim of this name cannot be called like it.

@@ -3,9 +3,10 @@
 use super::super::tests::{SMALL, Scene, calls, class_of, launch, ready, resolved, scene, spec};
 use crate::api::classes::outscale::{OutscaleNodeClassSpec, Talos};
 use crate::clouds::{Cloud, Error, LaunchSpec};
-use crate::core::facts::{Claim, Pool, samples};
+use crate::core::facts::{Claim, NodeClass, Pool, Status, Template, find_condition, samples};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
+use crate::sim::oapi::Account;
 use std::sync::Arc;
 
 fn named() -> OutscaleNodeClassSpec {
@@ -75,4 +76,44 @@ async fn a_nodepool_of_zones_without_a_subnet_is_told_where_the_subnets_are() {
     assert_eq!(cloud.misfit(&class, &zones(Operator::In, &["eu-west-2c", "eu-west-2b"])), None);
     let (unknown, _) = (class_of(spec()), resolved(&cloud, &class_of(spec())).await);
     assert_eq!(cloud.misfit(&unknown, &zones(Operator::In, &["eu-west-2c"])), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_class_whose_subnets_are_full_stays_ready_and_its_nodepools_say_so_until_addresses_are_free() {
+    let Scene { fake, cloud, .. } = scene();
+    let fill =
+        |number: usize| fake.account(|account| account.subnets[number].ip_range = Some("10.0.0.0/30".to_owned()));
+    let zone = |zone: &str| {
+        let requirements = vec![Requirement::new(labels::ZONE, Operator::In, [zone])];
+        let template = Template { requirements, ..pool("web").template };
+        Pool { template, ..pool("web") }
+    };
+    let remark = |class: &NodeClass| {
+        let told = find_condition(&class.conditions, "SubnetsReady").unwrap();
+        assert_eq!(told.status, Status::True, "{told:?}");
+        told.message.to_string()
+    };
+    let class = ready(&cloud, spec()).await;
+    assert_eq!((remark(&class).as_str(), cloud.misfit(&class, &pool("web"))), ("", None));
+    fill(0);
+    let class = ready(&cloud, spec()).await;
+    assert_eq!(
+        remark(&class),
+        "no address is free in subnet-00000001 (eu-west-2a): until one is, machines are launched into the others alone; add a subnet \
+         (spec.subnetIds or spec.subnetSelectorTerms), or free addresses"
+    );
+    let why = cloud.misfit(&class, &zone("eu-west-2a")).unwrap();
+    assert!(
+        why.contains("no free address for machines of this NodePool: subnet-00000001 (eu-west-2a) is full;"),
+        "{why}"
+    );
+    assert_eq!((cloud.misfit(&class, &pool("web")), cloud.misfit(&class, &zone("eu-west-2b"))), (None, None));
+    fill(1);
+    let class = ready(&cloud, spec()).await;
+    assert!(remark(&class).contains("subnet-00000002 (eu-west-2b): until one is, no machine is launched;"));
+    let why = cloud.misfit(&class, &pool("web")).unwrap();
+    assert!(why.contains("subnet-00000001 (eu-west-2a), subnet-00000002 (eu-west-2b) are full; add a subnet"), "{why}");
+    fake.account(|account| account.subnets.clone_from(&Account::sample().subnets));
+    let class = ready(&cloud, spec()).await;
+    assert_eq!((remark(&class).as_str(), cloud.misfit(&class, &pool("web"))), ("", None));
 }

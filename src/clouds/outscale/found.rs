@@ -53,24 +53,23 @@ impl<T> Found<T> {
 
     /// What is said of it, and its value when it is good.
     pub(super) fn told(self, condition: &'static str, into: &mut Vec<Judgement>) -> Option<T> {
+        self.remarked(condition, into, |_| String::new())
+    }
+
+    /// The same with a remark on its value when it is good.
+    pub(super) fn remarked(
+        self,
+        condition: &'static str,
+        into: &mut Vec<Judgement>,
+        remark: impl FnOnce(&T) -> String,
+    ) -> Option<T> {
         let (status, reason, message, value) = match self {
-            Self::Good(value) => (Status::True, condition, String::new(), Some(value)),
+            Self::Good(value) => (Status::True, condition, remark(&value), Some(value)),
             Self::Bad(fault) => (Status::False, fault.reason, fault.message, None),
             Self::Unanswered(why) => (Status::Unknown, "NoAnswer", why, None),
             Self::NotAsked(why) => (Status::Unknown, NOT_ASKED, format!("not asked, as {why}"), None),
         };
         into.push(Judgement { condition, status, reason, message });
         value
-    }
-}
-
-impl Found<String> {
-    /// What is said of it, with its value as the message when it is good.
-    pub(super) fn remarked(self, condition: &'static str, into: &mut Vec<Judgement>) {
-        if let Some(remark) = self.told(condition, into)
-            && let Some(judgement) = into.last_mut()
-        {
-            judgement.message = remark;
-        }
     }
 }

@@ -224,6 +224,27 @@ pub(super) fn subnets(found: &[(SubnetTerm, Vec<wire::Subnet>)]) -> Result<Vec<R
     Ok(all.into_values().collect())
 }
 
+/// What is said of subnets without a free address; nothing when all have some.
+pub(super) fn full(subnets: &[ResolvedSubnet]) -> String {
+    let full: Vec<String> = subnets
+        .iter()
+        .filter(|subnet| subnet.available_ips <= 0)
+        .map(|subnet| format!("{} ({})", subnet.id, subnet.zone))
+        .collect();
+    if full.is_empty() {
+        return String::new();
+    }
+    let meanwhile = if full.len() == subnets.len() {
+        "no machine is launched"
+    } else {
+        "machines are launched into the others alone"
+    };
+    format!(
+        "no address is free in {}: until one is, {meanwhile}; add a subnet (spec.subnetIds or spec.subnetSelectorTerms), or free addresses",
+        full.join(", ")
+    )
+}
+
 /// The security groups that terms mean, all of the subnets' Net.
 pub(super) fn groups(
     found: &[(SecurityGroupTerm, Vec<wire::SecurityGroup>)],
