@@ -11,8 +11,9 @@ use crate::clouds::outscale::{self, Outscale, Secrets};
 use crate::clouds::{Cloud as _, Judgement, Resolution};
 use crate::cluster::convert::UNREADABLE;
 use crate::config::{Settings, Signature};
-use crate::core::facts::{Status, find_condition};
-use crate::plan::Input;
+use crate::core::facts::{InstanceType, Status, find_condition};
+use crate::core::scheduling::PlannedClaim;
+use crate::plan::{Answer, Input};
 
 /// The cloud. Keys come from a Secret where one is named, else as Outscale's own tools read them; machine configurations, from Secrets elsewhere.
 pub(super) async fn cloud(
@@ -91,14 +92,25 @@ fn unread(why: &str) -> Resolution {
     Resolution { judgements: vec![judgement], details: None }
 }
 
-/// Has a plan buy what Outscale sells to the NodeClasses in it; machine configurations are judged as far as they are given. Answers with what is wrong
-/// with them and where its prices come from, one sentence each.
+/// What the account's quotas would refuse of a plan; nothing when there is room for all of it.
+pub(super) async fn beyond_quotas(cloud: &Outscale, answer: &Answer) -> Option<String> {
+    let pools = &answer.input.catalog.pools;
+    let cheapest = |claim: &PlannedClaim| {
+        let name = claim.instance_types.first()?;
+        pools.get(&claim.draft.pool)?.iter().find(|kind| kind.name == *name)
+    };
+    let kinds: Vec<&InstanceType> = answer.plan.claims.iter().filter_map(cheapest).map(|kind| &**kind).collect();
+    cloud.beyond_quotas(&kinds).await
+}
+
+/// Has a plan buy what Outscale sells to the NodeClasses in it; machine configurations are judged as far as they are given. Answers with the cloud, what
+/// is wrong with them and where its prices come from, one sentence each.
 pub(super) async fn sell(
     input: &mut Input,
     settings: &Settings,
     (keys, configurations): (Arc<dyn Secrets>, Arc<dyn Secrets>),
     clock: Clock,
-) -> Result<Vec<String>> {
+) -> Result<(Outscale, Vec<String>)> {
     let cloud = cloud(settings, (keys, configurations), clock, true).await?;
     let mut notices = Vec::new();
     input.label_keys = outscale::LABEL_KEYS.to_vec();
@@ -141,5 +153,5 @@ pub(super) async fn sell(
     }
     notices.push(format!("prices are those of the {}", cloud.price_source().await));
     input.overlay();
-    Ok(notices)
+    Ok((cloud, notices))
 }

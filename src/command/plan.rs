@@ -63,6 +63,7 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
         tell(warning);
     }
     let (mut input, understood) = input(plan)?;
+    let (runtime, mut outscale) = (runtime()?, None);
     if plan.cloud == config::Cloud::Outscale {
         let given = input.secrets.iter().map(|secret| (secret.name.clone(), secret.data.clone()));
         let given: Arc<dyn Secrets> = Arc::new(GivenSecrets::new(given));
@@ -73,8 +74,9 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
             let keys = if is_in_cluster { live::secrets(&plan.settings).await? } else { given };
             super::outscale::sell(&mut input, &plan.settings, (keys, configurations), Clock::machine()).await
         };
-        let wrong = runtime()?.block_on(asked)?;
-        input.notices.extend(wrong);
+        let (cloud, told) = runtime.block_on(asked)?;
+        input.notices.extend(told);
+        outscale = Some(cloud);
     }
     let mut spreads = scheduling::DefaultSpreads::new(plan.settings.default_spreads.clone());
     input.pods = spreads.apply(&input.snapshot, input.pods);
@@ -83,7 +85,11 @@ fn answer(plan: &config::Plan) -> Result<(Answer, bool)> {
     }
     let told = input.notices.len();
     let stopwatch = Stopwatch::start();
-    let answer = plan::answer(input, &solving(plan), || stopwatch.elapsed().as_secs_f64());
+    let mut answer = plan::answer(input, &solving(plan), || stopwatch.elapsed().as_secs_f64());
+    if let Some(cloud) = outscale {
+        let beyond = runtime.block_on(super::outscale::beyond_quotas(&cloud, &answer));
+        answer.input.notices.extend(beyond);
+    }
     for notice in answer.input.notices.iter().skip(told) {
         tell(notice);
     }

@@ -153,6 +153,22 @@ fn whoever_may_only_read_can_plan() {
 }
 
 #[test]
+fn quotas_that_would_refuse_some_of_a_plan_are_named_and_the_plan_is_made_all_the_same() {
+    let files = [example("outscale/nodepool.yaml"), example("plan/workloads.yaml")];
+    for (flags, told) in [
+        (&["--quota", "vms=0"][..], Some("machines: vm_limit (0 of 0 used, ")),
+        (&["--quota", "cores=1"], Some("machines: core_limit (0 of 1 used, ")),
+        (&[], None),
+    ] {
+        let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), flags);
+        let (plan, said) = plan(&account, &[], &[&files[0], &files[1]]);
+        assert!(plan["nodeClaims"].as_array().is_some_and(|claims| !claims.is_empty()), "{plan:#} {said}");
+        assert_eq!(said.contains("the account's quotas would refuse"), told.is_some(), "{said}");
+        assert!(said.contains(told.unwrap_or_default()), "{said}");
+    }
+}
+
+#[test]
 fn a_nodepool_of_a_zone_without_subnets_is_refused_with_the_zones_that_there_are() {
     let account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
     let text = std::fs::read_to_string(example("outscale/nodepool.yaml")).expect("it is there");

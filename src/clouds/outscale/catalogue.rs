@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::api::classes::outscale::{OutscaleNodeClassSpec, OutscaleNodeClassStatus, VmTypes};
 use crate::core::facts::{InstanceType, Offering};
 use crate::core::ids::InstanceTypeName;
-use crate::core::labels;
+use crate::core::labels::{self, Labels};
 use crate::core::quantity::Quantity;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::{ResourceName, Resources};
@@ -215,7 +215,16 @@ pub(super) fn size(kind: &InstanceType) -> Size {
         let requirement = kind.requirements.iter().find(|requirement| &*requirement.key == key)?;
         requirement.values.first()?.parse::<i64>().ok()
     };
-    // Every type that is offered says both.
+    sized(amount)
+}
+
+/// What quotas count of a machine with these labels.
+pub(super) fn size_by(set: &Labels) -> Size {
+    sized(|key| set.get(key)?.parse().ok())
+}
+
+/// Every type that is offered says both.
+fn sized(amount: impl Fn(&str) -> Option<i64>) -> Size {
     let (cores, mib) = (amount(INSTANCE_CPU).unwrap_or(1), amount(INSTANCE_MEMORY).unwrap_or(1));
     Size { cores, gib: (mib + 1023) / 1024 }
 }

@@ -35,7 +35,7 @@ use super::oapi::wire::{self, Vm};
 use super::oapi::{Client, Error as Failure};
 use super::prices::PriceError;
 use super::questions::{By, Questions};
-use super::quotas::Quotas;
+use super::quotas::{Quotas, Size};
 use super::secrets::Secrets;
 use super::unmarkable::Unmarkable;
 use super::vm_type::VmType;
@@ -141,6 +141,19 @@ impl Outscale {
             Some(read) => format!("{}, read on {}", prices.source, read.strftime("%Y-%m-%d")),
             None => prices.source.clone(),
         }
+    }
+
+    /// What the account's quotas would refuse of machines of these types, for people; nothing when there is room for all, as far as can be read.
+    pub async fn beyond_quotas(&self, kinds: &[&InstanceType]) -> Option<String> {
+        let sizes: Vec<Size> = kinds.iter().map(|kind| catalogue::size(kind)).collect();
+        self.quotas.beyond(&self.client, &sizes).await
+    }
+
+    /// The same of the machines of a dry run. A rehearsal asks about permissions alone, and what is imagined is in nobody's count.
+    pub(super) async fn imagined_beyond_quotas(&self) -> Option<String> {
+        let size = |machine: &Machine| catalogue::size_by(&machine.labels);
+        let sizes: Vec<Size> = self.memory().imagined.values().map(size).collect();
+        self.quotas.beyond(&self.client, &sizes).await
     }
 
     pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -259,6 +272,9 @@ impl Outscale {
         if self.settings.dry_run {
             let machine = birth.rehearsed().await?;
             self.memory().imagined.insert(machine.id.clone(), machine.clone());
+            if let Some(why) = self.imagined_beyond_quotas().await {
+                tracing::warn!(nodeclaim = %spec.claim.name, why, "dry run: a quota is in the way");
+            }
             return Ok(machine);
         }
         let vm = birth.launched().await?;

@@ -613,3 +613,21 @@ async fn machines_are_shown_and_taken_down_however_long_the_lists_of_types_and_p
     // The account's price list was the first call with these keys: the others waited for what would become of it.
     assert!(took <= Duration::from_secs(25), "{took:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn quotas_are_held_against_all_machines_of_a_dry_run_together() {
+    let Scene { fake, secrets, .. } = scene();
+    fake.account(|account| account.quotas.vms = 1);
+    let dry = super::super::tests::cloud(&fake, &secrets, true);
+    let class = ready(&dry, spec()).await;
+    let wanted = [launch(&dry, &class, 1, &[SMALL]).await, launch(&dry, &class, 2, &[SMALL]).await];
+    let made = futures::future::join_all(wanted.iter().map(|wanted| dry.create(wanted))).await;
+    assert!(made.iter().all(Result::is_ok), "they are remarks: {made:?}");
+    let why = dry.imagined_beyond_quotas().await.unwrap();
+    assert!(
+        why.starts_with("the account's quotas would refuse 1 of 2 machines: vm_limit (0 of 1 used, 2 needed);"),
+        "{why}"
+    );
+    dry.delete(&made[0].as_ref().unwrap().id).await.unwrap();
+    assert_eq!(dry.imagined_beyond_quotas().await, None);
+}

@@ -49,3 +49,26 @@ fn what_is_left_says_which_machines_there_is_room_for() {
     }
     assert!(SIZE.holds(SIZE) && size(4, 11).holds(SIZE) && !size(8, 9).holds(SIZE));
 }
+
+#[test]
+fn of_machines_that_are_planned_together_those_that_find_no_room_are_counted_and_the_quotas_named() {
+    let all = [
+        quota("vm_limit", 17, 20),
+        quota("core_limit", 30, 40),
+        quota("memory_limit", 0, 400),
+        quota("nic_limit", 5, 5),
+    ];
+    assert_eq!(beyond(&all, &[SIZE, SIZE]), None);
+    let small = Size { cores: 1, gib: 2 };
+    assert_eq!(
+        beyond(&all, &[SIZE, SIZE, SIZE, small]).unwrap(),
+        "the account's quotas would refuse 1 of 4 machines: vm_limit (17 of 20 used, 4 needed), core_limit (30 of 40 used, 13 needed); \
+         ask Outscale for more, or lower spec.limits of NodePools",
+        "the third finds no core, and the fourth is small enough for what is left"
+    );
+    let used_up = [quota("vm_limit", 20, 20)];
+    assert!(
+        beyond(&used_up, &[small]).unwrap().starts_with("the account's quotas would refuse 1 of 1 machines: vm_limit")
+    );
+    assert_eq!(beyond(&[], &[small]), None, "what cannot be read is not made up");
+}
