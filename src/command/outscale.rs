@@ -56,27 +56,30 @@ pub(super) async fn cloud(
 async fn told_access(secret: Option<&str>, secrets: &dyn Secrets) -> Result<Access> {
     let variable = |name: &str| std::env::var(name).ok();
     if let Some(name) = secret {
-        let data = secrets.read(name).await.context("--osc-secret")?;
+        let or = "--osc-secret (or leave it out, and export OSC_ACCESS_KEY and OSC_SECRET_KEY)";
+        let data = secrets.read(name).await.context(or)?;
         return Access::of_secret(&data, variable).with_context(|| format!("Secret {name}"));
     }
     Access::read(variable, |path| std::fs::read_to_string(path)).context("no access to Outscale")
 }
 
-/// Whether there is something to say of a condition. Machine configurations that nobody has given and what was not asked for another's sake are
-/// nobody's question here.
+/// Whether there is something to say of a condition. What was not asked for another's sake is nobody's question here.
 fn is_told(judgement: &Judgement) -> bool {
     match judgement.status {
         Status::True => !judgement.message.is_empty(),
         Status::False => true,
-        Status::Unknown => judgement.condition != "UserDataReady" && judgement.reason != outscale::NOT_ASKED,
+        Status::Unknown => judgement.reason != outscale::NOT_ASKED,
     }
 }
 
 /// What is wrong with a NodeClass for which nothing may be launched; nothing when all that was judged is right. Keys that may only read are enough
-/// for a plan.
+/// for a plan, and so are NodeClasses whose machine configurations nobody has given.
 fn unready(resolution: &Resolution) -> Option<String> {
-    let is_lesser =
-        |judgement: &Judgement| judgement.condition == "PermissionsReady" && judgement.reason != outscale::UNAUTHORIZED;
+    let is_lesser = |judgement: &Judgement| match judgement.condition {
+        "PermissionsReady" => judgement.reason != outscale::UNAUTHORIZED,
+        "UserDataReady" => judgement.status == Status::Unknown,
+        _ => false,
+    };
     let wrong = resolution.judgements.iter().filter(|judgement| judgement.status != Status::True);
     let said: Vec<String> = wrong
         .filter(|judgement| is_told(judgement) && !is_lesser(judgement))

@@ -123,7 +123,12 @@ fn the_keys_of_a_plan_may_stand_in_a_secret_among_the_files() {
     std::fs::remove_file(&path).expect("it is there");
     assert!(with["nodeClaims"].as_array().is_some_and(|claims| !claims.is_empty()), "{said}");
     assert!(!said.contains(word("OSC_SECRET_KEY")), "{said}");
-    assert!(without.is_null() && asked.contains("it is in none of the files; name its file with -f"), "{asked}");
+    assert!(
+        without.is_null()
+            && asked
+                .contains("Secret outscale-keys is in none of the files; correct its name, or name its file with -f"),
+        "{asked}"
+    );
 }
 
 #[test]
@@ -220,6 +225,12 @@ fn a_machine_configuration_among_the_files_is_judged() {
         assert_eq!(bad["nodeClaims"], Value::Array(Vec::new()), "{said}");
         assert!(said.contains("UserDataReady is False: ") && said.contains(told), "{said}");
     }
+    // A name that is in none of the files is told once, and keeps nothing from being planned.
+    let (unjudged, said) = with(&text.replace("name: talos-worker", "name: talos-workers"));
+    assert!(unjudged["nodeClaims"].as_array().is_some_and(|claims| !claims.is_empty()), "{said}");
+    let told = "spec.talos.secretRef: Secret talos-worker is in none of the files; correct its name, or name its file with -f, to have the \
+                machine configuration judged";
+    assert_eq!(said.matches(told).count(), 1, "{said}");
     std::fs::remove_file(&path).expect("it is there");
 }
 

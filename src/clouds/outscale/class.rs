@@ -28,8 +28,10 @@ use super::{catalogue, permissions, resolve, types, volumes};
 /// How long a machine configuration that was read is good for launches.
 const FRESH_FOR: Duration = Duration::from_mins(1);
 
-/// Reason of a fault that is the API server's and not the Secret's.
+/// Reason of a fault that is the API server's, or of whoever gave no such file, and not the Secret's.
 const UNREACHABLE: &str = "SecretUnreachable";
+/// Reason where no Secrets are looked at.
+const UNASKED: &str = "SecretNotAsked";
 
 /// Asks everything that a NodeClass depends on.
 pub(super) async fn resolve(
@@ -199,6 +201,7 @@ fn user_data(template: Result<Arc<Template>, Fault>, settings: &Settings, class:
     let template = match template {
         Ok(template) => template,
         Err(fault) if fault.reason == UNREACHABLE => return Found::Unanswered(fault.message),
+        Err(fault) if fault.reason == UNASKED => return Found::NotAsked("no Secrets are read here"),
         Err(fault) => return Found::Bad(fault),
     };
     if let Some(problem) = kept_wrongly(spec) {
@@ -273,12 +276,14 @@ impl Templates {
     async fn read(&self, spec: &OutscaleNodeClassSpec) -> Result<Template, Fault> {
         let reference = &spec.talos.secret_ref;
         let data = self.secrets.read(&reference.name).await.map_err(|error| {
-            let reason = match &error {
-                SecretError::Missing(_) => "SecretNotFound",
-                SecretError::Forbidden(_) => "SecretForbidden",
-                SecretError::Unreachable(..) => UNREACHABLE,
+            let (reason, more) = match &error {
+                SecretError::Missing(_) => ("SecretNotFound", ""),
+                SecretError::Forbidden(_) => ("SecretForbidden", ""),
+                SecretError::Unreachable(..) => (UNREACHABLE, ""),
+                SecretError::NotGiven(_) => (UNREACHABLE, ", to have the machine configuration judged"),
+                SecretError::NotAsked(_) => (UNASKED, ""),
             };
-            Fault::new(reason, format!("spec.talos.secretRef: {error}"))
+            Fault::new(reason, format!("spec.talos.secretRef: {error}{more}"))
         })?;
         let key = reference.key();
         let Some(bytes) = data.get(key) else {

@@ -17,6 +17,12 @@ pub enum SecretError {
         "joiner may not read Secret {0}; name it in the chart's outscale.machineConfigSecrets (the one with the keys in outscale.keysSecret), or give its ServiceAccount a Role in that namespace: apiGroups [\"\"], resources [\"secrets\"], verbs [\"get\"]"
     )]
     Forbidden(String),
+    /// Only files are looked at, and none has it.
+    #[error("Secret {0} is in none of the files; correct its name, or name its file with -f")]
+    NotGiven(String),
+    /// No Secrets are looked at.
+    #[error("Secret {0} is not looked at")]
+    NotAsked(String),
     /// The API server does not answer.
     #[error("Secret {0} cannot be read: {1}")]
     Unreachable(String, String),
@@ -34,7 +40,7 @@ pub struct NoSecrets;
 
 impl Secrets for NoSecrets {
     fn read<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<BTreeMap<String, Vec<u8>>, SecretError>> {
-        async move { Err(SecretError::Unreachable(name.to_owned(), "no cluster is looked at".to_owned())) }.boxed()
+        async move { Err(SecretError::NotAsked(name.to_owned())) }.boxed()
     }
 }
 
@@ -51,11 +57,7 @@ impl GivenSecrets {
 
 impl Secrets for GivenSecrets {
     fn read<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<BTreeMap<String, Vec<u8>>, SecretError>> {
-        let missing = || {
-            let why = "it is in none of the files; name its file with -f, or leave --osc-secret out and export OSC_ACCESS_KEY and OSC_SECRET_KEY";
-            SecretError::Unreachable(name.to_owned(), why.to_owned())
-        };
-        async move { self.0.get(name).cloned().ok_or_else(missing) }.boxed()
+        async move { self.0.get(name).cloned().ok_or_else(|| SecretError::NotGiven(name.to_owned())) }.boxed()
     }
 }
 
