@@ -47,6 +47,14 @@ impl fmt::Debug for SecretKey {
     }
 }
 
+/// The keys of a Secret, and the variables that say the same.
+const ENTRIES: [(&str, &str); 4] = [
+    ("access_key", "OSC_ACCESS_KEY"),
+    ("secret_key", "OSC_SECRET_KEY"),
+    ("region", "OSC_REGION"),
+    ("endpoint", "OSC_ENDPOINT_API"),
+];
+
 /// An access key with its secret.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Keys {
@@ -96,6 +104,7 @@ impl Access {
             secret_key: or("OSC_SECRET_KEY", &profile.secret_key),
             region: or("OSC_REGION", &profile.region),
             endpoint: or("OSC_ENDPOINT_API", &profile.endpoint),
+            remedy: "set it, or name a profile of ~/.osc/config.json in OSC_PROFILE",
         };
         Ok(Self { client_certificate: certificate, ..words.access()? })
     }
@@ -119,10 +128,18 @@ impl Access {
             secret_key: word("secret_key", "OSC_SECRET_KEY"),
             region: word("region", "OSC_REGION").or_else(|| variable("OSC_REGION")),
             endpoint: word("endpoint", "OSC_ENDPOINT_API").or_else(|| variable("OSC_ENDPOINT_API")),
+            remedy: "store it in the Secret under this key",
         };
         let (cert, key) = told_certificate(&variable)?;
         let certificate = certificate(cert, key)?;
-        Ok(Self { client_certificate: certificate, ..words.access()? })
+        // What is wrong is told by the name under which it stands, or should.
+        let by_entry = |error: AccessError| {
+            let Some((short, long)) = ENTRIES.into_iter().find(|(_, long)| *long == error.field) else { return error };
+            let is_of_variable = matches!(long, "OSC_REGION" | "OSC_ENDPOINT_API") && variable(long).is_some();
+            let is_long = !data.contains_key(short) && (data.contains_key(long) || is_of_variable);
+            AccessError { field: if is_long { long } else { short }, ..error }
+        };
+        Ok(Self { client_certificate: certificate, ..words.access().map_err(by_entry)? })
     }
 }
 
@@ -166,6 +183,8 @@ struct Words {
     secret_key: Option<String>,
     region: Option<String>,
     endpoint: Option<String>,
+    /// What to do about a key that is missing.
+    remedy: &'static str,
 }
 
 impl Words {
@@ -189,13 +208,12 @@ impl Words {
                 format!("{region} is not the region of {endpoint}, which is {other}; accounts live in one region");
             return Err(AccessError::new("OSC_REGION", message));
         }
-        let missing = |field| {
-            AccessError::new(field, "is missing; set it, or name a profile of ~/.osc/config.json in OSC_PROFILE")
-        };
+        let missing = |field| AccessError::new(field, format!("is missing; {}", self.remedy));
         let access_key = self.access_key.ok_or_else(|| missing("OSC_ACCESS_KEY"))?;
         let secret_key = self.secret_key.ok_or_else(|| missing("OSC_SECRET_KEY"))?;
         if !access_key.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            return Err(AccessError::new("OSC_ACCESS_KEY", "has other characters than letters and digits"));
+            let message = "has other characters than letters and digits; give the AccessKeyId alone, without quotes or line breaks";
+            return Err(AccessError::new("OSC_ACCESS_KEY", message));
         }
         let keys = Keys { access_key, secret_key: SecretKey::new(secret_key) };
         Ok(Access { keys, region, endpoint, dialect: Dialect::default(), client_certificate: None })

@@ -388,7 +388,34 @@ fn a_secret_says_who_we_are_and_variables_the_way_where_it_does_not() {
     assert_eq!(told(&[here], &pair[..1]).unwrap_err().field, "OSC_X509_CLIENT_KEY");
     // An endpoint of another region is somebody's mistake.
     let elsewhere = told(&[here], &[("OSC_ENDPOINT_API", "https://api.us-east-2.outscale.com")]).unwrap_err();
-    assert_eq!(elsewhere.field, "OSC_REGION");
+    assert_eq!(elsewhere.field, "region");
+}
+
+#[test]
+fn what_is_wrong_with_a_secret_is_told_by_its_key_and_with_a_remedy_for_secrets() {
+    let told = |data: &[(&str, &str)], variables: &[(&str, &str)]| {
+        let data = data.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
+        let variable =
+            |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        Access::of_secret(&data, variable).unwrap_err().to_string()
+    };
+    let (id, secret, region) = (("access_key", "A"), ("secret_key", "s"), ("region", "eu-west-2"));
+    for (data, variables, message) in [
+        (&[secret, region][..], &[][..], "access_key: is missing; store it in the Secret under this key"),
+        (&[id, region], &[("OSC_SECRET_KEY", "x")], "secret_key: is missing; store it in the Secret under this key"),
+        (
+            &[("OSC_ACCESS_KEY", "'A'"), secret, region],
+            &[],
+            "OSC_ACCESS_KEY: has other characters than letters and digits; give the AccessKeyId alone, without quotes or line breaks",
+        ),
+        (&[id, secret], &[], "region: is missing; give the account's region"),
+        (&[id, secret, ("region", "Paris")], &[], r#"region: "Paris" is no region"#),
+        (&[id, secret], &[("OSC_REGION", "Paris")], r#"OSC_REGION: "Paris" is no region"#),
+        (&[id, secret, ("endpoint", "ftp://x")], &[], r#"endpoint: "ftp://x" is neither https nor http"#),
+    ] {
+        let said = told(data, variables);
+        assert!(said.starts_with(message), "{said}");
+    }
 }
 
 #[test]
