@@ -113,10 +113,10 @@ pub(super) fn images(
 ) -> Result<Vec<ResolvedImage>, Fault> {
     let mut all: BTreeMap<&str, &wire::Image> = BTreeMap::new();
     let mut unfit = Vec::new();
+    let field = if spec.image_id.is_some() { "spec.imageId" } else { "spec.imageSelectorTerms" };
     for (term, images) in found {
         let meant: Vec<&wire::Image> = images.iter().filter(|image| is_meant_image(term, image)).collect();
         if let (Some(id), true) = (&term.id, meant.is_empty()) {
-            let field = if spec.image_id.is_some() { "spec.imageId" } else { "spec.imageSelectorTerms" };
             let message =
                 format!("{field}: the account sees no image {id}; name one of its region that it owns or may use");
             return Err(Fault::new("ImageNotFound", message));
@@ -124,7 +124,7 @@ pub(super) fn images(
         for image in meant {
             match problem_of(image, spec) {
                 None => drop(all.insert(&image.image_id, image)),
-                Some(problem) => unfit.push(format!("image {} {problem}", image.image_id)),
+                Some(problem) => unfit.push(format!("{field}: image {} {problem}", image.image_id)),
             }
         }
     }
@@ -135,10 +135,7 @@ pub(super) fn images(
             Some(problem) => Fault::new("ImageUnfit", problem),
             None => Fault::new(
                 "ImageNotFound",
-                format!(
-                    "spec.imageSelectorTerms: no image matches {}; correct the terms, or make such an image",
-                    terms.join(" or ")
-                ),
+                format!("{field}: no image matches {}; correct the terms, or make such an image", terms.join(" or ")),
             ),
         });
     }

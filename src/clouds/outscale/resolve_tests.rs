@@ -61,7 +61,7 @@ fn the_newest_image_comes_first_and_unfit_ones_do_not_count() {
     let fault = images(&[(term.clone(), vec![pending])], &spec).unwrap_err();
     assert_eq!(
         (fault.reason, fault.message.as_str()),
-        ("ImageUnfit", "image ami-00000004 is pending; wait, or name another")
+        ("ImageUnfit", "spec.imageSelectorTerms: image ami-00000004 is pending; wait, or name another")
     );
     let fault = images(&[(term, Vec::new())], &spec).unwrap_err();
     assert!(
@@ -78,7 +78,9 @@ fn an_image_that_is_larger_than_the_root_volume_is_unfit() {
     let large =
         wire::Image { block_device_mappings: vec![device], ..image("ami-00000001", "x", "2026-01-01T00:00:00Z") };
     let term = ImageTerm { id: Some("ami-00000001".to_owned()), ..ImageTerm::default() };
-    let fault = images(&[(term, vec![large])], &OutscaleNodeClassSpec::default()).unwrap_err();
+    let spec = OutscaleNodeClassSpec { image_id: term.id.clone(), ..OutscaleNodeClassSpec::default() };
+    let fault = images(&[(term, vec![large])], &spec).unwrap_err();
+    assert!(fault.message.starts_with("spec.imageId: image ami-00000001 needs a root volume of 80 GiB"), "{fault:?}");
     assert!(fault.message.contains("raise spec.blockDeviceMappings[/dev/sda1].bsu.volumeSize from 50"), "{fault:?}");
 }
 
