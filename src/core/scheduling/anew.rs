@@ -43,18 +43,18 @@ pub(super) fn serves_more(problem: &Problem<'_>, plan: &Plan, left: &FxHashSet<P
     now.len() < left.len() && now.is_subset(left) && doomed(problem, plan).is_empty()
 }
 
-/// Pods that a plan refuses, or that would perhaps not get where it puts them.
-fn unserved(problem: &Problem<'_>, plan: &Plan) -> FxHashSet<PodUid> {
-    let mut all = refused(plan);
-    all.extend(doomed(problem, plan));
-    all
-}
-
 impl Ground {
     /// Finds a place for every pod, or says why there is none, as [`solve()`] does.
     pub fn solve(&mut self, problem: &Problem<'_>) -> Plan {
-        let plan = self.pass(problem, &FxHashSet::default(), &Deal::new());
-        let left = unserved(problem, &plan);
+        let (plan, has_rivals) = self.pass(problem, &FxHashSet::default(), &Deal::new());
+        let unserved = |plan: &Plan| {
+            let mut all = refused(plan);
+            if has_rivals {
+                all.extend(doomed(problem, plan));
+            }
+            all
+        };
+        let left = unserved(&plan);
         let is_final = plan.existing.is_empty() && !plan.refused.iter().any(minds_others);
         if left.is_empty() || is_final && left.len() == plan.refused.len() {
             return plan;
@@ -64,8 +64,8 @@ impl Ground {
         let mut first = left.clone();
         let mut best = (plan, left);
         for _ in 0..PASSES {
-            let other = self.pass(problem, &first, &Deal::new());
-            let now = unserved(problem, &other);
+            let (other, _) = self.pass(problem, &first, &Deal::new());
+            let now = unserved(&other);
             let known = first.len();
             first.extend(now.iter().cloned());
             let is_done = now.is_empty() || first.len() == known;
@@ -76,7 +76,7 @@ impl Ground {
                 break;
             }
         }
-        self.without_doomed(problem, best.0)
+        if has_rivals { self.without_doomed(problem, best.0) } else { best.0 }
     }
 
     /// The plan, or one in which nobody counts on being bound before others: whoever did comes last, and is perhaps refused.
@@ -134,19 +134,20 @@ impl Ground {
             let is_one = |way: &Deal| {
                 let is_in = |pod: &&Arc<Pod>| way.iter().any(|(dealt, ..)| *dealt == pod.uid);
                 let pods: Vec<Arc<Pod>> = problem.pods.iter().filter(is_in).cloned().collect();
-                self.pass(&Problem { pods: &pods, ..*problem }, &FxHashSet::default(), way).refused.is_empty()
+                self.pass(&Problem { pods: &pods, ..*problem }, &FxHashSet::default(), way).0.refused.is_empty()
             };
             deal.extend(puzzle.ways().into_iter().find(is_one).into_iter().flatten());
         }
         if deal.is_empty() {
             return plan;
         }
-        let other = self.pass(problem, &FxHashSet::default(), &deal);
+        let (other, _) = self.pass(problem, &FxHashSet::default(), &deal);
         if serves_more(problem, &other, &left) { other } else { plan }
     }
 
-    /// Places each pod when its turn comes, these before all others; or as they are dealt out.
-    fn pass(&mut self, problem: &Problem<'_>, first: &FxHashSet<PodUid>, deal: &Deal) -> Plan {
+    /// Places each pod when its turn comes, these before all others; or as they are dealt out. Says whether pods may come too late to be the first of
+    /// their kind.
+    fn pass(&mut self, problem: &Problem<'_>, first: &FxHashSet<PodUid>, deal: &Deal) -> (Plan, bool) {
         self.with(problem, |world| {
             let mut run = Run::new(world);
             let mut waiting = run.in_order();
@@ -155,7 +156,7 @@ impl Ground {
                 run.heed_seniors(&waiting, !deal.is_empty());
             }
             let left = if first.is_empty() { run.place_all(waiting) } else { run.place_all_after(first, waiting) };
-            (run.finish(&left), run.world)
+            ((run.finish(&left), run.has_rivals()), run.world)
         })
     }
 }

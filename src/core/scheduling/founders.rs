@@ -15,9 +15,11 @@ use smallvec::SmallVec;
 use crate::core::facts::{AffinityTerm, Pod, PodShape};
 use crate::core::ids::PodUid;
 
+use super::classes::Class;
 use super::plan::{Placement, Plan};
 use super::problem::Problem;
-use super::topology::{Target, Targets};
+use super::solve::Run;
+use super::topology::{CounterId, Target, Targets};
 
 /// When kube-scheduler comes to a pod: nodes that are there come before those that are not, then it goes by priority and age.
 type Turn = (bool, Reverse<i32>, (Timestamp, u64, PodUid));
@@ -76,6 +78,39 @@ pub(super) fn doomed(problem: &Problem<'_>, plan: &Plan) -> FxHashSet<PodUid> {
     affinities.see_who_stands(problem);
     let layout = Layout::of(problem, &affinities, plan);
     affinities.doubtful().flat_map(|which| layout.late(which)).map(|at| layout.placed[at].pod.uid.clone()).collect()
+}
+
+impl Run<'_> {
+    /// Whether some pods may be the first of their kind, and others come first. Where none do, which is the rule, no plan need be asked.
+    pub(super) fn has_rivals(&self) -> bool {
+        let classes = &self.world.classes;
+        let own = |class: &Class| {
+            let bare = class.variants.last()?.affinities.first()?;
+            (bare.own && !class.shape.affinity.is_empty()).then(|| bare.counters.clone())
+        };
+        let mut known: FxHashMap<CounterId, Vec<&Class>> = FxHashMap::default();
+        for class in classes {
+            for (_, counter) in own(class).into_iter().flatten() {
+                known.entry(counter).or_default();
+            }
+        }
+        if known.is_empty() {
+            return false;
+        }
+        for class in classes {
+            for counter in &class.touches {
+                known.entry(*counter).and_modify(|meant| meant.push(class));
+            }
+        }
+        classes.iter().any(|class| {
+            let counters = own(class).unwrap_or_default();
+            let meant = counters.first().and_then(|(_, counter)| known.get(counter));
+            meant.into_iter().flatten().any(|other| {
+                other.shape.affinity != class.shape.affinity
+                    && counters.iter().all(|(_, counter)| other.touches.contains(counter))
+            })
+        })
+    }
 }
 
 impl<'p> Affinities<'p> {

@@ -22,17 +22,19 @@ type Turn = (bool, Reverse<i32>, (Timestamp, u64, PodUid));
 type Domains = Vec<Option<Arc<str>>>;
 
 pub(super) fn check(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'_>], found: &mut Vec<Violation>) {
+    let mut affinities: BTreeMap<&[AffinityTerm], Vec<&PodShape>> = BTreeMap::new();
     let is_planned = |kind: &&Kind<'_>| kind.at.iter().any(|(_, new, _)| *new > 0);
-    let affinities: BTreeSet<&[AffinityTerm]> = kinds
-        .iter()
-        .filter(is_planned)
-        .map(|kind| &kind.shape.affinity[..])
-        .filter(|terms| !terms.is_empty())
-        .collect();
-    for terms in affinities {
+    for shape in kinds.iter().filter(is_planned).map(|kind| kind.shape).filter(|shape| !shape.affinity.is_empty()) {
+        affinities.entry(&shape.affinity).or_default().push(shape);
+    }
+    for (terms, bound) in affinities {
         let targets: Vec<Target> = terms.iter().map(|term| Target::of(term, problem.snapshot)).collect();
-        let meant: Vec<&Kind<'_>> =
-            kinds.iter().filter(|kind| targets.iter().all(|target| target.selects(kind.shape))).collect();
+        let means = |shape: &PodShape| targets.iter().all(|target| target.selects(shape));
+        // Only whoever is meant itself may be the first.
+        if !bound.into_iter().any(means) {
+            continue;
+        }
+        let meant: Vec<&Kind<'_>> = kinds.iter().filter(|kind| means(kind.shape)).collect();
         let is_running = meant.iter().any(|kind| kind.at.iter().any(|(_, _, old)| *old > 0));
         if !is_running && meant.iter().any(|kind| kind.shape.affinity != terms) {
             check_affinity(problem, places, kinds, (terms, &targets), found);

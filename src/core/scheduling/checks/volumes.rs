@@ -95,6 +95,9 @@ pub(super) fn check_shared(snapshot: &Snapshot, plan: &Plan, found: &mut Vec<Vio
 
 /// Claims for pods of one node, with volumes yet to come, whose pods the plan puts into several zones: the volume will be in one.
 pub(super) fn check_zones(snapshot: &Snapshot, plan: &Plan, found: &mut Vec<Violation>) {
+    if snapshot.volume_claims.is_empty() {
+        return;
+    }
     let comes = |key: &ObjectKey| {
         snapshot.volume_claims.get(key).is_some_and(|claim| {
             let driver = snapshot.storage_class_of(claim).and_then(|class| class.driver.as_ref());
