@@ -5,10 +5,11 @@
 //! of a constraint per node. Whoever would else be refused is bound by it where it finds room, whatever a plan says; so the plan says that. Nothing
 //! is bought on these terms.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::classes::{Class, Spread, Variant};
+use super::classes::{Class, Variant};
 use super::interner::number;
+use super::masks::Mask;
 use super::rooms::Kind;
 use super::solve::Run;
 use super::topology::Topo;
@@ -56,31 +57,34 @@ impl Run<'_> {
     fn as_counted(&mut self, variant: &Variant) -> Variant {
         let mut variant = variant.clone();
         for spread in &mut variant.spreads {
+            let filter = self.world.filter_of(spread);
+            let nodes = self.nodes();
             match spread.topo {
                 Topo::Key(key) => {
-                    let filter = self.world.filter_of(spread);
-                    spread.domains = self.world.known_domains(&self.drafts, key, &filter);
+                    let kinds: FxHashSet<Kind> = nodes.into_iter().map(|(_, kind)| kind).collect();
+                    spread.domains = Mask::empty(self.world.algebra.universe.key(key).values.len());
+                    for kind in kinds {
+                        if self.world.looks_at(&filter, kind) {
+                            spread.domains.or(&self.world.algebra.domain(kind.profile, key).bits);
+                        }
+                    }
                 }
-                Topo::Host => spread.max_skew += self.least_on_a_node(spread),
+                Topo::Host => {
+                    let looked_at = |(_, kind): &(u32, Kind)| kind.named && self.world.looks_at(&filter, *kind);
+                    let nodes: Vec<(u32, Kind)> = nodes.into_iter().filter(looked_at).collect();
+                    let counter = self.world.counters.get(spread.counter);
+                    let least = nodes.iter().map(|(host, _)| counter.on_host(*host)).min().unwrap_or(0);
+                    spread.max_skew += if nodes.len() < spread.min_domains { 0 } else { least };
+                }
             }
         }
         variant
     }
 
-    /// The fewest that a constraint per node counts on any node that it looks at, there or planned.
-    fn least_on_a_node(&mut self, spread: &Spread) -> u32 {
-        let filter = self.world.filter_of(spread);
-        let counter = spread.counter;
-        let (mut nodes, mut least) = (0, u32::MAX);
-        let there = (0..self.world.hosts.len()).filter(|at| self.world.hosts[*at].usable);
-        let mut all: Vec<(u32, Kind)> = there.map(|at| (number(at), self.world.hosts[at].kind())).collect();
-        all.extend((0..self.drafts.len()).map(|at| (self.host_of_draft(at), self.kind_of_draft(at))));
-        for (host, kind) in all {
-            if kind.named && self.world.looks_at(&filter, kind) {
-                nodes += 1;
-                least = least.min(self.world.counters.get(counter).on_host(host));
-            }
-        }
-        if nodes == 0 || nodes < spread.min_domains { 0 } else { least }
+    /// All nodes that kube-scheduler sees or will see: also those on their way out, as long as they are there.
+    fn nodes(&self) -> Vec<(u32, Kind)> {
+        let there = self.world.hosts.iter().enumerate().filter(|(_, host)| host.usable || host.node.is_some());
+        let there = there.map(|(at, host)| (number(at), host.kind()));
+        there.chain((0..self.drafts.len()).map(|at| (self.host_of_draft(at), self.kind_of_draft(at)))).collect()
     }
 }

@@ -198,9 +198,13 @@ fn on_nodes_that_are_there_a_zone_counts_only_if_it_has_one() {
     // kube-scheduler does not know the third zone.
     let (scene, plan) = solved(two_zones());
     assert_eq!((plan.placed(), scene.after(&plan).skew(ZONE, "web")), (7, vec![3, 4]));
-    // With a node there it is one.
-    let (scene, plan) = solved(two_zones().with_node(node("third", 0, 0, &[(ZONE, "zone-c")])));
-    assert_eq!((plan.placed(), scene.after(&plan).skew(ZONE, "web")), (2, vec![1, 1]));
+    // With a node there it is one, be it on its way out.
+    let third = || node("third", 0, 0, &[(ZONE, "zone-c")]);
+    let leaving = crate::core::facts::Node { deleting: Some(jiff::Timestamp::UNIX_EPOCH), ..third() };
+    for third in [third(), leaving] {
+        let (scene, plan) = solved(two_zones().with_node(third));
+        assert_eq!((plan.placed(), scene.after(&plan).skew(ZONE, "web")), (2, vec![1, 1]));
+    }
 }
 
 #[test]
