@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use common::joiner::Joiner;
 use outside::series;
-use seen::{Part, Seen};
+use seen::{Part, Seen, Step, Took};
 use stage::{Stage, pool};
 
 /// The namespace of the pods, and the name of the NodePool.
@@ -38,16 +38,8 @@ const AT_MOST: Duration = Duration::from_mins(30);
 #[serde(rename_all = "camelCase")]
 struct Figures {
     pods: usize,
-    /// Seconds from the first Deployment until the last pod was created.
-    created: f64,
-    /// Until the first plan.
-    planned: f64,
-    /// Until the last NodeClaim was created.
-    claims_created: f64,
-    /// Until the last Node was open to the scheduler.
-    nodes_open: f64,
-    /// Until the last pod was bound.
-    bound: f64,
+    /// Seconds from the first Deployment on.
+    took: BTreeMap<Step, Took>,
     /// Plans that bought nodes.
     rounds: usize,
     /// Every plan, as joiner's log has it.
@@ -75,7 +67,7 @@ fn main() {
     let sizes: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1000] } else { sizes };
     let mut table = String::from(
-        "| pods | seconds | rounds | NodeClaims | $/h | bound as planned | in the place of an alike pod | joiner's CPU s | control plane's CPU s | peak RSS MB | requests |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| pods | seconds | 99 % after s | rounds | NodeClaims | $/h | bound as planned | in the place of an alike pod | joiner's CPU s | control plane's CPU s | peak RSS MB | requests |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for pods in sizes {
         let figures = run(pods);
@@ -86,10 +78,12 @@ fn main() {
 }
 
 fn row(figures: &Figures) -> String {
+    let bound = figures.took.get(&Step::PodBound);
     format!(
-        "| {} | {:.0} | {} | {} | {:.2} | {:.1} % | {:.1} % | {:.1} | {:.0} | {:.0} | {} |\n",
+        "| {} | {:.0} | {:.0} | {} | {} | {:.2} | {:.1} % | {:.1} % | {:.1} | {:.0} | {:.0} | {} |\n",
         figures.pods,
-        figures.bound,
+        bound.map_or(0.0, |took| took.last),
+        bound.map_or(0.0, |took| took.most),
         figures.rounds,
         figures.node_claims,
         figures.price,
@@ -139,7 +133,6 @@ fn figures(
     metrics: &str,
     before: &BTreeMap<String, f64>,
 ) -> Figures {
-    let since = |moment: Option<Instant>| moment.map_or(0.0, |moment| (moment - began).as_secs_f64());
     let landed = |place: &str| -> f64 {
         let label = format!("place=\"{place}\"");
         let pods_there: f64 = series(metrics, "joiner_pods_bound_total")
@@ -151,11 +144,7 @@ fn figures(
     let plans = joiner.said("computed plan");
     Figures {
         pods,
-        created: since(seen.last_pod),
-        planned: since(seen.first_claim),
-        claims_created: since(seen.last_claim),
-        nodes_open: since(seen.last_open),
-        bound: since(seen.last_bound),
+        took: seen.took(began),
         rounds: plans.iter().filter(|line| line["nodeclaims"] != 0).count(),
         plans,
         node_claims: seen.claims.len(),

@@ -42,15 +42,33 @@ enum Change {
 #[derive(Default)]
 pub(crate) struct Seen {
     pods: BTreeMap<String, Way>,
-    bound: usize,
-    open: BTreeSet<String>,
     /// Names of all NodeClaims there were.
     pub(crate) claims: BTreeSet<String>,
-    pub(crate) last_pod: Option<Instant>,
-    pub(crate) first_claim: Option<Instant>,
-    pub(crate) last_claim: Option<Instant>,
-    pub(crate) last_open: Option<Instant>,
-    pub(crate) last_bound: Option<Instant>,
+    nodes: BTreeSet<String>,
+    open: BTreeSet<String>,
+    moments: BTreeMap<Step, Vec<Instant>>,
+}
+
+/// What happens in a burst, once for each pod or node.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Step {
+    PodCreated,
+    NodeClaimCreated,
+    NodeThere,
+    /// The first nomination of a pod.
+    PodNominated,
+    NodeOpen,
+    PodBound,
+}
+
+/// Seconds until a step had happened to the first, to a half, to 99 of 100, and to the last to which it happened.
+#[derive(Serialize)]
+pub(crate) struct Took {
+    first: f64,
+    half: f64,
+    pub(crate) most: f64,
+    pub(crate) last: f64,
 }
 
 /// Watches that run.
@@ -77,34 +95,58 @@ impl Seen {
     }
 
     fn see(&mut self, change: Change) {
-        let now = Some(Instant::now());
         match change {
             Change::Pod { name, nominated, bound } => {
                 if !self.pods.contains_key(&name) {
-                    self.last_pod = now;
+                    self.note(Step::PodCreated);
                 }
                 let way = self.pods.entry(name).or_default();
-                if way.nominated.is_none() {
-                    way.nominated = nominated;
+                let newly_nominated = way.nominated.is_none() && nominated.is_some();
+                let newly_bound = way.bound.is_none() && bound.is_some();
+                way.nominated = way.nominated.take().or(nominated);
+                way.bound = way.bound.take().or(bound);
+                if newly_nominated {
+                    self.note(Step::PodNominated);
                 }
-                if way.bound.is_none() && bound.is_some() {
-                    way.bound = bound;
-                    self.bound += 1;
-                    self.last_bound = now;
+                if newly_bound {
+                    self.note(Step::PodBound);
                 }
             }
             Change::Claim(name) => {
-                self.first_claim = self.first_claim.or(now);
                 if self.claims.insert(name) {
-                    self.last_claim = now;
+                    self.note(Step::NodeClaimCreated);
                 }
             }
             Change::Node { name, open } => {
+                if self.nodes.insert(name.clone()) {
+                    self.note(Step::NodeThere);
+                }
                 if open && self.open.insert(name) {
-                    self.last_open = now;
+                    self.note(Step::NodeOpen);
                 }
             }
         }
+    }
+
+    fn note(&mut self, step: Step) {
+        self.moments.entry(step).or_default().push(Instant::now());
+    }
+
+    /// How often a step has happened.
+    fn count(&self, step: Step) -> usize {
+        self.moments.get(&step).map_or(0, Vec::len)
+    }
+
+    /// How long each step took.
+    pub(crate) fn took(&self, began: Instant) -> BTreeMap<Step, Took> {
+        let took = |moments: &Vec<Instant>| {
+            let percent = |percent: usize| {
+                let at = (moments.len() * percent).div_ceil(100).saturating_sub(1);
+                moments.get(at).map_or(0.0, |moment| (*moment - began).as_secs_f64())
+            };
+            Took { first: percent(0), half: percent(50), most: percent(99), last: percent(100) }
+        };
+        self.moments.iter().map(|(step, moments)| (*step, took(moments))).collect()
     }
 
     /// What became of the pods that are bound, by the part of the load that the names of their Deployments begin with.
@@ -127,7 +169,7 @@ impl Seen {
 impl Watch {
     /// Watches until so many pods are bound.
     pub(crate) async fn until_bound(mut self, pods: usize) -> Seen {
-        while self.seen.bound < pods {
+        while self.seen.count(Step::PodBound) < pods {
             let change = self.changes.next().await.expect("watches do not end");
             self.seen.see(change);
         }
