@@ -36,10 +36,7 @@ const SIDE_BY_SIDE: usize = 128;
 pub(super) struct Nominator {
     wiring: Arc<Wiring>,
     opening: Opening,
-    /// They open when their pods are nominated.
-    released: BTreeSet<ClaimName>,
-    /// Since when the first of them waits for that.
-    released_at: Option<Instant>,
+    released: Released,
     nominations: Nominations,
     /// Nominations that are being written.
     under_way: usize,
@@ -48,13 +45,42 @@ pub(super) struct Nominator {
     soon: Option<Timer>,
     /// Set while somebody is waited for.
     later: Option<Timer>,
-    /// How many were written to closed nodes since nodes were last told to open, and when the last of them was.
-    unheard: (usize, Option<Instant>),
     /// Nominations that were written, and those that could not be, since this instance was born.
     written: u64,
     refused: u64,
     /// Pods that kube-scheduler was shown again, since this instance was born.
     shown_again: u64,
+}
+
+/// Nodes that open when their pods are nominated, and kube-scheduler has heard of it.
+#[derive(Debug, Default)]
+struct Released {
+    claims: BTreeSet<ClaimName>,
+    /// Since when the first of them waits.
+    since: Option<Instant>,
+    /// How many nominations to closed nodes were written since then.
+    written: usize,
+    /// When there was none left to write for the first time. kube-scheduler takes some away as long as nodes are closed: these are written again, but it is not
+    /// waited again until it has heard.
+    complete: Option<Instant>,
+}
+
+impl Released {
+    fn add(&mut self, claims: Vec<ClaimName>) {
+        self.claims.extend(claims);
+        self.since.get_or_insert_with(Instant::now);
+        self.complete = None;
+    }
+
+    /// How long it takes until kube-scheduler is thought to know of all nominations; nothing while some are being written.
+    fn unheard_for(&self) -> Option<Duration> {
+        Some(heard_after(self.written).saturating_sub(self.complete?.elapsed()))
+    }
+
+    fn may_open(&self, all_written: bool) -> bool {
+        let heard = all_written && self.unheard_for().is_some_and(|unheard| unheard.is_zero());
+        !self.claims.is_empty() && (heard || self.since.is_some_and(|since| since.elapsed() >= AT_MOST))
+    }
 }
 
 impl Nominator {
@@ -77,24 +103,27 @@ impl Nominator {
         let (snapshot, now) = (self.wiring.boards.snapshot(), cx.now());
         let released = self.opening.look(&snapshot, now);
         if !released.is_empty() {
-            self.released.extend(released);
-            self.released_at.get_or_insert_with(Instant::now);
+            self.released.add(released);
             self.nominations.reorder();
         }
         let policy = self.wiring.settings.nominate;
         let wanted = |pod: &Pod, node: &NodeName| is_wanted(policy, pod, node, &snapshot);
         let most = SIDE_BY_SIDE.saturating_sub(self.under_way);
-        for next in self.nominations.next(&snapshot, &self.released, wanted, most, now) {
+        for next in self.nominations.next(&snapshot, &self.released.claims, wanted, most, now) {
             self.nominate(next, cx);
         }
         let all_written = self.under_way + self.nominations.left() == 0;
-        let unheard = self.unheard_for();
-        if (all_written && unheard.is_zero()) || self.released_at.is_some_and(|since| since.elapsed() >= AT_MOST) {
-            self.open();
+        if !self.released.claims.is_empty() && all_written {
+            self.released.complete.get_or_insert_with(Instant::now);
+        }
+        if self.released.may_open(all_written) {
+            let claims = std::mem::take(&mut self.released).claims;
+            self.wiring.slots.claims.cast(ClaimsMsg::Open(claims.into_iter().collect()));
         }
         let outdated = !snapshot.planned.is_empty() && self.nominations.is_outdated(now);
-        let wait = if outdated || !self.released.is_empty() {
-            Some(if unheard.is_zero() { WAITING } else { WAITING.min(unheard) })
+        let wait = if outdated || !self.released.claims.is_empty() {
+            let unheard = self.released.unheard_for().filter(|unheard| !unheard.is_zero());
+            Some(unheard.map_or(WAITING, |unheard| WAITING.min(unheard)))
         } else {
             self.opening.look_at().map(|at| {
                 let wait = Duration::try_from(at.duration_since(now)).unwrap_or_default();
@@ -120,7 +149,7 @@ impl Nominator {
             Outcome::Done(()) => {
                 self.written += 1;
                 if self.wiring.boards.snapshot().nodes.get(node).is_some_and(|node| !node.is_registered()) {
-                    self.unheard = (self.unheard.0.saturating_add(1), Some(Instant::now()));
+                    self.released.written += 1;
                 }
             }
             Outcome::Failed(cluster::Error::TooManyRequests { .. }) => self.nominations.forget(pod),
@@ -155,20 +184,6 @@ impl Nominator {
             cx.start(Permits::WriteCluster, call, NominatorMsg::Woken);
         }
     }
-
-    /// How long it takes until kube-scheduler is thought to know of all nominations.
-    fn unheard_for(&self) -> Duration {
-        let (many, last) = self.unheard;
-        last.map_or(Duration::ZERO, |last| heard_after(many).saturating_sub(last.elapsed()))
-    }
-
-    fn open(&mut self) {
-        if !self.released.is_empty() {
-            let names = std::mem::take(&mut self.released).into_iter().collect();
-            (self.released_at, self.unheard) = (None, (0, None));
-            self.wiring.slots.claims.cast(ClaimsMsg::Open(names));
-        }
-    }
 }
 
 /// Whether a pod is one of those that are nominated.
@@ -190,9 +205,7 @@ impl Behaviour for Nominator {
         Self {
             wiring: Arc::clone(wiring),
             opening: Opening::default(),
-            released: BTreeSet::new(),
-            released_at: None,
-            unheard: (0, None),
+            released: Released::default(),
             nominations: Nominations::default(),
             under_way: 0,
             looked: None,
@@ -234,7 +247,7 @@ impl Behaviour for Nominator {
             state: if waits_for.is_some() { "at work" } else { "idle" }.to_owned(),
             waits_for,
             details: vec![
-                ("nodes that wait to open".to_owned(), (waiting + self.released.len()).to_string()),
+                ("nodes that wait to open".to_owned(), (waiting + self.released.claims.len()).to_string()),
                 ("pods nominated and not bound".to_owned(), self.nominations.standing().to_string()),
                 ("nominations written".to_owned(), self.written.to_string()),
                 ("nominations refused".to_owned(), self.refused.to_string()),

@@ -46,6 +46,14 @@ fn appears_with(fold: &mut Fold, name: &str, taints: &[Taint]) {
     fold.fold(Fact::NodeSeen(Arc::new(node)));
 }
 
+/// The node of a NodeClaim is seen open.
+fn opens(fold: &mut Fold, name: &str) {
+    appears(fold, name);
+    let mut open = (*fold.snapshot().nodes[&NodeName::from(format!("node-{name}"))]).clone();
+    open.labels.insert(labels::REGISTERED.into(), "true".into());
+    fold.fold(Fact::NodeSeen(Arc::new(open)));
+}
+
 fn not_ready() -> Taint {
     Taint::new("node.kubernetes.io/not-ready", Effect::NoSchedule)
 }
@@ -122,10 +130,7 @@ fn nobody_waits_for_those_that_will_not_come() {
 #[test]
 fn a_node_that_is_open_already_is_neither_opened_nor_waited_for() {
     let mut fold = two(|_| {});
-    appears(&mut fold, "b");
-    let mut open = (*fold.snapshot().nodes[&crate::core::ids::NodeName::from("node-b")]).clone();
-    open.labels.insert(labels::REGISTERED.into(), "true".into());
-    fold.fold(Fact::NodeSeen(Arc::new(open)));
+    opens(&mut fold, "b");
     appears(&mut fold, "a");
     assert_eq!(Opening::default().look(fold.snapshot(), at(0)), names(&["a"]));
 }
@@ -208,30 +213,26 @@ fn a_node_is_ready_when_its_startup_taints_have_come_and_gone() {
 }
 
 #[test]
-fn of_a_great_burst_nobody_is_nominated_until_kube_scheduler_has_looked_at_all_or_has_had_its_time() {
+fn of_great_bursts_the_pods_of_the_first_plan_come_in_before_the_nodes_of_the_next_open() {
     let mut fold = two(|_| {});
-    let uids = || (0..200).map(|number| PodUid::from(format!("more-{number}")));
-    for uid in uids() {
-        fold.fold(Fact::PodSeen(Arc::new(pod(&uid.to_string(), None))));
-    }
-    fold.planned(&"a".into(), uids().collect());
-    let looked_at = |fold: &mut Fold, looked_at: bool| {
-        for number in 0..600 {
-            let mut pod = pod(&format!("late-{number}"), None);
-            (pod.unjudged, pod.unschedulable) = (!looked_at, looked_at);
-            fold.fold(Fact::PodSeen(Arc::new(pod)));
+    let uids = |claim: &str| (0..1_100).map(|number| format!("{claim}-{number}").into()).collect::<Vec<PodUid>>();
+    for claim in ["a", "b"] {
+        for uid in uids(claim) {
+            fold.fold(Fact::PodSeen(Arc::new(pod(&uid.to_string(), None))));
         }
-    };
-    looked_at(&mut fold, false);
-    appears(&mut fold, "a");
+        fold.planned(&claim.into(), uids(claim));
+    }
+    opens(&mut fold, "a");
     appears(&mut fold, "b");
     let mut opening = Opening::default();
-    for second in [0, 15, 29] {
+    for second in [0, 30, 74] {
         assert_eq!(opening.look(fold.snapshot(), at(second)), names(&[]));
     }
-    assert_eq!(opening.clone().look(fold.snapshot(), at(30)), names(&["a", "b"]), "it has had its time");
-    looked_at(&mut fold, true);
-    assert_eq!(opening.look(fold.snapshot(), at(29)), names(&["a", "b"]));
+    assert_eq!(opening.clone().look(fold.snapshot(), at(75)), names(&["b"]), "not for ever");
+    for uid in uids("a").iter().skip(900) {
+        fold.fold(Fact::PodSeen(Arc::new(pod(&uid.to_string(), Some("node-a")))));
+    }
+    assert_eq!(opening.look(fold.snapshot(), at(74)), names(&["b"]), "few are left");
 }
 
 #[test]

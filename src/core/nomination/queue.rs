@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::facts::{Pod, PodShape, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 
-use super::seats::{Doors, Nomination, Seats, doors, seats};
+use super::seats::{Doors, Nomination, Seat, Seats, doors, seats};
 
 /// A pod that has lost more nominations than this gets no further one: kube-scheduler has another opinion, and each costs a request.
 const RENOMINATIONS: u32 = 1;
@@ -181,14 +181,18 @@ impl Nominations {
                 stands(node, &pod.shape, usize::MAX);
             }
         }
-        self.queue = open
+        let (closed, open): (Vec<Seat>, Vec<Seat>) = open
             .into_iter()
-            .filter(|Nomination { pod, node }| {
+            .filter(|Seat { nomination: Nomination { pod, node }, .. }| {
                 lost(snapshot, &pod.uid) <= RENOMINATIONS
                     && wanted(pod, node)
                     && at_a_time(&pod.shape).is_none_or(|most| stands(node, &pod.shape, most))
             })
-            .collect();
+            .partition(|seat| seat.closed);
+        // As long as a node is closed kube-scheduler tries those whose turns come first in vain, takes their nominations away, and puts them at the end of
+        // its queue. So these come last, and by then it is known whose turns those are.
+        let in_order = open.into_iter().chain(closed.into_iter().rev());
+        self.queue = in_order.map(|seat| seat.nomination).collect();
     }
 
     /// The nomination of a pod was not written, and is to be tried again.

@@ -168,7 +168,51 @@ fn pods_that_spread_take_turns_with_the_nodes_of_a_domain() {
     };
     zone(&mut fold, "a", "zone-a");
     zone(&mut fold, "b", "zone-b");
-    assert_eq!(first(&fold), ["w>a", "y>b"], "of two zones, each as the plan has it");
+    assert_eq!(first(&fold), ["w>a", "x>b"], "of two zones, from one to the other");
+}
+
+#[test]
+fn who_spreads_goes_where_the_balance_is_when_its_turn_comes_and_not_where_the_plan_had_it() {
+    let young = |pod: &mut Pod| pod.unjudged = true;
+    let mut fold = nodes(&["a", "b"]);
+    for name in ["a", "b"] {
+        let mut node = (*fold.snapshot().nodes[&NodeName::from(name)]).clone();
+        node.labels.insert(labels::ZONE.into(), format!("zone-{name}").into());
+        fold.fold(Fact::NodeSeen(Arc::new(node)));
+    }
+    for (uid, claim) in [("1", "a"), ("2", "b"), ("3", "a"), ("4", "b"), ("5", "a"), ("6", "b")] {
+        fold.fold(seen(uid, Some(1), young));
+        fold.planned(&claim.into(), vec![uid.into()]);
+    }
+    let mut nominations = Nominations::default();
+    assert_eq!(next(&mut nominations, &fold, at(0)), ["1>a", "2>b"]);
+    fold.fold(seen("1", Some(1), bound("a")));
+    // kube-scheduler has tried it before the second, without a nomination.
+    fold.fold(seen("3", Some(1), bound("b")));
+    assert_eq!(next(&mut nominations, &fold, at(1)), ["4>a"], "the second keeps its place, which makes two on b");
+}
+
+#[test]
+fn to_nodes_that_are_closed_those_that_kube_scheduler_takes_first_are_nominated_last() {
+    let young = |pod: &mut Pod| pod.unjudged = true;
+    let mut fold = nodes(&["a"]);
+    for uid in ["x", "y", "z"] {
+        fold.fold(seen(uid, None, young));
+        fold.planned(&"a".into(), vec![uid.into()]);
+    }
+    let mut closed = (*fold.snapshot().nodes[&NodeName::from("a")]).clone();
+    closed.labels.remove(labels::REGISTERED);
+    fold.fold(Fact::NodeSeen(Arc::new(closed)));
+    let opening = BTreeSet::from([ClaimName::from("a")]);
+    let mut nominations = Nominations::default();
+    let mut one = |fold: &Fold, now| {
+        let next = nominations.next(fold.snapshot(), &opening, |_, _| true, 1, now);
+        next.iter().map(|next| next.pod.uid.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(one(&fold, at(0)), ["z"]);
+    // It is tried in vain meanwhile, and comes after the others.
+    fold.fold(seen("x", None, |_| {}));
+    assert_eq!([one(&fold, at(1)), one(&fold, at(2))].concat(), ["x", "y"]);
 }
 
 #[test]

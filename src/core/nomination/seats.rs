@@ -51,18 +51,25 @@ pub(super) struct Seats<'a> {
     /// The pods that are nominated to the nodes of their places, as far as nobody has just tried that.
     pub(super) kept: Vec<(&'a Arc<Pod>, &'a NodeName)>,
     /// Those that are to be nominated, in the order of their turns.
-    pub(super) open: Vec<Nomination>,
+    pub(super) open: Vec<Seat>,
     /// The pods of groups in which everybody was tried to be nominated to a place that is there: as long as none of them goes elsewhere and places stay
     /// what they are, they need not be looked at.
     pub(super) content: Vec<&'a PodUid>,
+}
+
+/// A place that is to be given to a pod.
+pub(super) struct Seat {
+    pub(super) nomination: Nomination,
+    /// Its node is about to open.
+    pub(super) closed: bool,
 }
 
 /// The pods that are planned for nodes that are there.
 ///
 /// Of pods that equal each other, those whose turns come first get the places on the nodes that open first: kube-scheduler goes through its queue
 /// as soon as one node is open, and a pod whose own node is closed then takes room that is meant for another. Pods that spread go from domain to domain
-/// in the order in which kube-scheduler was thought to take them, which keeps the balance, and take turns with the nodes of each. Who is nominated to a
-/// place, or was just tried to be, keeps it. Those who are `content` are left out.
+/// in the order in which kube-scheduler takes them, which keeps the balance, and take turns with the nodes of each. Who is nominated to a place, or was
+/// just tried to be, keeps it. Those who are `content` are left out.
 pub(super) fn seats<'a>(
     snapshot: &'a Snapshot,
     doors: &Doors<'a>,
@@ -70,9 +77,9 @@ pub(super) fn seats<'a>(
     tried_to: impl Fn(&PodUid) -> Option<&'a NodeName>,
 ) -> Seats<'a> {
     let mut kept: Vec<(&Arc<Pod>, &NodeName)> = Vec::new();
-    let mut open: Vec<(Turn, Nomination)> = Vec::new();
+    let mut open: Vec<(Turn, Seat)> = Vec::new();
     let mut newly_content: Vec<&PodUid> = Vec::new();
-    for mut group in groups(snapshot, doors, content) {
+    for group in groups(snapshot, doors, content) {
         if let Some(settled) = settled(&group, &tried_to) {
             if settled.is_empty() {
                 newly_content.extend(group.iter().map(|(pod, _)| &pod.uid));
@@ -81,49 +88,75 @@ pub(super) fn seats<'a>(
             continue;
         }
         let keys = group.first().map(|(pod, _)| spread_keys(&pod.shape)).unwrap_or_default();
-        let mut free: Vec<Option<Door<'_>>> = if keys.is_empty() {
-            group.sort_by_key(|(_, place)| (place.door.is_none(), place.door));
-            group.iter().map(|(_, place)| place.door).collect()
-        } else {
-            group.sort_by_cached_key(|(pod, _)| snapshot.arrival(&pod.uid));
-            in_turns(snapshot, &keys, &group.iter().map(|(_, place)| *place).collect::<Vec<_>>())
-        };
-        let mut on: FxHashMap<&NodeName, VecDeque<usize>> = FxHashMap::default();
-        for (place, door) in (0..).zip(&free) {
-            if let Some(door) = door {
-                on.entry(door.node).or_default().push_back(place);
-            }
-        }
-        let mut taken: BTreeSet<usize> = BTreeSet::new();
-        group.retain(|(pod, _)| {
-            let tried = tried_to(&pod.uid);
-            let own = tried.or(pod.nominated.as_ref());
-            let place = own.and_then(|node| on.get_mut(node)?.pop_front());
-            if let (Some(place), Some(node)) = (place, own) {
-                taken.insert(place);
-                if tried.is_none() {
-                    kept.push((pod, node));
-                }
-            }
-            place.is_none()
-        });
-        let mut place = 0..;
-        free.retain(|_| place.next().is_some_and(|place| !taken.contains(&place)));
-        if free.iter().all(Option::is_none) {
+        let Party { holders, seekers, mut free } = Party::of(snapshot, &group, &tried_to);
+        kept.extend(holders.iter().filter(|holder| !holder.was_tried).map(|holder| (holder.pod, holder.node)));
+        if free.iter().all(|place| place.door.is_none()) {
             continue;
         }
-        let mut next: Vec<(Turn, &Arc<Pod>)> = group.into_iter().map(|(pod, _)| (turn(snapshot, pod), pod)).collect();
-        next.sort_by_key(|(turn, _)| *turn);
-        for ((turn, pod), door) in next.into_iter().zip(free) {
+        let given: Vec<Option<Door<'_>>> = if keys.is_empty() {
+            free.sort_by_key(|place| (place.door.is_none(), place.door));
+            free.iter().map(|place| place.door).collect()
+        } else {
+            in_balance(snapshot, &keys, &holders, &seekers, &free)
+        };
+        for ((turn, pod), door) in seekers.into_iter().zip(given) {
             match door {
                 Some(door) if pod.nominated.as_ref() == Some(door.node) => kept.push((pod, door.node)),
-                Some(door) => open.push((turn, Nomination { pod: Arc::clone(pod), node: door.node.clone() })),
+                Some(Door { closed, node, .. }) => {
+                    let nomination = Nomination { pod: Arc::clone(pod), node: node.clone() };
+                    open.push((turn, Seat { nomination, closed }));
+                }
                 None => {}
             }
         }
     }
     open.sort_by_key(|(turn, _)| *turn);
-    Seats { kept, open: open.into_iter().map(|(_, place)| place).collect(), content: newly_content }
+    Seats { kept, open: open.into_iter().map(|(_, seat)| seat).collect(), content: newly_content }
+}
+
+/// A pod of a group that is nominated to a place of it, or was just tried to be.
+struct Holder<'a> {
+    turn: Turn,
+    pod: &'a Arc<Pod>,
+    node: &'a NodeName,
+    place: Place<'a>,
+    was_tried: bool,
+}
+
+/// A group: who holds a place, and who is to get one of the others, which are as many.
+struct Party<'a> {
+    holders: Vec<Holder<'a>>,
+    /// In the order of their turns.
+    seekers: Vec<(Turn, &'a Arc<Pod>)>,
+    free: Vec<Place<'a>>,
+}
+
+impl<'a> Party<'a> {
+    fn of(snapshot: &'a Snapshot, group: &[Planned<'a>], tried_to: &impl Fn(&PodUid) -> Option<&'a NodeName>) -> Self {
+        let mut on: FxHashMap<&NodeName, Vec<Place<'a>>> = FxHashMap::default();
+        let mut free = Vec::new();
+        for (_, place) in group {
+            match place.door {
+                Some(door) => on.entry(door.node).or_default().push(*place),
+                None => free.push(*place),
+            }
+        }
+        let mut pods: Vec<(Turn, &Arc<Pod>)> = group.iter().map(|(pod, _)| (turn(snapshot, pod), *pod)).collect();
+        pods.sort_by_key(|(turn, _)| *turn);
+        let (mut holders, mut seekers) = (Vec::new(), Vec::new());
+        for (turn, pod) in pods {
+            let tried = tried_to(&pod.uid);
+            let own = tried.or(pod.nominated.as_ref());
+            match own.and_then(|node| Some((node, on.get_mut(node)?.pop()?))) {
+                Some((node, place)) => {
+                    holders.push(Holder { turn, pod, node, place, was_tried: tried.is_some() });
+                }
+                None => seekers.push((turn, pod)),
+            }
+        }
+        free.extend(on.into_values().flatten());
+        Self { holders, seekers, free }
+    }
 }
 
 /// When every pod of a group keeps a place, so that nobody is to be nominated: those that keep theirs without having been tried. Most groups are like this
@@ -179,32 +212,70 @@ fn spread_keys(shape: &PodShape) -> Vec<&str> {
     shape.spreads.iter().filter(|spread| spread.required).map(|spread| &*spread.key).collect()
 }
 
-/// The doors of these places, domain after domain as before. In a domain nodes take turns, those that are there first: of pods that spread only a few
-/// can be nominated to one node at a time, so those that cannot be are to be the ones whose turns come last.
-fn in_turns<'a>(snapshot: &Snapshot, keys: &[&str], places: &[Place<'a>]) -> Vec<Option<Door<'a>>> {
-    let domain = |place: &Place<'_>| -> Domain<'_> {
-        let claim = snapshot.claims.get(place.claim);
-        let node = place.door.and_then(|door| snapshot.nodes.get(door.node));
-        let value = |key: &str| {
-            let mut labels = node.map(|node| &node.labels).into_iter().chain(claim.map(|claim| &claim.labels));
-            labels.find_map(|labels| labels.get(key)).map(|value| &**value)
-        };
-        keys.iter().filter(|key| **key != labels::HOSTNAME).map(|key| value(key)).collect()
-    };
-    let domains: Vec<Domain<'_>> = places.iter().map(domain).collect();
+/// The doors of free places for pods that spread, one for each of the seekers.
+///
+/// kube-scheduler lets a pod into a domain only as long as that is not ahead of the others, counting who is bound when its turn comes, wherever the plan has
+/// put whom. In the end domains are balanced; so they are at every turn at which as many are still to come in each. Therefore the last come first: whoever has
+/// the last turn goes where the fewest follow. In a domain nodes take turns, those that are there first: of pods that spread only a few can be nominated to
+/// one node at a time, so those that cannot be are to be the ones whose turns come last.
+fn in_balance<'a>(
+    snapshot: &'a Snapshot,
+    keys: &[&str],
+    holders: &[Holder<'a>],
+    seekers: &[(Turn, &'a Arc<Pod>)],
+    free: &[Place<'a>],
+) -> Vec<Option<Door<'a>>> {
     let mut rounds: FxHashMap<&ClaimName, usize> = FxHashMap::default();
-    let mut ordered: Vec<(bool, usize, Option<Door<'a>>, &Domain<'_>)> = Vec::new();
-    for (place, domain) in places.iter().zip(&domains) {
+    let mut follow: BTreeMap<Domain<'_>, usize> = BTreeMap::new();
+    let mut turns: Vec<(Turn, Option<Domain<'_>>)> = seekers.iter().map(|(turn, _)| (*turn, None)).collect();
+    for Holder { turn, place, .. } in holders {
+        *rounds.entry(place.claim).or_default() += 1;
+        let domain = domain(snapshot, keys, place);
+        follow.insert(domain.clone(), 0);
+        turns.push((*turn, Some(domain)));
+    }
+    let mut left: BTreeMap<Domain<'_>, Vec<(bool, usize, Option<Door<'a>>)>> = BTreeMap::new();
+    for place in free {
         let round = rounds.entry(place.claim).or_default();
         *round += 1;
-        ordered.push((place.door.is_none(), *round, place.door, domain));
+        let domain = domain(snapshot, keys, place);
+        follow.insert(domain.clone(), 0);
+        left.entry(domain).or_default().push((place.door.is_none(), *round, place.door));
     }
-    ordered.sort();
-    let mut turns: BTreeMap<&Domain<'_>, VecDeque<Option<Door<'a>>>> = BTreeMap::new();
-    for (_, _, door, domain) in ordered {
-        turns.entry(domain).or_default().push_back(door);
+    turns.sort_by(|(one, _), (other, _)| other.cmp(one));
+    let mut many: BTreeMap<&Domain<'_>, usize> = left.iter().map(|(domain, doors)| (domain, doors.len())).collect();
+    let mut to: Vec<&Domain<'_>> = Vec::new();
+    for (_, held) in &turns {
+        let domain = if let Some(domain) = held {
+            domain
+        } else {
+            let open = many.iter().filter(|(_, many)| **many > 0);
+            let best = open.min_by_key(|(domain, many)| (follow[**domain], Reverse(**many), Reverse(**domain)));
+            let Some((&domain, _)) = best else { break };
+            many.entry(domain).and_modify(|many| *many -= 1);
+            to.push(domain);
+            domain
+        };
+        follow.entry(domain.clone()).and_modify(|follow| *follow += 1);
     }
-    domains.iter().map(|domain| turns.get_mut(domain).and_then(VecDeque::pop_front).flatten()).collect()
+    let mut doors: BTreeMap<&Domain<'_>, VecDeque<Option<Door<'a>>>> = BTreeMap::new();
+    for (domain, left) in &left {
+        let mut left = left.clone();
+        left.sort_unstable();
+        doors.insert(domain, left.into_iter().map(|(_, _, door)| door).collect());
+    }
+    to.iter().rev().map(|domain| doors.get_mut(domain).and_then(VecDeque::pop_front).flatten()).collect()
+}
+
+/// The domain of a place.
+fn domain<'a>(snapshot: &'a Snapshot, keys: &[&str], place: &Place<'a>) -> Domain<'a> {
+    let claim = snapshot.claims.get(place.claim);
+    let node = place.door.and_then(|door| snapshot.nodes.get(door.node));
+    let value = |key: &str| {
+        let mut labels = node.map(|node| &node.labels).into_iter().chain(claim.map(|claim| &claim.labels));
+        labels.find_map(|labels| labels.get(key)).map(|value| &**value)
+    };
+    keys.iter().filter(|key| **key != labels::HOSTNAME).map(|key| value(key)).collect()
 }
 
 fn turn(snapshot: &Snapshot, pod: &Pod) -> Turn {
