@@ -88,7 +88,8 @@ fn run(nodes: usize, each: usize) -> Figures {
     stage.all_run_within(FULL, nodes * each, AT_MOST);
     let there = stage.settled().len();
 
-    let before = (stage.plane().cpu_seconds(), outside::cpu_seconds(&joiner), outside::requests(&joiner.metrics()));
+    let before =
+        (stage.plane().cpu_seconds(), outside::cpu_seconds(joiner.process()), outside::requests(&joiner.metrics()));
     let began = Instant::now();
     stage.api().delete(&format!("{POOLS}/{FULL}"));
     eventually("no NodeClaim and no Node is left", AT_MOST, || {
@@ -131,9 +132,9 @@ fn figures(stage: &Stage, joiner: &Joiner, (nodes, pods): (usize, usize), second
         nodes,
         pods,
         seconds,
-        cpu_seconds: outside::cpu_seconds(joiner) - cpu,
+        cpu_seconds: outside::cpu_seconds(joiner.process()) - cpu,
         control_plane_cpu_seconds: outside::since(stage.plane().cpu_seconds(), plane),
-        peak_memory: outside::peak_memory(joiner),
+        peak_memory: outside::peak_memory(joiner.process()),
         requests,
     }
 }

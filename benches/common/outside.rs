@@ -1,22 +1,20 @@
-//! What can be read from outside of a joiner that runs as a process of its own.
+//! What can be read from outside of a process that runs beside the benchmark.
 #![allow(dead_code, reason = "each benchmark needs a part of it")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::common::joiner::Joiner;
-
 /// Peak resident memory in MB; 0 where the system does not tell.
-pub(crate) fn peak_memory(joiner: &Joiner) -> f64 {
-    let status = std::fs::read_to_string(proc(joiner).join("status")).unwrap_or_default();
+pub(crate) fn peak_memory(process: u32) -> f64 {
+    let status = std::fs::read_to_string(proc(process).join("status")).unwrap_or_default();
     let peak =
         status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
     peak.unwrap_or_default() * 1024.0 / 1e6
 }
 
 /// CPU time so far, in seconds.
-pub(crate) fn cpu_seconds(joiner: &Joiner) -> f64 {
-    crate::common::controlplane::cpu_seconds(&proc(joiner).join("stat"))
+pub(crate) fn cpu_seconds(process: u32) -> f64 {
+    crate::common::controlplane::cpu_seconds(&proc(process).join("stat"))
 }
 
 /// Requests to the API server so far, by verb and resource.
@@ -40,8 +38,8 @@ pub(crate) fn series<'a>(metrics: &'a str, family: &'a str) -> impl Iterator<Ite
     })
 }
 
-fn proc(joiner: &Joiner) -> PathBuf {
-    PathBuf::from(format!("/proc/{}", joiner.process()))
+fn proc(process: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{process}"))
 }
 
 /// `verb="patch",resource="pods"` as `patch pods`.
