@@ -72,6 +72,19 @@ impl Released {
         self.complete = None;
     }
 
+    /// A nomination to a closed node was written.
+    fn wrote(&mut self) {
+        // Who was nominated again is not waited for.
+        self.written += usize::from(self.complete.is_none());
+    }
+
+    /// Nothing is left to be written at this moment.
+    fn all_written(&mut self) {
+        if !self.claims.is_empty() {
+            self.complete.get_or_insert_with(Instant::now);
+        }
+    }
+
     /// How long it takes until kube-scheduler is thought to know of all nominations; nothing while some are being written.
     fn unheard_for(&self) -> Option<Duration> {
         Some(heard_after(self.written).saturating_sub(self.complete?.elapsed()))
@@ -113,8 +126,8 @@ impl Nominator {
             self.nominate(next, cx);
         }
         let all_written = self.under_way + self.nominations.left() == 0;
-        if !self.released.claims.is_empty() && all_written {
-            self.released.complete.get_or_insert_with(Instant::now);
+        if all_written {
+            self.released.all_written();
         }
         if self.released.may_open(all_written) {
             let claims = std::mem::take(&mut self.released).claims;
@@ -149,7 +162,7 @@ impl Nominator {
             Outcome::Done(()) => {
                 self.written += 1;
                 if self.wiring.boards.snapshot().nodes.get(node).is_some_and(|node| !node.is_registered()) {
-                    self.released.written += 1;
+                    self.released.wrote();
                 }
             }
             Outcome::Failed(cluster::Error::TooManyRequests { .. }) => self.nominations.forget(pod),
@@ -257,3 +270,7 @@ impl Behaviour for Nominator {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "nominator_tests.rs"]
+mod tests;

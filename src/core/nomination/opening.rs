@@ -32,7 +32,7 @@ const FOR_READINESS: SignedDuration = SignedDuration::from_secs(20);
 const IN_FRONT: usize = 1_000_000;
 /// For no longer than this.
 const FOR_THOSE_IN_FRONT: SignedDuration = SignedDuration::from_secs(75);
-/// kube-scheduler is thought to have seen nominations to closed nodes this long after the last for each that was written. It watches nodes and pods one
+/// kube-scheduler is thought to have seen nominations to closed nodes when this has passed for each of them since they were written. It watches nodes and pods one
 /// beside the other: where both cores were busy, it knew that nodes were open up to seconds before it knew who was nominated to them, and of 1,000 pods
 /// 7 to 35 % were not bound where they were planned, as others without a nomination were there before them. With this wait it is 2 to 8 %.
 const HEARD: Duration = Duration::from_millis(2);
