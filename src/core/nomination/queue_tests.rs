@@ -20,6 +20,21 @@ fn nodes(names: &[&str]) -> Fold {
     fold
 }
 
+/// The labels of a node change.
+fn relabel(fold: &mut Fold, name: &str, change: impl FnOnce(&mut labels::Labels)) {
+    let mut node = (*fold.snapshot().nodes[&NodeName::from(name)]).clone();
+    change(&mut node.labels);
+    fold.fold(Fact::NodeSeen(Arc::new(node)));
+}
+
+fn closed(labels: &mut labels::Labels) {
+    labels.remove(labels::REGISTERED);
+}
+
+fn in_zone(zone: &str) -> impl FnOnce(&mut labels::Labels) {
+    move |labels| drop(labels.insert(labels::ZONE.into(), zone.into()))
+}
+
 /// Three pods of one Deployment that are planned for node `a`. They came in the order z, y, x.
 fn three(spread: Option<i32>) -> Fold {
     let mut fold = nodes(&["a"]);
@@ -161,13 +176,8 @@ fn pods_that_spread_take_turns_with_the_nodes_of_a_domain() {
     }
     // One zone: those that come first are nominated, and not two of four in the order of the plan.
     assert_eq!(first(&fold), ["w>a", "x>b"]);
-    let zone = |fold: &mut Fold, name: &str, zone: &str| {
-        let mut node = (*fold.snapshot().nodes[&NodeName::from(name)]).clone();
-        node.labels.insert(labels::ZONE.into(), zone.into());
-        fold.fold(Fact::NodeSeen(Arc::new(node)));
-    };
-    zone(&mut fold, "a", "zone-a");
-    zone(&mut fold, "b", "zone-b");
+    relabel(&mut fold, "a", in_zone("zone-a"));
+    relabel(&mut fold, "b", in_zone("zone-b"));
     assert_eq!(first(&fold), ["w>a", "x>b"], "of two zones, from one to the other");
 }
 
@@ -175,11 +185,8 @@ fn pods_that_spread_take_turns_with_the_nodes_of_a_domain() {
 fn who_spreads_goes_where_the_balance_is_when_its_turn_comes_and_not_where_the_plan_had_it() {
     let young = |pod: &mut Pod| pod.unjudged = true;
     let mut fold = nodes(&["a", "b"]);
-    for name in ["a", "b"] {
-        let mut node = (*fold.snapshot().nodes[&NodeName::from(name)]).clone();
-        node.labels.insert(labels::ZONE.into(), format!("zone-{name}").into());
-        fold.fold(Fact::NodeSeen(Arc::new(node)));
-    }
+    relabel(&mut fold, "a", in_zone("zone-a"));
+    relabel(&mut fold, "b", in_zone("zone-b"));
     for (uid, claim) in [("1", "a"), ("2", "b"), ("3", "a"), ("4", "b"), ("5", "a"), ("6", "b")] {
         fold.fold(seen(uid, Some(1), young));
         fold.planned(&claim.into(), vec![uid.into()]);
@@ -200,9 +207,7 @@ fn to_nodes_that_are_closed_those_that_kube_scheduler_takes_first_are_nominated_
         fold.fold(seen(uid, None, young));
         fold.planned(&"a".into(), vec![uid.into()]);
     }
-    let mut closed = (*fold.snapshot().nodes[&NodeName::from("a")]).clone();
-    closed.labels.remove(labels::REGISTERED);
-    fold.fold(Fact::NodeSeen(Arc::new(closed)));
+    relabel(&mut fold, "a", closed);
     let opening = BTreeSet::from([ClaimName::from("a")]);
     let mut nominations = Nominations::default();
     let mut one = |fold: &Fold, now| {
@@ -241,9 +246,7 @@ fn of_equal_pods_that_may_go_anywhere_the_ones_whose_turn_is_first_get_the_nodes
         fold.planned(&claim.into(), vec![uid.into()]);
     }
     assert_eq!(first(&fold), ["x>b", "y>c"], "z comes last, and gets the node that is not there");
-    let mut closed = (*fold.snapshot().nodes[&NodeName::from("b")]).clone();
-    closed.labels.remove(labels::REGISTERED);
-    fold.fold(Fact::NodeSeen(Arc::new(closed)));
+    relabel(&mut fold, "b", closed);
     let opening = BTreeSet::from([ClaimName::from("b")]);
     let next = Nominations::default().next(fold.snapshot(), &opening, |_, _| true, usize::MAX, start());
     let next: Vec<String> = next.iter().map(|next| format!("{}>{}", next.pod.uid, next.node)).collect();

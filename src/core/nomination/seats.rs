@@ -1,7 +1,7 @@
 //! Which place of the plan is whose at this moment: pods that equal each other change places as turns and nodes come.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -35,6 +35,9 @@ pub(super) type Doors<'a> = BTreeMap<&'a ClaimName, Option<Door<'a>>>;
 
 /// The values of the keys by which pods spread, but for the host name.
 type Domain<'a> = Vec<Option<&'a str>>;
+
+/// A free place in the order in which it is given away: nodes that are there first, and in rounds.
+type Given<'a> = Reverse<(bool, usize, Option<Door<'a>>)>;
 
 /// A pod that waits, and its place in the plan.
 type Planned<'a> = (&'a Arc<Pod>, Place<'a>);
@@ -225,46 +228,47 @@ fn in_balance<'a>(
     seekers: &[(Turn, &'a Arc<Pod>)],
     free: &[Place<'a>],
 ) -> Vec<Option<Door<'a>>> {
-    let mut rounds: FxHashMap<&ClaimName, usize> = FxHashMap::default();
-    let mut follow: BTreeMap<Domain<'_>, usize> = BTreeMap::new();
-    let mut turns: Vec<(Turn, Option<Domain<'_>>)> = seekers.iter().map(|(turn, _)| (*turn, None)).collect();
-    for Holder { turn, place, .. } in holders {
-        *rounds.entry(place.claim).or_default() += 1;
-        let domain = domain(snapshot, keys, place);
-        follow.insert(domain.clone(), 0);
-        turns.push((*turn, Some(domain)));
+    let mut domain_of: FxHashMap<&ClaimName, Domain<'_>> = FxHashMap::default();
+    for place in holders.iter().map(|holder| &holder.place).chain(free) {
+        domain_of.entry(place.claim).or_insert_with(|| domain(snapshot, keys, place));
     }
-    let mut left: BTreeMap<Domain<'_>, Vec<(bool, usize, Option<Door<'a>>)>> = BTreeMap::new();
+    let mut domains: Vec<&Domain<'_>> = domain_of.values().collect();
+    domains.sort_unstable();
+    domains.dedup();
+    let number = |place: &Place<'_>| domains.binary_search(&&domain_of[place.claim]).unwrap_or_default();
+    let mut rounds: FxHashMap<&ClaimName, usize> = FxHashMap::default();
+    for holder in holders {
+        *rounds.entry(holder.place.claim).or_default() += 1;
+    }
+    // Of each domain; those that are given first are at the end.
+    let mut doors: Vec<Vec<Given<'a>>> = vec![Vec::new(); domains.len()];
     for place in free {
         let round = rounds.entry(place.claim).or_default();
         *round += 1;
-        let domain = domain(snapshot, keys, place);
-        follow.insert(domain.clone(), 0);
-        left.entry(domain).or_default().push((place.door.is_none(), *round, place.door));
+        doors[number(place)].push(Reverse((place.door.is_none(), *round, place.door)));
     }
-    turns.sort_by(|(one, _), (other, _)| other.cmp(one));
-    let mut many: BTreeMap<&Domain<'_>, usize> = left.iter().map(|(domain, doors)| (domain, doors.len())).collect();
-    let mut to: Vec<&Domain<'_>> = Vec::new();
-    for (_, held) in &turns {
-        let domain = if let Some(domain) = held {
-            domain
+    for doors in &mut doors {
+        doors.sort_unstable();
+    }
+    let (mut left, mut follow) = (doors.iter().map(Vec::len).collect::<Vec<_>>(), vec![0_usize; domains.len()]);
+    let seeking = seekers.iter().map(|(turn, _)| (*turn, None));
+    let held = holders.iter().map(|holder| (holder.turn, Some(number(&holder.place))));
+    let mut turns: Vec<(Turn, Option<usize>)> = seeking.chain(held).collect();
+    turns.sort_by_key(|(turn, _)| Reverse(*turn));
+    let mut to: Vec<usize> = Vec::new();
+    for (_, held) in turns {
+        let at = if let Some(at) = held {
+            at
         } else {
-            let open = many.iter().filter(|(_, many)| **many > 0);
-            let best = open.min_by_key(|(domain, many)| (follow[**domain], Reverse(**many), Reverse(**domain)));
-            let Some((&domain, _)) = best else { break };
-            many.entry(domain).and_modify(|many| *many -= 1);
-            to.push(domain);
-            domain
+            let open = (0..domains.len()).filter(|at| left[*at] > 0);
+            let Some(at) = open.min_by_key(|at| (follow[*at], Reverse(left[*at]), Reverse(*at))) else { break };
+            left[at] -= 1;
+            to.push(at);
+            at
         };
-        follow.entry(domain.clone()).and_modify(|follow| *follow += 1);
+        follow[at] += 1;
     }
-    let mut doors: BTreeMap<&Domain<'_>, VecDeque<Option<Door<'a>>>> = BTreeMap::new();
-    for (domain, left) in &left {
-        let mut left = left.clone();
-        left.sort_unstable();
-        doors.insert(domain, left.into_iter().map(|(_, _, door)| door).collect());
-    }
-    to.iter().rev().map(|domain| doors.get_mut(domain).and_then(VecDeque::pop_front).flatten()).collect()
+    to.into_iter().rev().map(|at| doors[at].pop().and_then(|Reverse((_, _, door))| door)).collect()
 }
 
 /// The domain of a place.
