@@ -1,7 +1,6 @@
 //! Karpenter in joiner's place, so that both are measured within one run: its binary with the KWOK provider, built by whoever compares (`go build ./kwok`).
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::controlplane::eventually;
+use crate::common::joiner::http_get;
 
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -31,7 +31,9 @@ impl Karpenter {
         let child = command.stdin(Stdio::null()).stdout(file).stderr(Stdio::null()).spawn();
         let child = child.expect("the program that KARPENTER names can be started");
         let karpenter = Self { child, log, port };
-        eventually("Karpenter is ready", LIMIT, || get(probes, "/readyz").filter(|page| page.contains(" 200 ")));
+        eventually("Karpenter is ready", LIMIT, || {
+            http_get(probes, "/readyz").ok().filter(|(head, _)| head.contains(" 200 "))
+        });
         karpenter
     }
 
@@ -41,7 +43,7 @@ impl Karpenter {
 
     /// What its `/metrics` shows.
     pub(crate) fn metrics(&self) -> String {
-        get(self.port, "/metrics").expect("it serves")
+        http_get(self.port, "/metrics").expect("it serves").1
     }
 
     /// The lines of its log with this message.
@@ -62,12 +64,4 @@ impl Drop for Karpenter {
 fn free_ports() -> [u16; 2] {
     let listeners = [(); 2].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there are free ports"));
     listeners.map(|listener| listener.local_addr().expect("it is bound").port())
-}
-
-fn get(port: u16, path: &str) -> Option<String> {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
-    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
-    let mut page = String::new();
-    stream.read_to_string(&mut page).ok()?;
-    Some(page)
 }

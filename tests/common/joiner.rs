@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "each test uses the part it needs")]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -123,15 +123,8 @@ impl Joiner {
     fn ask(&self, port: &str, path: &str) -> (String, String) {
         let serving = self.said("serving").pop().expect("it has started");
         let port = serving[port].as_str().and_then(|address| address.rsplit(':').next()?.parse().ok());
-        let address = (Ipv4Addr::LOCALHOST, port.expect("an address ends with its port"));
-        let answer = TcpStream::connect(address).and_then(|mut stream| {
-            write!(stream, "GET {path} HTTP/1.0\r\nAccept: application/json\r\n\r\n")?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).map(|_| answer)
-        });
-        let answer = answer.unwrap_or_else(|error| fail(&format!("{path} of {}: {error}", self.name)));
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        (head.to_owned(), body.to_owned())
+        let answer = http_get(port.expect("an address ends with its port"), path);
+        answer.unwrap_or_else(|error| fail(&format!("{path} of {}: {error}", self.name)))
     }
 
     /// All lines that say that something is not as it should be, oldest first.
@@ -153,16 +146,7 @@ impl Joiner {
     /// What its `/metrics` shows.
     #[track_caller]
     pub(crate) fn metrics(&self) -> String {
-        let served = self.said("serving").pop().expect("it was started until it served");
-        let port = served["metrics"].as_str().and_then(|address| address.rsplit(':').next());
-        let port = port.and_then(|port| port.parse::<u16>().ok()).expect("it says where it serves");
-        let mut page = String::new();
-        let read = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|mut stream| {
-            stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
-            stream.read_to_string(&mut page)
-        });
-        read.expect("it serves");
-        page
+        self.get("/metrics")
     }
 
     /// Kills it with SIGKILL.
@@ -240,6 +224,16 @@ impl Drop for Joiner {
             lines.iter().skip(lines.len().saturating_sub(TAIL)).for_each(|line| eprintln!("{line}"));
         }
     }
+}
+
+/// Head and body of what a port of this machine answers.
+pub(crate) fn http_get(port: u16, path: &str) -> io::Result<(String, String)> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    write!(stream, "GET {path} HTTP/1.0\r\nAccept: application/json\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    Ok((head.to_owned(), body.to_owned()))
 }
 
 /// Runs a joiner that is expected to give up at once: its exit code, and what it said on stderr.
