@@ -113,9 +113,11 @@ fn is_due(situation: &Situation<'_>) -> bool {
     situation.memory.sight != Sight::Gone && situation.has("Drained", Status::True) && !situation.nodes.is_empty()
 }
 
-/// Judged once and for all: what is attached after that is not ours to wait for.
+/// Whether nobody is waited for any more: the machine was ordered down, or it was said whom it leaves behind at its deadline. Until then volumes are looked at
+/// every time, whatever the condition says.
 fn is_over(situation: &Situation<'_>) -> bool {
-    situation.has(DETACHED, Status::True) || situation.has(DETACHED, Status::False)
+    let gives_up = situation.has(DETACHED, Status::False) && termination::is_overdue(situation);
+    gives_up || termination::is_ordered_down(situation)
 }
 
 fn listed(names: &[Arc<str>]) -> String {

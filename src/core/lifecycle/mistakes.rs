@@ -78,7 +78,7 @@ fn kept(situation: &Situation<'_>) -> Option<String> {
 pub(super) fn kept_from(situation: &Situation<'_>) -> Option<Timestamp> {
     let claim = situation.claim;
     let deleting = claim.deleting.filter(|_| !claim.finalizers.is_empty())?;
-    let gone = situation.memory.sight == Sight::Gone || !claim.has_finalizer();
+    let gone = situation.memory.sight == Sight::Gone;
     let ordered = if situation.has(TERMINATING, Status::True) { situation.since(TERMINATING) } else { deleting };
     gone.then(|| step::after(ordered, PATIENCE))
 }

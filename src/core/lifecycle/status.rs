@@ -243,7 +243,9 @@ fn terminating(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
         && (drained || !had_node)
     {
         conditions.set(TERMINATING, Status::Unknown, "TerminationFailed", &cut(trouble));
-    } else if conditions.get(TERMINATING).is_some_and(|condition| condition.status == Status::Unknown) {
+    } else if conditions.get(TERMINATING).is_some_and(|condition| condition.status == Status::Unknown)
+        || termination::is_left_running(situation)
+    {
         conditions.clear(TERMINATING);
     }
 }

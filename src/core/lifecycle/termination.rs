@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{Claim, Effect, Node, Status, Taint, finalizers};
+use crate::core::facts::{Claim, Effect, Machine, Node, Status, Taint, finalizers};
 use crate::core::ids::{NodeName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::time::rfc3339;
@@ -31,14 +31,8 @@ const SHORTEST_DRAIN: SignedDuration = SignedDuration::from_secs(5);
 /// What is next for a NodeClaim that is being deleted.
 pub(super) fn next(situation: &Situation<'_>) -> Step {
     let claim = situation.claim;
-    if !claim.has_finalizer() {
-        let others = claim.finalizers.join(", ");
-        let wait = format!("others to take their finalizers off the NodeClaim: {others}");
-        return if others.is_empty() {
-            Step::rest(Phase::Gone)
-        } else {
-            kept(situation, Step::wait(Phase::Gone, wait))
-        };
+    if claim.finalizers.is_empty() {
+        return Step::rest(Phase::Gone);
     }
     if let Some(patch) = announce_deadline(claim) {
         return Step::act(Phase::Draining, Act::PatchClaim(patch));
@@ -47,13 +41,12 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
     if situation.memory.sight != Sight::Gone
         && situation.memory.delete_asked.is_none()
         && situation.memory.cloud.lasts_until(situation.now).is_none()
-        && let Some(step) = mistakes::look_up(situation, Phase::Draining)
+        && let Some(step) = mistakes::look_up(situation, Phase::Draining).or_else(|| look_for_order(situation))
     {
         return step;
     }
-    // Every Node is told to go first: its finalizer keeps it until the machine is confirmed gone.
-    if let Some(node) = situation.own_nodes().find(|node| node.deleting.is_none()) {
-        return Step::act(Phase::Draining, Act::DeleteNode(node.name.clone(), node.uid.clone()));
+    if let Some(step) = delete_nodes(situation) {
+        return step;
     }
     if let Some(step) = empty_nodes(situation) {
         return step;
@@ -77,9 +70,26 @@ pub(super) fn next(situation: &Situation<'_>) -> Step {
     if let Some(node) = situation.own_nodes().next() {
         return kept(situation, Step::wait(Phase::Terminating, format!("Node {} to vanish", node.name)));
     }
+    // Whoever took joiner's finalizer off while another one stayed has not ended the machine: that was done all the same.
+    if !claim.has_finalizer() {
+        let others = claim.finalizers.join(", ");
+        let wait = format!("others to take their finalizers off the NodeClaim: {others}");
+        return kept(situation, Step::wait(Phase::Gone, wait));
+    }
     let version = Some(Arc::clone(&claim.version));
     let finalizers = Some(finalizers::released(&claim.finalizers));
     Step::act(Phase::Terminating, Act::PatchClaim(ClaimPatch { version, finalizers, ..ClaimPatch::default() }))
+}
+
+/// Every Node is told to go first: its finalizer keeps it until the machine is confirmed gone, and is put back before that, where somebody has taken it
+/// off. Without its Node nobody knows which pods are still to leave.
+fn delete_nodes(situation: &Situation<'_>) -> Option<Step> {
+    let node = situation.own_nodes().find(|node| node.deleting.is_none())?;
+    if situation.memory.sight != Sight::Gone && !node.has_finalizer() {
+        let patch = NodePatch { finalizers: Some(finalizers::held(&node.finalizers)), ..NodePatch::of(node) };
+        return Some(Step::patch_node(situation, Phase::Draining, node, patch, "the Node to show its finalizer"));
+    }
+    Some(Step::act(Phase::Draining, Act::DeleteNode(node.name.clone(), node.uid.clone())))
 }
 
 /// Waits for others to take their finalizers off, and says so when they take their time.
@@ -237,9 +247,26 @@ pub(super) fn is_drained_in_vain(situation: &Situation<'_>) -> bool {
     waiting && !is_ordered_down(situation)
 }
 
-/// Whether the cloud was asked to take the machine down, by this actor or by one before it.
-fn is_ordered_down(situation: &Situation<'_>) -> bool {
-    situation.memory.delete_asked.is_some() || situation.has(TERMINATING, Status::True)
+/// Whether the cloud was asked to take the machine down: by this actor, or, as the cloud itself shows, by one before it. What the NodeClaim says of it may be
+/// somebody's edit.
+pub(super) fn is_ordered_down(situation: &Situation<'_>) -> bool {
+    situation.memory.delete_asked.is_some() || own_machine(situation).is_some_and(|machine| machine.deleting)
+}
+
+/// Whether the cloud has shown the machine, and that nobody has asked it to take that down.
+pub(super) fn is_left_running(situation: &Situation<'_>) -> bool {
+    own_machine(situation).is_some() && !is_ordered_down(situation)
+}
+
+fn own_machine<'a>(situation: &Situation<'a>) -> Option<&'a Arc<Machine>> {
+    situation.memory.machine().filter(|machine| mistakes::is_own(situation, machine))
+}
+
+/// Asks the cloud whether the machine goes, as the NodeClaim says: an actor before this one may have ordered that.
+fn look_for_order(situation: &Situation<'_>) -> Option<Step> {
+    let said = situation.has(TERMINATING, Status::True) && situation.memory.sight == Sight::Unasked;
+    let id = situation.provider_id().filter(|_| said)?;
+    Some(Step::act(Phase::Draining, Act::Get(id.clone())))
 }
 
 /// Asks the API server itself, after `earliest`, which pods are on nodes that look empty, and waits for those that no watch shows; nothing when
@@ -272,7 +299,8 @@ fn prove_empty_still(situation: &Situation<'_>) -> Option<Step> {
 
 /// When a machine that was ordered down ought to be gone.
 pub(super) fn gone_by(situation: &Situation<'_>) -> Option<Timestamp> {
-    let ordered = situation.claim.deleting.is_some() && situation.has(TERMINATING, Status::True);
+    let ordered =
+        situation.claim.deleting.is_some() && situation.has(TERMINATING, Status::True) && is_ordered_down(situation);
     (ordered && situation.memory.sight != Sight::Gone).then(|| step::after(situation.since(TERMINATING), 60 * LINGERS))
 }
 

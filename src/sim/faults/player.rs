@@ -248,8 +248,13 @@ impl Player {
             Fault::UserDeletesClaim => store.delete_claim(&claim.name).ok()?,
             Fault::UserStripsFinalizers => {
                 self.invariants.finalizers_stripped(&claim.name);
+                let is_kept = (pick >> 8).is_multiple_of(2);
+                if is_kept {
+                    set_finalizers(store, &claim.name, |finalizers| finalizers.push(FOREIGN.into()));
+                    self.agenda.after(lasting, Todo::LetGo(claim.name.clone()));
+                }
                 store.delete_claim(&claim.name).ok()?;
-                set_finalizers(store, &claim.name, Vec::clear);
+                set_finalizers(store, &claim.name, |finalizers| finalizers.retain(|one| is_kept && **one == *FOREIGN));
             }
             Fault::UserEditsClaim => {
                 let field = [labels::TERMINATION_TIMESTAMP, labels::TERMINATION_TIMESTAMP, labels::REBOOT_GRACE];
@@ -273,7 +278,7 @@ impl Player {
                     3 => claim.node = None,
                     4 => claim.node = Some(NodeName::from("no-such-node")),
                     5 => claim.conditions.iter_mut().for_each(|condition| condition.status = Status::Unknown),
-                    _ => pretend_drained(claim, now),
+                    _ => pretend_drained(claim, pick >> 16, now),
                 });
             }
             Fault::UserRebootsNode => {
@@ -416,19 +421,24 @@ fn victims(store: &Store, mishap: Mishap) -> Vec<Arc<Claim>> {
     if ending.is_empty() { all(false).collect() } else { ending }
 }
 
-/// Says of a NodeClaim that lives what only a drain brings.
-fn pretend_drained(claim: &mut Claim, now: Timestamp) {
-    if claim.deleting.is_some() || claim.conditions.iter().any(|condition| &*condition.kind == "Drained") {
-        return;
+/// Says of a NodeClaim how far its drain is, though it lives or its pods and volumes are still there.
+fn pretend_drained(claim: &mut Claim, pick: u64, now: Timestamp) {
+    let kinds = ["Drained", "VolumesDetached", "InstanceTerminating"];
+    let said: Vec<&str> = match pick % 4 {
+        3 => kinds.to_vec(),
+        one => kinds.into_iter().skip(usize::try_from(one).unwrap_or(0)).take(1).collect(),
+    };
+    for kind in said {
+        claim.conditions.retain(|condition| &*condition.kind != kind);
+        claim.conditions.push(Condition {
+            kind: kind.into(),
+            status: Status::True,
+            reason: kind.into(),
+            message: "".into(),
+            since: now,
+            generation: claim.generation,
+        });
     }
-    claim.conditions.push(Condition {
-        kind: "Drained".into(),
-        status: Status::True,
-        reason: "Drained".into(),
-        message: "".into(),
-        since: now,
-        generation: claim.generation,
-    });
 }
 
 /// Asks for a reboot: with the pods on the node, with two minutes for them to leave, or with all the time that they take.

@@ -31,7 +31,8 @@ impl Invariants {
         let claimed = self.cluster.store().claims.get(&name).is_some_and(|claim| {
             claim.uid == token && claim.deleting.is_none() && !self.is_twin(id, &token, claim.provider_id.as_ref())
         });
-        self.node_to_be_left(id, &name);
+        let is_given = self.was_ordered_down(id);
+        self.node_to_be_left(id, &name, is_given);
         self.orphan_to_be_left(id, &name);
         if claimed {
             let what =
@@ -41,8 +42,8 @@ impl Invariants {
     }
 
     /// A machine is about to be ordered down: the pods of its node must have left it, and their volumes must have gone. What came a moment ago does
-    /// not count, nor volumes that came after it was said that all have gone.
-    fn node_to_be_left(&self, id: &ProviderId, name: &ClaimName) {
+    /// not count, nor, once it was ordered, who comes though the node is closed.
+    fn node_to_be_left(&self, id: &ProviderId, name: &ClaimName, is_given: bool) {
         let (pods, volumes) = {
             let store = self.cluster.store();
             let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_some()) else { return };
@@ -51,7 +52,6 @@ impl Invariants {
                 return;
             }
             // An order that was given is not taken back for the pods that came after it; but they are asked to leave.
-            let is_given = claim.is("InstanceTerminating");
             let nodes = ready_nodes(&store, id).filter(|node| !is_given || !is_disrupted(node));
             let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
             let old = |since: &Instant| since.elapsed() > JUST_NOW;
@@ -59,7 +59,7 @@ impl Invariants {
             let volumes = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
             let volumes: Vec<_> = volumes.map(|one| one.name.to_string()).collect();
             let pods: Vec<_> = nodes.iter().flat_map(|node| settled_pods(&store, node, now)).collect();
-            (pods, if claim.is("VolumesDetached") { vec![] } else { volumes })
+            (pods, volumes)
         };
         for (invariant, left, how) in
             [(Invariant::PodsFirst, pods, "running on"), (Invariant::VolumesFirst, volumes, "attached to")]

@@ -53,6 +53,8 @@ struct Known {
     token: Option<ClaimUid>,
     claim: Option<ClaimName>,
     gone_at: Option<Instant>,
+    /// Whether joiner has ordered it down, whatever became of the order.
+    ordered: bool,
 }
 
 /// A machine without a NodeClaim.
@@ -180,8 +182,8 @@ impl Invariants {
                 let mut twins = Vec::new();
                 {
                     let mut book = self.book();
-                    let known =
-                        Known { token: machine.token.clone(), claim: machine.claim.clone(), gone_at: launched.gone_at };
+                    let (token, claim) = (machine.token.clone(), machine.claim.clone());
+                    let known = Known { token, claim, gone_at: launched.gone_at, ordered: false };
                     book.machines.retain(|_, known| !known.is_gone());
                     book.machines.insert(machine.id.clone(), known);
                     book.peak = book.peak.max(book.machines.len());
@@ -263,6 +265,12 @@ impl Invariants {
     pub(super) fn mark_of(&self, id: &ProviderId) -> Option<(Option<ClaimName>, Option<ClaimUid>)> {
         let book = self.book();
         book.machines.get(id).filter(|known| !known.is_going()).map(|known| (known.claim.clone(), known.token.clone()))
+    }
+
+    /// Whether a machine was ordered down before this order, which is noted.
+    pub(super) fn was_ordered_down(&self, id: &ProviderId) -> bool {
+        let mut book = self.book();
+        book.machines.get_mut(id).is_some_and(|known| std::mem::replace(&mut known.ordered, true))
     }
 
     /// The NodeClaim of a machine that is not gone.
