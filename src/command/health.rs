@@ -6,10 +6,13 @@
 use std::time::Duration;
 
 use crate::actors::Joiner;
+use crate::actors::runtime::Kind;
 use crate::admin::Check;
 
 /// How long an actor may take for one message. With 100,000 pods the longest takes some tenths of a second.
 const STALLED: Duration = Duration::from_mins(1);
+/// How long a plan may take. That of 100,000 pods takes some three seconds on a core of its own; with a hundredth of one it would be five minutes.
+const LOST: Duration = Duration::from_mins(10);
 
 /// For readiness: the cluster was listed. A restart mends a watch that never got so far. Standing by is being ready, too.
 pub(super) fn listed(joiner: &Joiner) -> Check {
@@ -19,18 +22,20 @@ pub(super) fn listed(joiner: &Joiner) -> Check {
     })
 }
 
-/// For liveness: every actor comes back from its messages. One that does not cannot be ended from within; only a new process helps.
+/// For liveness: every actor comes back from its messages, and every plan to its actor. One that does not cannot be ended from within; only a new process
+/// helps.
 pub(super) fn stirring(joiner: &Joiner) -> Check {
     let observations = joiner.house().observations.clone();
     Check::new("actors", move || {
-        let stalled = observations.stalled(STALLED);
-        let named: Vec<String> =
-            stalled.iter().map(|(kind, name, time)| format!("{kind} {name} for {} s", time.as_secs())).collect();
+        let named = |(kind, name, time): (Kind, String, Duration)| format!("{kind} {name} for {} s", time.as_secs());
+        let stalled = observations.stalled(STALLED).into_iter().map(named);
+        let lost = observations.lost_in_thought(LOST).into_iter().map(|one| format!("the plan of {}", named(one)));
+        let named: Vec<String> = stalled.chain(lost).collect();
         if named.is_empty() {
             return Ok(());
         }
         let named = named.join(", ");
-        tracing::error!(actors = named, "actors stand still; the liveness probe fails, so that joiner is started anew");
+        tracing::error!(actors = named, "no progress; the liveness probe fails, so that joiner is started anew");
         Err(format!("no progress: {named}"))
     })
 }

@@ -64,3 +64,29 @@ async fn no_trouble_that_a_restart_would_not_mend_fails_a_probe() {
     }
     joiner.kill();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_does_not_come_back_fails_the_liveness_probe() {
+    let scenario = scenario_of("burst", &mixed(1)).unwrap();
+    let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
+    let rehearsal = Rehearsal::new(&scenario, catalog::generated(), 7, clock, Settings::default());
+    let joiner = Joiner::start(Parts {
+        cluster: Arc::new(rehearsal.world.cluster.clone()),
+        cloud: Arc::new(rehearsal.world.cloud.clone()),
+        settings: Settings::default(),
+        clock,
+    });
+    let stirring = stirring(&joiner);
+    sleep(Duration::from_secs(1)).await;
+    let outline = joiner.house().observations.outline();
+    let provisioner = outline.iter().find(|one| one.kind == Kind::Provisioner).unwrap();
+    let earlier = provisioner.meter.computes();
+    sleep(LOST).await;
+    assert_eq!((stirring.holds)(), Err("no progress: the plan of provisioner provisioner for 600 s".to_owned()));
+    let later = provisioner.meter.computes();
+    drop(earlier);
+    assert_eq!((stirring.holds)(), Ok(()), "another has only just begun");
+    drop(later);
+    assert_eq!(provisioner.meter.computing_for(), None);
+    joiner.kill();
+}

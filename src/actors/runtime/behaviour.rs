@@ -161,8 +161,10 @@ impl<M: Message> Cx<M> {
             mailbox.cast(then(Ok(work())));
             return;
         }
+        let computation = self.slot.meter().computes();
         tokio::spawn(async move {
             let result = tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string());
+            drop(computation);
             mailbox.cast(then(result));
         });
     }

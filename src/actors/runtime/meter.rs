@@ -1,7 +1,7 @@
 //! Counters of one place in the actor tree; they outlive the instances that fill it.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -21,6 +21,24 @@ pub struct Meter {
     /// When the last message was handled, or the first of those that wait came into an empty mailbox; milliseconds after it was made.
     stirred: AtomicU64,
     last_error: Mutex<Option<(Timestamp, String)>>,
+    /// When the computations under way began.
+    computations: Mutex<Vec<Instant>>,
+}
+
+/// A computation that is under way until this is dropped.
+#[derive(Debug)]
+pub struct Computation {
+    meter: Arc<Meter>,
+    began: Instant,
+}
+
+impl Drop for Computation {
+    fn drop(&mut self) {
+        let mut all = self.meter.computations.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = all.iter().position(|began| *began == self.began) {
+            all.remove(at);
+        }
+    }
 }
 
 impl Default for Meter {
@@ -36,6 +54,7 @@ impl Default for Meter {
             waiting: AtomicU64::default(),
             stirred: AtomicU64::default(),
             last_error: Mutex::default(),
+            computations: Mutex::default(),
         }
     }
 }
@@ -85,7 +104,7 @@ impl Meter {
 
     /// Something went wrong that is worth showing.
     pub fn failed(&self, at: Timestamp, error: &str) {
-        *self.last_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((at, error.to_owned()));
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, error.to_owned()));
     }
 
     /// Messages that wait in the mailbox.
@@ -97,6 +116,19 @@ impl Meter {
     pub fn stands_still(&self) -> Option<Duration> {
         let stirred = Duration::from_millis(self.stirred.load(Relaxed));
         (self.depth() > 0).then(|| self.made.elapsed().saturating_sub(stirred))
+    }
+
+    /// A computation begins beside the actor.
+    pub fn computes(self: &Arc<Self>) -> Computation {
+        let began = Instant::now();
+        self.computations.lock().unwrap_or_else(PoisonError::into_inner).push(began);
+        Computation { meter: Arc::clone(self), began }
+    }
+
+    /// For how long the oldest computation beside the actor has been under way; nothing when there is none.
+    pub fn computing_for(&self) -> Option<Duration> {
+        let all = self.computations.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().min().map(Instant::elapsed)
     }
 
     /// Messages handled since the place was made.
@@ -126,6 +158,6 @@ impl Meter {
 
     /// The last thing that went wrong, and when.
     pub fn last_error(&self) -> Option<(Timestamp, String)> {
-        self.last_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

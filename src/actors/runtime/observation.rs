@@ -176,6 +176,16 @@ impl Observations {
         stalled.collect()
     }
 
+    /// The live actors for which something has been computed for this long: kind, name, and for how long.
+    pub fn lost_in_thought(&self, patience: Duration) -> Vec<(Kind, String, Duration)> {
+        let census = self.lock();
+        let lost = census.live.values().filter_map(|entry| {
+            let time = entry.meter.computing_for().filter(|time| *time >= patience)?;
+            Some((entry.kind, entry.name.clone(), time))
+        });
+        lost.collect()
+    }
+
     /// The tree without asking anybody: every live actor, the views left out. In order of birth.
     pub fn outline(&self) -> Vec<Observation> {
         self.lock().live.iter().map(|(id, entry)| entry.observation(*id, None)).collect()

@@ -6,10 +6,12 @@
 //! This is also the one place where a joiner that does not hold the lease is kept from writing, and where an API server that asks to be left alone for a
 //! while is.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
@@ -76,7 +78,7 @@ pub enum Outcome<T, E> {
     Done(T),
     /// It failed, as the callee says.
     Failed(E),
-    /// No answer came in time: it may or may not have taken effect.
+    /// No answer came in time, or the call panicked: it may or may not have taken effect.
     Lost,
     /// It was never sent, because this joiner does not hold the lease or is shutting down.
     NotLeader,
@@ -206,13 +208,18 @@ impl Operations {
                 if writes && !operations.may_write() {
                     return Outcome::NotLeader;
                 }
-                match tokio::time::timeout(deadline, call).await {
-                    Ok(Ok(answer)) => Outcome::Done(answer),
-                    Ok(Err(error)) => {
+                // A panic ends the call and not its caller, who hears that nobody knows what became of it.
+                match tokio::time::timeout(deadline, AssertUnwindSafe(call).catch_unwind()).await {
+                    Ok(Ok(Ok(answer))) => Outcome::Done(answer),
+                    Ok(Ok(Err(error))) => {
                         if let Some(wait) = error.pause().filter(|_| to_cluster) {
                             operations.pause_for(wait);
                         }
                         Outcome::Failed(error)
+                    }
+                    Ok(Err(_)) => {
+                        tracing::error!(to = ?permits, "a call failed in its own code");
+                        Outcome::Lost
                     }
                     Err(_) => Outcome::Lost,
                 }

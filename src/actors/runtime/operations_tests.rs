@@ -119,3 +119,19 @@ async fn a_change_that_waits_for_its_turn_is_not_made_once_nobody_wants_it() {
     let sent = CLOUD_PERMITS as u64;
     assert_eq!((done, late, launched.load(Relaxed)), (sent, 1, sent), "what was sent runs on");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_panics_ends_in_a_message_and_keeps_nothing() {
+    let (_lease, leader_until) = watch::channel(Some(Instant::now() + Duration::from_hours(1)));
+    let operations = Operations::new(leader_until);
+    let (told, mut ends) = tokio::sync::mpsc::unbounded_channel();
+    for _ in 0..CLOUD_PERMITS * 2 {
+        let told = told.clone();
+        let call = async { None::<Result<(), clouds::Error>>.expect("a bug in a client") };
+        operations.start(Permits::Launch, || true, call, move |outcome| told.send(outcome).unwrap());
+    }
+    for _ in 0..CLOUD_PERMITS * 2 {
+        assert!(matches!(ends.recv().await, Some(Outcome::Lost)), "whether it took effect nobody knows");
+    }
+    assert!(operations.close(Duration::from_secs(1)).await, "nothing is under way any more");
+}
