@@ -1,4 +1,4 @@
-//! Hold-up: what a drain that takes its time waits for, in the words of a condition.
+//! Hold-up: what a drain that takes its time, or that a reboot waits for, waits for itself, in the words of a condition.
 //!
 //! It names what people can change (annotations, budgets, the deadline) and no numbers: a condition that changed with every pod that leaves would be
 //! a write a pod, and a thousand nodes drain at once.
@@ -20,12 +20,30 @@ const BEGUN: &str = "waiting until no pod has to leave any more";
 pub(super) fn of(situation: &Situation<'_>) -> String {
     let long = situation.since("Drained").max(situation.claim.deleting.unwrap_or(Timestamp::MIN));
     match &situation.drain {
-        Some(drain) if drain.waiting > 0 && situation.now >= step::after(long, LONG) => explained(situation, drain),
+        Some(drain) if drain.waiting > 0 && situation.now >= step::after(long, LONG) => {
+            let deadline = termination::deadline(situation.claim);
+            let end = deadline.map(|deadline| format!("whoever is left is deleted by {}", rfc3339(deadline)));
+            explained(situation, drain, end)
+        }
         _ => BEGUN.to_owned(),
     }
 }
 
-fn explained(situation: &Situation<'_>, drain: &Drain) -> String {
+/// The same of a machine that is to be restarted: since when, who is still there, and until when that is waited for. Nothing while that is worth no
+/// explanation.
+pub(super) fn of_reboot(
+    situation: &Situation<'_>,
+    since: Timestamp,
+    drain: &Drain,
+    by: Option<Timestamp>,
+) -> Option<String> {
+    (drain.waiting > 0 && situation.now >= step::after(since, LONG)).then(|| {
+        let end = by.map(|by| format!("whoever is left at {} stays on the node", rfc3339(by)));
+        explained(situation, drain, end)
+    })
+}
+
+fn explained(situation: &Situation<'_>, drain: &Drain, end: Option<String>) -> String {
     let mut parts = vec![BEGUN.to_owned()];
     if !drain.protected.is_empty() {
         parts.push(format!(
@@ -44,9 +62,7 @@ fn explained(situation: &Situation<'_>, drain: &Drain) -> String {
     if drain.protected.is_empty() && budgets.is_empty() {
         parts.push("those that were asked have their grace period to end".to_owned());
     }
-    if let Some(deadline) = termination::deadline(situation.claim) {
-        parts.push(format!("whoever is left is deleted by {}", rfc3339(deadline)));
-    }
+    parts.extend(end);
     parts.join("; ")
 }
 

@@ -3,8 +3,9 @@
 
 use jiff::Timestamp;
 
-use crate::core::facts::{Machine, Node, Status};
+use crate::core::facts::{Kind, Machine, Node, Status};
 use crate::core::labels;
+use crate::core::requirements::Requirements;
 
 use super::status::TERMINATING;
 use super::step::{self, Phase, Step};
@@ -12,6 +13,11 @@ use super::{Act, Sight, Situation, launch, reboot, registration, whereabouts};
 
 /// How long finalizers of others may keep what has no machine any more before that is said, in seconds; controllers need a moment.
 const PATIENCE: i64 = 60;
+
+/// Labels that say what a machine is and where.
+const PLACE: [&str; 3] = [labels::INSTANCE_TYPE, labels::ZONE, labels::CAPACITY_TYPE];
+/// Versions of the hash that releases of Karpenter have written (`karpenter.sh/nodepool-hash-version`).
+const HASH_VERSIONS: [&str; 3] = ["v1", "v2", labels::HASH_VERSION];
 
 /// Field and remedy of each mistake.
 pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
@@ -35,25 +41,88 @@ pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
                 "status.providerID: machine {id} carries the mark of another NodeClaim and is left alone; write back the ID of this one's own"
             ));
         } else if let Some((node, theirs)) = estranged(situation) {
+            let is_owned = situation.snapshot.nodes_owned_by(&claim.name).any(|owned| owned.name.as_str() == node);
+            let field = if is_owned { "status.providerID" } else { "status.nodeName or status.providerID" };
             found.push(format!(
-                "status.providerID: {id} is not the ID of its Node {node} ({theirs}); joiner asks the cloud and writes back what is true"
+                "{field}: {id} is not the ID of Node {node} ({theirs}); joiner asks the cloud and writes back what is true"
             ));
         }
     }
     found.extend(misplaced(situation));
+    found.extend(mislabelled(situation));
+    found.extend(unheard_of(situation));
     found.extend(reboot::grace(claim).err().filter(|_| claim.deleting.is_none() && !reboot::is_rebooting(claim)));
     found.extend(kept(situation));
     found
 }
 
-/// A label that names another NodePool than the owner: limits, budgets and drift go by the label.
+/// A label that names another NodePool than the owner, or one that is not there: limits, budgets and drift go by the label.
 fn misplaced(situation: &Situation<'_>) -> Option<String> {
-    let (owner, named) = (situation.owner()?, situation.claim.pool()?);
+    let named = situation.claim.pool()?;
+    let Some(owner) = situation.owner() else {
+        let (claim, snapshot) = (situation.claim, situation.snapshot);
+        let is_known = snapshot.pools.contains_key(&named) || !snapshot.listed.contains(&Kind::NodePool);
+        return (claim.owner_pool.is_none() && claim.deleting.is_none() && !is_known).then(|| {
+            format!(
+                "metadata.labels[{}]: there is no NodePool {named}, so nothing limits this NodeClaim or sees it drift; name one that is there, or \
+                 remove the label",
+                labels::NODEPOOL
+            )
+        });
+    };
     (owner.name != named).then(|| {
         format!(
             "metadata.labels[{0}]: NodePool {named} is not its owner, and limits and drift of that one are judged by it; write back {1:?}",
             labels::NODEPOOL,
             owner.name.as_str()
+        )
+    })
+}
+
+/// Labels that say what the machine is, on the NodeClaim and on its Node: prices, drift and metrics go by the ones, kube-scheduler and plans by the others.
+/// They are written when it is launched and when the Node registers, and never again.
+fn mislabelled(situation: &Situation<'_>) -> Vec<String> {
+    let claim = situation.claim;
+    if claim.deleting.is_some() || !launch::was_launched(situation) {
+        return Vec::new();
+    }
+    let machine = situation.memory.machine().filter(|machine| is_own(situation, machine));
+    let allowed = Requirements::from_written(&claim.requirements);
+    let node =
+        situation.node().filter(|node| node.is_registered() && node.deleting.is_none() && !situation.has_patched(node));
+    let mut found = Vec::new();
+    for key in PLACE {
+        let Some(said) = claim.labels.get(key) else { continue };
+        let shown = machine.and_then(|machine| machine.labels.get(key));
+        let is_allowed = allowed.get(key).is_none_or(|set| set.has(said));
+        let right = shown.unwrap_or(said);
+        if said != right {
+            found.push(format!("metadata.labels[{key}]: {said:?} is not what its machine is; write back {right:?}"));
+        } else if !is_allowed {
+            found.push(format!(
+                "metadata.labels[{key}]: spec.requirements do not allow {said:?}; write back what its machine is"
+            ));
+            continue;
+        }
+        if let Some(node) = node.filter(|node| node.labels.get(key) != Some(right)) {
+            let is = node
+                .labels
+                .get(key)
+                .map_or("it is missing".to_owned(), |said| format!("{said:?} is not what its machine is"));
+            found.push(format!("metadata.labels[{key}] of Node {}: {is}; write back {right:?}", node.name));
+        }
+    }
+    found
+}
+
+/// A version of the hash that no release has written: drift is not judged by such a hash, as it might be of another recipe.
+fn unheard_of(situation: &Situation<'_>) -> Option<String> {
+    let version = situation.claim.annotations.get(labels::NODEPOOL_HASH_VERSION)?;
+    (situation.claim.deleting.is_none() && !HASH_VERSIONS.contains(&&**version)).then(|| {
+        format!(
+            "metadata.annotations[{}]: {version:?} is no version of the hash, so drift from the NodePool's template is not seen; write back {:?}",
+            labels::NODEPOOL_HASH_VERSION,
+            labels::HASH_VERSION
         )
     })
 }

@@ -80,7 +80,7 @@ fn a_deadline_that_is_no_time_is_said_and_the_grace_period_counts() {
 fn a_provider_id_that_was_edited_is_looked_up_and_written_back() {
     let mut world = World::new();
     world.claim.provider_id = Some("sim://nonsense".into());
-    assert!(world.look().mistakes[0].starts_with("status.providerID: sim://nonsense is not the ID of its Node node-1"));
+    assert!(world.look().mistakes[0].starts_with("status.providerID: sim://nonsense is not the ID of Node node-1"));
     assert_eq!(world.act(), Act::Find("uid-1".into()));
     world.memory.sight = Sight::Present(Arc::new(machine()));
     let Act::PatchStatus(patch) = world.act() else { panic!("not written back") };
@@ -273,6 +273,9 @@ fn a_node_without_its_label_and_finalizer_is_drained_all_the_same() {
     world.memory.sight = Sight::Present(Arc::new(machine()));
     world.nodes[0].labels.remove(labels::REGISTERED);
     world.nodes[0].finalizers.clear();
+    let Act::PatchNode(_, _, patch) = world.act() else { panic!("it would vanish with its deletion") };
+    assert_eq!(patch.finalizers, Some(vec![labels::TERMINATION_FINALIZER.into()]));
+    world.nodes[0].finalizers.push(labels::TERMINATION_FINALIZER.into());
     assert!(matches!(world.act(), Act::DeleteNode(..)));
     world.nodes[0].deleting = Some(start());
     assert!(matches!(world.act(), Act::PatchNode(..)), "closed, then drained");
@@ -301,6 +304,11 @@ fn what_is_broken_for_good_can_be_deleted() {
 fn finalizers_of_others_are_named() {
     let mut world = World::deleted();
     world.claim.finalizers = vec!["example.com/backup".into()];
+    assert!(matches!(world.act(), Act::DeleteNode(..)), "its machine runs, though nothing holds the NodeClaim for it");
+    world.memory.sight = Sight::Gone;
+    world.nodes.clear();
+    let Act::PatchStatus(patch) = world.act() else { panic!("that the machine is gone is written down") };
+    world.claim.conditions = patch.conditions.unwrap();
     let step = world.look();
     assert_eq!(step.phase, Phase::Gone);
     assert_eq!(
@@ -308,7 +316,7 @@ fn finalizers_of_others_are_named() {
         Some("others to take their finalizers off the NodeClaim: example.com/backup")
     );
     assert!(step.mistakes.is_empty() && step.act.is_none(), "they need a moment");
-    world.claim.deleting = Some(start() - jiff::SignedDuration::from_mins(1));
+    world.claim.conditions.iter_mut().for_each(|condition| condition.since -= jiff::SignedDuration::from_mins(1));
     let step = world.look();
     assert!(step.mistakes[0].starts_with("metadata.finalizers: the NodeClaim is kept by example.com/backup; "));
     assert!(matches!(step.act, Some(Act::PatchStatus(_))));

@@ -22,12 +22,14 @@ use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::drain::drain;
 use super::step::{self, Phase, Step, after};
-use super::{Act, DeleteReason, Situation, liveness, termination};
+use super::{Act, DeleteReason, Situation, holdup, liveness, status, termination};
 
 /// The condition that asks for a reboot, and says how far it is.
 pub(super) const REBOOTING: &str = "Rebooting";
 /// Its reason, and that of `Initialized`, from when the cloud has been asked until the node is back.
 const ISSUED: &str = "RebootIssued";
+/// What it waits for is said after these words, and after what whoever asked for it has said.
+const HOLD_UP: &str = "before the reboot: ";
 /// Seconds within which the cloud must take the order (Karpenter's value).
 const ISSUED_WITHIN: i64 = 5 * 60;
 /// Seconds within which the node must be back (Karpenter's value).
@@ -174,6 +176,9 @@ fn empty(situation: &Situation<'_>, request: &Condition) -> Option<Step> {
         wait = format!("{wait}; {} must not be disrupted (karpenter.sh/do-not-disrupt)", drain.protected.join(", "));
     }
     let mut step = Step::wait(phase, wait).look_at(after(situation.now, LOOK_AGAIN));
+    if let Some(step) = step::tell(situation, phase) {
+        return Some(step);
+    }
     if !drain.evict.is_empty() {
         step.act = Some(Act::Drain { evict: drain.evict, force: Vec::new() });
     }
@@ -351,11 +356,28 @@ pub(super) fn judge(situation: &Situation<'_>, conditions: &mut Conditions<'_>) 
     } else if is_back(situation, request) && !situation.claim.annotations.contains_key(labels::PRE_BOOT_ID) {
         conditions.set(REBOOTING, Status::False, "RebootSucceeded", "");
     } else if is_issued(request) || has_been_issued(situation, request) {
-        conditions.set(REBOOTING, Status::True, ISSUED, &request.message);
+        conditions.set(REBOOTING, Status::True, ISSUED, asked(request));
         conditions.set("Initialized", Status::Unknown, REBOOTING, "waiting for the node to come back from its reboot");
     } else {
-        conditions.set(REBOOTING, Status::True, &request.reason, &request.message);
+        let waits = hold_up(situation, request).map(|waits| format!("{HOLD_UP}{waits}"));
+        let parts = [asked(request), waits.as_deref().unwrap_or_default()];
+        let message = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+        conditions.set(REBOOTING, Status::True, &request.reason, &status::cut(&message));
     }
+}
+
+/// What whoever asked for a reboot said of it.
+fn asked(request: &Condition) -> &str {
+    request.message.split_once(HOLD_UP).map_or(&request.message, |(asked, _)| asked.trim_end_matches("; "))
+}
+
+/// What a reboot that was asked for a while ago waits for, if it is pods.
+fn hold_up(situation: &Situation<'_>, request: &Condition) -> Option<String> {
+    let by = drained_by(situation.claim, request, situation.now);
+    if situation.claim.annotations.contains_key(labels::PRE_BOOT_ID) || by.is_some_and(|by| situation.now >= by) {
+        return None;
+    }
+    holdup::of_reboot(situation, since(situation, request), &drain(&situation.pods, None, situation.now), by)
 }
 
 fn rebooting() -> Taint {

@@ -164,6 +164,7 @@ fn a_reboot_from_its_request_to_its_end() {
     assert_eq!(world.run(), "Rebooting: the Node to show a new boot ID");
     insta::assert_snapshot!(world.trace(), @r#"
     Node: initialized, taints ["karpenter.sh/rebooting"]
+    status: Rebooting=True RebootRequested, Initialized=True Initialized
     evict a
     NodeClaim: set ["karpenter.sh/reboot-pre-boot-id=first"], off []
     reboot
@@ -260,6 +261,7 @@ fn a_cloud_that_cannot_reboot_costs_the_nodeclaim() {
     world.run();
     insta::assert_snapshot!(world.trace(), @r#"
     Node: initialized, taints ["karpenter.sh/rebooting"]
+    status: Rebooting=True RebootRequested, Initialized=True Initialized
     evict a
     NodeClaim: set ["karpenter.sh/reboot-pre-boot-id=first"], off []
     reboot

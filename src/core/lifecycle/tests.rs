@@ -641,6 +641,7 @@ fn a_node_that_registered_unseen_is_drained_before_its_machine_goes() {
     dying.deleting = Some(start());
     let mut registered = node();
     registered.labels.insert(labels::REGISTERED.into(), "true".into());
+    registered.finalizers.push(labels::TERMINATION_FINALIZER.into());
     // The watch shows nothing yet, or the Node as it was before.
     for seen in [vec![], vec![node()]] {
         let mut toy = Toy::new(dying.clone());
