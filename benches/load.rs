@@ -20,6 +20,7 @@ mod seen;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use joiner::command::mixed;
@@ -51,8 +52,9 @@ struct Figures {
     /// Those plans, as the log has them.
     plans: Vec<Value>,
     node_claims: usize,
-    /// USD per hour.
+    /// USD per hour, and what no plan for these pods is cheaper than.
     price: f64,
+    lower_bound: f64,
     /// Percent of the pods that were bound where they, or pods that equal them, were planned.
     bound_as_planned: f64,
     /// Percent that were bound in a place that was planned for a pod of another Deployment that requests the same.
@@ -73,7 +75,7 @@ fn main() {
     let sizes: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1000] } else { sizes };
     let mut table = String::from(
-        "| program | pods | seconds | 99 % after s | rounds | NodeClaims | $/h | bound as planned | in the place of an alike pod | CPU s | control plane's CPU s | peak RSS MB | requests |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| program | pods | seconds | 99 % after s | rounds | NodeClaims | $/h | lower bound | bound as planned | in the place of an alike pod | CPU s | control plane's CPU s | peak RSS MB | requests |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let karpenter = std::env::var_os("KARPENTER").map(PathBuf::from);
     for pods in sizes {
@@ -89,7 +91,7 @@ fn main() {
 fn row(figures: &Figures) -> String {
     let bound = figures.took.get(&Step::PodBound);
     format!(
-        "| {} | {} | {:.0} | {:.0} | {} | {} | {:.2} | {:.1} % | {:.1} % | {:.1} | {:.0} | {:.0} | {} |\n",
+        "| {} | {} | {:.0} | {:.0} | {} | {} | {:.2} | {:.2} | {:.1} % | {:.1} % | {:.1} | {:.0} | {:.0} | {} |\n",
         figures.program,
         figures.pods,
         bound.map_or(0.0, |took| took.last),
@@ -97,6 +99,7 @@ fn row(figures: &Figures) -> String {
         figures.rounds,
         figures.node_claims,
         figures.price,
+        figures.lower_bound,
         figures.bound_as_planned,
         figures.bound_exchanged,
         figures.cpu_seconds,
@@ -176,9 +179,20 @@ fn run(pods: usize, other: Option<&Path>) -> Figures {
     let seen = runtime.block_on(async {
         tokio::time::timeout(AT_MOST, watch.until_bound(pods)).await.expect("every pod is bound in time")
     });
-    let figures = figures(pods, began, &seen, &stage, &program, &before);
+    let mut figures = figures(pods, began, &seen, &stage, &program, &before);
     program.stop();
+    figures.lower_bound = lower_bound(&stage, &deployments);
     figures
+}
+
+/// What `joiner plan` says of the same pods, NodePool and instance types: no plan that places them all is cheaper.
+fn lower_bound(stage: &Stage, deployments: &[String]) -> f64 {
+    let manifests = stage.plane().dir().join("load.yaml");
+    let all = [pool(LOAD, &json!({})), deployments.join("\n---\n")].join("\n---\n");
+    std::fs::write(&manifests, all).expect("there is room for the load");
+    let plan = Command::new(stage.program()).args(["plan", "-o", "json", "-f"]).arg(&manifests).output();
+    let plan: Value = serde_json::from_slice(&plan.expect("joiner is there").stdout).expect("it says what it plans");
+    plan["lowerBound"].as_f64().expect("every plan has a bound")
 }
 
 fn in_load(mut deployment: Value) -> String {
@@ -213,6 +227,7 @@ fn figures(
         plans,
         node_claims: seen.claims.len(),
         price: series(metrics, "karpenter_nodepools_cost_total").map(|(_, value)| value).sum(),
+        lower_bound: 0.0,
         bound_as_planned: landed("planned"),
         bound_exchanged: landed("exchanged"),
         parts: seen.parts(),

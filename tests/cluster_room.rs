@@ -190,6 +190,16 @@ async fn claim_is_written(cluster: &KubeCluster, pool: &Pool) -> Arc<joiner::cor
     let patched = cluster.patch_claim_status(&created.name, &status).await.expect("status is taken");
     assert!(patched.is("Launched") && patched.capacity == draft.requests);
     assert_eq!(cluster.list_claims().await.expect("they can be listed").len(), 1);
+    // No write of ours sends the spec back: it is fixed, and quantities in it may be written otherwise than we would.
+    let release = ClaimPatch {
+        version: Some(Arc::clone(&patched.version)),
+        finalizers: finalizers(&[]),
+        ..ClaimPatch::default()
+    };
+    let released = cluster.patch_claim(&patched.name, &release).await.expect("the spec is not touched");
+    assert_eq!((released.has_finalizer(), &released.requests), (false, &draft.requests));
+    let hold = ClaimPatch { version: Some(Arc::clone(&released.version)), ..patch };
+    let patched = cluster.patch_claim(&released.name, &hold).await.expect("the version is current");
     let error = cluster.patch_claim(&"none".into(), &ClaimPatch::default()).await;
     assert!(matches!(error, Err(Error::NotFound(_))), "{error:?}");
     let mut invalid = draft;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use futures::future::BoxFuture;
 
 use crate::cluster;
-use crate::core::facts::{Pool, Snapshot};
+use crate::core::facts::{self, Pool, Snapshot};
 use crate::core::health::{self, Health};
 use crate::core::ids::{PoolName, PoolUid};
 use crate::core::pools::{self, Backing, Wanted};
@@ -89,6 +89,10 @@ impl Pools {
             self.tell_of_budgets(pool, cx);
             let used = usage.get(&pool.name).cloned().unwrap_or_default();
             let class = snapshot.classes.get(class).map(|class| &**class);
+            // There may well be one.
+            if class.is_none() && snapshot.withheld.contains(&facts::Kind::NodeClass) {
+                continue;
+            }
             let health = self.health.entry(pool.uid.clone()).or_insert_with(|| Health::of(pool));
             if class.is_some_and(|class| health::is_outdated(pool, class)) {
                 *health = Health::default();

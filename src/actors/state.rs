@@ -8,6 +8,7 @@ use futures::stream::BoxStream;
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::metrics;
 
 use super::protocol::{
@@ -31,6 +32,8 @@ pub(super) struct State {
     wiring: Arc<Wiring>,
     fold: Fold,
     witness: Witness,
+    /// Events that were said of late.
+    said: Dedupe,
     /// Carries facts from the cluster to this instance; ends with it.
     pump: tokio::task::JoinHandle<()>,
     reconnect: Option<Timer>,
@@ -129,14 +132,18 @@ impl Behaviour for State {
         let witness = Witness::after(&wiring.boards.waits());
         let pump = pump(wiring, cx.mailbox());
         metrics::cluster_synced(false);
-        Self { wiring: Arc::clone(wiring), fold, witness, pump, reconnect: None, facts: 0, synced: false, plans: true }
+        let (wiring, said) = (Arc::clone(wiring), Dedupe::default());
+        Self { wiring, fold, witness, said, pump, reconnect: None, facts: 0, synced: false, plans: true }
     }
 
     fn handle(&mut self, message: StateMsg, cx: &Cx<StateMsg>) {
         match message {
             StateMsg::Seen(fact) | StateMsg::Watched(fact, _) => {
                 self.facts += 1;
-                self.witness.see(&fact, self.fold.snapshot(), cx.house.operations.may_write(), cx.now());
+                let leads = cx.house.operations.may_write();
+                for event in self.witness.see(&fact, self.fold.snapshot(), leads, cx.now()) {
+                    self.wiring.announce(&cx.house, &mut self.said, event);
+                }
                 let relisted = if let Fact::Relisted(kind) = &fact { Some(*kind) } else { None };
                 self.fold.at(cx.now());
                 self.fold.fold(fact);

@@ -1,6 +1,6 @@
 //! What passes through `state` and is told by nobody else: how long pods wait, and how the conditions of NodePools and Nodes change.
 //!
-//! Durations are recorded by the replica that leads, or every standby would count them again.
+//! Durations are recorded, and Events said, by the replica that leads, or every standby would do it again.
 
 use std::time::Duration;
 
@@ -8,7 +8,9 @@ use jiff::Timestamp;
 
 use crate::core::facts::{Condition, Fact, Kind, Snapshot, Waits};
 use crate::core::ids::PodUid;
+use crate::core::{lifecycle, pools};
 use crate::telemetry::conditions::{Transition, transitions};
+use crate::telemetry::events::{self, About, Event};
 use crate::telemetry::metrics;
 
 /// Looks on, and keeps how long pods wait.
@@ -28,34 +30,22 @@ impl Witness {
         &self.waits
     }
 
-    /// A fact is about to be folded into this snapshot.
-    pub(super) fn see(&mut self, fact: &Fact, snapshot: &Snapshot, leads: bool, now: Timestamp) {
+    /// A fact is about to be folded into this snapshot. Answers what is to be said of it.
+    pub(super) fn see(&mut self, fact: &Fact, snapshot: &Snapshot, leads: bool, now: Timestamp) -> Vec<Event> {
         match fact {
             Fact::PodSeen(pod) => {
                 let reached = self.waits.see(pod, now);
                 if leads {
                     metrics::pod_reached(pod, &reached);
                 }
+                Vec::new()
             }
-            Fact::PodGone(uid) => self.waits.gone(uid),
-            Fact::PoolSeen(pool) if leads => {
-                let known = snapshot.pools.get(&pool.name).map(|known| known.conditions.as_slice());
-                changes(known, &pool.conditions, snapshot, Kind::NodePool)
-                    .iter()
-                    .for_each(metrics::pool_condition_changed);
+            Fact::PodGone(uid) => {
+                self.waits.gone(uid);
+                Vec::new()
             }
-            Fact::NodeSeen(node) if leads => {
-                let known = snapshot.nodes.get(&node.name).map(|known| known.conditions.as_slice());
-                for transition in changes(known, &node.conditions, snapshot, Kind::Node) {
-                    metrics::node_condition_changed(snapshot, node, &transition);
-                }
-            }
-            Fact::PoolGone(name) if leads => {
-                if let Some(deleting) = snapshot.pools.get(name).and_then(|pool| pool.deleting) {
-                    metrics::pool_terminated(Duration::try_from(now.duration_since(deleting)).unwrap_or_default());
-                }
-            }
-            _ => {}
+            _ if leads => conditions(fact, snapshot, now),
+            _ => Vec::new(),
         }
     }
 
@@ -72,6 +62,51 @@ impl Witness {
     }
 }
 
+/// Counts how the conditions of an object change and how long its end took, and says it. What becomes of a NodeClaim its own actor says.
+fn conditions(fact: &Fact, snapshot: &Snapshot, now: Timestamp) -> Vec<Event> {
+    match fact {
+        Fact::ClaimSeen(claim) => {
+            if !snapshot.claims.contains_key(&claim.name) {
+                let new = changes(None, &lifecycle::conditions_of(claim), snapshot, Kind::NodeClaim);
+                for transition in &new {
+                    metrics::claim_condition_changed(claim, transition);
+                }
+            }
+            Vec::new()
+        }
+        Fact::PoolSeen(pool) => {
+            let known = snapshot.pools.get(&pool.name).map(|known| pools::conditions_of(known));
+            let changes = changes(known.as_deref(), &pools::conditions_of(pool), snapshot, Kind::NodePool);
+            changes.iter().for_each(metrics::pool_condition_changed);
+            let about = || About::Pool(pool.name.clone(), pool.uid.clone());
+            changes.iter().filter_map(|transition| events::condition_changed(about(), transition)).collect()
+        }
+        Fact::NodeSeen(node) => {
+            let known = snapshot.nodes.get(&node.name).map(|known| known.conditions.as_slice());
+            let changes = changes(known, &node.conditions, snapshot, Kind::Node);
+            for transition in &changes {
+                metrics::node_condition_changed(snapshot, node, transition);
+            }
+            let about = || About::Node(node.name.clone(), node.uid.clone());
+            let told = changes.iter().filter(|_| node.was_registered());
+            told.filter_map(|transition| events::condition_changed(about(), transition)).collect()
+        }
+        Fact::PoolGone(name) => {
+            let ended = snapshot.pools.get(name).and_then(|pool| Some((pool, pool.deleting?)));
+            let told = ended.map(|(pool, deleting)| {
+                metrics::pool_terminated(Duration::try_from(now.duration_since(deleting)).unwrap_or_default());
+                events::finalized(About::Pool(name.clone(), pool.uid.clone()))
+            });
+            told.into_iter().collect()
+        }
+        Fact::NodeGone(name) => {
+            let ended = snapshot.nodes.get(name).filter(|node| node.deleting.is_some() && node.was_registered());
+            ended.map(|node| events::finalized(About::Node(name.clone(), node.uid.clone()))).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// What has changed in the conditions of an object. What the first list brings is no change: it was so before joiner looked.
 fn changes(known: Option<&[Condition]>, now: &[Condition], snapshot: &Snapshot, kind: Kind) -> Vec<Transition> {
     if known.is_none() && !snapshot.listed.contains(&kind) {
@@ -79,3 +114,7 @@ fn changes(known: Option<&[Condition]>, now: &[Condition], snapshot: &Snapshot, 
     }
     transitions(known.unwrap_or_default(), now)
 }
+
+#[cfg(test)]
+#[path = "witness_tests.rs"]
+mod tests;

@@ -145,6 +145,9 @@ pub enum ClientFrom<'a> {
     Files(&'a [PathBuf]),
 }
 
+/// The oldest minor version of Kubernetes 1 that joiner works with, as its chart says, too (`kubeVersion`): that of Karpenter 1.15.
+const OLDEST_MINOR: u32 = 30;
+
 /// Why joiner cannot work with a cluster.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CheckError {
@@ -156,9 +159,20 @@ pub enum CheckError {
     /// The API server does not answer.
     #[error("the API server cannot be asked: {0}; check KUBECONFIG or the ServiceAccount")]
     Unreachable(Error),
+    /// The API server is older than what joiner asks of it.
+    #[error(
+        "the API server is {0}, and joiner needs Kubernetes 1.{OLDEST_MINOR} or later; upgrade the control plane first"
+    )]
+    TooOld(String),
     /// Definitions are missing.
     #[error("the cluster lacks the definitions of {}; apply them with `joiner crds | kubectl apply -f -`", .0.join(", "))]
     MissingDefinitions(Vec<String>),
+}
+
+/// Whether a version is known to be too old. Some providers write `30+`.
+fn is_too_old(major: &str, minor: &str) -> bool {
+    let number = |text: &str| text.trim_end_matches('+').parse::<u32>().ok();
+    number(major).zip(number(minor)).is_some_and(|version| version < (1, OLDEST_MINOR))
 }
 
 impl KubeCluster {
@@ -208,12 +222,17 @@ impl KubeCluster {
     /// Asks for the API server's version and whether all definitions are there; the answer is the version, such as `v1.36.3`.
     pub async fn check(&self) -> Result<String, CheckError> {
         #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
         struct Version {
-            git_version: String,
+            #[serde(rename = "gitVersion")]
+            text: String,
+            major: String,
+            minor: String,
         }
         let ask = |path: String| Request { path, ..Request::new("get", "", VERSION, "the API server's version") };
         let version: Version = self.call(&ask("/version".to_owned())).await.map_err(CheckError::Unreachable)?;
+        if is_too_old(&version.major, &version.minor) {
+            return Err(CheckError::TooOld(version.text));
+        }
         let options = &self.shared.options;
         let classes = options.classes.iter().map(|kind| (kind.group, kind.version, kind.plural));
         let overlays = options.overlays.then_some((KARPENTER, OVERLAY_VERSION, "nodeoverlays"));
@@ -235,7 +254,7 @@ impl KubeCluster {
                 missing.push(format!("{plural}.{group}/{api_version}"));
             }
         }
-        if missing.is_empty() { Ok(version.git_version) } else { Err(CheckError::MissingDefinitions(missing)) }
+        if missing.is_empty() { Ok(version.text) } else { Err(CheckError::MissingDefinitions(missing)) }
     }
 
     /// Requests sent so far.

@@ -905,4 +905,18 @@ async fn the_check_names_what_is_missing_and_the_command_that_mends_it() {
     );
     let error = Server::new(|_| Reply::Refused).cluster().check().await.unwrap_err();
     assert!(error.to_string().contains("check KUBECONFIG"), "{error}");
+    let of = |minor: &'static str| {
+        Server::new(move |asked: &Asked| match asked.path.as_str() {
+            "/version" => {
+                Reply::Json(200, json!({ "gitVersion": format!("v1.{minor}.2"), "major": "1", "minor": minor }))
+            }
+            _ => api(asked, true),
+        })
+    };
+    assert_eq!(
+        of("29").cluster().check().await.unwrap_err().to_string(),
+        "the API server is v1.29.2, and joiner needs Kubernetes 1.30 or later; upgrade the control plane first"
+    );
+    assert!(of("30+").cluster().check().await.is_ok(), "as some providers write it");
+    assert!(include_str!("../../charts/joiner/Chart.yaml").contains("kubeVersion: '>=1.30"), "the chart says the same");
 }

@@ -220,6 +220,19 @@ fn of_many_orphans_few_go_at_once() {
     assert_eq!(world.look(16).reap.len(), 4);
 }
 
+#[test]
+fn of_a_hundred_machines_that_are_gone_at_once_every_nodeclaim_is_finished_and_no_other() {
+    let mut world = World::new(100..1000, 0..1000);
+    let mut finished = BTreeSet::new();
+    for minute in (10..400).step_by(2) {
+        let verdict = world.look(minute);
+        assert_eq!((verdict.breaker, verdict.reap), (None, vec![]));
+        world.claims.retain(|claim| !verdict.finish.contains(&claim.name));
+        finished.extend(verdict.finish);
+    }
+    assert_eq!(finished, (0..100).map(|n| claim(n).name.clone()).collect());
+}
+
 /// A Node of claim and machine `n`, with joiner's finalizer and the label of our NodeClass.
 fn held_node(n: usize, deleting: bool) -> Node {
     Node {

@@ -44,6 +44,11 @@ impl<'a> Conditions<'a> {
         Self { dependents, generation, now, list }
     }
 
+    /// The list as it is now, nothing judged and nothing sorted.
+    pub fn as_they_are(self) -> Vec<Condition> {
+        self.list
+    }
+
     /// The condition of a kind.
     pub fn get(&self, kind: &str) -> Option<&Condition> {
         self.list.iter().find(|condition| &*condition.kind == kind)

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::audit::Alarm;
 use crate::core::conditions::Conditions;
-use crate::core::facts::{Catalog, Claim, InstanceType, NodeClass, Pool, Snapshot, Status, find_condition};
+use crate::core::facts::{Catalog, Claim, Condition, InstanceType, NodeClass, Pool, Snapshot, Status, find_condition};
 use crate::core::health::{self, HEALTHY, Health};
 use crate::core::ids::PoolName;
 use crate::core::labels::{self, Labels};
@@ -214,6 +214,11 @@ fn with_zeros(used: &Resources) -> Resources {
 pub fn is_unjudged(pool: &Pool, now: Timestamp) -> bool {
     let judged = find_condition(&pool.conditions, "Ready").is_some_and(|ready| ready.generation == pool.generation);
     pool.deleting.is_none() && !judged && now.duration_since(pool.created) < JUDGED_WITHIN
+}
+
+/// The conditions of a NodePool, and those that nobody has written yet as what they are then: Unknown since its creation.
+pub fn conditions_of(pool: &Pool) -> Vec<Condition> {
+    Conditions::of(&pool.conditions, &DEPENDENTS, pool.generation, pool.created, pool.created).as_they_are()
 }
 
 /// The NodePool as it would be judged if only this kept it from being used.

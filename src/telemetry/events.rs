@@ -124,8 +124,8 @@ pub fn condition_changed(about: About, transition: &Transition) -> Option<Event>
     Some(event)
 }
 
-/// Conditions whose changes are events: the condition is the event's reason.
-const CONDITIONS: [&str; 15] = [
+/// Conditions of NodeClaims, NodePools and Nodes whose changes are events: the condition is the event's reason.
+const CONDITIONS: [&str; 19] = [
     "Launched",
     "Registered",
     "Initialized",
@@ -141,6 +141,10 @@ const CONDITIONS: [&str; 15] = [
     "NodeClassReady",
     "ValidationSucceeded",
     "NodeRegistrationHealthy",
+    "MemoryPressure",
+    "DiskPressure",
+    "PIDPressure",
+    "NetworkUnavailable",
 ];
 
 /// A drained node waits for its volumes.
@@ -220,7 +224,7 @@ pub fn unregistered_taint_missing(claim: About, node: &NodeName) -> Event {
     Event::warning(claim, "UnregisteredTaintMissing", message)
 }
 
-/// joiner's finalizer was taken off.
+/// What joiner's finalizer was on is gone.
 pub fn finalized(about: About) -> Event {
     let mut event = Event::normal(about, "Finalized", "Finalized karpenter.sh/termination");
     event.sameness = None;

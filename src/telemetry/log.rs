@@ -138,7 +138,11 @@ fn subscriber(
         now,
         out: Mutex::new(Out { sinks, sampler: Sampler { places: vec![(0, 0); SAMPLE_PLACES] } }),
     };
-    let filter = Targets::new().with_target("joiner", own).with_target("kube_client", client).with_default(others);
+    let filter = Targets::new()
+        .with_target("joiner", own)
+        .with_target("kube_client", client)
+        .with_target("kube_runtime", client)
+        .with_default(others);
     tracing_subscriber::registry().with(lines.with_filter(filter))
 }
 

@@ -34,7 +34,23 @@ fn a_mixed_burst_runs_where_it_was_planned_to() {
         node_is_as_karpenters(claim, node);
     }
     pool_counts(&stage, &nodes);
+    changes_are_told(&stage, nodes.len());
     assert!(joiner.stop().success());
+}
+
+/// Changes of conditions are Events, as operatorpkg says them: a condition was Unknown before anybody wrote it.
+fn changes_are_told(stage: &Stage, nodes: usize) {
+    let told = |reason: &str| -> Vec<(String, String)> {
+        let all = stage.api().events("default", reason).into_iter();
+        all.filter(|(_, message)| message.contains("Status: Unknown -> True")).collect()
+    };
+    for condition in ["Launched", "Registered", "Initialized"] {
+        eventually(condition, LIMIT, || (told(condition).len() >= nodes).then_some(()));
+    }
+    let of_the_pool = |(about, _): &(String, String)| about == "burst";
+    for condition in ["ValidationSucceeded", "NodeClassReady", "Ready"] {
+        assert_eq!(told(condition).into_iter().filter(of_the_pool).count(), 1, "{condition} of the NodePool");
+    }
 }
 
 /// Reports, and holds, that pods are where the plan put them, as joiner counts it: equal pods change places in the plan.

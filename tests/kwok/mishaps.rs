@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::common::controlplane::{ControlPlane, eventually};
 use crate::common::joiner::{Joiner, Variables, give_up};
@@ -66,10 +68,16 @@ fn of_two_replicas_one_acts_and_the_other_takes_over() {
     stage.all_run("replicas", 10);
     assert!(!second.is_leader() && second.said("computed plan").is_empty(), "the second only watches");
 
-    first.kill();
+    // In the middle of a burst: NodeClaims are there, and their pods are not.
+    let before = api.list(CLAIMS).len();
     stage.plane().apply(&deployment("replicas", "after", 10, ["1", "1Gi"], &json!({})));
+    eventually("the first buys", LIMIT, || (api.list(CLAIMS).len() > before).then_some(()));
+    first.kill();
+    let killed = Instant::now();
+    eventually("the second takes over", LIMIT, || second.is_leader().then_some(()));
+    // The lease lasts 15 s, and is asked for every 2 s.
+    assert!(killed.elapsed() < Duration::from_secs(15 + 2 + 13), "it took {:?}", killed.elapsed());
     let pods = stage.all_run("replicas", 20);
-    assert!(second.is_leader());
     let nodes = stage.settled();
     let used: BTreeSet<String> = pods.iter().map(|pod| text(pod, "/spec/nodeName")).collect();
     assert_eq!(used, nodes.iter().map(|(_, node)| name(node)).collect(), "nothing was bought twice");
@@ -79,7 +87,7 @@ fn of_two_replicas_one_acts_and_the_other_takes_over() {
     eventually("the third has seen who leads", LIMIT, || third.said("lease").pop());
     assert!(!third.is_leader());
     assert!(second.stop().success());
-    eventually("the third leads at once", std::time::Duration::from_secs(6), || third.is_leader().then_some(()));
+    eventually("the third leads at once", Duration::from_secs(6), || third.is_leader().then_some(()));
     let lease = api.get(LEASE);
     let holder = text(&lease.expect("it is held"), "/spec/holderIdentity");
     assert!(holder.starts_with("joiner-c_"), "{holder}");
@@ -132,6 +140,51 @@ fn a_missing_permission_is_named_once_with_its_rule_and_the_rest_goes_on() {
     eventually("the drain goes on", LIMIT, || api.get(&claim).is_none().then_some(()));
     assert_eq!(joiner.said("permission given").len(), 1);
     stage.all_run("rights", 8);
+    assert!(joiner.stop().success());
+}
+
+#[test]
+#[ignore = "needs a control plane: tests/controlplane"]
+fn without_what_only_plans_need_nodes_are_drained_and_nothing_is_bought() {
+    let stage = Stage::set("blind");
+    let api = stage.api();
+    let joiner = stage.joiner("joiner-a");
+    stage.plane().apply(&pool("blind", &json!({})));
+    stage.plane().apply(&deployment("blind", "web", 2, ["500m", "512Mi"], &json!({})));
+    stage.all_run("blind", 2);
+    let (claim, _) = stage.settled().pop().expect("there is a node");
+    let claim = format!("{CLAIMS}/{}", name(&claim));
+    assert!(joiner.stop().success());
+
+    let rules = api.get(ROLE).expect("the chart made it")["rules"].clone();
+    let kinds = ["namespaces", "daemonsets", "kwoknodeclasses"];
+    let mut without: Vec<Value> = rules.as_array().expect("there are rules").clone();
+    for rule in
+        without.iter_mut().filter(|rule| rule["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("list"))))
+    {
+        let resources = rule["resources"].as_array_mut().expect("a rule names resources");
+        resources.retain(|resource| !kinds.iter().any(|kind| resource == kind));
+    }
+    without.retain(|rule| rule["resources"] != json!([]));
+    let restored = Restored(&stage, rules);
+    api.patch(ROLE, &json!({ "rules": without }));
+    let mut joiner = stage.joiner("joiner-a");
+    joiner.expect_error("permission missing");
+    joiner.expect_error("no nodes are bought before joiner may list and watch these");
+    api.delete(&claim);
+    eventually("the node is drained and gone", LIMIT, || api.get(&claim).is_none().then_some(()));
+    let line = eventually("it is said what is missing", LIMIT, || joiner.said("no nodes are bought").pop());
+    assert_eq!(text(&line, "/kinds"), "NodeClasses, DaemonSets, Namespaces");
+    let missing = joiner.said("permission missing");
+    for kind in kinds {
+        assert_eq!(missing.iter().filter(|line| text(line, "/error").contains(kind)).count(), 1, "{kind}: {missing:?}");
+    }
+    // Its watch is in trouble, and why; however often it is tried.
+    assert!(joiner.complaints().len() <= 2 * kinds.len() + 1, "{:?}", joiner.complaints());
+    assert!(api.list(CLAIMS).is_empty(), "nothing is bought without them");
+
+    drop(restored);
+    stage.all_run("blind", 2);
     assert!(joiner.stop().success());
 }
 

@@ -10,7 +10,7 @@ use crate::core::facts::{self, Node, Snapshot, Status, finalizers, find_conditio
 use crate::core::health::Failure;
 use crate::core::ids::PoolName;
 use crate::core::labels;
-use crate::core::lifecycle::{DeleteReason, Sight, inconsistencies};
+use crate::core::lifecycle::{DeleteReason, Sight, conditions_of, inconsistencies};
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::conditions::{Transition, transitions};
 use crate::telemetry::events;
@@ -32,7 +32,7 @@ impl Claim {
             self.announce(events::mistaken(about(now), &what), cx);
         }
         self.tell_of_inconsistencies(&before, now, cx);
-        for transition in transitions(&before.conditions, &now.conditions) {
+        for transition in transitions(&conditions_of(&before), &conditions_of(now)) {
             metrics::claim_condition_changed(now, &transition);
             match (&*transition.kind, transition.to) {
                 ("Rebooting", Status::False) => self.tell_of_end_of_reboot(&before, &transition, cx),

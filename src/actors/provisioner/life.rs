@@ -13,7 +13,7 @@ use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeli
 use crate::actors::tree::Wiring;
 use crate::cluster;
 use crate::core::buffers::{self, Placeholders, Rooms};
-use crate::core::facts::{Claim, Pod, Snapshot, find_condition};
+use crate::core::facts::{self, Claim, Pod, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::labels;
 use crate::core::leaving::{self, Foreseen};
@@ -86,6 +86,8 @@ pub(in crate::actors) struct Provisioner {
     pub(super) last: Option<String>,
     pub(super) timeline: Timeline,
     pub(super) said: Dedupe,
+    /// What no plan can be made without, and joiner may not look at.
+    barred: Vec<facts::Kind>,
     /// Why NodeClaims could not be created since one last could: each reason is said once.
     troubles: BTreeSet<String>,
     born: Instant,
@@ -110,6 +112,12 @@ impl Provisioner {
         if !cx.house.operations.may_write() || !snapshot.is_complete() {
             return;
         }
+        let withheld = snapshot.withheld_from_plans();
+        if !withheld.is_empty() {
+            self.bar(withheld);
+            return;
+        }
+        self.barred.clear();
         self.awaited.retain(|name, since| !snapshot.claims.contains_key(name) && since.elapsed() < CATCH_UP_AT_MOST);
         if !self.awaited.is_empty() {
             self.again = true;
@@ -177,6 +185,14 @@ impl Provisioner {
             (plan, violations.iter().map(ToString::to_string).collect())
         };
         cx.compute(work, move |result| ProvisionerMsg::Solved(op, result.map(Box::new)));
+    }
+
+    /// No plan is made without seeing these. It is said once, and shown.
+    fn bar(&mut self, withheld: Vec<facts::Kind>) {
+        if self.barred != withheld {
+            tracing::error!(kinds = names(&withheld), "no nodes are bought before joiner may list and watch these");
+            self.barred = withheld;
+        }
     }
 
     /// Finds the placeholders of CapacityBuffers, which come after all other pods.
@@ -350,6 +366,11 @@ fn leave_to_scheduler(plan: &mut Plan, snapshot: &Snapshot) {
     plan.refused.retain(|refusal| decided(&refusal.pod));
 }
 
+fn names(kinds: &[facts::Kind]) -> String {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+    names.join(", ")
+}
+
 impl Behaviour for Provisioner {
     type Msg = ProvisionerMsg;
     type Args = Arc<Wiring>;
@@ -383,6 +404,7 @@ impl Behaviour for Provisioner {
             last: None,
             timeline: Timeline::new(TIMELINE),
             said: Dedupe::new(),
+            barred: Vec::new(),
             troubles: BTreeSet::new(),
             born: Instant::now(),
         }
@@ -436,6 +458,9 @@ impl Behaviour for Provisioner {
 
     fn observe(&self, _: Timestamp) -> View {
         let (state, waits_for) = match &self.doing {
+            Doing::Nothing if !self.barred.is_empty() => {
+                ("barred".to_owned(), Some(format!("joiner to be allowed to list and watch {}", names(&self.barred))))
+            }
             Doing::Nothing if self.awaited.is_empty() => ("idle".to_owned(), None),
             Doing::Nothing => {
                 ("catching up".to_owned(), Some(format!("{} new NodeClaims to be seen", self.awaited.len())))

@@ -89,19 +89,14 @@ impl Kind {
     /// Those that say which pods belong together.
     pub const GROUPS: [Self; 4] = [Self::Service, Self::ReplicationController, Self::ReplicaSet, Self::StatefulSet];
 
-    /// Whether joiner can work without seeing any of it: pods with volumes then wait, pods that nobody groups have no default spread
-    /// constraints, pods of nodes that go get new ones when they have left, optional features do nothing, and all others go on.
+    /// What no plan can be made without: nodes that are there are looked after all the same.
+    pub const FOR_PLANS: [Self; 4] = [Self::NodePool, Self::NodeClass, Self::DaemonSet, Self::Namespace];
+
+    /// Whether joiner can work without seeing any of it. Without those [for plans](Self::FOR_PLANS) nothing is bought; without others pods with volumes
+    /// wait, pods that nobody groups have no default spread constraints, pods of nodes that go get new ones when they have left, optional features do
+    /// nothing, and all others go on.
     pub fn is_dispensable(self) -> bool {
-        !matches!(
-            self,
-            Self::Pod
-                | Self::Node
-                | Self::NodeClaim
-                | Self::NodePool
-                | Self::NodeClass
-                | Self::DaemonSet
-                | Self::Namespace
-        )
+        !matches!(self, Self::Pod | Self::Node | Self::NodeClaim)
     }
 
     /// The plural that people use.

@@ -93,6 +93,11 @@ impl Snapshot {
         Kind::ALL.iter().all(known)
     }
 
+    /// Kinds without which no plan can be made, and which joiner may not look at.
+    pub fn withheld_from_plans(&self) -> Vec<Kind> {
+        Kind::FOR_PLANS.into_iter().filter(|kind| self.withheld.contains(kind)).collect()
+    }
+
     /// When a waiting pod was first seen, as an epoch.
     pub fn arrival(&self, uid: &PodUid) -> Option<u64> {
         self.pending.get(uid).or_else(|| self.undecided.get(uid)).copied()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::core::facts::{Claim, InstanceType, Status};
+use crate::core::facts::{Claim, InstanceType, Kind, Status};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::Requirements;
 use crate::core::writes::ClaimPatch;
@@ -33,6 +33,10 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
             Some(failure) if situation.now < failure.retry_at => {
                 let wait = Step::wait(phase, format!("the next attempt to launch: {}", failure.message));
                 step::tell_then_wait(situation, wait).look_at(failure.retry_at)
+            }
+            // There may well be one.
+            _ if situation.class.is_none() && situation.snapshot.withheld.contains(&Kind::NodeClass) => {
+                Step::wait(phase, "joiner to be allowed to list and watch NodeClasses")
             }
             _ => Step::act(phase, Act::Launch),
         },

@@ -108,7 +108,7 @@ fn mislabelled(situation: &Situation<'_>) -> Vec<String> {
             let is = node
                 .labels
                 .get(key)
-                .map_or("it is missing".to_owned(), |said| format!("{said:?} is not what its machine is"));
+                .map_or_else(|| "it is missing".to_owned(), |said| format!("{said:?} is not what its machine is"));
             found.push(format!("metadata.labels[{key}] of Node {}: {is}; write back {right:?}", node.name));
         }
     }

@@ -47,6 +47,7 @@ pub use quarantine::{HEALTHY_AFTER, quarantine};
 pub use reboot::{Reboot, is_held, is_rebooting};
 pub use repair::Repair;
 pub use situation::{LaunchFailure, Memory, Sight, Situation};
+pub use status::conditions_of;
 pub use step::{Phase, Step, step};
 pub use termination::{close, deadline as drain_deadline, open};
 

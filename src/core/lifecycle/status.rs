@@ -96,6 +96,11 @@ pub(super) fn begin(claim: &Claim, now: Timestamp) -> Conditions<'static> {
     Conditions::of(&claim.conditions, dependents, claim.generation, claim.created, now)
 }
 
+/// The conditions of a NodeClaim, and those that nobody has written yet as what they are then: Unknown since its creation.
+pub fn conditions_of(claim: &Claim) -> Vec<Condition> {
+    begin(claim, claim.created).as_they_are()
+}
+
 fn conditions(situation: &Situation<'_>) -> Vec<Condition> {
     let claim = situation.claim;
     let mut conditions = begin(claim, situation.now);

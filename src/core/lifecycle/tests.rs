@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::core::facts::samples::{claim, machine, node, pod, start};
+use crate::core::facts::samples::{claim, condition, machine, node, pod, start};
 use crate::core::facts::{
     Access, Broken, Claim, Condition, DoNotDisrupt, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape,
     Status, VolumeAttachment, VolumeClaim, find_condition,
@@ -1167,4 +1167,24 @@ fn a_deletion_is_the_generation_of_all_conditions() {
         "{:#?}",
         claim.conditions
     );
+}
+
+#[test]
+fn the_time_for_a_launch_and_for_a_registration_runs_from_when_nobody_knew_better() {
+    // A NodeClaim that is older: it was judged anew a while ago.
+    let mut toy = Toy::new(claim());
+    let old = start() - SignedDuration::from_hours(1);
+    let claim = toy.claim.as_mut().unwrap();
+    claim.created = old;
+    claim.finalizers.push(labels::TERMINATION_FINALIZER.into());
+    let unknown = |kind: &str, since| Condition { since, ..condition(kind, Status::Unknown) };
+    let at = |toy: &Toy, what: &str| {
+        let deadlines = toy.look().deadlines;
+        deadlines.into_iter().find(|(named, _)| named.contains(what)).map(|(_, at)| at)
+    };
+    claim.conditions = vec![unknown("Launched", start()), unknown("Registered", start())];
+    assert_eq!(at(&toy, "not launched"), Some(start() + SignedDuration::from_mins(5)));
+    assert_eq!(at(&toy, "not registered"), Some(start() + SignedDuration::from_mins(15)));
+    toy.claim.as_mut().unwrap().conditions.clear();
+    assert_eq!(at(&toy, "not launched"), Some(old + SignedDuration::from_mins(5)), "never judged");
 }
