@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn chart() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/joiner")
@@ -115,12 +115,10 @@ fn helm_lints_and_renders_every_file_of_values() {
     for file in fs::read_dir(format!("{chart}/ci")).expect("there are values to try") {
         let path = file.expect("it can be listed").path();
         let values = path.to_str().expect("the repository has a plain name");
-        let helm = |args: &[&str]| common::controlplane::helm(args).unwrap_or_else(|error| panic!("{values}: {error}"));
-        helm(&["lint", "--strict", chart, "--values", values]);
-        let text = helm(&["template", "joiner", chart, "--namespace", "autoscaling", "--values", values]);
-        for part in text.split("\n---").filter(|part| !part.trim().is_empty()) {
-            let object: Value = serde_saphyr::from_str(part.trim_start_matches("---")).expect("helm renders YAML");
-            assert!(object["metadata"]["labels"]["app.kubernetes.io/instance"] == "joiner", "{values}: {part}");
+        let linted = common::controlplane::helm(&["lint", "--strict", chart, "--values", values]);
+        let objects = linted.and_then(|_| template(&["--values", values]));
+        for object in objects.unwrap_or_else(|error| panic!("{values}: {error}")) {
+            assert!(object["metadata"]["labels"]["app.kubernetes.io/instance"] == "joiner", "{values}: {object}");
             if values.ends_with("/outscale.yaml") && object["kind"] == "Deployment" {
                 assert_eq!(object["spec"]["replicas"], 1, "each replica of a dry run would say the same");
             }
@@ -128,6 +126,57 @@ fn helm_lints_and_renders_every_file_of_values() {
         rendered += 1;
     }
     assert!(rendered >= 3);
-    let refused = common::controlplane::helm(&["template", "joiner", chart, "--set", "settings.batchIdleDurations=1s"]);
+    let refused = render(&json!({"settings": {"batchIdleDurations": "1s"}}));
     assert!(refused.expect_err("there is no such value").contains("batchIdleDurations"));
+}
+
+/// What helm makes of the chart, or why it does not.
+fn template(args: &[&str]) -> Result<Vec<Value>, String> {
+    let chart = chart();
+    let chart = chart.to_str().expect("the repository has a plain name");
+    let args = [&["template", "joiner", chart, "--namespace", "autoscaling"][..], args].concat();
+    // The command, which names all values, is no part of the reason.
+    let reason = |error: String| error.rsplit(": exit status: 1: ").next().unwrap_or_default().to_owned();
+    let text = common::controlplane::helm(&args).map_err(reason)?;
+    let parts = text.split("\n---").filter(|part| !part.trim().is_empty());
+    Ok(parts.map(|part| serde_saphyr::from_str(part.trim_start_matches("---")).expect("helm renders YAML")).collect())
+}
+
+/// The same with these values.
+fn render(values: &Value) -> Result<Vec<Value>, String> {
+    let values = values.as_object().expect("values are a map");
+    let values: Vec<String> = values.iter().map(|(name, value)| format!("--set-json={name}={value}")).collect();
+    template(&values.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The only object of a kind that these values make.
+#[track_caller]
+fn rendered(kind: &str, values: &Value) -> Value {
+    let objects = render(values).expect("helm takes these values");
+    let mut found = objects.into_iter().filter(|object| object["kind"] == kind);
+    let object = found.next().expect(kind);
+    assert_eq!(found.next(), None, "{values}: there is more than one {kind}");
+    object
+}
+
+/// The pod of joiner's Deployment with these values.
+#[track_caller]
+fn pod(values: &Value) -> Value {
+    rendered("Deployment", values)["spec"]["template"]["spec"].take()
+}
+
+#[test]
+#[ignore = "needs helm: tests/controlplane"]
+fn terms_that_have_a_selector_keep_it_and_others_get_that_of_joiners_pods() {
+    let theirs = json!({"matchLabels": {"app": "other"}});
+    let ours = json!({"matchLabels": {"app.kubernetes.io/name": "joiner", "app.kubernetes.io/instance": "joiner"}});
+    let terms = json!([{"topologyKey": "zone", "labelSelector": theirs}, {"topologyKey": "host"}]);
+    let pod = pod(&json!({
+        "topologySpreadConstraints": terms,
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+    }));
+    let required = &pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    for terms in [&pod["topologySpreadConstraints"], required] {
+        assert_eq!((&terms[0]["labelSelector"], &terms[1]["labelSelector"]), (&theirs, &ours));
+    }
 }

@@ -60,27 +60,30 @@ annotations:
 {{- join "," $gates }}
 {{- end }}
 
-{{- /* Spread constraints; those without a selector get that of joiner's pods. */}}
+{{- /* Gives a term (`term`) that has no selector that of joiner's pods; one that somebody wrote stays as it is. */}}
+{{- define "joiner.addSelector" -}}
+{{- if not (hasKey .term "labelSelector") }}
+{{- $_ := set .term "labelSelector" (dict "matchLabels" (include "joiner.selectorLabels" .root | fromYaml)) }}
+{{- end }}
+{{- end }}
+
 {{- define "joiner.topologySpreadConstraints" -}}
-{{- $selector := dict "labelSelector" (dict "matchLabels" (include "joiner.selectorLabels" . | fromYaml)) }}
-{{- $constraints := list }}
-{{- range .Values.topologySpreadConstraints }}
-{{- $constraints = append $constraints (merge (deepCopy .) $selector) }}
+{{- $constraints := deepCopy .Values.topologySpreadConstraints }}
+{{- range $constraints }}
+{{- include "joiner.addSelector" (dict "root" $ "term" .) }}
 {{- end }}
 {{- toYaml $constraints }}
 {{- end }}
 
-{{- /* The affinity; pod terms without a selector get that of joiner's pods. */}}
 {{- define "joiner.affinity" -}}
-{{- $selector := dict "labelSelector" (dict "matchLabels" (include "joiner.selectorLabels" . | fromYaml)) }}
 {{- $affinity := deepCopy .Values.affinity }}
 {{- range $kind := list "podAffinity" "podAntiAffinity" }}
 {{- with get $affinity $kind }}
 {{- range .requiredDuringSchedulingIgnoredDuringExecution }}
-{{- if not (hasKey . "labelSelector") }}{{ $_ := merge . (deepCopy $selector) }}{{ end }}
+{{- include "joiner.addSelector" (dict "root" $ "term" .) }}
 {{- end }}
 {{- range .preferredDuringSchedulingIgnoredDuringExecution }}
-{{- if not (hasKey .podAffinityTerm "labelSelector") }}{{ $_ := merge .podAffinityTerm (deepCopy $selector) }}{{ end }}
+{{- include "joiner.addSelector" (dict "root" $ "term" .podAffinityTerm) }}
 {{- end }}
 {{- end }}
 {{- end }}
