@@ -180,3 +180,22 @@ fn terms_that_have_a_selector_keep_it_and_others_get_that_of_joiners_pods() {
         assert_eq!((&terms[0]["labelSelector"], &terms[1]["labelSelector"]), (&theirs, &ours));
     }
 }
+
+#[test]
+#[ignore = "needs helm: tests/controlplane"]
+fn sidecars_get_their_own_mounts_those_of_joiner_and_those_of_sidecars() {
+    let mount = |name: &&str| json!({"name": name, "mountPath": format!("/{name}")});
+    let mounts = |names: &[&str]| -> Value { names.iter().map(mount).collect() };
+    let containers_with = |shared: Value| {
+        let sidecars = json!([{"name": "proxy", "volumeMounts": mounts(&["own"])}, {"name": "plain"}]);
+        let extra = mounts(&["extra"]);
+        let controller =
+            json!({"extraVolumeMounts": extra, "sidecarVolumeMounts": shared, "sidecarContainer": sidecars});
+        pod(&json!({ "controller": controller }))["containers"].take()
+    };
+    let containers = containers_with(mounts(&["shared"]));
+    assert_eq!(containers[0]["volumeMounts"], mounts(&["extra"]));
+    assert_eq!(containers[1]["volumeMounts"], mounts(&["own", "extra", "shared"]));
+    assert_eq!(containers[2]["volumeMounts"], mounts(&["extra", "shared"]));
+    assert_eq!(containers_with(Value::Null)[2]["volumeMounts"], mounts(&["extra"]));
+}
