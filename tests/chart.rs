@@ -28,15 +28,13 @@ fn the_definitions_are_those_that_joiner_prints() {
 #[test]
 fn every_variable_of_the_deployment_is_a_setting() {
     let settings = joiner::config::table();
-    let variables = Regex::new(r"- name: ([A-Z_]+)\n").expect("it is a pattern");
+    // Written out, or given to `joiner.variables`.
+    let pattern = Regex::new(r#"(?:- name: |\n +")([A-Z_]+)\b"#).expect("it is a pattern");
     let deployment = read("templates/deployment.yaml");
-    let unknown: Vec<&str> = variables
-        .captures_iter(&deployment)
-        .map(|found| found.extract::<1>().1[0])
-        .filter(|name| !settings.contains(&format!("`{name}`")))
-        .collect();
-    assert_eq!(unknown, Vec::<&str>::new());
-    assert!(variables.is_match(&deployment));
+    let variables: BTreeSet<&str> = pattern.captures_iter(&deployment).map(|found| found.extract::<1>().1[0]).collect();
+    let unknown: Vec<_> = variables.iter().filter(|name| !settings.contains(&format!("`{name}`"))).collect();
+    assert_eq!(unknown, Vec::<&&str>::new());
+    assert!(["POD_NAME", "LOG_LEVEL", "BATCH_MAX_DURATION", "DRY_RUN"].iter().all(|name| variables.contains(name)));
 }
 
 #[test]
@@ -198,4 +196,71 @@ fn sidecars_get_their_own_mounts_those_of_joiner_and_those_of_sidecars() {
     assert_eq!(containers[1]["volumeMounts"], mounts(&["own", "extra", "shared"]));
     assert_eq!(containers[2]["volumeMounts"], mounts(&["extra", "shared"]));
     assert_eq!(containers_with(Value::Null)[2]["volumeMounts"], mounts(&["extra"]));
+}
+
+#[test]
+#[ignore = "needs helm: tests/controlplane"]
+fn settings_that_are_null_are_the_defaults() {
+    let others = |values: Value| -> Vec<Value> {
+        let objects = render(&values).unwrap_or_else(|error| panic!("{values}: {error}"));
+        objects.into_iter().filter(|object| object["kind"] != "Deployment").collect()
+    };
+    for (values, gone) in [
+        (json!({"settings": null}), "BATCH_MAX_DURATION"),
+        (json!({"settings": {"featureGates": null}}), "FEATURE_GATES"),
+        (json!({"settings": {"kubeClientQps": null}}), "KUBE_CLIENT_QPS"),
+    ] {
+        let has = |values: &Value| {
+            let pod = pod(values);
+            let variables = pod["containers"][0]["env"].as_array().expect("there are variables");
+            variables.iter().any(|variable| variable["name"] == gone)
+        };
+        // Without the variable, joiner has the default that the chart has as well.
+        assert!(has(&json!({})) && !has(&values), "{values}");
+        assert_eq!(others(values), others(json!({})));
+    }
+}
+
+#[test]
+#[ignore = "needs helm: tests/controlplane"]
+fn whatever_is_null_is_left_out_or_refused_by_its_name() {
+    let defaults: Value = serde_saphyr::from_str(&read("values.yaml")).expect("values.yaml is YAML");
+    let mut paths = Vec::new();
+    collect_paths(&mut paths, &[], &defaults);
+    for path in paths {
+        let mut values = json!({
+            "cloud": "outscale",
+            "outscale": {"clusterName": "demo", "keysSecret": "keys"},
+            "serviceMonitor": {"enabled": true},
+            "controller": {"sidecarContainer": [{"name": "proxy"}]},
+        });
+        let mut place = &mut values;
+        for name in &path {
+            place = &mut place[name];
+        }
+        *place = Value::Null;
+        match render(&values) {
+            Ok(objects) => {
+                let deployment = objects.iter().find(|object| object["kind"] == "Deployment").expect("there is one");
+                let variables = deployment["spec"]["template"]["spec"]["containers"][0]["env"].as_array();
+                let mut empty =
+                    variables.expect("there are variables").iter().filter(|one| one.get("value") == Some(&Value::Null));
+                assert_eq!(empty.next(), None, "{path:?}");
+            }
+            Err(why) => {
+                // What the schema and the templates refuse in words begins otherwise.
+                let is_named = path.last().is_some_and(|name| why.contains(*name));
+                assert!(is_named && !why.contains("Error: template:"), "{path:?}: {why}");
+            }
+        }
+    }
+}
+
+/// The paths of all values, those of maps among them.
+fn collect_paths<'a>(paths: &mut Vec<Vec<&'a str>>, path: &[&'a str], values: &'a Value) {
+    for (name, value) in values.as_object().into_iter().flatten() {
+        let path = [path, &[name.as_str()]].concat();
+        collect_paths(paths, &path, value);
+        paths.push(path);
+    }
 }

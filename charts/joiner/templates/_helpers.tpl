@@ -32,10 +32,10 @@ labels:
   {{- include "joiner.selectorLabels" .root | nindent 2 }}
   app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
   app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-  {{- with merge (dict) (default (dict) .labels) .root.Values.additionalLabels }}
+  {{- with merge (dict) (default (dict) .labels) (default (dict) .root.Values.additionalLabels) }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-{{- with merge (dict) (default (dict) .annotations) .root.Values.additionalAnnotations }}
+{{- with merge (dict) (default (dict) .annotations) (default (dict) .root.Values.additionalAnnotations) }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -54,10 +54,21 @@ annotations:
 {{- /* `nodeRepair: true` and its like as `NodeRepair=true,...`. */}}
 {{- define "joiner.featureGates" -}}
 {{- $gates := list }}
-{{- range $name, $on := .Values.settings.featureGates }}
+{{- range $name, $on := (.Values.settings).featureGates }}
 {{- $gates = append $gates (printf "%s%s=%t" (substr 0 1 $name | upper) (substr 1 (len $name) $name) $on) }}
 {{- end }}
 {{- join "," $gates }}
+{{- end }}
+
+{{- /* Environment variables by their names. One that is null or empty is left out: joiner's own default is the chart's. */}}
+{{- define "joiner.variables" -}}
+{{- $variables := list }}
+{{- range $name, $value := . }}
+{{- if not (has $value (list nil "")) }}
+{{- $variables = append $variables (dict "name" $name "value" (kindIs "string" $value | ternary $value (toJson $value))) }}
+{{- end }}
+{{- end }}
+{{- with $variables }}{{ toYaml . }}{{ end }}
 {{- end }}
 
 {{- /* Gives a term (`term`) that has no selector that of joiner's pods; one that somebody wrote stays as it is. */}}
