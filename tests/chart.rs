@@ -264,3 +264,13 @@ fn collect_paths<'a>(paths: &mut Vec<Vec<&'a str>>, path: &[&'a str], values: &'
         paths.push(path);
     }
 }
+
+#[test]
+#[ignore = "needs helm: tests/controlplane"]
+fn an_image_without_a_name_is_joiners_own() {
+    let image = |image: Value| pod(&json!({"controller": {"image": image}}))["containers"][0]["image"].take();
+    let ours = format!("joiner:{}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(image(json!({})), ours);
+    assert_eq!(image(json!({"repository": "", "tag": "", "digest": ""})), ours);
+    assert_eq!(image(json!({"repository": "here/joiner", "tag": "1"})), "here/joiner:1");
+}

@@ -43,10 +43,11 @@ annotations:
 
 {{- define "joiner.image" -}}
 {{- with .Values.controller.image }}
+{{- $repository := default "joiner" .repository }}
 {{- if .digest -}}
-{{ .repository }}{{ with .tag }}:{{ . }}{{ end }}@{{ .digest }}
+{{ $repository }}{{ with .tag }}:{{ . }}{{ end }}@{{ .digest }}
 {{- else -}}
-{{ .repository }}:{{ default $.Chart.AppVersion .tag }}
+{{ $repository }}:{{ default $.Chart.AppVersion .tag }}
 {{- end }}
 {{- end }}
 {{- end }}
