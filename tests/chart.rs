@@ -114,7 +114,7 @@ fn helm_lints_and_renders_every_file_of_values() {
         let path = file.expect("it can be listed").path();
         let values = path.to_str().expect("the repository has a plain name");
         let linted = common::controlplane::helm(&["lint", "--strict", chart, "--values", values]);
-        let objects = linted.and_then(|_| template(&["--values", values]));
+        let objects = linted.and_then(|_| template(&["--values", values, WITH_MONITORS]));
         for object in objects.unwrap_or_else(|error| panic!("{values}: {error}")) {
             assert!(object["metadata"]["labels"]["app.kubernetes.io/instance"] == "joiner", "{values}: {object}");
             if values.ends_with("/outscale.yaml") && object["kind"] == "Deployment" {
@@ -128,6 +128,9 @@ fn helm_lints_and_renders_every_file_of_values() {
     assert!(refused.expect_err("there is no such value").contains("batchIdleDurations"));
 }
 
+/// For helm without a cluster: the cluster has the Prometheus operator.
+const WITH_MONITORS: &str = "--api-versions=monitoring.coreos.com/v1";
+
 /// What helm makes of the chart, or why it does not.
 fn template(args: &[&str]) -> Result<Vec<Value>, String> {
     let chart = chart();
@@ -140,11 +143,11 @@ fn template(args: &[&str]) -> Result<Vec<Value>, String> {
     Ok(parts.map(|part| serde_saphyr::from_str(part.trim_start_matches("---")).expect("helm renders YAML")).collect())
 }
 
-/// The same with these values.
+/// The same with these values, in a cluster that has the Prometheus operator.
 fn render(values: &Value) -> Result<Vec<Value>, String> {
     let values = values.as_object().expect("values are a map");
     let values: Vec<String> = values.iter().map(|(name, value)| format!("--set-json={name}={value}")).collect();
-    template(&values.iter().map(String::as_str).collect::<Vec<_>>())
+    template(&values.iter().map(String::as_str).chain([WITH_MONITORS]).collect::<Vec<_>>())
 }
 
 /// The only object of a kind that these values make.
@@ -273,4 +276,15 @@ fn an_image_without_a_name_is_joiners_own() {
     assert_eq!(image(json!({})), ours);
     assert_eq!(image(json!({"repository": "", "tag": "", "digest": ""})), ours);
     assert_eq!(image(json!({"repository": "here/joiner", "tag": "1"})), "here/joiner:1");
+}
+
+#[test]
+#[ignore = "needs helm: tests/controlplane"]
+fn a_service_monitor_is_left_out_where_the_cluster_does_not_know_the_kind() {
+    let monitors = |args: &[&str]| {
+        let objects = template(args).unwrap_or_else(|error| panic!("{args:?}: {error}"));
+        objects.iter().filter(|object| object["kind"] == "ServiceMonitor").count()
+    };
+    let enabled = "--set=serviceMonitor.enabled=true";
+    assert_eq!((monitors(&[enabled]), monitors(&[enabled, WITH_MONITORS]), monitors(&[WITH_MONITORS])), (0, 1, 0));
 }
