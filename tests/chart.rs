@@ -288,3 +288,45 @@ fn a_service_monitor_is_left_out_where_the_cluster_does_not_know_the_kind() {
     let enabled = "--set=serviceMonitor.enabled=true";
     assert_eq!((monitors(&[enabled]), monitors(&[enabled, WITH_MONITORS]), monitors(&[WITH_MONITORS])), (0, 1, 0));
 }
+
+#[test]
+#[ignore = "needs helm: tests/controlplane"]
+fn what_karpenters_chart_says_of_pods_service_and_monitor_holds() {
+    let profile = json!({"type": "Localhost", "localhostProfile": "joiner.json"});
+    let security =
+        json!({"appArmorProfile": profile, "seLinuxOptions": {"type": "joiner_t"}, "seccompProfile": profile});
+    let first = json!([{"name": "wait", "image": "wait"}]);
+    let values = json!({
+        "schedulerName": "another",
+        "initContainers": first,
+        "controller": {"containerName": "joiner", "securityContext": security},
+        "logErrorOutputPaths": ["stderr", "/errors"],
+        "service": {"annotations": {"a": "b"}},
+        "serviceMonitor": {
+            "enabled": true, "sampleLimit": 5_000_000, "endpointConfig": {"interval": "15s"},
+            "relabelings": [{"action": "keep"}], "metricRelabelings": [{"action": "drop"}],
+        },
+    });
+    let pod = pod(&values);
+    assert_eq!((&pod["schedulerName"], &pod["initContainers"]), (&json!("another"), &first));
+    let container = &pod["containers"][0];
+    assert_eq!(container["name"], "joiner");
+    for (name, said) in security.as_object().expect("it is a map") {
+        assert_eq!(container["securityContext"][name], *said, "{name}");
+    }
+    assert_eq!(container["securityContext"]["runAsNonRoot"], true, "what is not said stays");
+    let variable = |name: &str| {
+        let mut variables = container["env"].as_array().expect("there are variables").iter();
+        variables.find(|variable| variable["name"] == name).unwrap_or_else(|| panic!("there is no {name}"))
+    };
+    assert_eq!(variable("CPU_REQUESTS")["valueFrom"]["resourceFieldRef"]["containerName"], "joiner");
+    assert_eq!(variable("LOG_ERROR_OUTPUT_PATHS")["value"], "stderr,/errors");
+    assert_eq!(rendered("Service", &values)["metadata"]["annotations"], json!({"a": "b"}));
+    let monitor = &rendered("ServiceMonitor", &values)["spec"];
+    assert_eq!(monitor["sampleLimit"], 5_000_000);
+    let endpoint = json!({
+        "port": "http-metrics", "path": "/metrics", "interval": "15s",
+        "relabelings": [{"action": "keep"}], "metricRelabelings": [{"action": "drop"}],
+    });
+    assert_eq!(monitor["endpoints"], json!([endpoint]));
+}

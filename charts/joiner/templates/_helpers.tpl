@@ -41,6 +41,10 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{- define "joiner.containerName" -}}
+{{- default "controller" .Values.controller.containerName }}
+{{- end }}
+
 {{- define "joiner.image" -}}
 {{- with .Values.controller.image }}
 {{- $repository := default "joiner" .repository }}
