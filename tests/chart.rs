@@ -96,8 +96,9 @@ fn the_chart_takes_what_joiner_takes_of_a_hypervisors_part() {
 fn compare(path: &str, values: &Value, schema: &Value) {
     let (Some(values), Some(properties)) = (values.as_object(), schema["properties"].as_object()) else { return };
     assert_eq!(schema["additionalProperties"], false, "{path} lets misspelt names through");
-    // `global` is helm's own.
-    let allowed: BTreeSet<_> = properties.keys().filter(|name| *name != "global").collect();
+    // `global` is helm's own; what is Karpenter's alone has a comment, and no value here.
+    let is_ours = |(name, schema): &(&String, &Value)| *name != "global" && schema.get("$comment").is_none();
+    let allowed: BTreeSet<_> = properties.iter().filter(is_ours).map(|(name, _)| name).collect();
     assert_eq!(values.keys().collect::<BTreeSet<_>>(), allowed, "{path}");
     for (name, value) in values {
         compare(&format!("{path}.{name}"), value, &properties[name]);
@@ -329,4 +330,70 @@ fn what_karpenters_chart_says_of_pods_service_and_monitor_holds() {
         "relabelings": [{"action": "keep"}], "metricRelabelings": [{"action": "drop"}],
     });
     assert_eq!(monitor["endpoints"], json!([endpoint]));
+}
+
+/// What only Karpenter has, by its name below `settings`: its default there, and what there is instead.
+fn foreign_settings() -> serde_json::Map<String, Value> {
+    serde_saphyr::from_str(&read("karpenter-settings.yaml")).expect("it is a map in YAML")
+}
+
+#[test]
+fn the_schema_and_the_readme_have_what_only_karpenter_has() {
+    let schema: Value = serde_json::from_str(&read("values.schema.json")).expect("the schema is JSON");
+    let settings = schema["properties"]["settings"]["properties"].as_object().expect("there are settings");
+    let marked = settings.iter().filter(|(_, schema)| schema["$comment"] == "karpenter-settings.yaml");
+    let foreign = foreign_settings();
+    assert_eq!(marked.map(|(name, _)| name).collect::<BTreeSet<_>>(), foreign.keys().collect());
+    let readme = read("README.md");
+    let values: Value = serde_saphyr::from_str(&read("values.yaml")).expect("values.yaml is YAML");
+    for (name, setting) in &foreign {
+        assert!(readme.contains(&format!("`settings.{name}`")), "the chart's README does not speak of settings.{name}");
+        let ours = format!("outscale.{name} ");
+        let is_told = setting["instead"].as_str().is_some_and(|instead| instead.contains(&ours));
+        assert_eq!(is_told, values["outscale"].get(name).is_some(), "settings.{name}: {setting}");
+    }
+}
+
+#[test]
+#[ignore = "needs helm: tests/controlplane"]
+fn what_only_karpenter_has_is_refused_with_a_remedy_when_it_says_something() {
+    let settings = |value: &dyn Fn(&Value) -> Value| {
+        let all = foreign_settings().into_iter().map(|(name, setting)| (name, value(&setting)));
+        let all: serde_json::Map<_, _> = all.collect();
+        json!({ "settings": all })
+    };
+    let defaults = settings(&|setting| setting["default"].clone());
+    for silent in [defaults, settings(&|_| json!("")), settings(&|_| Value::Null)] {
+        render(&silent).unwrap_or_else(|error| panic!("{silent}: {error}"));
+    }
+    let refused = render(&settings(&|_| json!("something"))).expect_err("all of them say something");
+    for (name, setting) in foreign_settings() {
+        let instead = setting["instead"].as_str().expect("there is a remedy");
+        assert!(
+            refused.contains(&format!("settings.{name} is Karpenter's and for AWS, remove it: {instead}\n")),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs helm: tests/controlplane"]
+fn the_default_values_of_karpenters_charts_carry_over() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chart");
+    let file = |name: &str| format!("--values={}", folder.join(name).display());
+    let deployed = |args: &[&str]| {
+        let objects = template(args).unwrap_or_else(|error| panic!("{args:?}: {error}"));
+        objects.into_iter().find(|object| object["kind"] == "Deployment").expect("there is one")["spec"].take()
+    };
+    let kwok = deployed(&[&file("karpenter-kwok.yaml")]);
+    let image = |deployed: &Value| deployed["template"]["spec"]["containers"][0]["image"].clone();
+    assert_eq!((&kwok["replicas"], image(&kwok)), (&json!(1), json!(concat!("joiner:", env!("CARGO_PKG_VERSION")))));
+    // Nobody wants to run Karpenter with joiner's settings: the image is all that has to be said.
+    let aws = file("karpenter-aws.yaml");
+    let refused = template(&[&aws]).expect_err("the image is Karpenter's");
+    assert!(refused.contains("controller.image is Karpenter's") && !refused.contains("settings."), "{refused}");
+    let aws =
+        deployed(&[&aws, r#"--set-json=controller.image={"repository": "here/joiner", "tag": "", "digest": ""}"#]);
+    assert_eq!((&aws["replicas"], image(&aws)), (&json!(2), json!(concat!("here/joiner:", env!("CARGO_PKG_VERSION")))));
+    assert_eq!(aws["template"]["spec"]["dnsPolicy"], "ClusterFirst");
 }

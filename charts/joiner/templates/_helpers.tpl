@@ -41,6 +41,21 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{- /* Refuses what only Karpenter has, all of it at once. What is empty, Karpenter's chart does not hand on either. */}}
+{{- define "joiner.refuse" -}}
+{{- $refused := list }}
+{{- range $name, $setting := .Files.Get "karpenter-settings.yaml" | fromYaml }}
+{{- $value := get (default (dict) $.Values.settings) $name }}
+{{- if and $value (ne (toString $value) (toString $setting.default)) }}
+{{- $refused = append $refused (printf "settings.%s is Karpenter's and for AWS, remove it: %s" $name $setting.instead) }}
+{{- end }}
+{{- end }}
+{{- if hasSuffix "karpenter/controller" (default "" .Values.controller.image.repository) }}
+{{- $refused = append $refused "controller.image is Karpenter's: set repository, tag and digest to those of an image of joiner, or to ''" }}
+{{- end }}
+{{- if $refused }}{{ fail (join "\n" (prepend $refused "these values cannot be carried over:")) }}{{ end }}
+{{- end }}
+
 {{- define "joiner.containerName" -}}
 {{- default "controller" .Values.controller.containerName }}
 {{- end }}
