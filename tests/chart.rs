@@ -397,3 +397,65 @@ fn the_default_values_of_karpenters_charts_carry_over() {
     assert_eq!((&aws["replicas"], image(&aws)), (&json!(2), json!(concat!("here/joiner:", env!("CARGO_PKG_VERSION")))));
     assert_eq!(aws["template"]["spec"]["dnsPolicy"], "ClusterFirst");
 }
+
+#[test]
+#[ignore = "needs helm: tests/controlplane"]
+fn the_pod_is_hardened_watched_and_spread() {
+    let deployment = rendered("Deployment", &json!({}));
+    assert_eq!(deployment["spec"]["replicas"], 2);
+    let pod = &deployment["spec"]["template"]["spec"];
+    assert_eq!(pod["priorityClassName"], "system-cluster-critical");
+    assert_eq!(pod["securityContext"], json!({"fsGroup": 65532}));
+    let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+    let selector = json!({"matchLabels": labels});
+    assert_eq!(deployment["spec"]["selector"], selector);
+    let spread = json!([{
+        "maxSkew": 1,
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": selector,
+    }]);
+    assert_eq!(pod["topologySpreadConstraints"], spread);
+    let affinity = json!({
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "karpenter.sh/nodepool", "operator": "DoesNotExist"}]},
+        ]}},
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector},
+        ]},
+    });
+    assert_eq!(pod["affinity"], affinity);
+    let container = &pod["containers"][0];
+    let security = json!({
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "runAsNonRoot": true,
+        "readOnlyRootFilesystem": true,
+        "allowPrivilegeEscalation": false,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    });
+    assert_eq!(container["securityContext"], security);
+    let ports = json!([
+        {"name": "http-metrics", "containerPort": 8080, "protocol": "TCP"},
+        {"name": "http", "containerPort": 8081, "protocol": "TCP"},
+    ]);
+    assert_eq!(container["ports"], ports);
+    for (probe, path) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
+        assert_eq!(container[probe]["httpGet"], json!({"path": path, "port": "http"}), "{probe}");
+    }
+    let limits = &container["resources"]["limits"];
+    assert!(limits["memory"].is_string() && limits.get("cpu").is_none(), "{limits}");
+    assert_eq!(rendered("PodDisruptionBudget", &json!({}))["spec"], json!({"maxUnavailable": 1, "selector": selector}));
+    let service = rendered("Service", &json!({}));
+    assert_eq!((&service["spec"]["type"], &service["spec"]["selector"]), (&json!("ClusterIP"), labels));
+    let port = json!({"name": "http-metrics", "port": 8080, "targetPort": "http-metrics", "protocol": "TCP"});
+    assert_eq!(service["spec"]["ports"], json!([port]));
+    let monitor = rendered("ServiceMonitor", &json!({"serviceMonitor": {"enabled": true}}));
+    let watched = json!({
+        "namespaceSelector": {"matchNames": ["autoscaling"]},
+        "selector": selector,
+        "endpoints": [{"port": "http-metrics", "path": "/metrics"}],
+    });
+    assert_eq!(monitor["spec"], watched);
+}
