@@ -1,4 +1,5 @@
 //! The Helm chart in `charts/joiner`: it carries our definitions, it says nothing that joiner does not understand, and it can be rendered.
+//! The Dockerfile, whose image it runs, agrees with it and with Cargo.toml.
 
 #[allow(dead_code, reason = "of the control plane only helm is needed")]
 mod common;
@@ -458,4 +459,37 @@ fn the_pod_is_hardened_watched_and_spread() {
         "endpoints": [{"port": "http-metrics", "path": "/metrics"}],
     });
     assert_eq!(monitor["spec"], watched);
+}
+
+/// What a line of the Dockerfile has in a group of a pattern.
+#[track_caller]
+fn dockerfile(pattern: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Dockerfile");
+    let text = fs::read_to_string(file).expect("there is a Dockerfile");
+    let found = Regex::new(&format!("(?m)^{pattern}")).expect("it is a pattern").captures(&text);
+    found.expect(pattern)[1].to_owned()
+}
+
+#[test]
+fn the_image_is_built_by_a_compiler_and_in_a_profile_that_there_are() {
+    let version = |text: &str| text.split('.').map(|part| part.parse().expect(text)).collect::<Vec<u32>>();
+    let compiler = version(&dockerfile(r"FROM rust:([0-9.]+)-alpine AS build$"));
+    assert!(compiler >= version(env!("CARGO_PKG_RUST_VERSION")), "the Dockerfile's Rust is too old: {compiler:?}");
+    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).expect("Cargo.toml");
+    let profile = dockerfile(".* cargo build --profile ([a-z]+) --locked --bin joiner ");
+    assert!(manifest.contains(&format!("\n[profile.{profile}]\n")), "there is no profile {profile}");
+    assert_eq!(dockerfile(".* cp target/([a-z]+)/joiner "), profile, "what is copied is what was built");
+}
+
+#[test]
+fn the_image_has_the_user_and_the_ports_that_the_chart_says() {
+    let deployment = read("templates/deployment.yaml");
+    let user = dockerfile("USER ([0-9]+:[0-9]+)$");
+    let (user, group) = user.split_once(':').expect("there is a group");
+    for line in [format!("runAsUser: {user}\n"), format!("runAsGroup: {group}\n")] {
+        assert!(deployment.contains(&line), "the Deployment does not say {line}");
+    }
+    let values: Value = serde_saphyr::from_str(&read("values.yaml")).expect("values.yaml is YAML");
+    let ports = ["metrics", "healthProbe"].map(|port| values["controller"][port]["port"].to_string());
+    assert_eq!(dockerfile("EXPOSE (.*)$"), ports.join(" "));
 }
