@@ -207,6 +207,12 @@ fn without_supervision_pods_wait_though_they_could_run() {
 }
 
 #[test]
+fn without_supervision_machines_stay_that_belong_to_nobody() {
+    let without = Protections { supervision: false, ..Protections::default() };
+    is_needed(without, Invariant::NoOrphan, &[(Fault::ActorPanics, 20.0), (Fault::UserStripsFinalizers, 60.0)]);
+}
+
+#[test]
 fn without_confirmation_nodes_go_before_their_machines() {
     let without = Protections { confirmation: false, ..Protections::default() };
     is_needed(without, Invariant::NodeFinalizerLast, &[]);

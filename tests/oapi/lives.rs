@@ -122,6 +122,23 @@ async fn a_machine_that_nobody_could_find_in_time_is_taken_down_in_the_end() {
     joiner.stop(Duration::from_secs(5)).await;
 }
 
+/// The machines of a cluster that is called otherwise now carry no mark of it: that none is listed any more is no reason to take one down, or to finish
+/// its NodeClaim.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_was_renamed_loses_no_machine() {
+    let scene = scene(21);
+    let joiner = scene.joiner();
+    scene.play(&script("{families: [tinav6]}", 3, "'1'", "until: 10m")).await;
+    let ids = || scene.alive().into_iter().map(|vm| vm.vm_id).collect::<Vec<_>>();
+    let (before, pairs) = (ids(), scene.check_pairs());
+    assert!(pairs > 0);
+    joiner.stop(Duration::from_secs(5)).await;
+    let joiner = scene.joiner_with(scene.cloud_of("renamed", Arc::new(scene.fake.clone()), false), 1);
+    scene.play("until: 3h").await;
+    assert_eq!((ids(), scene.check_pairs()), (before, pairs));
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
 /// NodeClaims that are deleted as soon as they name their machines, which lists show two seconds late.
 #[tokio::test(start_paused = true)]
 async fn no_nodeclaim_goes_before_its_machine_however_early_it_is_deleted() {

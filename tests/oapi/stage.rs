@@ -80,12 +80,17 @@ impl Scene {
     }
 
     pub(crate) fn cloud(&self, transport: Arc<dyn Transport>, dry_run: bool) -> Arc<Outscale> {
+        self.cloud_of("demo", transport, dry_run)
+    }
+
+    /// The cloud for a cluster of this name.
+    pub(crate) fn cloud_of(&self, cluster: &str, transport: Arc<dyn Transport>, dry_run: bool) -> Arc<Outscale> {
         let clock = self.clock;
         let access = Account::sample().access("http://127.0.0.1:1/api/v1").unwrap();
         let client = Client::new(access, transport, Options::new(Arc::new(move || clock.now())));
         let settings = outscale::Settings {
-            cluster: "demo".to_owned(),
-            cluster_id: "demo-id".to_owned(),
+            cluster: cluster.to_owned(),
+            cluster_id: format!("{cluster}-id"),
             prices: None,
             memory_overhead: 75,
             dry_run,
