@@ -1,5 +1,6 @@
 //! A plan, from the first pass over the pods to the last: made anew as long as pods are refused that could perhaps be placed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -13,7 +14,7 @@ use super::problem::Problem;
 use super::puzzle::Deal;
 use super::reason::Reason;
 use super::solve::Run;
-use crate::core::facts::Pod;
+use crate::core::facts::{Pod, PodShape};
 use crate::core::ids::PodUid;
 
 /// Finds a place for every pod, or says why there is none.
@@ -88,7 +89,11 @@ impl Ground {
             if more.is_empty() {
                 break;
             }
-            last.extend(more);
+            // Those that are alike come last together: of several that could be the first of their kind another would take its place.
+            let shapes: BTreeSet<&PodShape> =
+                problem.pods.iter().filter(|pod| more.contains(&pod.uid)).map(|pod| &*pod.shape).collect();
+            let alike = problem.pods.iter().filter(|pod| shapes.contains(&*pod.shape));
+            last.extend(alike.map(|pod| pod.uid.clone()));
             plan = self.with(problem, |world| {
                 let mut run = Run::new(world);
                 let waiting = run.in_order();

@@ -5,7 +5,7 @@
 //! the pod on its new node would never be let in. A plan is not to count on that order.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use crate::core::facts::{AffinityTerm, Pod, PodShape};
 use crate::core::ids::PodUid;
+use crate::core::labels;
 
 use super::classes::Class;
 use super::plan::{Placement, Plan};
@@ -164,15 +165,23 @@ impl<'p> Affinities<'p> {
     /// Looks for those whom affinities mean on nodes: pods that are not asked about.
     fn see_who_stands(&mut self, problem: &Problem<'_>) {
         let snapshot = problem.snapshot;
-        let mut known: FxHashSet<*const PodShape> = FxHashSet::default();
+        let keys: BTreeSet<&str> = self.all.iter().flat_map(|one| one.terms).map(|term| &*term.key).collect();
+        let mut known: FxHashSet<(*const PodShape, Vec<&str>)> = FxHashSet::default();
         let asked = problem.pods.iter().filter(|pod| pod.node.is_some());
         let asked: FxHashSet<&PodUid> = asked.map(|pod| &pod.uid).collect();
-        let bound = snapshot.bound.values().flatten().filter(|uid| !asked.contains(uid));
-        let bound = bound.filter_map(|uid| snapshot.pods.get(uid));
-        for pod in bound.filter(|pod| pod.is_active_on_node() && pod.deleting.is_none()) {
-            if known.insert(Arc::as_ptr(&pod.shape)) {
-                for one in self.all.iter_mut().filter(|one| !one.stands) {
-                    one.stands = one.terms.iter().all(|term| Target::of(term, snapshot).selects(&pod.shape));
+        for (node, uids) in &snapshot.bound {
+            // On a node that is in no domain of any term nobody is seen.
+            let Some(node) = snapshot.nodes.get(node) else { continue };
+            let there: Vec<&str> =
+                keys.iter().copied().filter(|key| labels::value(&node.labels, key).is_some()).collect();
+            let pods = uids.iter().filter(|uid| !asked.contains(uid)).filter_map(|uid| snapshot.pods.get(uid));
+            for pod in pods.filter(|pod| pod.is_active_on_node() && pod.deleting.is_none()) {
+                if known.insert((Arc::as_ptr(&pod.shape), there.clone())) {
+                    for one in self.all.iter_mut().filter(|one| !one.stands) {
+                        let is_seen = one.terms.iter().any(|term| there.contains(&&*term.key));
+                        let means = |term: &AffinityTerm| Target::of(term, snapshot).selects(&pod.shape);
+                        one.stands = is_seen && one.terms.iter().all(means);
+                    }
                 }
             }
         }

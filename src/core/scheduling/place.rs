@@ -13,7 +13,7 @@ use super::masks::Mask;
 use super::ports;
 use super::rooms::Kind;
 use super::shelf::fits;
-use super::shunned::{Shunned, any_of};
+use super::shunned::Shunned;
 use super::solve::Run;
 use super::topology::{CounterId, Topo};
 
@@ -200,7 +200,7 @@ impl Run<'_> {
         }
         if !self.world.tolerance.tolerates(class.tolerations, taints, variant.ignore_soft_taints)
             || self.world.algebra.join(profile, variant.term) != Some(profile)
-            || !class.shunned.is_empty() && any_of(&class.shunned, &self.world.daemons_on(profile, taints).coming)
+            || self.world.is_shunned(at, &class.shunned)
         {
             return Err(Refused::Forever);
         }

@@ -25,6 +25,24 @@ impl World<'_> {
         (0..).zip(self.problem.snapshot.daemons.values()).filter(|(_, daemon)| daemon.is_expected())
     }
 
+    /// Whether one of these daemons will come to a node that is there, where both would see each other: it has a host name, and nobody who runs there keeps
+    /// the daemon away.
+    pub(super) fn is_shunned(&mut self, at: usize, shunned: &[u32]) -> bool {
+        let host = &self.hosts[at];
+        let (profile, taints, named) = (host.profile, host.taints, host.named);
+        if shunned.is_empty() || !named {
+            return false;
+        }
+        let coming = self.daemons_on(profile, taints);
+        let mut meant = shunned.iter().filter(|which| coming.coming.contains(which)).peekable();
+        if meant.peek().is_none() {
+            return false;
+        }
+        let running = self.hosts[at].running.iter().filter(|(_, many)| many.staying > 0);
+        let kept_out: Shunned = running.flat_map(|(shape, _)| self.shunned_by(shape)).collect();
+        meant.any(|which| !kept_out.contains(which))
+    }
+
     /// The DaemonSets whose pods may not be on a node with pods of this shape.
     pub(super) fn shunned_by(&self, shape: &PodShape) -> Shunned {
         let targets = |one: &PodShape| -> Vec<Target> {

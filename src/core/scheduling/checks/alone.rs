@@ -35,7 +35,9 @@ pub(super) fn check(problem: &Problem<'_>, places: &[Place<'_>], kinds: &[Kind<'
             continue;
         }
         let meant: Vec<&Kind<'_>> = kinds.iter().filter(|kind| means(kind.shape)).collect();
-        let is_running = meant.iter().any(|kind| kind.at.iter().any(|(_, _, old)| *old > 0));
+        // On a node that is in no domain of any term nobody is seen.
+        let is_seen = |at: usize| terms.iter().any(|term| domain(&places[at], &term.key).is_some());
+        let is_running = meant.iter().any(|kind| kind.at.iter().any(|(at, _, old)| *old > 0 && is_seen(*at)));
         if !is_running && meant.iter().any(|kind| kind.shape.affinity != terms) {
             check_affinity(problem, places, kinds, (terms, &targets), found);
         }

@@ -189,7 +189,11 @@ fn check_place(
         .filter(|p| p.shape.owner != Owner::DaemonSet)
         .flat_map(|p| p.shape.host_ports.clone())
         .collect();
-    meet::check(problem, &place.name, &place.planned, daemons(problem, place).into_iter(), found);
+    if place.named {
+        let staying: Vec<&Arc<Pod>> = place.running.iter().copied().filter(|pod| pod.deleting.is_none()).collect();
+        let coming = daemons(problem, place).into_iter().filter(|daemon| !meet::is_kept_out(problem, &staying, daemon));
+        meet::check(problem, &place.name, &place.planned, coming, found);
+    }
     for daemon in daemons(problem, place) {
         taken.extend(daemon.host_ports.iter().cloned());
     }

@@ -16,6 +16,11 @@ fn bars(problem: &Problem<'_>, one: &PodShape, other: &PodShape) -> bool {
     per_node.any(|term| Target::of(term, problem.snapshot).selects(other))
 }
 
+/// Whether a daemon cannot come to a node for the pods that run there.
+pub(super) fn is_kept_out(problem: &Problem<'_>, running: &[&Arc<Pod>], daemon: &PodShape) -> bool {
+    shapes(running).iter().any(|pod| bars(problem, &pod.shape, daemon) || bars(problem, daemon, &pod.shape))
+}
+
 /// Pods on a node and the daemons that come to it.
 pub(super) fn check<'a>(
     problem: &Problem<'_>,

@@ -8,6 +8,7 @@ use super::super::build::*;
 use super::words::*;
 use crate::core::facts::{AffinityTerm, Pod, PodShape, Selector};
 use crate::core::labels::{ARCH, HOSTNAME, ZONE};
+use crate::core::scheduling::Reason;
 
 #[test]
 fn empty_affinity_is_no_affinity() {
@@ -293,4 +294,30 @@ fn whoever_waits_for_the_first_does_not_come_before_it() {
     let mut per_node = Scene::new().with_pods(pods).solve().whole().per_node();
     per_node.sort_unstable();
     assert_eq!(per_node, [1, 2]);
+}
+
+#[test]
+fn of_many_who_could_be_the_first_and_come_too_late_none_is() {
+    let bound = web().of(6_000, 100).near(those_of("web", HOSTNAME));
+    let others = vec![pod("other", 0, &web().of(4_000, 100))];
+    let plan = buying(ladder(8)).with_pods(others.into_iter().chain(pods("first", 5, &bound)).collect()).plan();
+    assert_eq!((plan.placed(), plan.left()), (1, 5));
+    let refused = plan.refused.iter().flat_map(|refusal| &refusal.reasons);
+    assert!(
+        refused.clone().all(|reason| !matches!(reason, Reason::Distrusted(_))),
+        "{:?}",
+        refused.collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn one_of_its_kind_on_a_node_in_no_domain_lets_nobody_count_on_not_being_the_first() {
+    let bound = web().of(2000, 100).selecting(ZONE, "zone-c").near(those_of("web", ZONE));
+    let pods = vec![pod("free", 0, &web().of(100, 100).selecting(ZONE, "zone-b")), pod("bound", 1, &bound)];
+    let scene = |pairs: &[(&str, &str)]| {
+        Scene::new().with_node(node("full", 1, 1, pairs).with_room(1)).running("there", "full", &web().of(100, 100))
+    };
+    let plan = |pairs: &[(&str, &str)]| scene(pairs).with_pods(pods.clone()).plan();
+    assert_eq!(plan(&[]).left(), 1, "the free one may be bound before");
+    assert_eq!(plan(&[(ZONE, "zone-c")]).left(), 0);
 }

@@ -206,3 +206,11 @@ fn a_plan_that_puts_a_pod_where_a_daemon_comes_that_it_keeps_away_from_is_wrong(
     let wrong = check(&scene.problem(), &plan);
     assert!(matches!(wrong[..], [Violation::NotApart { .. }]), "{wrong:?}");
 }
+
+#[test]
+fn a_daemon_that_somebody_who_runs_there_keeps_out_is_in_nobodys_way() {
+    let shy = app("agent").of(100, 100).far(those_of("web", HOSTNAME));
+    let scene = || Scene::default().with_node(node("old", 8, 64, &[])).with_daemon("agent", shy.clone());
+    assert_eq!(scene().place(&web()).left(), 1, "it is on its way");
+    assert_eq!(scene().running("there", "old", &web()).place(&web()).left(), 0);
+}

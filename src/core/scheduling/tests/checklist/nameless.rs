@@ -51,6 +51,16 @@ fn nothing_keeps_pods_apart_on_a_node_without_a_host_name() {
     assert_eq!(beside(std::slice::from_ref(&apart), &web()), (2, 0));
 }
 
+#[test]
+fn a_daemon_that_comes_to_a_node_without_a_host_name_is_in_nobodys_way() {
+    let shy = web().far(those_of("agent", HOSTNAME));
+    let left = |node: Node| {
+        let scene = Scene::default().with_node(node).with_daemon("agent", app("agent").of(100, 100));
+        scene.place(&shy).left()
+    };
+    assert_eq!((left(node("old", 8, 64, &[])), left(nameless("old", 8, &[]))), (1, 0));
+}
+
 /// kube-scheduler counts a node for a constraint if it is in a domain of each that the pod requires.
 #[test]
 fn a_node_without_a_host_name_counts_in_no_zone_for_pods_that_spread_over_hosts_too() {
