@@ -157,7 +157,7 @@ fn without_what_only_plans_need_nodes_are_drained_and_nothing_is_bought() {
     assert!(joiner.stop().success());
 
     let rules = api.get(ROLE).expect("the chart made it")["rules"].clone();
-    let kinds = ["namespaces", "daemonsets", "kwoknodeclasses"];
+    let kinds = ["namespaces", "daemonsets"];
     let mut without: Vec<Value> = rules.as_array().expect("there are rules").clone();
     for rule in
         without.iter_mut().filter(|rule| rule["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("list"))))
@@ -180,7 +180,7 @@ fn without_what_only_plans_need_nodes_are_drained_and_nothing_is_bought() {
     eventually("the node is drained and gone", LIMIT, || api.get(&claim).is_none().then_some(()));
     eventually("it is said what is missing", LIMIT, || {
         let last = joiner.said("no nodes are bought").pop()?;
-        (text(&last, "/kinds") == "NodeClasses, DaemonSets, Namespaces").then_some(())
+        (text(&last, "/kinds") == "DaemonSets, Namespaces").then_some(())
     });
     let missing = joiner.said("permission missing");
     for kind in kinds {
