@@ -81,9 +81,8 @@ impl Attacher {
     /// Detaches what no pod of the node uses any more.
     fn sweep(&mut self, node: &NodeName) {
         let mut store = self.cluster.store();
-        let pods = store.bound.get(node).into_iter().flatten().filter_map(|uid| store.pods.get(uid));
-        let used: Vec<Arc<str>> =
-            pods.filter(|record| !record.pod.is_terminal()).flat_map(|record| store.attachable(&record.pod)).collect();
+        let pods = store.pods_on(node).filter(|pod| !pod.is_terminal());
+        let used: Vec<Arc<str>> = pods.flat_map(|pod| store.attachable(pod)).collect();
         let idle = |one: &&Arc<crate::core::facts::VolumeAttachment>| {
             one.node == *node && one.volume.as_ref().is_none_or(|volume| !used.contains(volume))
         };

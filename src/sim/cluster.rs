@@ -204,10 +204,7 @@ impl Cluster for SimCluster {
     }
 
     fn pods_on<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<Pod>>, Error>> {
-        Box::pin(self.request("list", "pods", |store| {
-            let uids = store.bound.get(node).into_iter().flatten();
-            Ok(uids.filter_map(|uid| store.pods.get(uid)).map(|record| Arc::clone(&record.pod)).collect())
-        }))
+        Box::pin(self.request("list", "pods", |store| Ok(store.pods_on(node).cloned().collect())))
     }
 
     fn attached_to<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<VolumeAttachment>>, Error>> {

@@ -485,12 +485,12 @@ fn sweep(store: &mut Store) {
     let now = store.now();
     let idle = |claim: &&Arc<Claim>| {
         let settled = Duration::try_from(now.duration_since(claim.created)).is_ok_and(|age| age > SETTLING_IN);
-        let pods = claim.node.as_ref().and_then(|node| store.bound.get(node)).into_iter().flatten();
-        let mut serving = pods.filter_map(|uid| store.pods.get(uid)).filter(|record| !record.pod.is_terminal());
+        let pods = claim.node.iter().flat_map(|node| store.pods_on(node));
+        let mut serving = pods.filter(|pod| !pod.is_terminal());
         settled
             && claim.deleting.is_none()
             && claim.is("Initialized")
-            && !serving.any(|record| record.pod.shape.owner != Owner::DaemonSet)
+            && !serving.any(|pod| pod.shape.owner != Owner::DaemonSet)
     };
     let idle: Vec<_> = store.claims.values().filter(idle).map(|claim| claim.name.clone()).collect();
     for name in idle {

@@ -140,8 +140,7 @@ impl Invariants {
 fn seen(store: &Store, name: &NodeName) -> String {
     let Some(node) = store.nodes.get(name) else { return format!("node {name}, which is not there") };
     let taints: Vec<&str> = node.taints.iter().map(|taint| &*taint.key).collect();
-    let pods = store.bound.get(name).into_iter().flatten().filter_map(|uid| store.pods.get(uid));
-    let pods: Vec<String> = pods.map(|record| record.pod.key.to_string()).collect();
+    let pods: Vec<String> = store.pods_on(name).map(|pod| pod.key.to_string()).collect();
     let (ready, zone) = (node.is_ready(), node.labels.get(labels::ZONE).map_or("nowhere", |zone| zone));
     format!("node {name} (in {zone}, ready: {ready}, taints: {}, pods: {})", taints.join(" "), pods.join(" "))
 }

@@ -34,9 +34,9 @@ pub(super) fn is_stalled(store: &Store, claim: &Claim) -> bool {
     let is_own =
         |node: &&Arc<Node>| node.is_owned_by(&claim.name) || (node.owner_claims.is_empty() && named(node.as_ref()));
     let nodes = store.nodes.values().filter(is_own);
-    let pods = nodes.filter_map(|node| store.bound.get(&node.name)).flatten().filter_map(|uid| store.pods.get(uid));
+    let pods = nodes.flat_map(|node| store.pods_on(&node.name));
     let waits_for = |pod: &&Arc<Pod>| !pod.is_terminal() && !matches!(pod.shape.owner, Owner::DaemonSet | Owner::Node);
-    let mut awaited = pods.map(|record| &record.pod).filter(waits_for).peekable();
+    let mut awaited = pods.filter(waits_for).peekable();
     awaited.peek().is_some() && awaited.all(|pod| is_held_for_torn(store, pod))
 }
 
@@ -78,11 +78,9 @@ fn counts(store: &Store, pod: &Pod, spread: &TopologySpread) -> BTreeMap<Arc<str
     let mut counts = BTreeMap::new();
     for node in store.nodes.values().filter(takes_part) {
         let Some(domain) = node.labels.get(&spread.key) else { continue };
-        let pods = store.bound.get(&node.name).into_iter().flatten().filter_map(|uid| store.pods.get(uid));
-        let counted = pods.filter(|record| {
-            let other = &record.pod;
-            !other.is_terminal() && other.deleting.is_none() && is_meant(spread, pod, other)
-        });
+        let counted = store
+            .pods_on(&node.name)
+            .filter(|other| !other.is_terminal() && other.deleting.is_none() && is_meant(spread, pod, other));
         *counts.entry(Arc::clone(domain)).or_insert(0) += i64::try_from(counted.count()).unwrap_or(i64::MAX);
     }
     counts

@@ -56,7 +56,7 @@ impl Invariants {
             let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
             let old = |since: &Instant| since.elapsed() > JUST_NOW;
             // A pod that nobody waits for, a stuck one say, goes on using its volumes.
-            let staying = nodes.iter().flat_map(|node| pods_on(&store, node)).filter(|pod| !is_waited_for(pod, now));
+            let staying = nodes.iter().flat_map(|node| store.pods_on(node)).filter(|pod| !is_waited_for(pod, now));
             let used: Vec<_> = staying.flat_map(|pod| store.attachable(pod)).collect();
             let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
             let all = all.filter(|one| one.volume.as_ref().is_none_or(|volume| !used.contains(volume)));
@@ -158,14 +158,9 @@ fn ready_nodes<'a>(store: &'a Store, id: &'a ProviderId) -> impl Iterator<Item =
     store.nodes.values().filter(move |node| node.provider_id.as_ref() == Some(id) && node.is_ready())
 }
 
-fn pods_on<'a>(store: &'a Store, node: &NodeName) -> impl Iterator<Item = &'a Arc<Pod>> {
-    let uids = store.bound.get(node).into_iter().flatten();
-    uids.filter_map(|uid| store.pods.get(uid)).map(|record| &record.pod)
-}
-
 /// Pods that run on a node since more than a moment, and that a drain of it would wait for, by joiner's own clock.
 fn settled_pods(store: &Store, node: &NodeName, now: Timestamp) -> Vec<String> {
-    let settled = pods_on(store, node).filter(|pod| {
+    let settled = store.pods_on(node).filter(|pod| {
         let started = pod.started.is_some_and(|at| store.now().duration_since(at).unsigned_abs() > JUST_NOW);
         started && pod.deleting.is_none() && is_waited_for(pod, now)
     });

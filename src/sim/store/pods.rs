@@ -63,6 +63,12 @@ pub(in crate::sim) struct Owned {
 }
 
 impl Store {
+    /// The pods that are bound to a node.
+    pub(in crate::sim) fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = &Arc<Pod>> {
+        let uids = self.bound.get(node).into_iter().flatten();
+        uids.filter_map(|uid| self.pods.get(uid)).map(|record| &record.pod)
+    }
+
     /// Creates a pod.
     pub fn create_pod(&mut self, new: NewPod) -> Result<PodUid, Error> {
         if self.pod_names.contains_key(&new.key) {
