@@ -96,10 +96,21 @@ fn of_two_replicas_one_acts_and_the_other_takes_over() {
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election";
 
-pub(crate) const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/joiner-core";
+const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/joiner-core";
 
 /// Puts the rules of joiner's ClusterRole back when this is dropped.
-pub(crate) struct Restored<'a>(pub(crate) &'a Stage, pub(crate) Value);
+pub(crate) struct Restored<'a>(&'a Stage, Value);
+
+impl<'a> Restored<'a> {
+    /// Takes rights away: `change` says what is left of the rules.
+    pub(crate) fn after(stage: &'a Stage, change: impl FnOnce(&mut Vec<Value>)) -> Self {
+        let rules = stage.api().get(ROLE).expect("the chart made it")["rules"].clone();
+        let mut left: Vec<Value> = rules.as_array().expect("there are rules").clone();
+        change(&mut left);
+        stage.api().patch(ROLE, &json!({ "rules": left }));
+        Self(stage, rules)
+    }
+}
 
 impl Drop for Restored<'_> {
     fn drop(&mut self) {
@@ -112,12 +123,7 @@ impl Drop for Restored<'_> {
 fn a_missing_permission_is_named_once_with_its_rule_and_the_rest_goes_on() {
     let stage = Stage::set("rights");
     let api = stage.api();
-    let rules = api.get(ROLE).expect("the chart made it")["rules"].clone();
-    let without_evictions: Vec<Value> = rules.as_array().expect("there are rules").clone();
-    let without_evictions: Vec<Value> =
-        without_evictions.into_iter().filter(|rule| rule["resources"] != json!(["pods/eviction"])).collect();
-    let restored = Restored(&stage, rules);
-    api.patch(ROLE, &json!({ "rules": without_evictions }));
+    let restored = Restored::after(&stage, |rules| rules.retain(|rule| rule["resources"] != json!(["pods/eviction"])));
     let mut joiner = stage.joiner("joiner-a");
     joiner.expect_error("permission missing");
     stage.plane().apply(&pool("rights", &json!({})));
@@ -156,18 +162,16 @@ fn without_what_only_plans_need_nodes_are_drained_and_nothing_is_bought() {
     let claim = format!("{CLAIMS}/{}", name(&claim));
     assert!(joiner.stop().success());
 
-    let rules = api.get(ROLE).expect("the chart made it")["rules"].clone();
     let kinds = ["namespaces", "daemonsets"];
-    let mut without: Vec<Value> = rules.as_array().expect("there are rules").clone();
-    for rule in
-        without.iter_mut().filter(|rule| rule["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("list"))))
-    {
-        let resources = rule["resources"].as_array_mut().expect("a rule names resources");
-        resources.retain(|resource| !kinds.iter().any(|kind| resource == kind));
-    }
-    without.retain(|rule| rule["resources"] != json!([]));
-    let restored = Restored(&stage, rules);
-    api.patch(ROLE, &json!({ "rules": without }));
+    let restored = Restored::after(&stage, |rules| {
+        for rule in
+            rules.iter_mut().filter(|rule| rule["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("list"))))
+        {
+            let resources = rule["resources"].as_array_mut().expect("a rule names resources");
+            resources.retain(|resource| !kinds.iter().any(|kind| resource == kind));
+        }
+        rules.retain(|rule| rule["resources"] != json!([]));
+    });
     // The API server's authorizer hears of its own objects by a watch: what was listed before that would be watched on.
     for kind in kinds {
         let asked = ["auth", "can-i", "list", kind, "--as=system:serviceaccount:kube-system:joiner"];

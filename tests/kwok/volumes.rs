@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::common::controlplane::{eventually, fail};
 use crate::common::joiner::Joiner;
 use crate::common::kube_api::{CLAIMS, KubeApi, NODES, condition, condition_message, name, text};
-use crate::mishaps::{ROLE, Restored};
+use crate::mishaps::Restored;
 use crate::stage::{LIMIT, Stage, deployment, pool};
 
 const ATTACHMENTS: &str = "/apis/storage.k8s.io/v1/volumeattachments";
@@ -217,13 +217,10 @@ fn a_drained_node_waits_for_its_volumes_and_goes_when_they_have_gone() {
 fn a_joiner_that_may_not_see_volumes_says_so_and_serves_all_other_pods() {
     let stage = Stage::set("unseen");
     let api = stage.api();
-    let rules = api.get(ROLE).expect("the chart made it")["rules"].clone();
-    let storage = |rule: &&Value| {
+    let storage = |rule: &Value| {
         rule["apiGroups"] == json!(["storage.k8s.io"]) || rule["resources"].to_string().contains("persistentvolume")
     };
-    let without: Vec<Value> = rules.as_array().into_iter().flatten().filter(|rule| !storage(rule)).cloned().collect();
-    let restored = Restored(&stage, rules);
-    api.patch(ROLE, &json!({ "rules": without }));
+    let restored = Restored::after(&stage, |rules| rules.retain(|rule| !storage(rule)));
     let mut joiner = stage.joiner("joiner-a");
     joiner.expect_error("permission missing");
     stage.plane().apply(&pool("unseen", &json!({})));
