@@ -11,7 +11,7 @@ use crate::actors::{Parts, Settings};
 use crate::clouds::catalog;
 use crate::cluster::Error;
 use crate::command::{Rehearsal, mixed, scenario_of};
-use crate::sim::{End, Gate, Verdict};
+use crate::sim::{End, Gate, Scenario, Verdict};
 
 /// An API server that refuses every write, the lease included.
 #[derive(Debug)]
@@ -26,17 +26,21 @@ impl Gate for NoWrites {
     }
 }
 
+/// A world, and a joiner that has just begun to look after it.
+fn started(scenario: &Scenario, settings: Settings) -> (Rehearsal, Joiner) {
+    let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
+    let rehearsal = Rehearsal::new(scenario, catalog::generated(), 7, clock, Settings::default());
+    let cluster = Arc::new(rehearsal.world.cluster.clone());
+    let cloud = Arc::new(rehearsal.world.cloud.clone());
+    let joiner = Joiner::start(Parts { cluster, cloud, settings, clock });
+    (rehearsal, joiner)
+}
+
 #[tokio::test(start_paused = true)]
 async fn no_trouble_that_a_restart_would_not_mend_fails_a_probe() {
     let scenario = scenario_of("burst", &mixed(20)).unwrap();
-    let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
-    let rehearsal = Rehearsal::new(&scenario, catalog::generated(), 7, clock, Settings::default());
-    let joiner = Joiner::start(Parts {
-        cluster: Arc::new(rehearsal.world.cluster.clone()),
-        cloud: Arc::new(rehearsal.world.cloud.clone()),
-        settings: Settings { leader_election: true, identity: "one".to_owned(), ..Settings::default() },
-        clock,
-    });
+    let settings = Settings { leader_election: true, identity: "one".to_owned(), ..Settings::default() };
+    let (rehearsal, joiner) = started(&scenario, settings);
     let (listed, stirring) = (listed(&joiner), stirring(&joiner));
     assert_eq!((listed.holds)(), Err("the cluster has not been listed yet".to_owned()), "nothing has been read");
     assert_eq!((stirring.holds)(), Ok(()));
@@ -67,15 +71,7 @@ async fn no_trouble_that_a_restart_would_not_mend_fails_a_probe() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_that_does_not_come_back_fails_the_liveness_probe() {
-    let scenario = scenario_of("burst", &mixed(1)).unwrap();
-    let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
-    let rehearsal = Rehearsal::new(&scenario, catalog::generated(), 7, clock, Settings::default());
-    let joiner = Joiner::start(Parts {
-        cluster: Arc::new(rehearsal.world.cluster.clone()),
-        cloud: Arc::new(rehearsal.world.cloud.clone()),
-        settings: Settings::default(),
-        clock,
-    });
+    let (_rehearsal, joiner) = started(&scenario_of("burst", &mixed(1)).unwrap(), Settings::default());
     let stirring = stirring(&joiner);
     sleep(Duration::from_secs(1)).await;
     let outline = joiner.house().observations.outline();

@@ -168,22 +168,21 @@ impl Observations {
 
     /// The live actors that have messages and have been done with none for this long: kind, name, and for how long.
     pub fn stalled(&self, patience: Duration) -> Vec<(Kind, String, Duration)> {
-        let census = self.lock();
-        let stalled = census.live.values().filter_map(|entry| {
-            let time = entry.meter.stands_still().filter(|time| *time >= patience)?;
-            Some((entry.kind, entry.name.clone(), time))
-        });
-        stalled.collect()
+        self.late(patience, Meter::stands_still)
     }
 
     /// The live actors for which something has been computed for this long: kind, name, and for how long.
     pub fn lost_in_thought(&self, patience: Duration) -> Vec<(Kind, String, Duration)> {
+        self.late(patience, Meter::computing_for)
+    }
+
+    fn late(&self, patience: Duration, time: fn(&Meter) -> Option<Duration>) -> Vec<(Kind, String, Duration)> {
         let census = self.lock();
-        let lost = census.live.values().filter_map(|entry| {
-            let time = entry.meter.computing_for().filter(|time| *time >= patience)?;
+        let late = census.live.values().filter_map(|entry| {
+            let time = time(&entry.meter).filter(|time| *time >= patience)?;
             Some((entry.kind, entry.name.clone(), time))
         });
-        lost.collect()
+        late.collect()
     }
 
     /// The tree without asking anybody: every live actor, the views left out. In order of birth.

@@ -33,14 +33,13 @@ impl World<'_> {
         if shunned.is_empty() || !named {
             return false;
         }
-        let coming = self.daemons_on(profile, taints);
-        let mut meant = shunned.iter().filter(|which| coming.coming.contains(which)).peekable();
-        if meant.peek().is_none() {
+        let belonging = self.daemons_on(profile, taints);
+        if !any_of(shunned, &belonging.coming) {
             return false;
         }
         let running = self.hosts[at].running.iter().filter(|(_, many)| many.staying > 0);
         let kept_out: Shunned = running.flat_map(|(shape, _)| self.shunned_by(shape)).collect();
-        meant.any(|which| !kept_out.contains(which))
+        shunned.iter().any(|which| belonging.coming.contains(which) && !kept_out.contains(which))
     }
 
     /// The DaemonSets whose pods may not be on a node with pods of this shape.
