@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::clouds::{self, Deletion, Listing, Resolution, SoldOut, Whereabouts};
+use crate::clouds::{self, Deletion, Hooks, Listing, Resolution, SoldOut, Whereabouts};
 use crate::cluster::{self, Lease};
 use crate::core::eviction::Emptied;
 use crate::core::facts::{Claim, Fact, InstanceType, Machine, Node, Pod, VolumeAttachment};
@@ -196,6 +196,8 @@ pub enum ClaimMsg {
     Deleted(OpId, Called<Deletion>),
     /// *Outcome.* The cloud was asked to restart the machine: this operation.
     Rebooted(OpId, Arc<str>, Called<()>),
+    /// *Outcome.* The cloud was asked what it has still to do before the Node opens.
+    HooksTold(OpId, Called<Hooks>),
     /// *Outcome.* The cloud was asked whether the machine has drifted, and why.
     DriftTold(OpId, Called<Option<String>>),
 }

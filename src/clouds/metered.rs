@@ -11,7 +11,9 @@ use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::telemetry::metrics::{self, CloudCall, CloudFailure};
 
-use super::{Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairPolicy, Resolution, Shown, Whereabouts};
+use super::{
+    Cloud, Deletion, Error, Hooks, LaunchRefused, LaunchSpec, Listing, RepairPolicy, Resolution, Shown, Whereabouts,
+};
 
 /// Wraps any cloud.
 pub struct Metered(Arc<dyn Cloud>);
@@ -88,6 +90,18 @@ impl Cloud for Metered {
     fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>> {
         let pool = spec.claim.pool().map(|pool| pool.to_string()).unwrap_or_default();
         self.time(("claim", CloudCall::Create), pool, self.0.create(spec))
+    }
+
+    fn launch_timeout(&self) -> Duration {
+        self.0.launch_timeout()
+    }
+
+    fn has_hooks(&self) -> bool {
+        self.0.has_hooks()
+    }
+
+    fn hooks<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Hooks, Error>> {
+        self.time(("claim", CloudCall::Get), String::new(), self.0.hooks(claim))
     }
 
     fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Whereabouts, Error>> {

@@ -19,12 +19,13 @@ use futures::future::BoxFuture;
 
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool};
 use crate::core::ids::{ClaimUid, ProviderId};
-use crate::core::lifecycle::DRIFT_EVERY;
+use crate::core::lifecycle::{DRIFT_EVERY, LAUNCH_TIMEOUT};
 
 pub use error::{Error, LaunchRefused, SoldOut};
 pub use metered::Metered;
 pub use spec::{Deletion, Judgement, LaunchSpec, Listing, Notice, Resolution, Shown, Whereabouts};
 
+pub use crate::core::lifecycle::Hooks;
 pub use crate::core::repair::{RepairAction, RepairPolicy};
 
 mod spec;
@@ -78,6 +79,22 @@ pub trait Cloud: Send + Sync + 'static {
     ///
     /// [`Error::Unknown`] means that a machine may or may not exist: look with [`Cloud::find`] before doing anything else.
     fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>>;
+
+    /// How long a launch may take before its NodeClaim is given up, and another is planned in its place.
+    fn launch_timeout(&self) -> Duration {
+        LAUNCH_TIMEOUT
+    }
+
+    /// Whether [`Cloud::hooks`] has anything to say.
+    fn has_hooks(&self) -> bool {
+        false
+    }
+
+    /// What this cloud has still to do or to learn for the machine of a NodeClaim before pods may come to its Node, which is there (Karpenter's
+    /// registration hooks). Asked again until nothing is pending; all that there is to do is done side by side.
+    fn hooks<'a>(&'a self, _claim: &'a Claim) -> BoxFuture<'a, Result<Hooks, Error>> {
+        Box::pin(async { Ok(Hooks::default()) })
+    }
 
     /// The machine with this identity. That the cloud shows none can be wrong for a while (see [`Cloud::may_deny_for`]); that it shows one that has
     /// ended cannot.

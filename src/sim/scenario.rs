@@ -7,7 +7,7 @@
 //! next calls fail; `machine` lets one vanish. A Node that is applied has no machine, and a pod that is applied with the name of a Node that is
 //! there is on it. `features` names what is on besides what the flags say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::edit::Edit;
 use super::verbs::{Answers, Fate, Feature, Narration};
-use crate::clouds::simulated::{Conduct, SoldOutWindow};
+use crate::clouds::simulated::{Conduct, Hook, SoldOutWindow};
 use crate::cluster::convert::ShapeStore;
 use crate::core::ids::ObjectKey;
 use crate::core::time::go_duration;
@@ -171,6 +171,9 @@ pub struct Behaviour {
     reboot_seconds: Option<[f64; 2]>,
     shutdown_seconds: Option<[f64; 2]>,
     may_deny_seconds: Option<f64>,
+    launch_timeout_seconds: Option<f64>,
+    #[serde(default)]
+    hooks: Vec<WrittenHook>,
     #[serde(default)]
     sold_out: Vec<WrittenWindow>,
     #[serde(default)]
@@ -190,6 +193,15 @@ struct WrittenWindow {
     #[serde(default)]
     from: Span,
     until: Option<Span>,
+}
+
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenHook {
+    name: String,
+    takes: Span,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
@@ -257,14 +269,22 @@ impl Behaviour {
             from: window.from.0,
             until: window.until.map(|until| until.0),
         });
+        let one = |given: Option<f64>, usual| {
+            given.map_or(usual, |given| Duration::try_from_secs_f64(given).unwrap_or_default())
+        };
+        let hooks = self.hooks.iter().map(|hook| Hook {
+            name: hook.name.as_str().into(),
+            takes: hook.takes.0,
+            labels: hook.labels.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect(),
+        });
         Conduct {
             launch: seconds(self.launch_seconds, usual.launch),
             boot: seconds(self.boot_seconds, usual.boot),
             reboot: self.reboot_seconds.map(|given| seconds(Some(given), usual.boot)).or(usual.reboot),
             shutdown: seconds(self.shutdown_seconds, usual.shutdown),
-            may_deny_for: self
-                .may_deny_seconds
-                .map_or(usual.may_deny_for, |given| Duration::try_from_secs_f64(given).unwrap_or_default()),
+            may_deny_for: one(self.may_deny_seconds, usual.may_deny_for),
+            launch_timeout: one(self.launch_timeout_seconds, usual.launch_timeout),
+            hooks: usual.hooks.iter().cloned().chain(hooks).collect(),
             sold_out: usual.sold_out.iter().cloned().chain(windows).collect(),
             quota: self.quota.machines.or(usual.quota),
             never_register: share(self.never_register, usual.never_register),

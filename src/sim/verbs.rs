@@ -20,6 +20,7 @@ pub struct Answers {
     list: Option<Refusal>,
     delete: Option<Refusal>,
     reboot: Option<Refusal>,
+    hooks: Option<Refusal>,
     /// How many calls of each kind; one, when it is not said.
     times: Option<u32>,
     /// What the cloud says with it.
@@ -36,6 +37,7 @@ impl Answers {
             (Call::List, self.list),
             (Call::Delete, self.delete),
             (Call::Reboot, self.reboot),
+            (Call::Hooks, self.hooks),
         ];
         all.into_iter().filter_map(|(call, answer)| Some((call, answer?)))
     }
@@ -44,7 +46,7 @@ impl Answers {
     pub(super) fn problem(&self) -> Option<String> {
         let of_launches = [Refusal::InsufficientCapacity, Refusal::NodeClassNotReady, Refusal::Quota];
         if self.named().next().is_none() {
-            return Some("needs at least one of create, get, find, list, delete and reboot".to_owned());
+            return Some("needs at least one of create, get, find, list, delete, reboot and hooks".to_owned());
         }
         if self.named().any(|(call, answer)| call != Call::Reboot && answer == Refusal::Unsupported) {
             return Some(

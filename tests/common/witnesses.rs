@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use joiner::clouds::simulated::Simulated;
-use joiner::clouds::{self, Cloud, Deletion, LaunchSpec, Listing, RepairPolicy, Whereabouts};
+use joiner::clouds::{self, Cloud, Deletion, Hooks, LaunchSpec, Listing, RepairPolicy, Whereabouts};
 use joiner::cluster::{Cluster, Error};
 use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, Node, NodeClass, Pod, VolumeAttachment};
 use joiner::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
@@ -210,6 +210,27 @@ impl Cloud for SeenCloud {
             let answer = self.inner.create(spec).await;
             let done = answer.as_ref().map(|machine| machine.id.to_string()).unwrap_or_default();
             let question = format!("cloud, launch a machine for {}", spec.claim.name);
+            self.narrator.asked(Topic::Cloud, &question, &said(&answer, &done));
+            answer
+        })
+    }
+
+    fn launch_timeout(&self) -> std::time::Duration {
+        self.inner.launch_timeout()
+    }
+
+    fn has_hooks(&self) -> bool {
+        self.inner.has_hooks()
+    }
+
+    fn hooks<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Hooks, clouds::Error>> {
+        Box::pin(async move {
+            let answer = self.inner.hooks(claim).await;
+            let done = match &answer {
+                Ok(told) if !told.pending.is_empty() => told.pending.join(", "),
+                _ => "nothing".to_owned(),
+            };
+            let question = format!("cloud, what is still to be done for {}", claim.name);
             self.narrator.asked(Topic::Cloud, &question, &said(&answer, &done));
             answer
         })

@@ -90,6 +90,7 @@ impl Claim {
                 let call = async move { cloud.get(&asked).await };
                 cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Got(op, id, outcome));
             }
+            Act::AskHooks => self.ask_hooks(claim, cx),
             Act::Reboot(id, operation) => self.reboot(id, operation, cx),
             Act::DeleteMachine(id) => {
                 let op = self.begin("the cloud to take the machine down");
@@ -178,6 +179,13 @@ impl Claim {
         let (cloud, asked) = (Arc::clone(&self.args.wiring.cloud), Arc::clone(&operation));
         let call = async move { cloud.reboot(&id, &asked).await };
         cx.start(Permits::WriteCloud, call, move |outcome| ClaimMsg::Rebooted(op, operation, outcome));
+    }
+
+    fn ask_hooks(&mut self, claim: &Arc<facts::Claim>, cx: &Cx<ClaimMsg>) {
+        let op = self.begin("the cloud to say what it has still to do before the node opens");
+        let (cloud, claim) = (Arc::clone(&self.args.wiring.cloud), Arc::clone(claim));
+        let call = async move { cloud.hooks(&claim).await };
+        cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::HooksTold(op, outcome));
     }
 
     /// Asks the cloud about drift, beside whatever else there is to do: nothing waits for the answer.

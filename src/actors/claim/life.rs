@@ -121,6 +121,8 @@ impl Claim {
             .with_types(catalog.classes.get(&claim.class).map(|types| types.as_slice()))
             .with_repair(self.args.wiring.repair.as_ref())
             .with_denial(self.args.wiring.may_deny_for())
+            .with_launch_timeout(self.args.wiring.cloud.launch_timeout())
+            .with_hooks(self.args.wiring.cloud.has_hooks())
             .with_drift_every(self.args.wiring.cloud.drift_every());
         if !protections.detachment {
             situation.attachments = None;

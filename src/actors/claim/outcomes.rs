@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, StateMsg, Written};
 use crate::actors::runtime::{Cx, Outcome};
-use crate::clouds::{self, Deletion, LaunchRefused, Whereabouts};
+use crate::clouds::{self, Deletion, Hooks, LaunchRefused, Whereabouts};
 use crate::cluster;
 use crate::core::facts::Machine;
 use crate::core::ids::ProviderId;
@@ -79,6 +79,7 @@ impl Claim {
                 }
                 None => {}
             },
+            ClaimMsg::HooksTold(op, outcome) if self.ends(op) => self.hooks_told(outcome, cx),
             ClaimMsg::Rebooted(op, operation, outcome) if self.ends(op) => self.rebooted(operation, outcome, cx),
             ClaimMsg::Written(..)
             | ClaimMsg::ClaimTold(..)
@@ -91,6 +92,7 @@ impl Claim {
             | ClaimMsg::Launched(..)
             | ClaimMsg::Found(..)
             | ClaimMsg::Got(..)
+            | ClaimMsg::HooksTold(..)
             | ClaimMsg::Rebooted(..)
             | ClaimMsg::Deleted(..) => {}
         }
@@ -154,6 +156,12 @@ impl Claim {
                     self.postpone(cause, why, cx);
                 }
             }
+        }
+    }
+
+    fn hooks_told(&mut self, outcome: Called<Hooks>, cx: &Cx<ClaimMsg>) {
+        if let Some(said) = self.called("what the cloud has still to do before the node opens", outcome, cx) {
+            self.memory.hooks = Some((cx.now(), said));
         }
     }
 

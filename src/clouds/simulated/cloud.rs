@@ -15,7 +15,7 @@ use super::machines::{Change, Machines, Quirk, SimMachine};
 use super::script::{self, Call, Refusal};
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::clouds::{
-    Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, SoldOut, Whereabouts,
+    Cloud, Deletion, Error, Hooks, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, SoldOut, Whereabouts,
 };
 use crate::core::facts::{Claim, Effect, InstanceType, Machine, NodeClass, Offering, Status, Taint, find_condition};
 use crate::core::ids::{ClaimUid, ProviderId};
@@ -323,6 +323,33 @@ impl Cloud for Simulated {
                 true => Deletion::InProgress,
                 false if self.settled().has_ended(id) => Deletion::Gone,
                 false => Deletion::Missing,
+            })
+        })
+    }
+
+    fn launch_timeout(&self) -> Duration {
+        self.shared.conduct.launch_timeout
+    }
+
+    fn has_hooks(&self) -> bool {
+        !self.shared.conduct.hooks.is_empty()
+    }
+
+    fn hooks<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Hooks, Error>> {
+        Box::pin(async move {
+            self.wait().await;
+            if let Some((error, _)) = self.scripted(Call::Hooks, Vec::new) {
+                return Err(error);
+            }
+            let machines = self.settled();
+            let machine = claim.provider_id.as_ref().and_then(|id| machines.get(id));
+            let age = machine.map_or(Duration::ZERO, |machine| machine.launched.elapsed());
+            let (done, pending): (Vec<_>, Vec<_>) =
+                self.shared.conduct.hooks.iter().partition(|hook| hook.takes <= age);
+            Ok(Hooks {
+                pending: pending.iter().map(|hook| Arc::clone(&hook.name)).collect(),
+                again: pending.iter().map(|hook| hook.takes.saturating_sub(age)).min().unwrap_or_default(),
+                labels: done.iter().flat_map(|hook| hook.labels.clone()).collect(),
             })
         })
     }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::facts::{InstanceType, Offering};
+use crate::core::labels::Labels;
+use crate::core::lifecycle::LAUNCH_TIMEOUT;
 
 /// How the cloud behaves. Pairs are lower and upper bounds between which chance decides; shares are between 0 and 1.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +22,10 @@ pub struct Conduct {
     pub shutdown: (Duration, Duration),
     /// Machines younger than this may be missing from a listing.
     pub settles_within: Duration,
+    /// How long a launch may take before its NodeClaim is given up.
+    pub launch_timeout: Duration,
+    /// What it does for a machine before its Node may open.
+    pub hooks: Vec<Hook>,
     /// For how long it may say of a machine that runs that there is none. It does so only where the script says so.
     pub may_deny_for: Duration,
     /// When which offerings are sold out. The catalogue does not know: a launch finds out.
@@ -47,6 +53,8 @@ impl Default for Conduct {
             call: millis(20, 60),
             shutdown: millis(5_000, 15_000),
             settles_within: Duration::from_secs(5),
+            launch_timeout: LAUNCH_TIMEOUT,
+            hooks: Vec::new(),
             may_deny_for: Duration::ZERO,
             sold_out: Vec::new(),
             quota: None,
@@ -56,6 +64,17 @@ impl Default for Conduct {
             named_after_claims: false,
         }
     }
+}
+
+/// Something that is done for every machine before its Node may open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hook {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How long after the launch it is done.
+    pub takes: Duration,
+    /// Labels that are known then.
+    pub labels: Labels,
 }
 
 /// A time in which some offerings cannot be had. What is not named is not asked for: a window without a zone holds in all zones.

@@ -11,7 +11,7 @@ mod script;
 mod cloud;
 
 pub use cloud::{LABEL_KEYS, Simulated};
-pub use conduct::{Conduct, SoldOutWindow};
+pub use conduct::{Conduct, Hook, SoldOutWindow};
 pub use machines::{Change, Quirk, SimMachine};
 pub use script::{Call, Refusal};
 

@@ -21,6 +21,8 @@ pub enum Call {
     Delete,
     /// Restart a machine.
     Reboot,
+    /// Say what is still to be done for a machine.
+    Hooks,
 }
 
 /// How a call fails. Timelines write it as it is named here.

@@ -19,6 +19,8 @@ pub enum Act {
     Get(ProviderId),
     /// Ask the cloud whether the machine still matches its NodeClass.
     AskDrift,
+    /// Ask the cloud what it has still to do before the Node opens.
+    AskHooks,
     /// Launch the machine.
     Launch,
     /// Ask for the deletion of the NodeClaim.
@@ -57,6 +59,7 @@ impl Act {
             Self::Find(_)
             | Self::Get(_)
             | Self::AskDrift
+            | Self::AskHooks
             | Self::Launch
             | Self::Reboot(..)
             | Self::DeleteMachine(_) => true,

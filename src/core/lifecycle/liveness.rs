@@ -1,5 +1,7 @@
 //! Liveness: the deadlines of a life.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{Node, Status};
@@ -7,10 +9,10 @@ use crate::core::ids::ProviderId;
 
 use super::step::{self, Phase, Step};
 use super::{Act, DeleteReason, Situation};
-use super::{launch, status, termination};
+use super::{hooks, launch, status, termination};
 
-/// A NodeClaim that has not been launched after this long is given up (Karpenter's `LaunchTimeout`).
-const LAUNCH_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
+/// A NodeClaim that has not been launched after this long is given up, where the cloud does not want longer (Karpenter's `LaunchTimeout`).
+pub const LAUNCH_TIMEOUT: Duration = Duration::from_mins(5);
 /// A NodeClaim whose Node has not registered after this long is given up (Karpenter's registration TTL).
 const REGISTRATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
 
@@ -39,13 +41,13 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
     let tried = situation.memory.since.map_or(Timestamp::MIN, |since| add(since, FAIR_TRY));
     let mut deadlines = Vec::new();
     // A condition can be taken out of the status by hand, and a label off a Node. What there is to see counts more, also where a second Node says
-    // that it is this machine. So does what was just written to a Node and is not seen yet.
-    let registered = situation
-        .nodes
-        .iter()
-        .any(|node| node.is_registered() || node.is_owned_by(&claim.name) || situation.has_patched(node));
+    // that it is this machine. So does what was just written to a Node and is not seen yet. A Node that the cloud holds back is none yet.
+    let taken = |node: &Node| node.is_owned_by(&claim.name) && !hooks::are_pending(situation);
+    let registered =
+        situation.nodes.iter().any(|node| node.is_registered() || taken(node) || situation.has_patched(node));
     if !launch::was_launched(situation) && !registered {
-        deadlines.push(("given up: not launched", add(since("Launched"), LAUNCH_TIMEOUT).max(tried)));
+        let timeout = SignedDuration::try_from(situation.launch_timeout).unwrap_or(SignedDuration::MAX);
+        deadlines.push(("given up: not launched", add(since("Launched"), timeout).max(tried)));
     }
     // A machine of a dry run brings no Node, and would be imagined again in place of the one that is given up.
     let imagined = claim.provider_id.as_ref().is_some_and(ProviderId::is_imagined);

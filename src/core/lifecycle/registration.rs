@@ -11,7 +11,7 @@ use crate::core::time::rfc3339;
 use crate::core::writes::NodePatch;
 
 use super::step::{self, Phase, Step};
-use super::{Situation, whereabouts};
+use super::{Situation, hooks, whereabouts};
 
 /// Seconds after which a machine's Node ought to have come: they take one to two minutes.
 const OVERDUE: i64 = 180;
@@ -52,6 +52,14 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     };
     if is_synced(situation, node) {
         return step::write_status(situation, phase);
+    }
+    if let Some(held_back) = hooks::next(situation, phase) {
+        // What others go by who make the Node ready comes first.
+        return Some(if is_bare(situation, node) {
+            Step::patch_node(situation, phase, node, closed(situation, node), "the Node to show its labels and taints")
+        } else {
+            held_back
+        });
     }
     let opens_by = node.created.min(situation.now).saturating_add(nomination::AT_MOST).unwrap_or(Timestamp::MAX);
     if situation.expected && !situation.memory.may_open && situation.now < opens_by {

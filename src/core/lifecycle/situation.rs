@@ -14,7 +14,7 @@ use crate::core::ids::{ClaimUid, NodeName, ObjectKey, ProviderId};
 use crate::core::nomination;
 
 use super::drain::{Drain, drain};
-use super::{CloudDrift, Deletion, Denials, Hold, Reboot, Repair, termination};
+use super::{CloudDrift, Deletion, Denials, Hold, Hooks, LAUNCH_TIMEOUT, Reboot, Repair, termination};
 
 /// Everything about one NodeClaim at one moment.
 #[derive(Clone, Debug)]
@@ -45,6 +45,10 @@ pub struct Situation<'a> {
     pub types: Option<&'a [Arc<InstanceType>]>,
     /// For how long the cloud may say that there is no machine although there is one.
     pub may_deny_for: Duration,
+    /// How long a launch may take before the NodeClaim is given up.
+    pub launch_timeout: Duration,
+    /// Whether the cloud has something to say before a Node opens.
+    pub hooks: bool,
     /// How often the cloud is to be asked about drift though nothing has changed in the cluster; nothing means never.
     pub drift_every: Option<Duration>,
     /// When a pod was last bound to its node, ended there, or began to end there, as far as joiner saw it. Whole seconds.
@@ -96,6 +100,8 @@ impl<'a> Situation<'a> {
             class,
             types,
             may_deny_for: Duration::ZERO,
+            launch_timeout: LAUNCH_TIMEOUT,
+            hooks: false,
             drift_every,
             pod_event,
             difference: OnceCell::new(),
@@ -122,6 +128,20 @@ impl<'a> Situation<'a> {
     #[must_use]
     pub fn with_denial(mut self, may_deny_for: Duration) -> Self {
         self.may_deny_for = may_deny_for;
+        self
+    }
+
+    /// Adds how long the cloud takes for a launch at most.
+    #[must_use]
+    pub fn with_launch_timeout(mut self, timeout: Duration) -> Self {
+        self.launch_timeout = timeout;
+        self
+    }
+
+    /// Adds whether the cloud has something to say before a Node opens.
+    #[must_use]
+    pub fn with_hooks(mut self, hooks: bool) -> Self {
+        self.hooks = hooks;
         self
     }
 
@@ -262,6 +282,8 @@ pub struct Memory {
     pub attached: Option<(Timestamp, Vec<Arc<VolumeAttachment>>)>,
     /// `resourceVersion` of the Node that was last patched: until another is seen, the patch is on its way here.
     pub patched_node: Option<Arc<str>>,
+    /// When the cloud was last asked what it has still to do before the Node opens, and what it said.
+    pub hooks: Option<(Timestamp, Hooks)>,
     /// What the cloud said of drift.
     pub drift: CloudDrift,
     /// What became of the last order to restart the machine.

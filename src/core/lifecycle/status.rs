@@ -10,7 +10,7 @@ use crate::core::writes::ClaimStatusPatch;
 
 use super::drift::{self, Judgement};
 use super::{
-    Sight, Situation, consistency, consolidation, detach, holdup, initialization, mistakes, quarantine, reboot,
+    Sight, Situation, consistency, consolidation, detach, holdup, hooks, initialization, mistakes, quarantine, reboot,
     registration, step, termination,
 };
 
@@ -185,6 +185,9 @@ fn registered(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
             conditions.set("Registered", Status::Unknown, "NodeNotFound", &message);
         }
         [node] if node.is_registered() => conditions.set_true("Registered"),
+        [_] if let Some(pending) = hooks::pending(situation) => {
+            conditions.set("Registered", Status::Unknown, "RegistrationHookPending", &cut(&pending));
+        }
         [node] => {
             if let Some(why) = registration::delayed(situation, node) {
                 conditions.set("Registered", Status::Unknown, "NodeNotRegistered", &cut(&why));

@@ -101,6 +101,10 @@ impl Toy {
                 self.memory.drift.asked = Some(self.now);
                 self.memory.drift.answer = Some(None);
             }
+            Act::AskHooks => {
+                self.say("ask about hooks");
+                self.memory.hooks = Some((self.now, Hooks::default()));
+            }
             Act::Find(_) => {
                 self.say("find");
                 self.memory.looked = Some(self.now);

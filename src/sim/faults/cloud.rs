@@ -12,7 +12,7 @@ use super::kind::Fault;
 use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use crate::clouds::simulated::Simulated;
-use crate::clouds::{Cloud, Deletion, Error, LaunchSpec, Listing, RepairPolicy, Resolution, Whereabouts};
+use crate::clouds::{Cloud, Deletion, Error, Hooks, LaunchSpec, Listing, RepairPolicy, Resolution, Whereabouts};
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::sim::invariants::Invariants;
@@ -261,6 +261,21 @@ impl Cloud for HostileCloud {
             let answer = self.unheard(self.inner.reboot(id, operation)).await;
             self.invariants.reboot_ends(id, &answer);
             answer
+        })
+    }
+
+    fn launch_timeout(&self) -> Duration {
+        self.inner.launch_timeout()
+    }
+
+    fn has_hooks(&self) -> bool {
+        self.inner.has_hooks()
+    }
+
+    fn hooks<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Hooks, Error>> {
+        Box::pin(async move {
+            self.refuse().await?;
+            self.inner.hooks(claim).await
         })
     }
 
