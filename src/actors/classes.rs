@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::clouds::{Judgement, Resolution};
 use crate::cluster::Error;
 use crate::core::conditions::Conditions;
-use crate::core::facts::{Claim, NodeClass, Snapshot, Status, finalizers, find_condition};
+use crate::core::facts::{Claim, Condition, NodeClass, Snapshot, Status, finalizers, find_condition};
 use crate::core::ids::{ClaimName, ClassRef};
 use crate::core::writes::{ClassPatch, ClassStatusPatch, Regarding};
 use crate::telemetry::dedupe::Dedupe;
@@ -165,10 +165,7 @@ impl Classes {
             self.arm(cx);
             return;
         }
-        let was_ready = find_condition(&class.conditions, "Ready").is_some_and(|ready| ready.status == Status::True);
-        if (ready && !was_ready) || (!ready && conditions != class.conditions) {
-            tell(reference, &resolution, ready);
-        }
+        tell(class, &conditions, &resolution);
         known.writing = true;
         let patch = ClassStatusPatch { conditions: Some(conditions), details: resolution.details };
         let (cluster, class, told) = (Arc::clone(&self.wiring.cluster), reference.clone(), reference.clone());
@@ -235,12 +232,7 @@ fn unanswered(conditions: &[&'static str], why: &str) -> Resolution {
 }
 
 /// The conditions of a NodeClass after a look. What the cloud did not answer does not take back what it has said of this generation before.
-fn judged(
-    class: &NodeClass,
-    dependents: &[&str],
-    resolution: &Resolution,
-    now: Timestamp,
-) -> Vec<crate::core::facts::Condition> {
+fn judged(class: &NodeClass, dependents: &[&str], resolution: &Resolution, now: Timestamp) -> Vec<Condition> {
     let mut conditions = Conditions::of(&class.conditions, dependents, class.generation, now, now);
     for Judgement { condition, status, reason, message } in &resolution.judgements {
         let stands = *status == Status::Unknown
@@ -254,16 +246,32 @@ fn judged(
     conditions.finish()
 }
 
-fn tell(reference: &ClassRef, resolution: &Resolution, ready: bool) {
-    if ready {
-        tracing::info!(class = %reference, "NodeClass is ready");
-        return;
+/// Says what is new of a NodeClass. Of one that is ready, too: a dry run writes no status that would say it.
+fn tell(class: &NodeClass, conditions: &[Condition], resolution: &Resolution) {
+    let is_ready = |all: &[Condition]| find_condition(all, "Ready").is_some_and(|ready| ready.status == Status::True);
+    let (ready, was_ready) = (is_ready(conditions), is_ready(&class.conditions));
+    let name = &class.reference;
+    if ready && !was_ready {
+        tracing::info!(class = %name, "NodeClass is ready");
     }
-    for judgement in resolution.judgements.iter().filter(|judgement| judgement.status != Status::True) {
-        let Judgement { condition, reason, message, .. } = judgement;
+    let wrong = resolution.judgements.iter().filter(|judgement| judgement.status != Status::True);
+    for Judgement { condition, reason, message, .. } in wrong.filter(|_| !ready && conditions != class.conditions) {
         // A field called `message` would take the text's place.
-        tracing::warn!(class = %reference, condition, reason, why = message, "NodeClass is not ready");
+        tracing::warn!(class = %name, condition, reason, why = message, "NodeClass is not ready");
     }
+    for Judgement { condition, message, .. } in remarks(class, resolution) {
+        tracing::info!(class = %name, condition, remark = message, "worth knowing of a NodeClass");
+    }
+}
+
+/// What the cloud remarks on what is fine, and has not said before.
+fn remarks<'a>(class: &NodeClass, resolution: &'a Resolution) -> Vec<&'a Judgement> {
+    let is_news = |judgement: &&Judgement| {
+        let known = find_condition(&class.conditions, judgement.condition);
+        known.is_none_or(|known| *known.message != *judgement.message)
+    };
+    let fine = resolution.judgements.iter().filter(|judgement| judgement.status == Status::True);
+    fine.filter(|judgement| !judgement.message.is_empty()).filter(is_news).collect()
 }
 
 impl Behaviour for Classes {
@@ -324,6 +332,31 @@ impl Behaviour for Classes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::facts::samples;
+
+    #[test]
+    fn what_is_worth_knowing_of_a_class_that_is_fine_is_said_once() {
+        let judgement = |condition, status, message: &str| Judgement {
+            condition,
+            status,
+            reason: condition,
+            message: message.to_owned(),
+        };
+        let judgements = vec![
+            judgement("ImagesReady", Status::True, ""),
+            judgement("SubnetsReady", Status::True, "no address is free in subnet-1"),
+            judgement("TypesReady", Status::False, "there is no such family"),
+        ];
+        let dependents = ["ImagesReady", "SubnetsReady", "TypesReady"];
+        let resolution = Resolution { judgements, details: None };
+        let mut class = samples::class();
+        let said: Vec<&str> = remarks(&class, &resolution).iter().map(|one| one.condition).collect();
+        assert_eq!(said, ["SubnetsReady"]);
+        class.conditions = judged(&class, &dependents, &resolution, Timestamp::UNIX_EPOCH);
+        assert_eq!(remarks(&class, &resolution).len(), 0, "it has been said");
+        let other = judgement("SubnetsReady", Status::True, "no address is free in subnet-1, subnet-2");
+        assert_eq!(remarks(&class, &Resolution { judgements: vec![other], details: None }).len(), 1);
+    }
 
     #[test]
     fn a_class_that_is_doubted_is_asked_for_now_and_not_by_every_launch_that_is_refused() {
