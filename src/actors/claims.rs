@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::core::backoff::backoff;
 use crate::core::ids::ClaimName;
 use crate::core::lifecycle::{HEALTHY_AFTER, quarantine};
+use crate::core::time::later;
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events;
@@ -172,8 +173,7 @@ impl Behaviour for Claims {
         tracing::error!(nodeclaim = %name, error, in_a_row = place.failures, "claim actor failed, starting it again");
         place.revive = Some(cx.after(backoff, ClaimsMsg::Revive(name.clone())));
         if place.failures >= QUARANTINED_FROM {
-            let wait = SignedDuration::try_from(backoff).unwrap_or(SignedDuration::MAX);
-            let until = cx.now().saturating_add(wait).unwrap_or(Timestamp::MAX);
+            let until = later(cx.now(), backoff);
             place.quarantine = Some(why(error, place.failures, until));
             self.tell(&name, cx);
         }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::clouds::{Judgement, Resolution};
 use crate::cluster::Error;
 use crate::core::conditions::Conditions;
 use crate::core::facts::{Claim, Condition, NodeClass, Snapshot, Status, finalizers, find_condition};
 use crate::core::ids::{ClaimName, ClassRef};
+use crate::core::time::later;
 use crate::core::writes::{ClassPatch, ClassStatusPatch, Regarding};
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events;
@@ -216,10 +217,6 @@ fn users<'a>(snapshot: &'a Snapshot, class: &'a ClassRef) -> impl Iterator<Item 
     snapshot.claims.values().filter(move |claim| claim.class == *class)
 }
 
-fn later(now: Timestamp, wait: Duration) -> Timestamp {
-    SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok()).unwrap_or(Timestamp::MAX)
-}
-
 /// What can be said when the cloud said nothing.
 fn unanswered(conditions: &[&'static str], why: &str) -> Resolution {
     let judgement = |condition: &&'static str| Judgement {
@@ -331,6 +328,8 @@ impl Behaviour for Classes {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
     use crate::core::facts::samples;
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use regex::Regex;
 
 use crate::core::facts::{Condition, Node, Snapshot, Status};
 use crate::core::ids::PoolName;
+use crate::core::time::later;
 
 /// When more than this share of nodes (in percent, rounded up) is broken, the nodes are not what is broken (Karpenter's value).
 const BREAKER: usize = 20;
@@ -184,10 +185,6 @@ fn diagnosis(
 ) -> Diagnosis {
     let (kind, reason) = (Arc::clone(&condition.kind), Arc::clone(&condition.reason));
     Diagnosis { condition: kind, reason, action: policy.action, grace, due, score }
-}
-
-fn later(moment: Timestamp, by: Duration) -> Timestamp {
-    moment.saturating_add(SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
 }
 
 fn age(since: Timestamp, now: Timestamp) -> f64 {

@@ -1,5 +1,7 @@
 //! Which policy speaks for a condition, when, and how several of them make one.
 
+use jiff::SignedDuration;
+
 use super::*;
 use crate::core::facts::samples::{serving_node, start};
 

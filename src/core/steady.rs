@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::core::time::later;
+
 /// How far the two may come apart and still agree: clocks are slewed all the time, and small steps end nothing early that matters.
 pub const TOLERANCE: SignedDuration = SignedDuration::from_secs(5);
 /// After so long a clock that was set is believed. NTP daemons look every 17 minutes at the latest (a poll interval of 2^10 s), and step a clock that is
@@ -36,8 +38,7 @@ impl Steady {
     /// Looks at both clocks: `moment` by the one that nobody sets, `wall` by the other.
     pub fn tell(&mut self, moment: Duration, wall: Timestamp) -> Told {
         let Some((then, time)) = self.agreed else { return self.agree(moment, wall) };
-        let passed = SignedDuration::try_from(moment.saturating_sub(then)).unwrap_or(SignedDuration::MAX);
-        let expected = time.saturating_add(passed).unwrap_or(Timestamp::MAX);
+        let expected = later(time, moment.saturating_sub(then));
         let ahead = wall.duration_since(expected);
         if is_small(ahead) {
             return self.agree(moment, wall);

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 /// A time as Kubernetes writes it: RFC 3339, UTC, whole seconds.
 pub fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// A moment later by a duration; the end of time when that is beyond it.
+pub fn later(moment: Timestamp, by: Duration) -> Timestamp {
+    moment.saturating_add(SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
 }
 
 /// Reads a duration in Go's notation (`1h30m`, `1.5h`, `300ms`), as annotations carry it; nothing when it is none or is negative.

@@ -1,6 +1,14 @@
-//! Durations are read and written as Go does.
+//! Durations are read and written as Go does, and moments do not overflow.
 
 use super::*;
+
+#[test]
+fn no_moment_is_later_than_the_end_of_time() {
+    let moment = Timestamp::UNIX_EPOCH;
+    assert_eq!(later(moment, Duration::from_mins(1)), Timestamp::from_second(60).unwrap());
+    assert_eq!(later(moment, Duration::ZERO), moment);
+    assert_eq!(later(moment, Duration::MAX), Timestamp::MAX);
+}
 
 #[test]
 fn go_durations() {

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::events::{About, Event};
+use crate::core::time::later;
 
 /// Events remembered at most; beyond, the one that would be forgotten first is forgotten. About 2 MB.
 const CAPACITY: usize = 10_000;
@@ -88,8 +89,7 @@ impl Dedupe {
         {
             self.until.remove(&oldest);
         }
-        let window = SignedDuration::try_from(window).unwrap_or(SignedDuration::MAX);
-        let end = now.saturating_add(window).unwrap_or(Timestamp::MAX);
+        let end = later(now, window);
         self.by_end.insert((end, key.clone()));
         self.until.insert(key, end);
     }

@@ -14,6 +14,7 @@ use crate::core::labels;
 use crate::core::lifecycle::{DeleteReason, Hold, Memory, Situation, Step, step};
 use crate::core::promises::{Broken, Invariant, is_silent};
 use crate::core::resources::ResourceName;
+use crate::core::time::later;
 
 use crate::actors::protocol::{CatalogMsg, ClaimMsg};
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Timeline, Timer, View};
@@ -264,8 +265,7 @@ impl Claim {
 
 /// When an act may be tried again that has failed so often in a row.
 pub(super) fn wait_until(now: Timestamp, failures: u32) -> Timestamp {
-    let backoff = backoff(FIRST_BACKOFF, LONGEST_BACKOFF, failures);
-    now.saturating_add(SignedDuration::try_from(backoff).unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
+    later(now, backoff(FIRST_BACKOFF, LONGEST_BACKOFF, failures))
 }
 
 impl Behaviour for Claim {

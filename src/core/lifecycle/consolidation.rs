@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::Status;
+use crate::core::time::later;
 
 use super::Situation;
 
@@ -15,12 +16,12 @@ const WRITTEN_EVERY: SignedDuration = SignedDuration::from_secs(10);
 /// or any more).
 pub(super) fn from(situation: &Situation<'_>) -> Option<Timestamp> {
     let pool = situation.pool.filter(|pool| pool.replicas.is_none())?;
-    let after = SignedDuration::try_from(pool.disruption.consolidate_after?).unwrap_or(SignedDuration::MAX);
+    let after = pool.disruption.consolidate_after?;
     if !is_initialized(situation) {
         return None;
     }
     let quiet_since = last_event(situation).unwrap_or_else(|| situation.since("Initialized"));
-    Some(quiet_since.saturating_add(after).unwrap_or(Timestamp::MAX))
+    Some(later(quiet_since, after))
 }
 
 /// Whether the condition is to be there; nothing when it cannot be said, because the NodePool is gone.

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::core::facts::{Claim, DoNotDisrupt, Effect, Node, Owner, Pod, Snapshot, Taint};
 use crate::core::ids::PodUid;
 use crate::core::labels;
+use crate::core::time::later;
 
 use super::{PodRef, detach, reboot, situation, termination};
 
@@ -141,8 +142,7 @@ pub(in crate::core) fn is_protected(pod: &Pod, now: Timestamp) -> bool {
 /// When the time is over for which a pod asks not to be disrupted; nothing before its start, and when it asks for no time.
 pub fn protected_until(pod: &Pod) -> Option<Timestamp> {
     let DoNotDisrupt::For(time) = pod.shape.do_not_disrupt else { return None };
-    let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX);
-    Some(pod.started?.saturating_add(time).unwrap_or(Timestamp::MAX))
+    Some(later(pod.started?, time))
 }
 
 /// The grace with which a pod must be deleted now to be gone by the deadline, if it must. A pod with a long grace period is deleted

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::core::facts::{Claim, InstanceType, Offering, Pool, Status, find_condition};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::{Requirement, Requirements, ValueSet};
+use crate::core::time::later;
 
 use super::Situation;
 
@@ -23,7 +24,7 @@ const TYPE: &str = "InstanceTypeNotFound";
 /// Younger NodeClaims are not compared with the catalog: it may be older than their launch (Karpenter's value).
 const SETTLED: SignedDuration = SignedDuration::from_hours(1);
 /// Pause before a question to the cloud that failed is asked again.
-const RETRY: SignedDuration = SignedDuration::from_mins(1);
+const RETRY: Duration = Duration::from_mins(1);
 
 /// What the cloud said of drift when it was last asked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,14 +93,13 @@ pub(super) fn ask_at(situation: &Situation<'_>) -> Option<Timestamp> {
     }
     let drift = &situation.memory.drift;
     let Some(asked) = drift.asked else { return Some(situation.now) };
-    let after = |pause| Some(asked.saturating_add(pause).unwrap_or(Timestamp::MAX));
     if drift.failed {
-        return after(RETRY);
+        return Some(later(asked, RETRY));
     }
     if drift.class != Some(class_version(class)) {
         return Some(situation.now);
     }
-    after(SignedDuration::try_from(situation.drift_every?).unwrap_or(SignedDuration::MAX))
+    situation.drift_every.map(|every| later(asked, every))
 }
 
 /// What tells one edit of a NodeClass from the next: its generation, and when its status last changed its mind.

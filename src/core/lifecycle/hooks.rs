@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-
 use crate::core::labels::Labels;
+use crate::core::time::later;
 use crate::core::writes::ClaimPatch;
 
 use super::step::{self, Phase, Step};
@@ -45,9 +44,7 @@ pub(super) fn next(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
     if said.pending.is_empty() {
         return None;
     }
-    let again = asked
-        .saturating_add(SignedDuration::try_from(said.again).unwrap_or(SignedDuration::MAX))
-        .unwrap_or(Timestamp::MAX);
+    let again = later(*asked, said.again);
     if situation.now >= again {
         return Some(Step::act(phase, Act::AskHooks));
     }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::core::facts::{Node, Status};
 use crate::core::ids::ProviderId;
+use crate::core::time::later;
 
 use super::step::{self, Phase, Step};
 use super::{Act, DeleteReason, Situation};
@@ -14,14 +15,14 @@ use super::{hooks, launch, status, termination};
 /// A NodeClaim that has not been launched after this long is given up, where the cloud does not want longer (Karpenter's `LaunchTimeout`).
 pub const LAUNCH_TIMEOUT: Duration = Duration::from_mins(5);
 /// A NodeClaim whose Node has not registered after this long is given up (Karpenter's registration TTL).
-const REGISTRATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
+const REGISTRATION_TIMEOUT: Duration = Duration::from_mins(15);
 
 /// Seconds for which the API server's word that a machine has or has no Node is good.
 const LOOK_AGAIN: i64 = 10;
 
 /// Whoever takes over a NodeClaim tries for this long before it is given up, however old it says that it is: its own clock may be the one that is
 /// wrong, or the time may have passed while nobody was there.
-const FAIR_TRY: SignedDuration = SignedDuration::from_mins(1);
+const FAIR_TRY: Duration = Duration::from_mins(1);
 
 /// The deadlines that are running: what happens, and when.
 pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timestamp)> {
@@ -38,7 +39,7 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
     let mended =
         if situation.has(status::VALID, Status::True) { situation.since(status::VALID) } else { claim.created };
     let since = |kind| situation.since(kind).max(mended);
-    let tried = situation.memory.since.map_or(Timestamp::MIN, |since| add(since, FAIR_TRY));
+    let tried = situation.memory.since.map_or(Timestamp::MIN, |since| later(since, FAIR_TRY));
     let mut deadlines = Vec::new();
     // A condition can be taken out of the status by hand, and a label off a Node. What there is to see counts more, also where a second Node says
     // that it is this machine. So does what was just written to a Node and is not seen yet. A Node that the cloud holds back is none yet.
@@ -46,17 +47,15 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
     let registered =
         situation.nodes.iter().any(|node| node.is_registered() || taken(node) || situation.has_patched(node));
     if !launch::was_launched(situation) && !registered {
-        let timeout = SignedDuration::try_from(situation.launch_timeout).unwrap_or(SignedDuration::MAX);
-        deadlines.push(("given up: not launched", add(since("Launched"), timeout).max(tried)));
+        deadlines.push(("given up: not launched", later(since("Launched"), situation.launch_timeout).max(tried)));
     }
     // A machine of a dry run brings no Node, and would be imagined again in place of the one that is given up.
     let imagined = claim.provider_id.as_ref().is_some_and(ProviderId::is_imagined);
     if !situation.has("Registered", Status::True) && !registered && !imagined {
-        deadlines.push(("given up: not registered", add(since("Registered"), REGISTRATION_TIMEOUT).max(tried)));
+        deadlines.push(("given up: not registered", later(since("Registered"), REGISTRATION_TIMEOUT).max(tried)));
     }
     if let Some(age) = claim.expire_after {
-        let age = SignedDuration::try_from(age).unwrap_or(SignedDuration::MAX);
-        deadlines.push(("expires", add(claim.created, age)));
+        deadlines.push(("expires", later(claim.created, age)));
     }
     deadlines
 }
@@ -105,8 +104,4 @@ pub(super) fn word_on<'a>(situation: &Situation<'a>, id: &ProviderId) -> Option<
     let (asked, _, node) = situation.memory.roll.as_ref().filter(|(_, whose, _)| whose == id)?;
     let until = step::after(*asked, LOOK_AGAIN);
     (situation.now < until).then_some((until, node.as_deref()))
-}
-
-fn add(moment: Timestamp, age: SignedDuration) -> Timestamp {
-    moment.saturating_add(age).unwrap_or(Timestamp::MAX)
 }

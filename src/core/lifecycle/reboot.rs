@@ -12,12 +12,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::core::conditions::Conditions;
 use crate::core::facts::{Claim, Condition, Effect, Node, Status, Taint, find_condition};
 use crate::core::labels::{self, Labels};
-use crate::core::time::go_duration;
+use crate::core::time::{go_duration, later};
 use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::drain::drain;
@@ -193,7 +193,7 @@ fn drained_by(claim: &Claim, request: &Condition, now: Timestamp) -> Option<Time
         return Some(asked);
     }
     let grace = grace.max(Duration::from_secs(SHORTEST_DRAIN.unsigned_abs()));
-    Some(asked.saturating_add(SignedDuration::try_from(grace).unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX))
+    Some(later(asked, grace))
 }
 
 /// Whether pods are asked to leave for a reboot now: somebody asked for it, they may still take their time, and the machine is not about to restart.
@@ -328,8 +328,7 @@ fn give_up(situation: &Situation<'_>, reason: DeleteReason) -> Step {
     }
     let claim = situation.claim;
     if let Ok(Some(grace)) = grace(claim) {
-        let grace = SignedDuration::try_from(grace).unwrap_or(SignedDuration::MAX);
-        let deadline = situation.now.saturating_add(grace).unwrap_or(Timestamp::MAX);
+        let deadline = later(situation.now, grace);
         let known = claim.annotations.get(labels::TERMINATION_TIMESTAMP).and_then(|text| text.parse().ok());
         if known.is_none_or(|known: Timestamp| known > deadline) {
             return Step::act(phase, Act::PatchClaim(termination::with_deadline(claim, deadline)));

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::core::facts::{Claim, Effect, Machine, Node, Status, Taint, finalizers};
 use crate::core::ids::{NodeName, ProviderId};
 use crate::core::labels::{self, Labels};
-use crate::core::time::rfc3339;
+use crate::core::time::{later, rfc3339};
 use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::drain::Drain;
@@ -110,8 +110,7 @@ pub fn deadline(claim: &Claim) -> Option<Timestamp> {
 
 /// The end of the termination grace period.
 fn granted(claim: &Claim) -> Option<Timestamp> {
-    let grace = SignedDuration::try_from(claim.termination_grace?).unwrap_or(SignedDuration::MAX);
-    Some(claim.deleting?.saturating_add(grace).unwrap_or(Timestamp::MAX))
+    Some(later(claim.deleting?, claim.termination_grace?))
 }
 
 /// The Node that the NodeClaim has and that is not to be seen. A watch that began anew with an old list shows none; its pods and volumes are there

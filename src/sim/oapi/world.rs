@@ -12,6 +12,7 @@ use super::gate::Gate;
 use super::machines::Machines;
 use super::refusal::Refusal;
 use crate::clouds::outscale::oapi::wire::{ResourceTag, State};
+use crate::core::time::later;
 
 /// All that the fake knows.
 pub(super) struct World {
@@ -53,8 +54,7 @@ impl World {
 
     /// A moment from now.
     pub(super) fn later(&self, after: std::time::Duration) -> Timestamp {
-        let after = SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX);
-        self.now.saturating_add(after).unwrap_or(Timestamp::MAX)
+        later(self.now, after)
     }
 
     /// Counts a call, and refuses it when too many were let in in the last second.

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-
 use super::budgets::is_healthy;
 use super::objects::Store;
 use crate::cluster::{Error, refused_eviction};
 use crate::core::facts::{DoNotDisrupt, Fact, Pod, PodPhase, PodShape};
 use crate::core::ids::{NodeName, ObjectKey, PodUid};
+use crate::core::time::later;
 use crate::manifests::VolumeSource;
 
 /// A pod to create.
@@ -322,9 +321,4 @@ pub(in crate::sim) fn is_living(pod: &Pod) -> bool {
 /// The grace period of pods of a shape.
 fn own_grace(shape: &PodShape) -> Duration {
     Duration::from_secs(u64::try_from(shape.grace_seconds).unwrap_or(0))
-}
-
-/// A time later by a duration; the end of time when that is beyond it.
-pub(in crate::sim) fn later(from: Timestamp, by: Duration) -> Timestamp {
-    SignedDuration::try_from(by).ok().and_then(|by| from.checked_add(by).ok()).unwrap_or(Timestamp::MAX)
 }
