@@ -7,6 +7,7 @@ use crate::core::labels::Labels;
 use crate::core::time::later;
 use crate::core::writes::ClaimPatch;
 
+use super::hydration::less;
 use super::step::{self, Phase, Step};
 use super::{Act, Situation};
 
@@ -35,9 +36,7 @@ pub(super) fn next(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
     let Some((asked, said)) = &situation.memory.hooks else {
         return Some(Step::act(phase, Act::AskHooks));
     };
-    let lacks = |(key, value): &(&Arc<str>, &Arc<str>)| situation.claim.labels.get(*key) != Some(*value);
-    let missing: Labels =
-        said.labels.iter().filter(lacks).map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect();
+    let missing = less(said.labels.clone(), &situation.claim.labels);
     if !missing.is_empty() {
         return Some(Step::act(phase, Act::PatchClaim(ClaimPatch { labels: missing, ..ClaimPatch::default() })));
     }
@@ -59,14 +58,12 @@ pub(super) fn are_pending(situation: &Situation<'_>) -> bool {
 
 /// What the cloud has still to do, by name, or why it could not be asked; nothing where it was not asked yet, or lets the Node go.
 pub(super) fn pending(situation: &Situation<'_>) -> Option<String> {
-    if !situation.hooks {
+    if !are_pending(situation) {
         return None;
     }
     let names = situation.memory.hooks.as_ref().map(|(_, said)| said.pending.join(", "));
-    let names = names.filter(|names| !names.is_empty());
     match (names, &situation.memory.cloud.trouble) {
         (Some(names), Some(trouble)) => Some(format!("{names} ({trouble})")),
-        (None, Some(trouble)) if are_pending(situation) => Some(trouble.clone()),
-        (names, _) => names,
+        (names, trouble) => names.or_else(|| trouble.clone()),
     }
 }

@@ -89,7 +89,8 @@ fn rehashed(situation: &Situation<'_>) -> Option<Labels> {
     Some(hash)
 }
 
-fn less(mut wanted: Labels, present: &Labels) -> Labels {
+/// The labels, or annotations, that are not there as they should be.
+pub(super) fn less(mut wanted: Labels, present: &Labels) -> Labels {
     wanted.retain(|key, value| present.get(key) != Some(value));
     wanted
 }

@@ -10,6 +10,7 @@ use crate::core::nomination;
 use crate::core::time::rfc3339;
 use crate::core::writes::NodePatch;
 
+use super::hydration::less;
 use super::step::{self, Phase, Step};
 use super::{Situation, hooks, whereabouts};
 
@@ -53,22 +54,12 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     if is_synced(situation, node) {
         return step::write_status(situation, phase);
     }
-    if let Some(held_back) = hooks::next(situation, phase) {
+    if let Some(held_back) = hooks::next(situation, phase).or_else(|| kept_closed(situation, phase, node)) {
         // What others go by who make the Node ready comes first.
         return Some(if is_bare(situation, node) {
             Step::patch_node(situation, phase, node, closed(situation, node), "the Node to show its labels and taints")
         } else {
             held_back
-        });
-    }
-    let opens_by = node.created.min(situation.now).saturating_add(nomination::AT_MOST).unwrap_or(Timestamp::MAX);
-    if situation.expected && !situation.memory.may_open && situation.now < opens_by {
-        return Some(if is_bare(situation, node) {
-            Step::patch_node(situation, phase, node, closed(situation, node), "the Node to show its labels and taints")
-        } else {
-            let delayed = step::after(node.created, DELAYED);
-            let look_at = if situation.now < delayed { delayed.min(opens_by) } else { opens_by };
-            step::tell_then_wait(situation, Step::wait(phase, KEPT_CLOSED).look_at(look_at))
         });
     }
     // Why it could not be changed is written down before that is tried again.
@@ -77,6 +68,17 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
         return Some(step);
     }
     Some(Step::patch_node(situation, phase, node, patch(situation, node), "the Node to show its registration"))
+}
+
+/// The wait for the other nodes of its plan, with which it opens; nothing when it need not, or no longer.
+fn kept_closed(situation: &Situation<'_>, phase: Phase, node: &Node) -> Option<Step> {
+    let opens_by = node.created.min(situation.now).saturating_add(nomination::AT_MOST).unwrap_or(Timestamp::MAX);
+    if !situation.expected || situation.memory.may_open || situation.now >= opens_by {
+        return None;
+    }
+    let delayed = step::after(node.created, DELAYED);
+    let look_at = if situation.now < delayed { delayed.min(opens_by) } else { opens_by };
+    Some(step::tell_then_wait(situation, Step::wait(phase, KEPT_CLOSED).look_at(look_at)))
 }
 
 /// When a machine's Node ought to have come.
@@ -167,13 +169,10 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
     }
     let mut wanted = claim.labels.clone();
     wanted.insert(labels::REGISTERED.into(), "true".into());
-    wanted.retain(|key, value| node.labels.get(key) != Some(value));
-    let mut annotations = claim.annotations.clone();
-    annotations.retain(|key, value| node.annotations.get(key) != Some(value));
     let disowned = intruders(situation, node);
     NodePatch {
-        labels: wanted,
-        annotations,
+        labels: less(wanted, &node.labels),
+        annotations: less(claim.annotations.clone(), &node.annotations),
         taints: Some(taints),
         finalizers: Some(finalizers::held(&node.finalizers)),
         owner: (!node.is_owned_by(&claim.name) || !disowned.is_empty())
