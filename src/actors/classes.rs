@@ -159,7 +159,7 @@ impl Classes {
         }
         let resolution = outcome.answer().unwrap_or_else(|why| unanswered(self.wiring.cloud.class_conditions(), &why));
         let conditions = judged(class, self.wiring.cloud.class_conditions(), &resolution, cx.now());
-        let ready = find_condition(&conditions, "Ready").is_some_and(|ready| ready.status == Status::True);
+        let ready = is_ready(&conditions);
         let settings = &self.wiring.settings;
         known.due = Some(later(cx.now(), if ready { settings.class_refresh } else { settings.class_retry }));
         if conditions == class.conditions && resolution.details.is_none() {
@@ -245,20 +245,24 @@ fn judged(class: &NodeClass, dependents: &[&str], resolution: &Resolution, now: 
 
 /// Says what is new of a NodeClass. Of one that is ready, too: a dry run writes no status that would say it.
 fn tell(class: &NodeClass, conditions: &[Condition], resolution: &Resolution) {
-    let is_ready = |all: &[Condition]| find_condition(all, "Ready").is_some_and(|ready| ready.status == Status::True);
-    let (ready, was_ready) = (is_ready(conditions), is_ready(&class.conditions));
-    let name = &class.reference;
-    if ready && !was_ready {
+    let (ready, name) = (is_ready(conditions), &class.reference);
+    if ready && !is_ready(&class.conditions) {
         tracing::info!(class = %name, "NodeClass is ready");
     }
-    let wrong = resolution.judgements.iter().filter(|judgement| judgement.status != Status::True);
-    for Judgement { condition, reason, message, .. } in wrong.filter(|_| !ready && conditions != class.conditions) {
-        // A field called `message` would take the text's place.
-        tracing::warn!(class = %name, condition, reason, why = message, "NodeClass is not ready");
+    if !ready && conditions != class.conditions {
+        let wrong = resolution.judgements.iter().filter(|judgement| judgement.status != Status::True);
+        for Judgement { condition, reason, message, .. } in wrong {
+            // A field called `message` would take the text's place.
+            tracing::warn!(class = %name, condition, reason, why = message, "NodeClass is not ready");
+        }
     }
     for Judgement { condition, message, .. } in remarks(class, resolution) {
         tracing::info!(class = %name, condition, remark = message, "worth knowing of a NodeClass");
     }
+}
+
+fn is_ready(conditions: &[Condition]) -> bool {
+    find_condition(conditions, "Ready").is_some_and(|ready| ready.status == Status::True)
 }
 
 /// What the cloud remarks on what is fine, and has not said before.
