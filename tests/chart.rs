@@ -401,6 +401,21 @@ fn the_default_values_of_karpenters_charts_carry_over() {
 
 #[test]
 #[ignore = "needs helm: tests/controlplane"]
+fn devices_may_be_listed_only_where_they_are_waited_for() {
+    let rules = |settings: Value| {
+        let objects = render(&json!({ "settings": settings })).expect("helm takes these values");
+        let rules =
+            objects.iter().filter(|object| object["kind"] == "ClusterRole").flat_map(|role| role["rules"].as_array());
+        let of_devices = rules.flatten().filter(|rule| rule["apiGroups"] == json!(["resource.k8s.io"])).cloned();
+        of_devices.collect::<Vec<_>>()
+    };
+    assert!(rules(json!({})).is_empty());
+    let waits = json!({ "apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["list"] });
+    assert_eq!(rules(json!({ "ignoreDRARequests": false })), [waits]);
+}
+
+#[test]
+#[ignore = "needs helm: tests/controlplane"]
 fn the_pod_is_hardened_watched_and_spread() {
     let deployment = rendered("Deployment", &json!({}));
     assert_eq!(deployment["spec"]["replicas"], 2);

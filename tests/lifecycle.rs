@@ -180,6 +180,7 @@ fn name_of(object: &Object) -> String {
         Object::Buffer(buffer) => format!("CapacityBuffer {}", buffer.key.name),
         Object::Template(template) => format!("PodTemplate {}", template.key.name),
         Object::Attachment(one) => format!("VolumeAttachment {}", one.name),
+        Object::Slice(slice) => format!("ResourceSlice {}", slice.name),
         Object::Pod { pod, .. } => format!("Pod {}", pod.key.name),
         Object::Workload(workload) => format!("{} {}", workload.kind.as_str(), workload.key.name),
         Object::Secret(secret) => format!("Secret {}", secret.name),

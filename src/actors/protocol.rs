@@ -17,7 +17,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::clouds::{self, Deletion, Hooks, Listing, Resolution, SoldOut, Whereabouts};
 use crate::cluster::{self, Lease};
 use crate::core::eviction::Emptied;
-use crate::core::facts::{Claim, Fact, InstanceType, Machine, Node, Pod, VolumeAttachment};
+use crate::core::facts::{Claim, DeviceSlice, Fact, InstanceType, Machine, Node, Pod, VolumeAttachment};
 use crate::core::health::Failure;
 use crate::core::ids::{
     ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId,
@@ -184,6 +184,8 @@ pub enum ClaimMsg {
     PodsListed(OpId, Written<Vec<Arc<Pod>>>),
     /// *Outcome.* The API server said which volumes are attached to the nodes.
     AttachmentsListed(OpId, Written<Vec<Arc<VolumeAttachment>>>),
+    /// *Outcome.* The API server said which ResourceSlices the Node has.
+    SlicesListed(OpId, Written<Vec<Arc<DeviceSlice>>>),
     /// *Outcome.* The Node was written.
     NodeWritten(OpId, NodeName, NodeUid, Written<()>),
     /// *Outcome.* The cloud launched a machine, or did not.

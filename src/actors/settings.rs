@@ -82,8 +82,9 @@ impl Default for Protections {
     }
 }
 
-/// Optional features, off unless somebody turns them on (Karpenter's feature gates of these names).
+/// Optional features, off unless somebody turns them on (Karpenter's feature gates of these names, and a flag).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, each with a name of its own")]
 pub struct Features {
     /// NodeOverlays change prices and capacity of instance types.
     pub node_overlay: bool,
@@ -91,6 +92,8 @@ pub struct Features {
     pub static_capacity: bool,
     /// CapacityBuffers keep room for pods to come.
     pub capacity_buffer: bool,
+    /// Nodes are initialized once the drivers that their NodeClaims name have published their devices (`--ignore-dra-requests=false`).
+    pub dynamic_resources: bool,
 }
 
 /// Settings of the actors. Durations are Karpenter's defaults unless they say otherwise.

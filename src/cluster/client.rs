@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::api::validation::CloudLabels;
-use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod, VolumeAttachment};
+use crate::core::facts::{Claim, ClaimDraft, DeviceSlice, Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 
 use super::convert::wire::Custom;
@@ -423,6 +423,10 @@ impl Cluster for KubeCluster {
 
     fn attached_to<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<VolumeAttachment>>, Error>> {
         self.volumes_on(node).boxed()
+    }
+
+    fn slices_of<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<DeviceSlice>>, Error>> {
+        self.devices_of(node).boxed()
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

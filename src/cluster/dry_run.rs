@@ -14,7 +14,7 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
 
-use crate::core::facts::{Claim, ClaimDraft, Fact, Kind, Node, NodeClass, Pod, Pool, VolumeAttachment};
+use crate::core::facts::{Claim, ClaimDraft, DeviceSlice, Fact, Kind, Node, NodeClass, Pod, Pool, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use crate::core::labels::Labels;
 
@@ -250,6 +250,10 @@ impl Cluster for DryRun {
 
     fn attached_to<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<VolumeAttachment>>, Error>> {
         self.inner.attached_to(node)
+    }
+
+    fn slices_of<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<DeviceSlice>>, Error>> {
+        self.inner.slices_of(node)
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, _: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

@@ -8,11 +8,12 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::core::facts::{Claim, Node, Pod, VolumeAttachment};
+use crate::core::facts::{Claim, DeviceSlice, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, NodeName, ProviderId};
 
 use super::client::{KARPENTER, KubeCluster};
 use super::convert::wire::{self, Custom};
+use super::convert::wire_devices::ResourceSlice;
 use super::request::Request;
 use super::{Error, answer, convert};
 
@@ -143,6 +144,24 @@ impl KubeCluster {
         })
         .await?;
         Ok(pods)
+    }
+
+    /// The ResourceSlices of a Node. One that cannot be read is not among them, and so its pool is not whole.
+    pub(super) async fn devices_of(&self, node: &NodeName) -> Result<Vec<Arc<DeviceSlice>>, Error> {
+        let all =
+            Request::new("list", "resource.k8s.io", "resourceslices", format!("ResourceSlices of Node {node}")).at("");
+        let mut slices = Vec::new();
+        // Those that name no Node may still be owned by this one: no selector finds owners.
+        for name in [node.as_str(), ""] {
+            let request = Request { path: format!("{}?fieldSelector=spec.nodeName%3D{name}", all.path), ..all.clone() };
+            self.pages(&request, |slice: ResourceSlice| {
+                let read = convert::slice(&slice).ok().filter(|slice| slice.node.as_ref() == Some(node));
+                slices.extend(read.map(Arc::new));
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(slices)
     }
 
     /// Hands over every object of a list, page by page, in the order of their names.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
-use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod, VolumeAttachment};
+use crate::core::facts::{Claim, ClaimDraft, DeviceSlice, Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 
 pub use crate::core::writes::{
@@ -91,6 +91,9 @@ pub trait Cluster: Send + Sync + 'static {
 
     /// The volumes that are attached to a Node as the API server has it now, not from a cache.
     fn attached_to<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<VolumeAttachment>>, Error>>;
+
+    /// The ResourceSlices of a Node as the API server has them now, not from a cache: those that name it, or are owned by it.
+    fn slices_of<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<DeviceSlice>>, Error>>;
 
     /// Changes metadata and taints of a Node.
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>>;

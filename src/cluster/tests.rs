@@ -521,6 +521,34 @@ async fn those_who_wait_for_volumes_at_the_same_time_share_a_list() {
 }
 
 #[tokio::test]
+async fn the_slices_of_a_node_name_it_or_are_owned_by_it() {
+    let slice = |name: &str, spec: Value, owners: Value| {
+        let mut spec = spec;
+        spec["driver"] = "gpu.example.com".into();
+        spec["pool"] = json!({ "name": "pool", "generation": 3, "resourceSliceCount": 2 });
+        json!({ "metadata": { "name": name, "ownerReferences": owners }, "spec": spec })
+    };
+    let owner = |name: &str| json!([{ "apiVersion": "v1", "kind": "Node", "name": name, "uid": name }]);
+    let named = json!({ "metadata": {}, "items": [slice("named", json!({ "nodeName": "node-1" }), owner("node-1"))] });
+    let nameless = json!({ "metadata": {}, "items": [
+        slice("owned", json!({ "allNodes": true }), owner("node-1")),
+        slice("of-another", json!({ "allNodes": true }), owner("node-2")),
+        slice("of-all", json!({ "allNodes": true }), json!([])),
+        { "metadata": { "name": "unclear" }, "spec": { "driver": "", "pool": { "name": "pool", "resourceSliceCount": 1 } } },
+    ] });
+    let server = Server::replies([Reply::Json(200, named), Reply::Json(200, nameless)]);
+    let found = server.cluster().slices_of(&"node-1".into()).await.unwrap();
+    assert_eq!(found.iter().map(|slice| &*slice.name).collect::<Vec<_>>(), ["named", "owned"]);
+    assert_eq!(
+        (&*found[0].driver, &*found[0].pool, found[0].generation, found[0].of),
+        ("gpu.example.com", "pool", 3, 2)
+    );
+    let path = "/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.nodeName%3D";
+    let paths: Vec<String> = server.asked().into_iter().map(|asked| asked.path).collect();
+    assert_eq!(paths, [format!("{path}node-1&limit=2"), format!("{path}&limit=2")]);
+}
+
+#[tokio::test]
 async fn the_pods_of_a_node_are_listed_page_by_page() {
     let pod = |name: &str| json!({ "metadata": { "name": name, "namespace": "default", "uid": name }, "spec": { "containers": [] } });
     let server = Server::replies([

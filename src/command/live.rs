@@ -124,6 +124,7 @@ pub(super) fn actors_settings(settings: &Settings) -> actors::Settings {
             node_overlay: settings.gates.node_overlay,
             static_capacity: settings.gates.static_capacity,
             capacity_buffer: settings.gates.capacity_buffer,
+            dynamic_resources: !settings.ignore_dra_requests,
         },
         nominate: match settings.nominate {
             config::Nominate::All => actors::Nominate::All,

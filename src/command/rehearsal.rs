@@ -112,6 +112,7 @@ pub fn with_features(mut settings: actors::Settings, features: &BTreeSet<Feature
             Feature::NodeOverlay => settings.features.node_overlay = true,
             Feature::StaticCapacity => settings.features.static_capacity = true,
             Feature::CapacityBuffer => settings.features.capacity_buffer = true,
+            Feature::DynamicResources => settings.features.dynamic_resources = true,
         }
     }
     settings

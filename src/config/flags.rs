@@ -244,7 +244,8 @@ pub(super) struct Decisions {
     #[arg(long, env, value_name = "YAML", default_value = "", value_parser = spreads::parse)]
     pub(super) scheduler_config: Constraints,
 
-    /// Refuse pods with dynamic resource claims. `false` is accepted without effect: joiner does not allocate devices
+    /// Initialize nodes without waiting for the devices of the drivers that their NodeClaims name. Pods with dynamic resource claims are refused
+    /// either way: joiner does not allocate devices
     #[arg(long, env, value_name = "BOOL", default_value = "true", action = Set)]
     pub(super) ignore_dra_requests: bool,
 

@@ -297,7 +297,7 @@ fn validated(flags: Flags, mut warnings: Vec<String>) -> Settings {
     }
     if !decisions.ignore_dra_requests {
         warnings
-            .push("IGNORE_DRA_REQUESTS=false has no effect: pods with dynamic resource claims are refused".to_owned());
+            .push("IGNORE_DRA_REQUESTS=false: pods with dynamic resource claims are refused all the same; only NodeClaims that name drivers wait for their devices".to_owned());
     }
     let millicores = usize::try_from(service.cpu_requests).ok().filter(|millicores| *millicores > 0).unwrap_or(1000);
     Settings {
@@ -308,6 +308,7 @@ fn validated(flags: Flags, mut warnings: Vec<String>) -> Settings {
         gates,
         default_spreads: decisions.scheduler_config.0,
         legacy_node_repair: decisions.legacy_node_repair,
+        ignore_dra_requests: decisions.ignore_dra_requests,
         nominate: decisions.nominate,
         instance_types: decisions.instance_types_file_path,
         outscale: OutscaleSettings {

@@ -328,6 +328,8 @@ pub struct Settings {
     pub default_spreads: Vec<TopologySpread>,
     /// With gate NodeRepair: repair at once, outside of budgets.
     pub legacy_node_repair: bool,
+    /// Initialize nodes without waiting for the devices of the drivers that their NodeClaims name.
+    pub ignore_dra_requests: bool,
     /// Which planned pods are nominated.
     pub nominate: Nominate,
     /// Instance types of the clouds without machines; nothing means the built-in ones.

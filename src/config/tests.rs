@@ -40,6 +40,7 @@ fn nothing_at_all_runs_with_the_defaults_of_karpenter() {
         gates: FeatureGates::default(),
         default_spreads: Vec::new(),
         legacy_node_repair: false,
+        ignore_dra_requests: true,
         nominate: Nominate::All,
         instance_types: None,
         outscale: OutscaleSettings { memory_overhead: 75, api_rps: 5, ..OutscaleSettings::default() },
@@ -223,7 +224,7 @@ fn settings_without_effect_are_named() {
         [
             "feature gate Nodrepair is not known and has no effect",
             "feature gate TerminateFirstRepair has no effect without NodeRepair, nor with legacy node repair",
-            "IGNORE_DRA_REQUESTS=false has no effect: pods with dynamic resource claims are refused",
+            "IGNORE_DRA_REQUESTS=false: pods with dynamic resource claims are refused all the same; only NodeClaims that name drivers wait for their devices",
         ]
     );
 }

@@ -43,6 +43,8 @@ pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 pub const NODEPOOL_HASH: &str = "karpenter.sh/nodepool-hash";
 /// Version of the hash recipe; [`HASH_VERSION`] is ours.
 pub const NODEPOOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
+/// On NodeClaims: the drivers whose devices its pods ask for, separated by commas.
+pub const REQUESTED_DRA_DRIVERS: &str = "karpenter.sh/requested-dra-drivers";
 /// Karpenter 1.15's recipe.
 pub const HASH_VERSION: &str = "v3";
 /// RFC 3339 deadline of a drain.

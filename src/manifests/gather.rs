@@ -289,7 +289,8 @@ fn settle(kind: &str, name: &str, all: &mut Vec<Sheet>, troubles: &mut Vec<Troub
 
 fn is_namespaced(kind: &str) -> bool {
     let of_storage = ["PersistentVolume", "StorageClass", "CSINode", "VolumeAttachment"];
-    let without = ["Node", "NodePool", "NodeClaim", "NodeOverlay", "Namespace", "PriorityClass", "RuntimeClass"];
+    let without =
+        ["Node", "NodePool", "NodeClaim", "NodeOverlay", "Namespace", "PriorityClass", "RuntimeClass", "ResourceSlice"];
     !without.contains(&kind) && !of_storage.contains(&kind) && !kind.ends_with("NodeClass")
 }
 

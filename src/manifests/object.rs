@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::volumes::VolumeSource;
 use super::workload::{Workload, WorkloadKind};
 use crate::core::facts::{
-    Buffer, Claim, CsiNode, DaemonSet, Group, Node, NodeClass, Overlay, Owner, Pod, PodBudget, PodShape, PodTemplate,
-    Pool, StorageClass, Volume, VolumeAttachment, VolumeClaim,
+    Buffer, Claim, CsiNode, DaemonSet, DeviceSlice, Group, Node, NodeClass, Overlay, Owner, Pod, PodBudget, PodShape,
+    PodTemplate, Pool, StorageClass, Volume, VolumeAttachment, VolumeClaim,
 };
 use crate::core::labels::Labels;
 
@@ -52,6 +52,8 @@ pub enum Object {
     CsiNode(CsiNode),
     /// A VolumeAttachment.
     Attachment(VolumeAttachment),
+    /// A ResourceSlice.
+    Slice(DeviceSlice),
     /// A NodeOverlay.
     Overlay(Box<Overlay>),
     /// A CapacityBuffer.

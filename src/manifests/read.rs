@@ -22,7 +22,7 @@ use crate::clouds::{kwok, outscale};
 use crate::cluster::convert::{
     ClassKind, ShapeStore, UNREADABLE, Unreadable, are_requests_readable, condemn, read_attachment, read_buffer,
     read_claim, read_class, read_csi_node, read_daemon, read_group, read_namespace, read_node, read_overlay, read_pod,
-    read_pool, read_storage_class, read_template, read_volume, read_volume_claim,
+    read_pool, read_slice, read_storage_class, read_template, read_volume, read_volume_claim,
 };
 use crate::core::facts::{Condition, Count, Effect, Kind, PodBudget, PodShape, Status};
 use crate::core::ids::ObjectKey;
@@ -113,6 +113,7 @@ pub(super) fn foreign(value: &Value) -> Option<String> {
         "PodDisruptionBudget" => "policy",
         "PriorityClass" => "scheduling.k8s.io",
         "StorageClass" | "CSINode" | "VolumeAttachment" => "storage.k8s.io",
+        "ResourceSlice" => "resource.k8s.io",
         "Pod"
         | "Node"
         | "Namespace"
@@ -207,6 +208,7 @@ impl Reader<'_> {
             "StorageClass" => self.storage(read_storage_class, Object::StorageClass),
             "CSINode" => self.storage(read_csi_node, Object::CsiNode),
             "VolumeAttachment" => self.storage(read_attachment, Object::Attachment),
+            "ResourceSlice" => self.storage(read_slice, Object::Slice),
             "NodeOverlay" => self.overlay(),
             "CapacityBuffer" => self.buffer(),
             "PodTemplate" => {

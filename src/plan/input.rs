@@ -135,7 +135,8 @@ pub fn from_manifests(gathered: Gathered, types: Vec<InstanceType>, features: Fe
             Object::Budget(budget) => fold.fold(Fact::PodBudgetSeen(Arc::new(budget))),
             Object::Secret(secret) => input.secrets.push(secret),
             // Priorities stand in the pods.
-            Object::Priority(..) => {}
+            // What is allocated of devices no plan says: pods with such claims are refused.
+            Object::Priority(..) | Object::Slice(_) => {}
         }
     }
     let rest = pods.tell(mounts, &mut fold);

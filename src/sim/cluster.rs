@@ -16,7 +16,7 @@ use crate::cluster::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
     NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
 };
-use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod, VolumeAttachment};
+use crate::core::facts::{Claim, ClaimDraft, DeviceSlice, Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 
 /// How long a leader lease lasts without a renewal: that of client-go, which Karpenter uses too.
@@ -210,6 +210,12 @@ impl Cluster for SimCluster {
     fn attached_to<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<VolumeAttachment>>, Error>> {
         Box::pin(self.request("list", "volumeattachments", |store| {
             Ok(store.volumes.attachments.values().filter(|one| one.node == *node).cloned().collect())
+        }))
+    }
+
+    fn slices_of<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<DeviceSlice>>, Error>> {
+        Box::pin(self.request("list", "resourceslices", |store| {
+            Ok(store.slices.values().filter(|slice| slice.node.as_ref() == Some(node)).cloned().collect())
         }))
     }
 

@@ -107,6 +107,8 @@ pub enum Feature {
     StaticCapacity,
     /// CapacityBuffers keep room for pods to come.
     CapacityBuffer,
+    /// Nodes wait for the drivers that publish their devices.
+    DynamicResources,
 }
 
 /// What becomes of a machine.

@@ -7,7 +7,9 @@ use futures::stream::BoxStream;
 use joiner::clouds::simulated::Simulated;
 use joiner::clouds::{self, Cloud, Deletion, Hooks, LaunchSpec, Listing, RepairPolicy, Whereabouts};
 use joiner::cluster::{Cluster, Error};
-use joiner::core::facts::{Claim, ClaimDraft, Fact, InstanceType, Machine, Node, NodeClass, Pod, VolumeAttachment};
+use joiner::core::facts::{
+    Claim, ClaimDraft, DeviceSlice, Fact, InstanceType, Machine, Node, NodeClass, Pod, VolumeAttachment,
+};
 use joiner::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use joiner::core::writes::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Lease, NodePatch,
@@ -87,6 +89,10 @@ impl Cluster for SeenCluster {
 
     fn attached_to<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<VolumeAttachment>>, Error>> {
         self.inner.attached_to(node)
+    }
+
+    fn slices_of<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<DeviceSlice>>, Error>> {
+        self.inner.slices_of(node)
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

@@ -55,6 +55,7 @@ impl Claim {
             Act::FindNode(id) => self.find_node(id, cx),
             Act::ListPods(nodes) => self.list_pods(nodes, cx),
             Act::ListAttachments(nodes) => self.list_attachments(nodes, cx),
+            Act::ListSlices(node) => self.list_slices(node, cx),
             Act::PatchNode(node, uid, patch) => {
                 let op = self.begin("the Node");
                 self.memory.patched_node.clone_from(&patch.version);

@@ -124,6 +124,7 @@ impl Claim {
             .with_denial(self.args.wiring.may_deny_for())
             .with_launch_timeout(self.args.wiring.cloud.launch_timeout())
             .with_hooks(self.args.wiring.cloud.has_hooks())
+            .with_devices(self.args.wiring.settings.features.dynamic_resources)
             .with_drift_every(self.args.wiring.cloud.drift_every());
         if !protections.detachment {
             situation.attachments = None;

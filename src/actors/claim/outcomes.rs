@@ -46,6 +46,7 @@ impl Claim {
             ClaimMsg::NodeFound(op, id, outcome) if self.ends(op) => self.node_found(id, outcome, cx),
             ClaimMsg::PodsListed(op, outcome) if self.ends(op) => self.pods_listed(outcome, cx),
             ClaimMsg::AttachmentsListed(op, outcome) if self.ends(op) => self.attachments_listed(outcome, cx),
+            ClaimMsg::SlicesListed(op, outcome) if self.ends(op) => self.slices_listed(outcome, cx),
             ClaimMsg::NodeWritten(op, name, uid, outcome) if self.ends(op) => {
                 if matches!(outcome, Outcome::Failed(cluster::Error::NotFound(_))) {
                     self.args.wiring.slots.state.cast(StateMsg::NoNode(name, uid));
@@ -87,6 +88,7 @@ impl Claim {
             | ClaimMsg::NodeFound(..)
             | ClaimMsg::PodsListed(..)
             | ClaimMsg::AttachmentsListed(..)
+            | ClaimMsg::SlicesListed(..)
             | ClaimMsg::NodeWritten(..)
             | ClaimMsg::DriftTold(..)
             | ClaimMsg::Launched(..)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::actors::protocol::{ClaimMsg, StateMsg, Written};
 use crate::actors::runtime::{Cx, Outcome, Permits};
-use crate::core::facts::{self, Fact, Node, Pod, VolumeAttachment};
+use crate::core::facts::{self, DeviceSlice, Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::lifecycle::is_waited_for;
 
@@ -129,6 +129,19 @@ impl Claim {
             );
         }
         self.memory.attached = Some((cx.now(), attached));
+    }
+
+    pub(super) fn list_slices(&mut self, node: NodeName, cx: &Cx<ClaimMsg>) {
+        let op = self.begin("the API server to say which devices of the node are published");
+        let cluster = Arc::clone(&self.args.wiring.cluster);
+        let call = async move { cluster.slices_of(&node).await };
+        cx.start(Permits::ReadCluster, call, move |outcome| ClaimMsg::SlicesListed(op, outcome));
+    }
+
+    pub(super) fn slices_listed(&mut self, outcome: Written<Vec<Arc<DeviceSlice>>>, cx: &Cx<ClaimMsg>) {
+        if let Some(slices) = self.written("the API server", outcome, cx) {
+            self.memory.slices = Some((cx.now(), slices));
+        }
     }
 
     /// What the API server has and the watch does not show: from here on it is known all the same.

@@ -19,8 +19,10 @@ mod pod;
 mod pod_budget;
 mod pool;
 mod problems;
+mod slice;
 mod volume;
 pub mod wire;
+pub mod wire_devices;
 pub mod wire_groups;
 pub mod wire_volumes;
 
@@ -38,6 +40,7 @@ pub use pod::{ShapeStore, are_requests_readable, do_not_disrupt, pod, read_pod};
 pub use pod_budget::pod_budget;
 pub use pool::{pool, read_pool};
 pub use problems::Unreadable;
+pub use slice::{read_slice, slice};
 pub use volume::{
     attachment, csi_node, read_attachment, read_csi_node, read_storage_class, read_volume, read_volume_claim,
     storage_class, volume, volume_claim,

@@ -95,6 +95,14 @@ pub(super) fn lenient<T: DeserializeOwned>(kind: &str, value: &Value) -> Result<
     Ok((whole, Some(next.map_or_else(|| message.clone(), |next| format!("{message}; {next}")))))
 }
 
+/// Reads an object whose fact has no place for problems: half of a volume would send pods to nodes that it cannot reach.
+pub(super) fn strict<T: DeserializeOwned>(kind: &str, value: &Value) -> Result<T, Unreadable> {
+    match lenient(kind, value)? {
+        (wire, None) => Ok(wire),
+        (_, Some(message)) => Err(Unreadable { kind: kind.to_owned(), name: name_of(value), message }),
+    }
+}
+
 /// The name of an object that could not be read, as far as there is one.
 pub(super) fn name_of(value: &Value) -> String {
     let text = |field| value.pointer(field).and_then(Value::as_str);

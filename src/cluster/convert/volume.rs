@@ -11,9 +11,9 @@ use crate::core::ids::ObjectKey;
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement, Requirements};
 
-use super::problems::{Unreadable, lenient};
+use super::common;
+use super::problems::{Unreadable, strict};
 use super::wire::{self, PersistentVolumeSource as Source};
-use super::{common, problems};
 
 /// The volume controller's word for a complete binding.
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
@@ -175,14 +175,6 @@ pub fn attachment(wire: &wire::VolumeAttachment) -> Result<VolumeAttachment, Unr
     let spec = wire.spec.clone().unwrap_or_default();
     let volume = spec.source.and_then(|source| source.persistent_volume_name).map(Arc::from);
     Ok(VolumeAttachment { name, node: spec.node_name.as_str().into(), volume })
-}
-
-/// Facts about volumes have no place for problems, and half of one would send pods to nodes that their volume cannot reach.
-fn strict<T: serde::de::DeserializeOwned>(kind: &str, value: &Value) -> Result<T, Unreadable> {
-    match lenient(kind, value)? {
-        (wire, None) => Ok(wire),
-        (_, Some(message)) => Err(Unreadable { kind: kind.to_owned(), name: problems::name_of(value), message }),
-    }
 }
 
 /// A term of a volume's node affinity; nothing when it has an operator that nobody knows, and so holds nowhere.

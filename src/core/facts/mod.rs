@@ -25,6 +25,7 @@ mod pool;
 #[cfg(test)]
 pub(crate) mod samples;
 mod seen;
+mod slice;
 mod snapshot;
 mod taint;
 mod volume;
@@ -49,6 +50,7 @@ pub use pod::{
 pub use pod_budget::{Count, PodBudget};
 pub use pool::{Budget, ConsolidationPolicy, Disruption, Pool, Template};
 pub use seen::{Fact, Kind};
+pub use slice::DeviceSlice;
 pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Toleration, TolerationOperator};
 pub use volume::{Access, CsiNode, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim};

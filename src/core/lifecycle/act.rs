@@ -35,6 +35,8 @@ pub enum Act {
     ListPods(Vec<NodeName>),
     /// Ask the API server itself which volumes are attached to these Nodes.
     ListAttachments(Vec<NodeName>),
+    /// Ask the API server itself which ResourceSlices this Node has.
+    ListSlices(NodeName),
     /// Change labels, taints, finalizers or owners of a Node.
     PatchNode(NodeName, NodeUid, NodePatch),
     /// Ask for the deletion of a Node.
@@ -71,6 +73,7 @@ impl Act {
             | Self::FindNode(_)
             | Self::ListPods(_)
             | Self::ListAttachments(_)
+            | Self::ListSlices(_)
             | Self::PatchNode(..)
             | Self::DeleteNode(..)
             | Self::Drain { .. } => false,

@@ -7,9 +7,9 @@ use crate::core::labels::{self, Labels};
 use crate::core::time::rfc3339;
 use crate::core::writes::NodePatch;
 
-use super::Situation;
 use super::reboot;
 use super::step::{self, Phase, Step};
+use super::{Situation, devices};
 
 /// Seconds after which a registered Node ought to be initialized: as long as a machine has to register. Nothing is deleted then, as by Karpenter: what
 /// initialization waits for is somebody else's to do (the kubelet, the network, whoever takes a startup taint off), and he has to hear of it.
@@ -23,8 +23,13 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
         return None;
     }
     let phase = Phase::Initializing;
-    if let Some((_, blocker)) = blocker(situation) {
-        return Some(step::tell_then_wait(situation, Step::wait(phase, blocker)));
+    if let Some((reason, blocker)) = blocker(situation) {
+        let wait = Step::wait(phase, blocker);
+        return if reason == devices::UNPUBLISHED {
+            devices::next(situation, wait)
+        } else {
+            Some(step::tell_then_wait(situation, wait))
+        };
     }
     let node = situation.node()?;
     if node.is_initialized() {
@@ -52,7 +57,7 @@ pub(super) fn overdue(situation: &Situation<'_>) -> Option<String> {
     let node = situation.node().map_or("which is not there", |node| node.name.as_str());
     Some(format!(
         "Node {node} registered at {} and still waits for {blocker}; see that whoever is to bring that about does (kubelet, network plugin, device \
-         plugin, or who takes the taint off), or delete the NodeClaim to have another machine",
+         plugin or driver, or who takes the taint off), or delete the NodeClaim to have another machine",
         rfc3339(situation.since("Registered"))
     ))
 }
@@ -76,6 +81,7 @@ pub(super) fn blocker(situation: &Situation<'_>) -> Option<(&'static str, String
     }
     missing_resource(situation, node)
         .map(|name| ("ResourceNotRegistered", format!("resource {name} to be registered by the Node")))
+        .or_else(|| devices::blocker(situation))
 }
 
 /// A resource that was requested and that the Node does not offer at all (yet).

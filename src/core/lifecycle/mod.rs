@@ -14,6 +14,7 @@ mod consolidation;
 mod deletion;
 mod denials;
 mod detach;
+mod devices;
 mod drain;
 mod drift;
 mod hold;

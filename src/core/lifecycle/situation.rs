@@ -8,13 +8,14 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::core::facts::{
-    Claim, InstanceType, Machine, Node, NodeClass, Pod, Pool, Snapshot, Status, VolumeAttachment, find_condition,
+    Claim, DeviceSlice, InstanceType, Machine, Node, NodeClass, Pod, Pool, Snapshot, Status, VolumeAttachment,
+    find_condition,
 };
 use crate::core::ids::{ClaimUid, NodeName, ObjectKey, ProviderId};
 use crate::core::nomination;
 
 use super::drain::{Drain, drain};
-use super::{CloudDrift, Deletion, Denials, Hold, Hooks, LAUNCH_TIMEOUT, Reboot, Repair, termination};
+use super::{CloudDrift, Deletion, Denials, Hold, Hooks, LAUNCH_TIMEOUT, Reboot, Repair, devices, termination};
 
 /// Everything about one NodeClaim at one moment.
 #[derive(Clone, Debug)]
@@ -49,6 +50,8 @@ pub struct Situation<'a> {
     pub launch_timeout: Duration,
     /// Whether the cloud has something to say before a Node opens.
     pub hooks: bool,
+    /// Drivers that publish the Node's devices before it is initialized; none where nobody waits for them.
+    pub drivers: Vec<&'a str>,
     /// How often the cloud is to be asked about drift though nothing has changed in the cluster; nothing means never.
     pub drift_every: Option<Duration>,
     /// When a pod was last bound to its node, ended there, or began to end there, as far as joiner saw it. Whole seconds.
@@ -102,6 +105,7 @@ impl<'a> Situation<'a> {
             may_deny_for: Duration::ZERO,
             launch_timeout: LAUNCH_TIMEOUT,
             hooks: false,
+            drivers: Vec::new(),
             drift_every,
             pod_event,
             difference: OnceCell::new(),
@@ -142,6 +146,13 @@ impl<'a> Situation<'a> {
     #[must_use]
     pub fn with_hooks(mut self, hooks: bool) -> Self {
         self.hooks = hooks;
+        self
+    }
+
+    /// Adds whether a Node waits for the drivers that its NodeClaim names.
+    #[must_use]
+    pub fn with_devices(mut self, waits: bool) -> Self {
+        self.drivers = if waits { devices::drivers(self.claim) } else { Vec::new() };
         self
     }
 
@@ -284,6 +295,8 @@ pub struct Memory {
     pub patched_node: Option<Arc<str>>,
     /// When the cloud was last asked what it has still to do before the Node opens, and what it said.
     pub hooks: Option<(Timestamp, Hooks)>,
+    /// When the API server itself was last asked which ResourceSlices the Node has, and those that it named.
+    pub slices: Option<(Timestamp, Vec<Arc<DeviceSlice>>)>,
     /// What the cloud said of drift.
     pub drift: CloudDrift,
     /// What became of the last order to restart the machine.
@@ -334,6 +347,7 @@ impl Memory {
         self.roll.take_if(|(then, ..)| *then > now);
         self.unseen_pods.take_if(|(then, _)| *then > now);
         self.attached.take_if(|(then, _)| *then > now);
+        self.slices.take_if(|(then, _)| *then > now);
         if let Some(deletion) = &mut self.deletion {
             deletion.mend(now);
         }

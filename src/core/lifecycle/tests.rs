@@ -138,6 +138,7 @@ impl Toy {
             }
             Act::ListPods(_) => self.list_pods(),
             Act::ListAttachments(_) => self.list_attachments(),
+            Act::ListSlices(_) => panic!("nobody waits for devices"),
             Act::PatchNode(name, _, patch) => self.patch_node(name.as_str(), patch),
             Act::DeleteNode(name, _) => {
                 self.say(format!("delete Node {name}"));

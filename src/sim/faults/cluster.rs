@@ -16,7 +16,7 @@ use crate::cluster::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
     NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch,
 };
-use crate::core::facts::{Claim, ClaimDraft, Fact, Node, Pod, VolumeAttachment};
+use crate::core::facts::{Claim, ClaimDraft, DeviceSlice, Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use crate::core::labels::Labels;
 use crate::sim::SimCluster;
@@ -274,6 +274,10 @@ impl Cluster for HostileCluster {
 
     fn attached_to<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<VolumeAttachment>>, Error>> {
         Box::pin(self.pass(request("list", "volumeattachments", node, false), self.inner.attached_to(node)))
+    }
+
+    fn slices_of<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<DeviceSlice>>, Error>> {
+        Box::pin(self.pass(request("list", "resourceslices", node, false), self.inner.slices_of(node)))
     }
 
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::cluster::{Announcement, Error};
-use crate::core::facts::{Claim, DaemonSet, Fact, Kind, Node, NodeClass, PodBudget, PodShape, Pool};
+use crate::core::facts::{Claim, DaemonSet, DeviceSlice, Fact, Kind, Node, NodeClass, PodBudget, PodShape, Pool};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName, PoolUid};
 use crate::core::labels::Labels;
 
@@ -52,6 +52,7 @@ pub struct Store {
     pub(in crate::sim) namespaces: BTreeMap<Arc<str>, Arc<Labels>>,
     pub(in crate::sim) budgets: BTreeMap<ObjectKey, Arc<PodBudget>>,
     pub(in crate::sim) volumes: Volumes,
+    pub(in crate::sim) slices: BTreeMap<Arc<str>, Arc<DeviceSlice>>,
     pub(in crate::sim) features: Features,
     /// Pods whose containers do not end although they should, and until when.
     pub(in crate::sim) stuck: BTreeMap<PodUid, Instant>,
@@ -100,6 +101,7 @@ impl Store {
             namespaces: ["default", "kube-system"].map(namespace).into(),
             budgets: BTreeMap::new(),
             volumes: Volumes::default(),
+            slices: BTreeMap::new(),
             features: Features::default(),
             stuck: BTreeMap::new(),
             events: VecDeque::new(),
