@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::founders::doomed;
 use super::ground::Ground;
+use super::heirs;
 use super::improve::improved;
 use super::mingle::mingled;
 use super::plan::{Plan, Refusal};
@@ -47,6 +48,11 @@ pub(super) fn serves_more(problem: &Problem<'_>, plan: &Plan, left: &FxHashSet<P
 impl Ground {
     /// Finds a place for every pod, or says why there is none, as [`solve()`] does.
     pub fn solve(&mut self, problem: &Problem<'_>) -> Plan {
+        heirs::served(problem, |problem| self.placed(problem))
+    }
+
+    /// The same, where the first has a claim for one pod at a time, place or no place.
+    fn placed(&mut self, problem: &Problem<'_>) -> Plan {
         let (plan, has_rivals) = self.pass(problem, &FxHashSet::default(), &Deal::new());
         let unserved = |plan: &Plan| {
             let mut all = refused(plan);

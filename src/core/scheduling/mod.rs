@@ -72,6 +72,7 @@ mod there;
 
 mod anew;
 mod ground;
+mod heirs;
 
 mod name;
 

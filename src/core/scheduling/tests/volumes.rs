@@ -549,6 +549,16 @@ fn a_claim_for_one_pod_at_a_time_is_not_given_to_two() {
     let (claim, other) = (ObjectKey::new("default", "data"), |name: &str| ObjectKey::new("default", name));
     let used = |pod: &str| vec![Reason::Volume(VolumeFault::InUse { claim: claim.clone(), pod: other(pod) })];
     assert_eq!(plan.refused[0].reasons, used("one"));
+    // Who comes first and has no place leaves it to the next.
+    let first = |cpu: i64| (0..5).map(move |at| mounting(&format!("first-{at}"), &shape(cpu, 100), &["data"]));
+    let next = mounting("next", &shape(100, 100), &["data"]);
+    for plan in [Scene::solve, Scene::plan] {
+        let pods = first(1_000_000).chain([Arc::clone(&next)]).collect();
+        let plan = plan(&one_pod(Scene::new().bound_in("data", &["zone-b"])).with_pods(pods));
+        assert_eq!((plan.claims.len(), plan.refused.len()), (1, 5));
+        assert_eq!(plan.claims[0].pods, [Arc::clone(&next)]);
+        assert!(plan.refused.iter().all(|refusal| refusal.pod != next.uid));
+    }
     // Who runs has it.
     let scene = Scene::new().bound_in("data", &["zone-b"]).with_node(node("old", 1, 1, &[(ZONE, "zone-b")]));
     let scene = one_pod(scene.running_with("runs", "old", &shape(100, 100), &["data"])).with_pods(both());
