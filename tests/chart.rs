@@ -405,7 +405,7 @@ fn devices_may_be_listed_only_where_they_are_waited_for() {
     let rules = |settings: Value| {
         let objects = render(&json!({ "settings": settings })).expect("helm takes these values");
         let rules =
-            objects.iter().filter(|object| object["kind"] == "ClusterRole").flat_map(|role| role["rules"].as_array());
+            objects.iter().filter(|object| object["kind"] == "ClusterRole").filter_map(|role| role["rules"].as_array());
         let of_devices = rules.flatten().filter(|rule| rule["apiGroups"] == json!(["resource.k8s.io"])).cloned();
         of_devices.collect::<Vec<_>>()
     };
