@@ -276,6 +276,8 @@ impl std::fmt::Display for Judged {
 pub enum StaticsMsg {
     /// *Nudge.* NodePools, NodeClaims or Nodes have changed.
     Look,
+    /// *Fact.* A NodeClaim of this NodePool is deleted because it got no machine.
+    GivenUp(PoolName),
     /// *Outcome.* A NodeClaim was written, or not.
     Created(ClaimName, Written<Arc<Claim>>),
     /// *Outcome.* A NodeClaim was deleted, or not.

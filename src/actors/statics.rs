@@ -39,8 +39,8 @@ pub(super) struct Statics {
     creating: BTreeMap<ClaimName, (ClaimDraft, u32)>,
     /// Created, and not yet in the snapshot.
     created: BTreeMap<ClaimName, (PoolName, Instant)>,
-    /// Created within the last [`AGAIN`].
-    lately: BTreeMap<ClaimName, (PoolName, Instant)>,
+    /// When a NodeClaim of a NodePool was last given up because it got no machine.
+    setbacks: BTreeMap<PoolName, Instant>,
     /// Deleted, and not yet so in the snapshot.
     deleted: BTreeMap<ClaimName, Instant>,
     /// What stands in the way of a NodePool.
@@ -63,7 +63,7 @@ impl Statics {
             return;
         }
         self.created.retain(|name, (_, at)| !snapshot.claims.contains_key(name) && at.elapsed() < SHOWS_WITHIN);
-        self.lately.retain(|_, (_, at)| at.elapsed() < AGAIN);
+        self.setbacks.retain(|_, at| at.elapsed() < AGAIN);
         let shows = |name: &ClaimName| snapshot.claims.get(name).is_none_or(|claim| claim.deleting.is_some());
         self.deleted.retain(|name, at| !shows(name) && at.elapsed() < SHOWS_WITHIN);
         self.troubles.retain(|name, _| snapshot.pools.contains_key(name));
@@ -79,7 +79,7 @@ impl Statics {
                 Need::More { create, held_back } => {
                     again = true;
                     self.held_back(&pool.name, held_back);
-                    match self.setback(&pool.name, &snapshot) {
+                    match self.setback(&pool.name) {
                         Some(wait) => pause = pause.min(wait),
                         None => self.create(pool, create, &snapshot, cx),
                     }
@@ -101,15 +101,10 @@ impl Statics {
         Ordered { coming: creating.chain(created).collect(), going: self.deleted.keys().cloned().collect() }
     }
 
-    /// How long to wait because NodeClaims that were created lately have ended without a machine: where nothing can be bought, they would come
-    /// and go without a pause.
-    fn setback(&self, pool: &PoolName, snapshot: &Snapshot) -> Option<Duration> {
-        let failed = |name: &ClaimName| match snapshot.claims.get(name) {
-            Some(claim) => claim.deleting.is_some() && claim.provider_id.is_none(),
-            None => !self.created.contains_key(name),
-        };
-        let failed = self.lately.iter().filter(|(name, (of, _))| of == pool && failed(name));
-        failed.map(|(_, (_, at))| AGAIN.saturating_sub(at.elapsed())).max()
+    /// How long to wait because NodeClaims were given up lately without a machine: where nothing can be bought, they would come and go without a pause.
+    /// Those that somebody else deletes are made up for at once.
+    fn setback(&self, pool: &PoolName) -> Option<Duration> {
+        self.setbacks.get(pool).map(|at| AGAIN.saturating_sub(at.elapsed()))
     }
 
     fn held_back(&mut self, pool: &PoolName, nodes: i64) {
@@ -178,10 +173,7 @@ impl Statics {
             outcome => outcome.answer().err(),
         };
         match failure {
-            None => {
-                self.lately.insert(name.clone(), (draft.pool.clone(), Instant::now()));
-                self.created.insert(name, (draft.pool, Instant::now()));
-            }
+            None => drop(self.created.insert(name, (draft.pool, Instant::now()))),
             Some(failure) => self.failed(&draft.pool, &name, &failure, "nodeclaim not created", cx),
         }
     }
@@ -253,7 +245,7 @@ impl Behaviour for Statics {
             look: Some(cx.after(SETTLES_WITHIN, StaticsMsg::Look)),
             creating: BTreeMap::new(),
             created: BTreeMap::new(),
-            lately: BTreeMap::new(),
+            setbacks: BTreeMap::new(),
             deleted: BTreeMap::new(),
             troubles: BTreeMap::new(),
             looks: 0,
@@ -265,6 +257,7 @@ impl Behaviour for Statics {
         match message {
             StaticsMsg::Look => self.look(cx),
             StaticsMsg::Created(name, outcome) => self.created(name, outcome, cx),
+            StaticsMsg::GivenUp(pool) => drop(self.setbacks.insert(pool, Instant::now())),
             StaticsMsg::Deleted(name, outcome) => self.deleted(&name, outcome, cx),
         }
     }

@@ -135,6 +135,28 @@ fn a_deleted_node_claim_is_made_up_for() {
 }
 
 #[test]
+fn a_node_claim_that_is_deleted_before_it_has_a_machine_is_made_up_for_at_once() {
+    tell(&fleet(3, None), on(), async |rehearsal, _| {
+        let young = async || loop {
+            if let Some(victim) = names(&truth(rehearsal)).pop_first() {
+                return victim;
+            }
+            sleep(Duration::from_millis(10)).await;
+        };
+        let victim = young().await;
+        assert!(truth(rehearsal).claims.values().all(|claim| claim.provider_id.is_none()), "it has just been created");
+        delete(rehearsal, "NodeClaim", &victim);
+        // What joiner gives up itself is made up for after half a minute.
+        sleep(Duration::from_secs(10)).await;
+        let now = truth(rehearsal);
+        assert!(!names(&now).contains(&victim));
+        assert_eq!(now.claims.len(), 3);
+        settled(rehearsal).await;
+        assert_intact(rehearsal, 0, "made up for");
+    });
+}
+
+#[test]
 fn a_static_pool_that_is_deleted_leaves_nothing() {
     tell(&fleet(3, None), on(), async |rehearsal, _| {
         settled(rehearsal).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, StateMsg, Written};
+use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, StateMsg, StaticsMsg, Written};
 use crate::actors::runtime::{Cx, Outcome};
 use crate::clouds::{self, Deletion, Hooks, LaunchRefused, Whereabouts};
 use crate::cluster;
@@ -115,6 +115,9 @@ impl Claim {
         if let (Some((reason, pods)), Some(claim)) = (self.doomed.take(), self.known.clone()) {
             self.note(cx.now(), &format!("deleted: {}", reason.as_str()));
             self.tell_of_granted_deletion(&claim, &reason, pods, cx.now());
+            if let Some(pool) = claim.pool().filter(|_| reason.is_of_launch()) {
+                self.args.wiring.slots.statics.cast(StaticsMsg::GivenUp(pool));
+            }
         }
     }
 

@@ -432,8 +432,8 @@ fn check_class(class: &NodeClass) -> Result<(), Error> {
 fn registration_delay(class: &NodeClass) -> Result<Duration, Error> {
     let Some(typed) = class.body.downcast_ref::<KwokNodeClass>() else { return Ok(Duration::ZERO) };
     typed.spec.spec.node_registration_delay().map_err(|error| Error::Invalid {
-        field: format!("{}: spec.nodeRegistrationDelay", class.reference),
-        message: error.to_string(),
+        field: format!("{} {}", class.reference, error.field),
+        message: error.remedy(),
     })
 }
 

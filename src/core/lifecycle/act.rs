@@ -123,6 +123,11 @@ pub enum DeleteReason {
 }
 
 impl DeleteReason {
+    /// Whether there never was a machine.
+    pub fn is_of_launch(&self) -> bool {
+        matches!(self, Self::InsufficientCapacity(_) | Self::ClassNotReady(_) | Self::LaunchTimeout)
+    }
+
     /// The word in metrics (`karpenter_nodeclaims_disrupted_total{reason}`).
     pub fn as_str(&self) -> &'static str {
         match self {
