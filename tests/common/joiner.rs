@@ -25,10 +25,11 @@ const TAIL: usize = 60;
 /// Environment variables of a joiner.
 pub(crate) type Variables = BTreeMap<String, String>;
 
-/// The variables that the chart, as it was installed, gives joiner; ports are free ones.
+/// The variables that the chart, as it was installed under this name, gives joiner; ports are free ones.
 #[track_caller]
-pub(crate) fn chart_variables(api: &KubeApi) -> Variables {
-    let deployment = api.get("/apis/apps/v1/namespaces/kube-system/deployments/joiner").expect("it was installed");
+pub(crate) fn chart_variables(api: &KubeApi, release: &str) -> Variables {
+    let deployment = format!("/apis/apps/v1/namespaces/kube-system/deployments/{release}");
+    let deployment = api.get(&deployment).expect("it was installed");
     let listed = deployment.pointer("/spec/template/spec/containers/0/env").and_then(Value::as_array);
     let mut variables = Variables::new();
     for variable in listed.expect("the chart sets variables") {

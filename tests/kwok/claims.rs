@@ -180,7 +180,6 @@ fn a_node_that_does_not_come_is_waited_for_in_plain_sight_and_bought_once() {
     drop(kubelets);
     stage.all_run_again("late", 4, LIMIT);
     stage.ends_well(joiner);
-    api.delete("/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses/slow");
 }
 
 /// What the page of actors says of a NodeClaim once it is in this state and waits for that.

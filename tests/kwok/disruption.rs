@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::controlplane::{eventually, fail};
 use crate::common::kube_api::{CLAIMS, Change, History, NODES, POOLS, condition, name, text};
+use crate::ending::{DRAINED, Excuse};
 use crate::stage::{LIMIT, Stage, deployment, pool};
 
 /// A PodDisruptionBudget for an app.
@@ -75,7 +76,7 @@ fn a_deleted_nodeclaim_is_drained_under_budgets_and_leaves_nothing() {
     api.delete("/apis/apps/v1/namespaces/drain/deployments");
     api.delete(&format!("{POOLS}/drain"));
     eventually("nothing is left", LIMIT, || (api.list(CLAIMS).is_empty() && api.list(NODES).is_empty()).then_some(()));
-    assert!(joiner.stop().success());
+    stage.ends_well_but(joiner, &[DRAINED]);
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn a_node_deleted_behind_our_back_is_drained_and_replaced() {
     let pods = stage.all_run("deleted", 3);
     let nodes = stage.settled();
     assert_eq!(nodes_of(&pods), nodes.iter().map(|(_, node)| name(node)).collect());
-    assert!(joiner.stop().success());
+    stage.ends_well_but(joiner, &[DRAINED]);
 }
 
 /// A Deployment whose pods must not be disrupted.
@@ -176,7 +177,7 @@ fn a_protected_pod_keeps_its_node_until_it_is_released() {
         api.get(&format!("{CLAIMS}/{}", name(&claim))).is_none().then_some(())
     });
     stage.all_run("protected", 3);
-    stage.ends_well(joiner);
+    stage.ends_well_but(joiner, &[DRAINED]);
     went_in_order(&history, &claim, &node, &on_it);
 }
 
@@ -202,7 +203,8 @@ fn a_termination_grace_period_ends_what_protection_would_hold_up() {
         api.get(&format!("{CLAIMS}/{}", name(&claim))).is_none().then_some(())
     });
     stage.all_run("deadline", 3);
-    stage.ends_well(joiner);
+    let deadline = Excuse::Warning("TerminationGracePeriodExpiring", "All pods will be deleted by ");
+    stage.ends_well_but(joiner, &[DRAINED, deadline]);
     went_in_order(&history, &claim, &node, &pods);
 
     let of_claim = history.of("NodeClaim", &name(&claim));

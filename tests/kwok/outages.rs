@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use crate::common::controlplane::eventually;
 use crate::common::joiner::Joiner;
 use crate::common::kube_api::{CLAIMS, NODES, condition, condition_message, name, text};
+use crate::ending::{DRAINED, Excuse};
 use crate::stage::{LIMIT, Stage, deployment, pool, small_machines};
 
 /// The kinds that joiner watches here.
@@ -87,7 +88,7 @@ fn twenty_kills_at_random_moments_of_a_burst_lose_nothing_and_buy_nothing_twice(
 
     let pods = stage.all_run_within("kills", 500, LONG);
     assert_eq!(uids(&pods), asked, "the same pods");
-    let nodes = stage.ends_well(joiner);
+    let nodes = stage.ends_well_but(joiner, &[Excuse::Interrupted]);
     assert!(nodes.len() <= far + far / 5, "{} machines were bought, {far} would do", nodes.len());
     let tokens: BTreeSet<String> =
         nodes.iter().map(|(_, node)| text(node, "/metadata/labels/karpenter.kwok.sh~1nodeclaim-uid")).collect();
@@ -126,7 +127,7 @@ fn an_api_server_that_is_away_for_half_a_minute_finds_the_burst_where_it_was() {
     assert!(joiner.said("permission missing").is_empty(), "an API server that starts is not believed: {complaints:#?}");
     assert!(complaints.iter().any(|line| text(line, "/error").contains("cannot be reached")), "{complaints:#?}");
     assert!(joiner.is_leader());
-    let nodes = stage.ends_well(joiner);
+    let nodes = stage.ends_well_but(joiner, &[Excuse::Interrupted]);
     let far = fewest(140, 60);
     assert!(nodes.len() <= far + far / 5 + 1, "{} machines were bought, {far} would do", nodes.len());
 }
@@ -177,7 +178,9 @@ fn what_happened_while_joiner_slept_and_etcd_forgot_is_learnt_from_new_lists() {
     stage.all_run_again("forgotten", 9, LONG);
     // After the outage the node that is left may be taken for unreachable for a while: then it is not used.
     let old: Vec<String> = nodes.iter().map(|(_, node)| name(node)).collect();
-    stage.ends_well_but(joiner, &old);
+    let mut excuses: Vec<Excuse<'_>> = old.iter().map(|node| Excuse::Empty(node)).collect();
+    excuses.extend([Excuse::Interrupted, DRAINED]);
+    stage.ends_well_but(joiner, &excuses);
 }
 
 /// Writes of joiner to these resources are denied, as by an admission policy of somebody who knows better.

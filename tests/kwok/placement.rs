@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::controlplane::eventually;
 use crate::common::kube_api::{condition, name, text};
+use crate::ending::Excuse;
 use crate::stage::{LIMIT, Stage, deployment, merge, pool};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -171,7 +172,56 @@ fn pods_are_where_affinities_ports_and_taints_let_them_be_beside_the_daemons() {
     let is_used = |node: &Value| pods.iter().any(|pod| text(pod, "/spec/nodeName") == name(node));
     let empty: Vec<String> = nodes.iter().filter(|(_, node)| !is_used(node)).map(|(_, node)| name(node)).collect();
     assert!(empty.len() <= 1, "there for nothing: {empty:?}");
+    let empty: Vec<Excuse<'_>> = empty.iter().map(|node| Excuse::Empty(node)).collect();
     stage.ends_well_but(joiner, &empty);
+}
+
+/// What kube-scheduler gives to pods that have no spread constraints of their own. Which pods count together follows from their Services and their owner:
+/// those of a ReplicaSet, and those that are nobody's and have a Service.
+#[test]
+#[ignore = "needs a control plane: tests/controlplane"]
+fn pods_without_constraints_are_spread_as_kube_scheduler_is_configured_to() {
+    let zonal = json!([{ "topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule" }]);
+    let stage = Stage::set_with_default_spreads("defaults", &zonal);
+    let joiner = stage.joiner("joiner-a");
+    stage.plane().apply(&pool("defaults", &json!({ "template": { "spec": { "requirements": four_cores() } } })));
+    let labels = json!({ "app": "lone" });
+    let service = json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": { "name": "lone", "namespace": "defaults" },
+        "spec": { "selector": labels, "ports": [{ "port": 80 }] },
+    });
+    stage.plane().apply(&service.to_string());
+    let mut all = vec![deployment("defaults", "web", 8, ["500m", "256Mi"], &json!({}))];
+    for at in 0..4 {
+        let mut lone = pod(&format!("lone-{at}"), "250m", &json!({}));
+        lone["metadata"]["namespace"] = "defaults".into();
+        lone["metadata"]["labels"] = labels.clone();
+        all.push(lone.to_string());
+    }
+    stage.plane().apply(&all.join("\n---\n"));
+
+    let pods = stage.all_run("defaults", 12);
+    let nodes = stage.settled();
+    for (app, in_each) in [("web", 2), ("lone", 1)] {
+        let mut zones = BTreeMap::<String, usize>::new();
+        for zone in places(&pods, &nodes, app, ZONE) {
+            *zones.entry(zone).or_default() += 1;
+        }
+        assert!(zones.len() == 4 && zones.values().all(|count| *count == in_each), "{app}: {zones:?}");
+    }
+    // Without the defaults one node would do, and kube-scheduler would not take it.
+    let bought: Vec<Value> = joiner.said("computed plan").into_iter().filter(|plan| plan["nodeclaims"] != 0).collect();
+    assert_eq!(bought.len(), 1, "one plan: {bought:?}");
+    assert_eq!((&bought[0]["new_pods"], &bought[0]["nodeclaims"]), (&json!(12), &json!(nodes.len())), "{bought:?}");
+    let landed = eventually("all pods are counted where they are", LIMIT, || {
+        let landed = joiner.metric("joiner_pods_bound_total");
+        (landed.values().sum::<f64>() >= 12.0).then_some(landed)
+    });
+    let is_planned = |(place, count): (&String, &f64)| !place.contains("elsewhere") || *count < 1.0;
+    assert!(landed.iter().all(is_planned), "{landed:?}");
+    stage.ends_well(joiner);
 }
 
 /// The value that the nodes of an app's pods have for a label.

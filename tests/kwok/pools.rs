@@ -1,16 +1,34 @@
-//! NodePools: which of several is taken, and what becomes of those that cannot be used or are changed under their nodes.
+//! NodePools: which of several is taken, and what becomes of those that cannot be used.
 
 use serde_json::{Value, json};
 
 use crate::common::controlplane::eventually;
-use crate::common::kube_api::{CLAIMS, POOLS, condition, condition_message, name, text};
+use crate::common::kube_api::{CLAIMS, POOLS, condition, condition_message};
+use crate::ending::Excuse;
 use crate::stage::{LIMIT, Stage, deployment, pool};
-
-const CLASSES: &str = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses";
 
 /// Pods that insist on a NodePool.
 fn only(pool: &str) -> Value {
     json!({ "nodeSelector": { "karpenter.sh/nodepool": pool } })
+}
+
+/// Waits until a NodePool has a condition so: `Status/Reason`. Returns the condition's message.
+#[track_caller]
+pub(crate) fn says(stage: &Stage, pool: &str, kind: &str, wanted: &str) -> String {
+    eventually(&format!("NodePool {pool} has {kind} {wanted}"), LIMIT, || {
+        let pool = stage.api().get(&format!("{POOLS}/{pool}")).expect("nobody deletes it");
+        (condition(&pool, kind) == wanted).then(|| condition_message(&pool, kind))
+    })
+}
+
+/// Waits until a pod of an app is told that it waits for such a reason. Returns the whole message.
+#[track_caller]
+pub(crate) fn is_told(stage: &Stage, namespace: &str, app: &str, why: &str) -> String {
+    let found = eventually(&format!("a pod of {app} is told why it waits"), LIMIT, || {
+        let told = stage.api().events(namespace, "FailedScheduling");
+        told.into_iter().find(|(pod, message)| pod.starts_with(app) && message.contains(why))
+    });
+    found.1
 }
 
 #[test]
@@ -41,12 +59,7 @@ fn nodepools_that_cannot_be_used_say_why_and_the_others_go_on() {
     ];
     stage.plane().apply(&deployments.join("\n---\n"));
 
-    let said = |name: &str, kind: &str, wanted: &str| {
-        eventually(&format!("NodePool {name} has {kind} {wanted}"), LIMIT, || {
-            let pool = api.get(&format!("{POOLS}/{name}")).expect("nobody deletes it");
-            (condition(&pool, kind) == wanted).then(|| condition_message(&pool, kind))
-        })
-    };
+    let said = |name: &str, kind: &str, wanted: &str| says(&stage, name, kind, wanted);
     let why = said("invalid", "ValidationSucceeded", "False/NodePoolValidationFailed");
     assert!(why.contains("startupTaints[0]") && why.contains("same key and effect"), "{why}");
     said("invalid", "Ready", "False/UnhealthyDependents");
@@ -67,11 +80,8 @@ fn nodepools_that_cannot_be_used_say_why_and_the_others_go_on() {
         ("classless", "classless", "missing"),
         ("limited", "limited", "limit"),
     ] {
-        let message = eventually(&format!("a pod of {app} is told why it waits"), LIMIT, || {
-            let events = api.events("pools", "FailedScheduling");
-            events.into_iter().find(|(pod, message)| pod.starts_with(app) && message.contains(why))
-        });
-        assert!(message.1.contains(pool), "it names the NodePool: {}", message.1);
+        let message = is_told(&stage, "pools", app, why);
+        assert!(message.contains(pool), "it names the NodePool: {message}");
     }
     assert_eq!((running("invalid"), running("classless"), running("limited")), (0, 0, 1));
     let claims = api.list(CLAIMS);
@@ -87,8 +97,8 @@ fn nodepools_that_cannot_be_used_say_why_and_the_others_go_on() {
     api.patch(&format!("{POOLS}/invalid"), &mended);
     api.patch(&format!("{POOLS}/limited"), &json!({ "spec": { "limits": { "nodes": 2 } } }));
     stage.all_run("pools", 7);
-    assert_eq!(stage.ends_well(joiner).len(), 5);
-    api.delete(&format!("{CLASSES}/missing"));
+    let waited = ["same key and effect", "missing", "limit"].map(|why| Excuse::Warning("FailedScheduling", why));
+    assert_eq!(stage.ends_well_but(joiner, &waited).len(), 5);
 }
 
 /// How many NodeClaims of a NodePool there are.
@@ -129,91 +139,4 @@ fn the_heavier_nodepool_is_taken_first_and_the_lighter_one_when_its_limit_is_rea
     stage.all_run("weights", 5);
     assert_eq!((bought(&stage, "rich"), bought(&stage, "cheap")), (3, cheap), "with a higher limit it is first again");
     stage.ends_well(joiner);
-}
-
-#[test]
-#[ignore = "needs a control plane: tests/controlplane"]
-fn what_is_edited_or_taken_away_under_nodes_leaves_them_alone_and_says_what_is_wrong() {
-    let stage = Stage::set("edited");
-    let api = stage.api();
-    let joiner = stage.joiner("joiner-a");
-    let class = |name: &str| json!({ "apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": { "name": name } });
-    stage.plane().apply(&class("own").to_string());
-    // A budget of none: that nodes have drifted from their NodePool is no reason to replace them here.
-    let own = json!({
-        "disruption": { "budgets": [{ "nodes": "0" }] },
-        "template": {
-            "metadata": { "labels": { "example.com/edition": "first" } },
-            "spec": { "nodeClassRef": { "name": "own" } },
-        },
-    });
-    stage.plane().apply(&pool("edited", &own));
-    let of = |edition: &str| json!({ "nodeSelector": { "example.com/edition": edition } });
-    stage.plane().apply(&deployment("edited", "first", 2, ["500m", "512Mi"], &of("first")));
-    let pods = stage.all_run("edited", 2);
-    let (claim, node) = stage.settled().pop().expect("there is a node");
-    let hash = |object: &Value| text(object, "/metadata/annotations/karpenter.sh~1nodepool-hash");
-    let path = format!("{POOLS}/edited");
-    let says = |wanted: &str| {
-        eventually(&format!("the NodePool's NodeClassReady is {wanted}"), LIMIT, || {
-            let pool = api.get(&path).expect("nobody deletes it");
-            (condition(&pool, "NodeClassReady") == wanted).then(|| condition_message(&pool, "NodeClassReady"))
-        })
-    };
-    let unharmed = || {
-        let (claims, now) = (stage.settled(), stage.all_run("edited", 2));
-        assert!(claims.iter().any(|(other, _)| other["metadata"]["uid"] == claim["metadata"]["uid"]), "{claims:?}");
-        let of = |pods: &[Value]| pods.iter().map(|pod| text(pod, "/metadata/uid")).collect::<Vec<_>>();
-        assert_eq!(of(&now), of(&pods), "the pods stay where they are");
-    };
-
-    // Another template: it is for new nodes.
-    let requirements = json!([
-        { "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] },
-        { "key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"] },
-    ]);
-    let template = json!({ "metadata": { "labels": { "example.com/edition": "second" } }, "spec": { "requirements": requirements } });
-    let edited = api.patch(&path, &json!({ "spec": { "template": template } }));
-    assert_eq!(hash(&edited), hash(&claim), "the hash is joiner's to write");
-    eventually("the NodePool has another hash", LIMIT, || {
-        (hash(&api.get(&path).expect("nobody deletes it")) != hash(&claim)).then_some(())
-    });
-    unharmed();
-    assert_eq!(hash(&stage.settled()[0].0), hash(&claim), "a NodeClaim keeps the hash it was made with");
-    assert_eq!(text(&node, "/metadata/labels/example.com~1edition"), "first");
-
-    // A NodeClass that is not ready, and then one that is gone: nothing new, nothing lost, and the pods that wait are told.
-    let not_ready = json!({ "status": { "conditions": [{
-        "type": "Ready", "status": "False", "reason": "ImageGone", "message": "there is no such image",
-        "lastTransitionTime": "2026-11-21T12:00:00Z",
-    }] } });
-    api.patch(&format!("{CLASSES}/own/status"), &not_ready);
-    assert!(says("False/ImageGone").contains("there is no such image"));
-    stage.plane().apply(&deployment("edited", "second", 1, ["500m", "512Mi"], &of("second")));
-    let waits = |why: &str| {
-        eventually(&format!("the pod is told that it waits for {why}"), LIMIT, || {
-            let told = api.events("edited", "FailedScheduling");
-            told.into_iter().find(|(pod, message)| pod.starts_with("second") && message.contains(why))
-        });
-    };
-    waits("there is no such image");
-    api.delete(&format!("{CLASSES}/own"));
-    assert!(says("False/NodeClassNotFound").contains("own"));
-    let first = |pod: &&Value| text(pod, "/metadata/labels/app") == "first";
-    let still: Vec<Value> = api.pods("edited").iter().filter(first).cloned().collect();
-    assert_eq!(still.iter().map(name).collect::<Vec<_>>(), pods.iter().map(name).collect::<Vec<_>>());
-    assert!(still.iter().all(|pod| pod["status"]["phase"] == "Running"));
-    assert_eq!(stage.settled().len(), 1, "the node stays, and none is added");
-
-    // It is back: the pod that waited gets a node of the second edition.
-    stage.plane().apply(&class("own").to_string());
-    says("True/NodeClassReady");
-    stage.all_run("edited", 3);
-    let nodes = stage.ends_well(joiner);
-    let new = nodes.iter().find(|(other, _)| name(other) != name(&claim)).expect("there is a second node");
-    assert_eq!(text(&new.1, "/metadata/labels/example.com~1edition"), "second");
-    assert_eq!(text(&new.1, "/metadata/labels/karpenter.sh~1capacity-type"), "spot");
-    assert_eq!(hash(&new.0), hash(&api.get(&path).expect("nobody deletes it")));
-    assert_eq!(nodes.len(), 2);
-    api.delete(&format!("{CLASSES}/own"));
 }

@@ -1,60 +1,52 @@
-//! What every scenario stands on: the control plane with the chart installed, an empty cluster, NodePools and Deployments to try.
+//! What every scenario begins with: its turn, an empty cluster, NodePools and Deployments to try.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::common::controlplane::{ControlPlane, eventually, eventually_or};
-use crate::common::joiner::{Joiner, Variables, chart_variables};
-use crate::common::kube_api::{CLAIMS, KubeApi, NODES, POOLS, name, text};
+use crate::common::joiner::{Joiner, Variables};
+use crate::common::kube_api::{CLAIMS, KubeApi, NODES, POOLS, condition, name, text};
+use crate::ground::Ground;
 
 /// How long a cluster may take to become as it should be.
 pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 
-const CLASS: &str = r"
-apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: { name: default }
-";
+/// KWOKNodeClasses.
+pub(crate) const CLASSES: &str = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses";
 
 /// The stage of one scenario; the next one waits until this is dropped.
 pub(crate) struct Stage {
-    ground: &'static Ground,
+    ground: Arc<Ground>,
     _turn: MutexGuard<'static, ()>,
-}
-
-/// What all scenarios share.
-struct Ground {
-    plane: ControlPlane,
-    api: KubeApi,
-    /// joiner's kubeconfig: the rights of the chart's ServiceAccount.
-    kubeconfig: PathBuf,
-    program: PathBuf,
-    variables: Variables,
 }
 
 impl Stage {
     /// Waits for its turn, and empties the cluster. `namespace` is made for the scenario's pods.
     pub(crate) fn set(namespace: &str) -> Self {
-        static GROUND: OnceLock<Ground> = OnceLock::new();
-        Self::set_on(&GROUND, namespace)
+        static GROUND: OnceLock<Arc<Ground>> = OnceLock::new();
+        Self::set_on(|| shared(&GROUND), namespace)
     }
 
     /// The same on a control plane that scenarios take down and up again: no other scenario shall stand on what that leaves behind.
     pub(crate) fn set_apart(namespace: &str) -> Self {
-        static GROUND: OnceLock<Ground> = OnceLock::new();
-        Self::set_on(&GROUND, namespace)
+        static GROUND: OnceLock<Arc<Ground>> = OnceLock::new();
+        Self::set_on(|| shared(&GROUND), namespace)
     }
 
-    fn set_on(ground: &'static OnceLock<Ground>, namespace: &str) -> Self {
+    /// The same on a control plane of its own, whose kube-scheduler gives these spread constraints to pods without any.
+    pub(crate) fn set_with_default_spreads(namespace: &str, constraints: &Value) -> Self {
+        Self::set_on(|| Arc::new(Ground::with_default_spreads(constraints)), namespace)
+    }
+
+    fn set_on(ground: impl FnOnce() -> Arc<Ground>, namespace: &str) -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         // A scenario that failed says nothing about the next.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let stage = Self { ground: ground.get_or_init(prepare), _turn: turn };
+        let stage = Self { ground: ground(), _turn: turn };
         stage.clear();
         stage.namespace(namespace);
         stage
@@ -84,12 +76,19 @@ impl Stage {
     /// Starts a joiner with other variables than the chart's.
     #[track_caller]
     pub(crate) fn joiner_with(&self, name: &str, changes: &[(&str, &str)]) -> Joiner {
-        Joiner::start(&self.ground.program, &self.ground.kubeconfig, name, &self.variables(changes))
+        Joiner::start(self.program(), self.kubeconfig(), name, &self.variables(changes))
+    }
+
+    /// Installs the chart once more, under the name `release` and with other values, and starts a joiner as that release would.
+    #[track_caller]
+    pub(crate) fn joiner_of(&self, release: &str, values: &Value) -> Joiner {
+        let release = self.ground.install(release, values);
+        Joiner::start(self.program(), &release.kubeconfig, "joiner-a", &release.variables)
     }
 
     /// The chart's variables, with changes.
     pub(crate) fn variables(&self, changes: &[(&str, &str)]) -> Variables {
-        let mut variables = self.ground.variables.clone();
+        let mut variables = self.ground.release.variables.clone();
         variables.extend(changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         variables
     }
@@ -99,7 +98,7 @@ impl Stage {
     }
 
     pub(crate) fn kubeconfig(&self) -> &Path {
-        &self.ground.kubeconfig
+        &self.ground.release.kubeconfig
     }
 
     /// Removes what earlier scenarios have left, without asking joiner: none runs now.
@@ -107,6 +106,9 @@ impl Stage {
         let api = self.api();
         for pool in api.list(POOLS) {
             api.delete(&format!("{POOLS}/{}", name(&pool)));
+        }
+        for class in api.list(CLASSES).iter().map(name).filter(|class| class != "default") {
+            api.delete(&format!("{CLASSES}/{class}"));
         }
         api.delete("/apis/karpenter.sh/v1alpha1/nodeoverlays");
         for namespace in api.list("/api/v1/namespaces?labelSelector=scenario") {
@@ -124,6 +126,8 @@ impl Stage {
             api.delete(&format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims"));
             api.delete(&format!("/api/v1/namespaces/{namespace}/events"));
         }
+        // Those about Nodes, NodeClaims and NodePools.
+        api.delete("/api/v1/namespaces/default/events");
         for collection in ["persistentvolumes", "volumeattachments"] {
             let group = if collection == "persistentvolumes" { "/api/v1" } else { "/apis/storage.k8s.io/v1" };
             api.delete(&format!("{group}/{collection}"));
@@ -190,7 +194,7 @@ impl Stage {
             let (claims, nodes) = (self.api().list(CLAIMS), self.api().list(NODES));
             let mut owners: BTreeMap<String, Value> =
                 nodes.iter().map(|node| (text(node, "/metadata/ownerReferences/0/uid"), node.clone())).collect();
-            let is_ready = |claim: &Value| crate::common::kube_api::condition(claim, "Ready") == "True/Ready";
+            let is_ready = |claim: &Value| condition(claim, "Ready") == "True/Ready";
             if owners.len() != nodes.len() || claims.len() != nodes.len() || !claims.iter().all(is_ready) {
                 return None;
             }
@@ -198,32 +202,11 @@ impl Stage {
             claims.into_iter().map(with_node).collect()
         })
     }
+}
 
-    /// What must hold at the end of a scenario: NodeClaims and Nodes match one to one, none is there for nothing, and joiner goes in
-    /// peace, without an error that the scenario did not expect. Returns the NodeClaims with their Nodes.
-    #[track_caller]
-    pub(crate) fn ends_well(&self, joiner: Joiner) -> Vec<(Value, Value)> {
-        self.ends_well_but(joiner, &[])
-    }
-
-    /// The same, but that these Nodes may be without pods.
-    #[track_caller]
-    pub(crate) fn ends_well_but(&self, joiner: Joiner, empty: &[String]) -> Vec<(Value, Value)> {
-        let nodes = self.settled();
-        let is_daemon = |pod: &Value| text(pod, "/metadata/ownerReferences/0/kind") == "DaemonSet";
-        let pods = self.api().list("/api/v1/pods");
-        let used: BTreeSet<String> =
-            pods.iter().filter(|pod| !is_daemon(pod)).map(|pod| text(pod, "/spec/nodeName")).collect();
-        for (claim, node) in &nodes {
-            // Who makes a NodeClaim by hand wants it.
-            let by_hand = text(claim, "/metadata/ownerReferences/0/kind") != "NodePool";
-            let node_name = name(node);
-            let excused = by_hand || empty.contains(&node_name);
-            assert!(excused || used.contains(&node_name), "{node_name} is there for nothing: {claim}");
-        }
-        assert!(joiner.stop().success());
-        nodes
-    }
+/// A ground that is laid for the first scenario that stands on it, and stays for the others.
+fn shared(ground: &OnceLock<Arc<Ground>>) -> Arc<Ground> {
+    Arc::clone(ground.get_or_init(|| Arc::new(Ground::usual())))
 }
 
 impl Drop for Stage {
@@ -250,26 +233,6 @@ fn all_of(pods: usize, running: Vec<Value>, late: &[Value]) -> Result<Vec<Value>
     };
     let told = [format!("{} run", running.len())].into_iter().chain(late.iter().map(line));
     Err(told.collect::<Vec<_>>().join("\n"))
-}
-
-fn prepare() -> Ground {
-    // etcd forgets what is older than a few seconds, as it does in the field after five minutes: whoever was away is told 410.
-    let plane = ControlPlane::start_with(&["--arg=kube-apiserver=--etcd-compaction-interval=5s"]);
-    let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/joiner");
-    let chart = chart.to_str().expect("the repository has a plain name");
-    // The chart as it is, but for its pods: nothing here can run an image. joiner is started by the scenarios.
-    // The rights of all features; which are on, the scenarios say.
-    let features = "replicas=0,settings.featureGates.nodeOverlay=true,settings.featureGates.capacityBuffer=true";
-    plane.helm(&["install", "joiner", chart, "--namespace", "kube-system", "--set", features]);
-    plane.apply(CLASS);
-    let kubeconfig = plane.kubeconfig_for_service_account("kube-system", "joiner");
-    let api = KubeApi::new(&plane, &plane.kubeconfig());
-    let mut variables = chart_variables(&api);
-    variables.remove("FEATURE_GATES");
-    // A build that ends while the scenarios run must not change what they try.
-    let program = plane.dir().join("joiner");
-    fs::copy(env!("CARGO_BIN_EXE_joiner"), &program).expect("the binary under test can be copied");
-    Ground { plane, api, kubeconfig, program, variables }
 }
 
 /// A NodePool's spec of small machines (four processors, of which 3.9 can be used), so that a burst needs many.

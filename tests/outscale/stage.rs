@@ -54,7 +54,7 @@ impl Stage {
         plane.helm(&["install", "joiner", chart, "--namespace", "kube-system", "--set", &values]);
         let kubeconfig = plane.kubeconfig_for_service_account("kube-system", "joiner");
         let api = KubeApi::new(&plane, &plane.kubeconfig());
-        let variables = chart_variables(&api);
+        let variables = chart_variables(&api, "joiner");
         assert_eq!((&*variables["JOINER_CLOUD"], &*variables["OSC_SECRET"]), ("outscale", "outscale-keys"));
         // A build that ends while the scenario runs must not change what it tries.
         let program = plane.dir().join("joiner");
