@@ -134,13 +134,12 @@ impl Outscale {
         })
     }
 
-    /// Where the prices in use come from and when they were read, for people.
+    /// Where the prices in use come from and when they were read, and what is doubtful about them, for people.
     pub async fn price_source(&self) -> String {
         let Offer { prices, read, .. } = self.market.offer().await;
-        match read {
-            Some(read) => format!("{}, read on {}", prices.source, read.strftime("%Y-%m-%d")),
-            None => prices.source.clone(),
-        }
+        let read = read.map(|read| format!(", read on {}", read.strftime("%Y-%m-%d"))).unwrap_or_default();
+        let doubt = prices.doubt.as_ref().map(|doubt| format!("; {doubt}")).unwrap_or_default();
+        format!("{}{read}{doubt}", prices.source)
     }
 
     /// What the account's quotas would refuse of machines of these types, for people; nothing when there is room for all, as far as can be read.

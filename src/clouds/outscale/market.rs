@@ -197,6 +197,9 @@ impl Market {
         };
         if *state.offer.prices != prices {
             tracing::info!(source = prices.source, "read the price list");
+            if let Some(doubt) = &prices.doubt {
+                tracing::warn!("{doubt}");
+            }
             state.offer.prices = Arc::new(prices);
             state.offer.epoch += 1;
         }

@@ -195,3 +195,25 @@ async fn whoever_comes_while_the_first_lists_are_asked_for_waits_for_them() {
     assert!(first.prices.source.starts_with("account's price list"), "{}", first.prices.source);
     assert_eq!((first.listed.len(), first.epoch), (late.listed.len(), late.epoch));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_list_in_yen_takes_the_place_of_the_built_in_one_as_a_whole() {
+    let (line, market) = market();
+    line.fake.account(|account| {
+        let in_yen = |row: &mut CatalogEntry| row.unit_price = row.unit_price.map(|price| price * 165.0);
+        account.catalog.entries.iter_mut().for_each(in_yen);
+        account.own_catalog = None;
+    });
+    *line.silent.lock().unwrap() = vec!["/ReadCatalog", "/ReadPublicCatalog"];
+    assert_eq!(price(&market).await, "0.180");
+    line.silent.lock().unwrap().clear();
+    tokio::time::sleep(FIRST_RETRY).await;
+    assert_eq!(price(&market).await, "29.700");
+    let (built_in, prices) = (Prices::built_in(), market.known().prices);
+    for (generation, performance) in built_in.generations() {
+        let kind = VmType::parse(&format!("tinav{generation}.c2r4p{}", performance.number())).unwrap();
+        let times = prices.of(&kind, false).unwrap() / built_in.of(&kind, false).unwrap();
+        assert!((times - 165.0).abs() < 1e-6, "{}: {times}", kind.name);
+    }
+    assert!(prices.source.contains("is in another currency than EUR"), "{}", prices.source);
+}

@@ -11,22 +11,25 @@ use super::vm_type::{Performance, VmType, inference};
 
 /// Hours in a month, by which Outscale's monthly prices are turned into hourly ones.
 const HOURS_A_MONTH: f64 = 730.0;
-/// What a price may be off the usual one; beyond that somebody has made a mistake, and a plan would follow it.
+/// What a price may be off the usual one at the level of its list; beyond that somebody has made a mistake, and a plan would follow it.
 const PLAUSIBLE: f64 = 10.0;
-/// A usual vCore: `CustomCore:v6-p2` in eu-west-2.
+/// A usual vCore in EUR: `CustomCore:v6-p2` in eu-west-2.
 const USUAL_CORE: f64 = 0.035;
-/// A usual GiB: `CustomRam` in eu-west-2.
+/// A usual GiB in EUR: `CustomRam` in eu-west-2.
 const USUAL_GIB: f64 = 0.005;
 /// By what the row of own hardware is multiplied to be the part that comes on top of a price (as Outscale's osc-cost reads it).
 const SURPLUS_UNIT: f64 = 10.0;
 /// GPU models of the families that carry them (Outscale's list of types). Families of the form `inference7-h100` name theirs.
 const GPU_MODELS: [(&str, &str); 3] = [("p100", "nvidia-p100"), ("p3", "nvidia-v100"), ("p6", "nvidia-p6")];
 
-/// Prices per hour, in the catalogue's currency, without tax.
+/// Prices per hour, without tax, in the currency of their list. A list does not say which that is, so none is converted: prices are compared with those of the
+/// same list alone.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Prices {
     /// Where they come from, for people: which list of which endpoint, a file, or the built-in list with its date.
     pub source: String,
+    /// What makes plans at these prices doubtful and what to do about it, for people.
+    pub doubt: Option<String>,
     /// A vCore by generation and performance.
     cores: BTreeMap<(u32, Performance), f64>,
     /// A GiB of memory.
@@ -92,22 +95,17 @@ impl Prices {
         }
     }
 
-    /// Reads a catalogue. Rows that are not plausible are left out and named beside the prices; a catalogue without memory or cores is none.
-    pub fn read(source: &str, rows: &[CatalogEntry]) -> Result<(Self, Vec<String>), PriceError> {
-        let mut prices = Self { source: source.to_owned(), dedicated: 1.1, ..Self::default() };
+    /// Reads a catalogue, in whatever currency it is. Rows that are not plausible beside the others are left out and named beside the prices; a catalogue
+    /// without memory or cores is none.
+    pub fn read(source: &str, entries: &[CatalogEntry]) -> Result<(Self, Vec<String>), PriceError> {
+        let rows: Vec<Row<'_>> = entries.iter().filter_map(Row::of).collect();
+        let level = level(rows.iter().filter_map(|row| Some((row.price, row.usual()?)))).unwrap_or(1.0);
+        let mut prices = Self { source: format!("{source}{}", told(level)), dedicated: 1.1, ..Self::default() };
         let (mut left_out, mut waiting) = (Vec::new(), BTreeMap::new());
         for row in rows {
-            let is = |field: &Option<String>, text: &str| field.as_deref() == Some(text);
-            if !is(&row.service, "TinaOS-FCU") {
-                continue;
-            }
-            let (Some(kind), Some(operation)) = (row.kind.as_deref(), row.operation.as_deref()) else { continue };
-            let Some(mut price) = row.unit_price else { continue };
-            if row.flags.as_deref().is_some_and(|flags| flags.contains("PER_MONTH")) {
-                price /= HOURS_A_MONTH;
-            }
+            let Row { kind, operation, price } = row;
             let mut judged = |usual: f64| {
-                let fine = is_plausible(price, usual);
+                let fine = is_plausible(price, usual * level);
                 if !fine {
                     left_out.push(format!("{kind}: {price} is no plausible price per hour"));
                 }
@@ -155,14 +153,20 @@ impl Prices {
                 field: "Catalog.Entries".to_owned(),
                 problem: format!(
                     "{} rows without prices of vCores (CustomCore:v6-p2) or memory (CustomRam); what was known stays in use",
-                    rows.len()
+                    entries.len()
                 ),
             });
         }
         Ok((prices, left_out))
     }
 
-    /// Lays the prices of a file over these.
+    /// How high these prices are, as multiples of those usual in EUR.
+    fn level(&self) -> f64 {
+        let cores = self.cores.values().map(|price| (*price, USUAL_CORE));
+        level(cores.chain([(self.gib, USUAL_GIB)])).unwrap_or(1.0)
+    }
+
+    /// Lays the prices of a file over these. They are taken as they are; that they look like those of another currency is a doubt.
     pub fn overridden(mut self, path: &Path) -> Result<Self, PriceError> {
         let name = path.display().to_string();
         let wrong =
@@ -179,6 +183,7 @@ impl Prices {
                 Err(wrong(&field, format!("{price} is no price; write a positive number per hour")))
             }
         };
+        self.doubt = self.doubt_of(&file, &name);
         for (key, price) in file.cores {
             let core = core_key(&key).ok_or_else(|| {
                 wrong(&format!("cores.{key}"), "write generation and performance as v6-p2".to_owned())
@@ -200,6 +205,22 @@ impl Prices {
         let date = file.date.map(|date| format!(" of {date}")).unwrap_or_default();
         self.source = format!("{}, overridden by {name}{date}", self.source);
         Ok(self)
+    }
+
+    /// What makes it doubtful that a file's prices are in the currency of these, before they are laid over them.
+    fn doubt_of(&self, file: &File, name: &str) -> Option<String> {
+        let types = file.types.iter().filter_map(|(kind, price)| Some((*price, usual(&VmType::parse(kind)?))));
+        let cores = file.cores.values().map(|price| (*price, USUAL_CORE));
+        let of_file = level(cores.chain(file.gib.map(|price| (price, USUAL_GIB))).chain(types))?;
+        let times = of_file / self.level();
+        (!is_plausible(times, 1.0)).then(|| {
+            format!(
+                "the prices of {name} are about {} times as high as those of the {}, as if in another currency, and are not converted; write them in that \
+                 of the list",
+                rounded(times),
+                self.source
+            )
+        })
     }
 
     /// What a machine of a type costs an hour; nothing when the list does not say.
@@ -234,6 +255,40 @@ impl Prices {
     }
 }
 
+/// A row of a price list that is about VMs.
+struct Row<'a> {
+    /// `CustomCore:v6-p2`, ...
+    kind: &'a str,
+    /// `RunInstances-OD`, ...
+    operation: &'a str,
+    /// Per hour.
+    price: f64,
+}
+
+impl<'a> Row<'a> {
+    fn of(entry: &'a CatalogEntry) -> Option<Self> {
+        if entry.service.as_deref() != Some("TinaOS-FCU") {
+            return None;
+        }
+        let is_monthly = entry.flags.as_deref().is_some_and(|flags| flags.contains("PER_MONTH"));
+        let hours = if is_monthly { HOURS_A_MONTH } else { 1.0 };
+        Some(Self {
+            kind: entry.kind.as_deref()?,
+            operation: entry.operation.as_deref()?,
+            price: entry.unit_price? / hours,
+        })
+    }
+
+    /// The usual price of what it prices, for vCores and memory.
+    fn usual(&self) -> Option<f64> {
+        match self.kind {
+            _ if self.operation != "RunInstances-OD" => None,
+            "CustomRam" => Some(USUAL_GIB),
+            kind => kind.strip_prefix("CustomCore:").and_then(core_key).map(|_| USUAL_CORE),
+        }
+    }
+}
+
 /// `v6-p2` as generation and performance.
 fn core_key(text: &str) -> Option<(u32, Performance)> {
     let (generation, number) = text.strip_prefix('v')?.split_once("-p")?;
@@ -245,7 +300,32 @@ fn is_plausible(price: f64, usual: f64) -> bool {
     price.is_finite() && price > usual / PLAUSIBLE && price < usual * PLAUSIBLE
 }
 
-/// What a custom type costs about.
+/// How high prices are, as multiples of the usual ones beside them: 1 in EUR, more than 100 in yen. It is the middle one, of two the lesser, so that a mistake
+/// does not count; nothing where none is a price.
+fn level(prices: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
+    let multiples = prices.map(|(price, usual)| price / usual);
+    let mut multiples: Vec<f64> = multiples.filter(|multiple| multiple.is_finite() && *multiple > 0.0).collect();
+    multiples.sort_by(f64::total_cmp);
+    multiples.get(multiples.len().checked_sub(1)? / 2).copied()
+}
+
+/// What is told of a list beside its name: nothing where it may well be in EUR.
+fn told(level: f64) -> String {
+    if is_plausible(level, 1.0) {
+        return String::new();
+    }
+    format!(
+        ", which is in another currency than EUR (about {} times the usual figures of eu-west-2; they are not converted)",
+        rounded(level)
+    )
+}
+
+/// A multiple for people.
+fn rounded(multiple: f64) -> String {
+    if multiple < 1.0 { format!("{multiple:.4}") } else { format!("{multiple:.0}") }
+}
+
+/// What a custom type costs about, in EUR.
 fn usual(kind: &VmType) -> f64 {
     f64::from(kind.cores).mul_add(USUAL_CORE, kind.memory_mib as f64 / 1024.0 * USUAL_GIB)
 }

@@ -78,6 +78,75 @@ fn prices_that_cannot_be_are_left_out_and_named() {
     }
 }
 
+/// The usual rows as they would be in yen.
+fn rows_in_yen() -> Vec<CatalogEntry> {
+    usual_rows()
+        .into_iter()
+        .map(|row| CatalogEntry { unit_price: row.unit_price.map(|price| price * 165.0), ..row })
+        .collect()
+}
+
+#[test]
+fn a_list_in_another_currency_is_read_as_it_is_and_told() {
+    let boxed = row("BoxUsage:tinav6.c4r8p2", 0.17 * 165.0);
+    let rows = [rows_in_yen(), vec![boxed]].concat();
+    let (prices, left_out) = Prices::read("public price list", &rows).unwrap();
+    assert_eq!(left_out, Vec::<String>::new());
+    assert_eq!(price(&prices, "tinav7.c4r8p1"), Some(34.98), "0.212 EUR, and nothing is converted");
+    assert_eq!(price(&prices, "tinav6.c4r8p2"), Some(28.05));
+    let told = "public price list, which is in another currency than EUR (about 165 times the usual figures of eu-west-2; they are not converted)";
+    assert_eq!((&*prices.source, &prices.doubt), (told, &None));
+    // Dollars are too near to tell, and plans are the same.
+    let in_dollars =
+        usual_rows().into_iter().map(|row| CatalogEntry { unit_price: row.unit_price.map(|price| price * 1.2), ..row });
+    let (prices, _) = Prices::read("public price list", &in_dollars.collect::<Vec<_>>()).unwrap();
+    assert_eq!((&*prices.source, price(&prices, "tinav6.c4r8p2")), ("public price list", Some(0.216)));
+}
+
+#[test]
+fn a_mistake_in_a_list_of_another_currency_is_one_beside_the_other_rows() {
+    for wrong in [0.0, 0.035, 0.043 * 165.0 * 20.0, -5.0] {
+        let rows = [rows_in_yen(), vec![row("CustomCore:v8-p1", wrong), row("BoxUsage:tinav6.c4r8p2", 0.18)]].concat();
+        let (prices, left_out) = Prices::read("test", &rows).unwrap();
+        assert_eq!(price(&prices, "tinav8.c1r1p1"), None, "{wrong}");
+        assert_eq!(price(&prices, "tinav6.c4r8p2"), Some(29.7), "a price in EUR among those in yen");
+        assert!(left_out.len() == 2 && left_out[0].starts_with("CustomCore:v8-p1"), "{left_out:?}");
+    }
+    // Which of two is the mistake nobody can say.
+    let rows = [row("CustomCore:v6-p2", 0.035), row("CustomRam", 0.005 * 165.0)];
+    assert!(Prices::read("test", &rows).unwrap_err().to_string().contains("CustomRam"));
+}
+
+#[test]
+fn a_file_in_another_currency_than_the_list_is_no_secret() {
+    let path = std::env::temp_dir().join(format!("joiner-currency-{}.json", std::process::id()));
+    let over = |prices: &Prices, text: &str| {
+        std::fs::write(&path, text).unwrap();
+        prices.clone().overridden(&path).unwrap()
+    };
+    let (in_yen, _) = Prices::read("price list", &rows_in_yen()).unwrap();
+    let euros = [r#"{"gib": 0.004}"#, r#"{"cores": {"v7-p2": 0.04}}"#, r#"{"types": {"tinav6.c4r8p2": 0.2}}"#];
+    let yen = [r#"{"gib": 0.7}"#, r#"{"cores": {"v7-p2": 6.2}}"#, r#"{"types": {"tinav6.c4r8p2": 31}}"#];
+    for (prices, fitting, other, times) in [
+        (&in_yen, yen, euros, ["0.0048", "0.0069", "0.0067"]),
+        (&Prices::built_in(), euros, yen, ["140", "177", "172"]),
+    ] {
+        for text in fitting {
+            assert_eq!(over(prices, text).doubt, None, "{text}");
+        }
+        for (text, times) in other.into_iter().zip(times) {
+            let doubt = over(prices, text).doubt.unwrap();
+            let told = format!(
+                "json are about {times} times as high as those of the {}, as if in another currency",
+                prices.source
+            );
+            assert!(doubt.contains(&told), "{text}: {doubt}");
+        }
+        assert_eq!(over(prices, r#"{"gpuModels": {"g3": "nvidia-m60"}}"#).doubt, None);
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
 #[test]
 fn gpus_are_paid_for_beside_cores_and_memory() {
     let mut rows = usual_rows();

@@ -113,7 +113,7 @@ answers! {
         /// `CustomCore:v6-p2`, ...
         #[serde(rename = "Type")]
         kind: Option<String>,
-        /// In the region's currency, tax excluded.
+        /// In the account's currency, which no row names; tax excluded.
         unit_price: Option<f64>,
     }
 
