@@ -69,6 +69,8 @@ fn reboots_amid_trouble_break_no_promise() {
     let seed = small_days().next().expect("there is one");
     let verdict = play(Profile::These(TROUBLE.into()), seed..=seed, Protections::default());
     assert!(verdict.violations.is_empty(), "{}", verdict.text());
+    let missed: Vec<_> = TROUBLE.iter().filter(|(fault, _)| !verdict.faults.contains_key(fault.as_str())).collect();
+    assert!(missed.is_empty(), "{missed:?} did not strike: {:?}", verdict.faults);
     let reboots = verdict.faults.get(Fault::UserRebootsNode.as_str()).copied().unwrap_or_default();
     assert!(reboots > 20, "{}", verdict.text());
 }

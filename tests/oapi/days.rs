@@ -2,7 +2,8 @@
 //! the line between them. When they are over, every pod runs, every NodeClaim has one machine, and in the end nothing is left.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,15 +47,15 @@ const END: Duration = Duration::from_hours(8);
 /// How many pods want a place of their own, and from which minute on.
 const DEMAND: [(u64, u64); 4] = [(0, 10), (30, 40), (80, 10), (120, 60)];
 
-/// Plays one day. Returns how often faults struck.
-async fn day(seed: u64) -> u64 {
+/// Plays one day. Returns how often which fault struck.
+async fn day(seed: u64) -> BTreeMap<&'static str, u64> {
     let scene = scene(seed);
     let start = Instant::now();
     let busy: Vec<Duration> = DEMAND.iter().map(|(minute, _)| Duration::from_mins(*minute)).collect();
     let plan = Plan::draw(Seed(seed), &FAULTS, &busy, CALM);
     let (mishaps, mut orders) = Mishaps::new(&plan, CALM, Journal::default());
     let line = HostileLine::new(scene.fake.clone(), mishaps.clone());
-    let lives = RefCell::new(0);
+    let (lives, deaths) = (RefCell::new(0), Cell::new(0));
     let begin = || {
         *lives.borrow_mut() += 1;
         scene.joiner_over(Arc::new(line.clone()), *lives.borrow())
@@ -86,14 +87,18 @@ async fn day(seed: u64) -> u64 {
         biased;
         () = watch => {}
         () = crew => {}
-        () = death(&scene, &plan, start) => {}
+        () = death(&scene, &plan, start, &deaths) => {}
         () = scene.play(&script) => {}
     }
     joiner.borrow_mut().take().unwrap().kill();
     assert_eq!(scene.alive(), [], "seed {seed}");
     let store = scene.world.cluster.store();
     assert_eq!((store.claims().count(), store.nodes().count()), (0, 0), "seed {seed}");
-    mishaps.counts().values().sum()
+    let mut struck = mishaps.counts();
+    if deaths.get() > 0 {
+        struck.insert(Fault::MachineDies.as_str(), deaths.get());
+    }
+    struck
 }
 
 /// Every pod runs, and every NodeClaim has its one machine.
@@ -126,13 +131,13 @@ fn settled(scene: &Scene, seed: u64) {
     assert!(scene.check_pairs() > 0, "seed {seed}");
 }
 
-/// Machines die by themselves.
-async fn death(scene: &Scene, plan: &Plan, start: Instant) {
+/// Machines die by themselves; they are counted.
+async fn death(scene: &Scene, plan: &Plan, start: Instant, deaths: &Cell<u64>) {
     for Mishap { at, pick, .. } in plan.0.iter().filter(|mishap| mishap.fault == Fault::MachineDies) {
         sleep_until(start + *at).await;
         let alive = scene.alive();
         if let Some(one) = pick.checked_rem(alive.len() as u64).and_then(|one| usize::try_from(one).ok()) {
-            scene.fake.shut_down(&alive[one].vm_id);
+            deaths.set(deaths.get() + u64::from(scene.fake.shut_down(&alive[one].vm_id)));
         }
     }
     std::future::pending::<()>().await;
@@ -140,9 +145,15 @@ async fn death(scene: &Scene, plan: &Plan, start: Instant) {
 
 #[tokio::test(start_paused = true)]
 async fn days_of_trouble_on_the_wire_end_with_one_machine_a_nodeclaim_and_then_none() {
-    let mut struck = 0;
+    let mut struck = BTreeMap::new();
     for seed in 1..=3 {
-        struck += day(seed).await;
+        for (fault, times) in day(seed).await {
+            *struck.entry(fault).or_insert(0) += times;
+        }
     }
-    assert!(struck > 50, "only {struck} faults struck");
+    let Profile::These(meant) = FAULTS else { unreachable!("it lists them") };
+    let missed: Vec<&str> =
+        meant.iter().map(|(fault, _)| fault.as_str()).filter(|fault| !struck.contains_key(fault)).collect();
+    assert_eq!(missed, [""; 0], "{struck:?}");
+    assert!(struck.values().sum::<u64>() > 50, "{struck:?}");
 }

@@ -9,7 +9,7 @@ use joiner::clouds::outscale::oapi::wire::State;
 use super::judge::Judge;
 use super::spec::Spec;
 use super::stage::scene;
-use super::world::has_a_bad_day;
+use super::world::{had_a_bad_day, has_a_bad_day};
 
 /// Pods each of which needs a machine with a GPU, so many of them, and what such machines are made from.
 pub(crate) fn learners(pods: usize) -> String {
@@ -69,6 +69,7 @@ async fn no_gpu_outlives_its_machine_on_a_bad_day() {
         fake.gpus().into_iter().filter(|gpu| !gpu.vm_id.as_ref().is_some_and(|id| there.contains(&**id))).collect();
     assert!(left.is_empty(), "{left:?}");
     judge.acquit();
+    had_a_bad_day(fake);
     let seen = judge.seen();
     for action in ["ReadFlexibleGpus", "UpdateFlexibleGpu"] {
         assert!(seen.contains(&format!("{action} 200")) && seen.contains(&format!("{action} 500")), "{seen:?}");

@@ -10,7 +10,7 @@ use joiner::clouds::outscale::oapi::wire::{MaintenanceEvent, ResourceTag, State,
 use joiner::clouds::outscale::oapi::{Answer, Post, Transport, Undelivered};
 use joiner::core::facts::{Claim, Status, find_condition};
 use joiner::core::writes::Regarding;
-use joiner::sim::oapi::{Account, Fake, Scarce};
+use joiner::sim::oapi::{Account, Fake, Fault, Scarce};
 
 use super::stage::{deployment, scene, script};
 
@@ -52,7 +52,8 @@ async fn three_hundred_nodeclaims_at_once_stay_within_the_limits_of_the_api() {
     scene.play(&script("{names: [tinav6.c1r2p2]}", 300, "600m", "until: 4m")).await;
     assert_eq!(scene.check_pairs(), 300);
     let load = scene.fake.load();
-    assert!(load.values().all(|load| load.throttled == 0 && load.most_in_a_second <= 15), "{load:?}");
+    assert!(load.values().all(|load| load.most_in_a_second <= 15), "{load:?}");
+    assert_eq!(scene.fake.struck(Fault::Throttled), 0, "{load:?}");
     // Of the few others, one asks whether it may.
     for action in ["CreateVms", "CreateTags", "ReadVms"] {
         assert!((300..320).contains(&load[action].calls), "{action}: {load:?}");
@@ -78,8 +79,11 @@ async fn a_thousand_launches_over_a_bad_line_make_a_thousand_machines() {
     };
     let made = scene.fake.vms().len();
     assert_eq!((scene.check_pairs(), bound, made), (1000, 1000, 1000), "none was ever made twice");
+    // One in twenty is what was asked for.
     let load = scene.fake.load();
-    assert!(load.values().all(|load| load.throttled == 0), "{load:?}");
+    let lost = load["CreateVms"].struck(Fault::AnswerLost);
+    assert!((20..100).contains(&lost) && load["ReadVms"].struck(Fault::ListedLate) > 0, "{load:?}");
+    assert_eq!((scene.fake.struck(Fault::Throttled), scene.fake.struck(Fault::TokenForgotten)), (0, 0), "{load:?}");
     scene.play("timeline:\n  - {at: 1s, delete: {kind: Deployment, name: web}}\n  - {at: 2s, delete: {kind: NodePool, name: general}}\nuntil: 60m").await;
     assert_eq!(scene.alive(), []);
     assert_eq!(scene.world.cluster.store().claims().count(), 0);
@@ -127,6 +131,8 @@ async fn a_machine_that_nobody_could_find_in_time_is_taken_down_in_the_end() {
     };
     let script = script("{names: [tinav6.c1r2p2]}", 1, "600m", "until: 14m");
     let (lost, claims) = tokio::join!(user, scene.play(&script)).0;
+    assert_eq!(scene.fake.load()["CreateVms"].struck(Fault::AnswerLost), 1);
+    assert!(scene.fake.struck(Fault::ListedLate) > 0);
     let is_alive = || scene.alive().iter().any(|vm| vm.vm_id == lost);
     {
         let store = scene.world.cluster.store();
@@ -187,6 +193,7 @@ async fn no_nodeclaim_goes_before_its_machine_however_early_it_is_deleted() {
     let script = script("{names: [tinav6.c1r2p2]}", 3, "600m", "until: 10m");
     let (doomed, ()) = tokio::join!(user, scene.play(&script));
     assert_eq!((doomed, scene.check_pairs()), (5, 3));
+    assert!(scene.fake.struck(Fault::ListedLate) > 0);
     joiner.stop(Duration::from_secs(5)).await;
 }
 
@@ -238,6 +245,7 @@ async fn the_second_machine_of_a_nodeclaim_goes_however_often_that_fails_and_the
     tokio::join!(user, scene.play(&script));
     let alive = scene.alive();
     assert_eq!(alive.len(), 2, "{alive:?}");
+    assert_eq!((scene.fake.struck(Fault::AnswerLost), scene.fake.struck(Fault::TokenForgotten)), (1, 1));
     assert_eq!(alive[0].client_token, alive[1].client_token);
     let named = || {
         let store = scene.world.cluster.store();
@@ -406,6 +414,7 @@ async fn what_is_always_sold_out_does_not_keep_new_prices_out() {
     // Price lists are read every twelve hours.
     scene.play("until: 13h").await;
     assert!(launches() - before > 200, "{} attempts at what is sold out", launches() - before);
+    assert!(scene.fake.struck(Fault::SoldOut) > 200);
     assert_eq!(scene.check_pairs(), 1, "the machine of generation 7");
     joiner.stop(Duration::from_secs(5)).await;
 }
@@ -431,6 +440,48 @@ async fn under_a_quota_what_fits_is_bought_in_place_of_what_does_not() {
     };
     assert_eq!((scene.check_pairs(), bound), (2, 5));
     joiner.stop(Duration::from_secs(5)).await;
+}
+
+/// Pods that wait for a quota, and pods for which all is sold out: each of them is told what the cloud said, and where it is told that nothing can be had, it
+/// is led there.
+#[tokio::test(start_paused = true)]
+async fn pods_that_no_machine_can_be_had_for_are_told_what_the_cloud_said() {
+    let shortages: [(fn(&Fake), &str, &str, Fault); 2] = [
+        (
+            |fake| fake.account(|account| account.quotas.vms = 0),
+            "reached: vm_limit (0 of 0 used, 1 needed)",
+            "ask Outscale for more, or lower spec.limits of NodePools",
+            Fault::QuotaReached,
+        ),
+        (
+            |fake| fake.conduct(|conduct| conduct.sold_out = vec![Scarce::default()]),
+            "there is no tinav6.c2r4p2 in eu-west-2",
+            "",
+            Fault::SoldOut,
+        ),
+    ];
+    for (shorten, what, remedy, fault) in shortages {
+        let scene = scene(23);
+        shorten(&scene.fake);
+        let joiner = scene.joiner();
+        scene.play(&script("{names: [tinav6.c2r4p2]}", 2, "'1'", "until: 8m")).await;
+        assert!(scene.fake.struck(fault) > 0 && scene.fake.vms().is_empty());
+        let events = scene.world.cluster.events();
+        let of_pods = |reason: &str, words: &[&str]| -> BTreeSet<String> {
+            let is_meant = |message: &str| words.iter().all(|word| message.contains(word));
+            let meant = events.iter().filter(|(_, event)| event.reason == reason && is_meant(&event.message));
+            let pods = meant.filter_map(|(_, event)| match &event.regarding {
+                Regarding::Pod(key, _) => Some(key.to_string()),
+                _ => None,
+            });
+            pods.collect()
+        };
+        let said: Vec<_> = events.iter().map(|(_, event)| (event.reason, &event.message)).collect();
+        assert_eq!(of_pods("InsufficientCapacityError", &[what, remedy]).len(), 2, "{said:#?}");
+        let led = of_pods("FailedScheduling", &["can be had at the moment", "Events InsufficientCapacityError"]);
+        assert_eq!(led.len(), 2, "{said:#?}");
+        joiner.stop(Duration::from_secs(5)).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use joiner::clouds::outscale::oapi::wire::{BsuToCreate, CreateVms, DeviceToCreate, NicToCreate, Placement, UserData};
 use joiner::clouds::outscale::oapi::{Client, Options, Transport};
-use joiner::sim::oapi::{Account, Fake};
+use joiner::sim::oapi::{Account, Fake, Fault};
 use joiner::sim::{Clock, Seed};
 use tokio::time::Instant;
 
@@ -30,6 +30,13 @@ pub(crate) fn has_a_bad_day(fake: &Fake) {
         conduct.limit_each = Some(4);
         conduct.lists_after = Duration::from_secs(2);
     });
+}
+
+/// All of that did happen.
+pub(crate) fn had_a_bad_day(fake: &Fake) {
+    let meant = [Fault::AnswerLost, Fault::RequestLost, Fault::Failed, Fault::Throttled, Fault::ListedLate];
+    let missed: Vec<Fault> = meant.into_iter().filter(|fault| fake.struck(*fault) == 0).collect();
+    assert_eq!(missed, [], "{:?}", fake.load());
 }
 
 pub(crate) fn client(transport: Arc<dyn Transport>) -> Client {

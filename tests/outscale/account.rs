@@ -19,6 +19,9 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// An answer that has not come by then was lost, and is asked for again.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// How often each action had what happen to it: `calls`, `answers lost`, ...
+pub(crate) type Counts = BTreeMap<String, BTreeMap<String, u64>>;
+
 /// An account behind a fake that runs; it is killed when this is dropped.
 pub(crate) struct Account {
     child: Child,
@@ -79,9 +82,9 @@ impl Account {
         self.vms().into_iter().filter(|vm| !vm.state.is_leaving()).collect()
     }
 
-    /// Ends the fake in order: how often each action was called.
+    /// Ends the fake in order: what it counted of each action, in its own words.
     #[track_caller]
-    pub(crate) fn close(mut self) -> BTreeMap<String, u64> {
+    pub(crate) fn close(mut self) -> Counts {
         let sent = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", self.child.id())).status();
         assert!(sent.expect("there is a shell").success(), "the fake could not be signalled");
         let ended = eventually("the fake ends on SIGTERM", LIMIT, || {
@@ -90,11 +93,15 @@ impl Account {
         assert!(ended.success(), "the fake ended with {ended}");
         let mut said = String::new();
         self.said.read_to_string(&mut said).expect("it speaks UTF-8");
-        let calls = said.lines().filter_map(|line| {
+        let counts = said.lines().filter_map(|line| {
             let (action, load) = line.strip_prefix("# ")?.split_once(": ")?;
-            Some((action.to_owned(), load.split_once(" calls")?.0.parse().ok()?))
+            let count = |part: &str| {
+                let (times, what) = part.split_once(' ')?;
+                Some((what.to_owned(), times.parse().ok()?))
+            };
+            Some((action.to_owned(), load.split(", ").map(count).collect::<Option<_>>()?))
         });
-        calls.collect()
+        counts.collect()
     }
 }
 

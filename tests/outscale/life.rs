@@ -181,6 +181,20 @@ fn machines_come_and_go_on_a_bad_day_while_others_wait_for_their_nodeclass() {
     assert!(joiner.stop().success());
     let made = stage.account.vms().len();
     assert_eq!(made, 5, "every NodeClaim had one machine");
-    let calls = stage.close();
-    assert!(calls["CreateVms"] >= 5 && calls["CreateTags"] >= 5 && calls["DeleteVms"] >= 5, "{calls:?}");
+    let counts = stage.close();
+    for (action, what, least) in [
+        ("CreateVms", "calls", 5),
+        ("CreateTags", "calls", 5),
+        ("DeleteVms", "calls", 5),
+        // The day was as bad as it was meant to be.
+        ("CreateVms", "answers lost", 2),
+        ("CreateTags", "answers lost", 2),
+        ("DeleteVms", "answers lost", 2),
+        ("ReadImages", "answers lost", 1),
+        ("ReadSubnets", "answers lost", 1),
+        ("CreateVms", "with tags ignored", 5),
+        ("ReadVms", "without what is listed late", 1),
+    ] {
+        assert!(counts[action].get(what).is_some_and(|times| *times >= least), "{action} {what}: {counts:?}");
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use joiner::clouds::outscale::oapi::wire::Vm;
 use serde_json::Value;
 
-use crate::account::Account;
+use crate::account::{Account, Counts};
 use crate::common::controlplane::{ControlPlane, eventually};
 use crate::common::joiner::{Joiner, Variables, chart_variables};
 use crate::common::kube_api::{CLAIMS, KubeApi, NODES, condition, name, text};
@@ -77,9 +77,9 @@ impl Stage {
         Self { machines, account, api, kubeconfig, program, variables, plane }
     }
 
-    /// Ends everything in order: how often each action of the API was called.
+    /// Ends everything in order: what the fake counted.
     #[track_caller]
-    pub(crate) fn close(self) -> BTreeMap<String, u64> {
+    pub(crate) fn close(self) -> Counts {
         drop(self.machines);
         self.account.close()
     }

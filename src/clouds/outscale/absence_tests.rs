@@ -5,7 +5,7 @@ use super::super::tests::{SMALL, Scene, launch, ready, scene, spec};
 use super::*;
 use crate::clouds::{Cloud, Deletion, Error};
 use crate::core::ids::ProviderId;
-use crate::sim::oapi::Fake;
+use crate::sim::oapi::{Fake, Fault};
 
 fn states(fake: &Fake) -> Vec<State> {
     fake.vms().iter().map(|vm| vm.state).collect()
@@ -33,6 +33,7 @@ async fn a_machine_that_no_list_shows_yet_is_taken_down_before_it_is_said_to_be_
         assert_eq!(states(&fake), [State::ShuttingDown], "{seconds}");
         gone(&cloud, &machine.id).await;
         assert_eq!(states(&fake), [State::Terminated], "{seconds}");
+        assert!(fake.struck(Fault::ListedLate) > 0, "{seconds}");
     }
 }
 
@@ -46,6 +47,7 @@ async fn a_machine_whose_launch_nobody_remembers_is_waited_for() {
     assert!(matches!(successor.get(&machine.id).await, Err(Error::Temporary(_))));
     assert_eq!(successor.delete(&machine.id).await.unwrap(), Deletion::InProgress);
     assert_eq!(states(&fake), [State::Pending], "nobody knows yet whose it is");
+    assert!(fake.struck(Fault::ListedLate) > 0);
     gone(&successor, &machine.id).await;
     assert_eq!(states(&fake), [State::Terminated]);
     // There never was such a VM.

@@ -6,7 +6,7 @@ use crate::api::classes::outscale::{OutscaleNodeClassSpec, VmTypes};
 use crate::clouds::outscale::Outscale;
 use crate::clouds::{Cloud, Deletion};
 use crate::core::facts::Machine;
-use crate::sim::oapi::Fake;
+use crate::sim::oapi::{Fake, Fault};
 
 const WITH_GPU: &str = "p6.large";
 
@@ -70,6 +70,7 @@ async fn a_gpu_that_is_listed_late_is_tied_by_the_next_look() {
     fake.conduct(|conduct| conduct.lists_after = Duration::from_secs(20));
     launched(&cloud).await;
     assert_eq!(ties(&fake), [false]);
+    assert!(fake.load()["ReadFlexibleGpus"].struck(Fault::ListedLate) > 0);
     tokio::time::sleep(Duration::from_mins(1)).await;
     cloud.list().await.unwrap();
     assert_eq!(ties(&fake), [true]);
@@ -84,6 +85,7 @@ async fn a_machine_is_not_taken_down_before_its_gpu_was_seen() {
     let ordered = calls(&fake, "DeleteVms");
     assert_eq!(cloud.delete(&machine.id).await.unwrap(), Deletion::InProgress);
     assert_eq!((ties(&fake), calls(&fake, "DeleteVms")), (vec![false], ordered));
+    assert!(fake.load()["ReadFlexibleGpus"].struck(Fault::ListedLate) > 0);
     gone(&cloud, &machine).await;
     assert!(fake.gpus().is_empty());
 }
@@ -121,6 +123,7 @@ async fn a_machine_waits_while_the_api_does_not_answer_for_its_gpu() {
         "{error}"
     );
     assert_eq!(calls(&fake, "DeleteVms"), ordered);
+    assert!(fake.struck(Fault::AnswerLost) > 0);
     gone(&cloud, &machine).await;
     assert!(fake.gpus().is_empty());
 }

@@ -22,7 +22,7 @@ use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
 use crate::sim::Seed;
-use crate::sim::oapi::{Account, Fake, Scarce};
+use crate::sim::oapi::{Account, Fake, Fault, Scarce};
 
 pub(super) const WORKER: &str = r#"
 version: v1alpha1
@@ -248,6 +248,7 @@ async fn asked_twice_there_is_one_machine_even_when_answers_are_lost() {
     };
     let (answer, ()) = tokio::join!(cloud.create(&lost), racing);
     assert!(matches!(answer, Err(Error::Unknown(_) | Error::Temporary(_))), "{answer:?}");
+    assert!(fake.struck(Fault::AnswerLost) > 0);
     let found = cloud.find(&lost.token).await.unwrap();
     assert!(found.len() <= 1, "{found:?}");
     let machine = cloud.create(&lost).await.unwrap();
@@ -267,7 +268,7 @@ async fn a_machine_that_is_found_unmarked_is_marked_before_it_is_shown() {
     // Two failures are overcome by the client itself.
     fake.conduct(|conduct| conduct.tag_failures = 2);
     cloud.create(&wanted).await.unwrap();
-    assert_eq!(fake.vms().len(), 1);
+    assert_eq!((fake.vms().len(), fake.struck(Fault::Failed), fake.struck(Fault::TagsIgnored)), (1, 2, 1));
     // Somebody takes the tags off, and the machine has forgotten what it was told; a controller that knows nothing of it adopts it.
     strip(&fake, &cloud, &["team"]).await;
     fake.tamper(&fake.vms()[0].vm_id, |vm| vm.user_data = None);
@@ -404,6 +405,7 @@ async fn what_is_sold_out_is_not_tried_again_for_a_while() {
     });
     let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
     assert_eq!(machine.labels.get(labels::ZONE).map(|zone| &**zone), Some("eu-west-2b"));
+    assert_eq!(fake.struck(Fault::SoldOut), 1);
     let before = calls(&fake, "CreateVms");
     cloud.create(&launch(&cloud, &class, 2, &[SMALL]).await).await.unwrap();
     assert_eq!(calls(&fake, "CreateVms"), before + 1, "the subregion that is sold out was tried again");
@@ -747,7 +749,7 @@ async fn three_hundred_launches_at_once_stay_within_the_limits() {
     let tokens: std::collections::BTreeSet<ClaimUid> = all.iter().filter_map(|machine| machine.token.clone()).collect();
     assert_eq!((fake.vms().len(), tokens.len()), (300, 300));
     let load = fake.load();
-    assert!(load.values().all(|load| load.throttled == 0), "{load:?}");
+    assert_eq!(fake.struck(Fault::Throttled), 0, "{load:?}");
     assert!(
         load["CreateVms"].calls <= 301 && load["CreateTags"].calls <= 302 && load["ReadVms"].calls < 60,
         "{load:?}"

@@ -18,30 +18,13 @@ use super::account::Account;
 use super::conduct::Conduct;
 use super::dispatch::{self, Known};
 use super::gate::Signed;
+use super::load::{Fault, Load};
 use super::refusal::Refusal;
 use super::world::World;
 use crate::clouds::outscale::oapi::wire::{FlexibleGpu, MaintenanceEvent, State, Vm};
 use crate::clouds::outscale::oapi::{Answer, Post, Transport, Undelivered};
 use crate::sim::seed::{between, uid};
 use crate::sim::{Clock, Seed};
-
-/// How much an action was called.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Load {
-    /// How often.
-    pub calls: u64,
-    /// How often in the busiest second.
-    pub most_in_a_second: u32,
-    /// How often it was throttled.
-    pub throttled: u64,
-}
-
-impl fmt::Display for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { calls, most_in_a_second, throttled } = self;
-        write!(f, "{calls} calls, {most_in_a_second} in the busiest second, {throttled} throttled")
-    }
-}
 
 /// What comes back.
 #[derive(Clone, PartialEq, Debug)]
@@ -102,9 +85,7 @@ impl Fake {
     /// Every VM that is there, also those that are not listed yet and those that are terminated, in the order in which they were made.
     pub fn vms(&self) -> Vec<Vm> {
         let world = self.present();
-        let mut all: Vec<_> = world.machines.all.values().collect();
-        all.sort_by_key(|machine| machine.number);
-        all.into_iter().map(|machine| machine.vm.clone()).collect()
+        world.machines.in_order().into_iter().map(|machine| machine.vm.clone()).collect()
     }
 
     /// Every flexible GPU of the account, also those that are not listed yet.
@@ -154,6 +135,11 @@ impl Fake {
         self.world().load.clone()
     }
 
+    /// How often this trouble struck so far, whichever action it was.
+    pub fn struck(&self, fault: Fault) -> u64 {
+        self.world().load.values().map(|load| load.struck(fault)).sum()
+    }
+
     /// Answers a request.
     pub async fn reply(&self, path: &str, headers: &HeaderMap, body: &[u8]) -> Reply {
         let (latency, silence, is_lost) = {
@@ -164,15 +150,26 @@ impl Fake {
         };
         sleep(latency).await;
         if is_lost {
+            self.world().strike(path, Fault::RequestLost);
             sleep(silence).await;
             return Reply::Lost;
         }
         let (reply, is_lost) = {
             let mut world = self.present();
             let answer = world.answer(path, headers, body);
+            if let Some(fault) = answer.as_ref().err().and_then(Fault::of) {
+                world.strike(path, fault);
+            }
+            for fault in std::mem::take(&mut world.aside) {
+                world.strike(path, fault);
+            }
             let part = world.conduct.loses_answers;
-            let is_lost = std::mem::take(&mut world.unanswered);
-            (world.said(answer), world.chance(part) || is_lost)
+            let reply = world.said(answer);
+            let is_lost = world.chance(part) | std::mem::take(&mut world.unanswered);
+            if is_lost {
+                world.strike(path, Fault::AnswerLost);
+            }
+            (reply, is_lost)
         };
         if is_lost {
             sleep(silence).await;
@@ -183,6 +180,13 @@ impl Fake {
 }
 
 impl World {
+    /// Counts trouble of an action, if there is one.
+    fn strike(&mut self, path: &str, fault: Fault) {
+        if let Some(known) = dispatch::of_path(path) {
+            *self.load.entry(known.name).or_default().faults.entry(fault).or_default() += 1;
+        }
+    }
+
     fn answer(&mut self, path: &str, headers: &HeaderMap, body: &[u8]) -> Result<Value, Refusal> {
         let Some(known) = dispatch::of_path(path) else {
             return Err(Refusal::new(404, "12000", "InvalidAction", "this fake has no such action"));

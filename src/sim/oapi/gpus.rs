@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::filters::{check_ids, passes};
+use super::load::Fault;
 use super::machines::Machines;
 use super::refusal::Refusal;
 use super::vms::id;
@@ -58,13 +59,17 @@ pub(super) fn read(world: &mut World, request: &ReadFlexibleGpus) -> Result<TheF
     let by = request.filters.clone().unwrap_or_default();
     check_ids(&by.flexible_gpu_ids, "fgpu-")?;
     check_ids(&by.vm_ids, "i-")?;
-    let rows = world.machines.gpus.values().filter(|gpu| gpu.listed_from <= world.now).map(|gpu| &gpu.row);
-    let wanted = rows.filter(|row| {
+    let wanted = world.machines.gpus.values().filter(|Gpu { row, .. }| {
         passes(&by.flexible_gpu_ids, Some(&row.flexible_gpu_id))
             && passes(&by.states, row.state.as_deref())
             && passes(&by.vm_ids, row.vm_id.as_deref())
     });
-    Ok(TheFlexibleGpus { flexible_gpus: wanted.cloned().collect(), ..TheFlexibleGpus::default() })
+    let (listed, late): (Vec<&Gpu>, Vec<&Gpu>) = wanted.partition(|gpu| gpu.listed_from <= world.now);
+    if !late.is_empty() {
+        world.aside.push(Fault::ListedLate);
+    }
+    let flexible_gpus = listed.into_iter().map(|gpu| gpu.row.clone()).collect();
+    Ok(TheFlexibleGpus { flexible_gpus, ..TheFlexibleGpus::default() })
 }
 
 pub(super) fn update(world: &mut World, request: &UpdateFlexibleGpu) -> Result<TheFlexibleGpu, Refusal> {

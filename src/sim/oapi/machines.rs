@@ -62,10 +62,17 @@ impl Machines {
         self.all.retain(|_, machine| machine.vm.state != State::Unknown);
     }
 
-    /// The VMs in the order in which they were made, without those that are not listed yet.
+    /// The VMs in the order in which they were made, those included that are not listed yet.
+    pub(super) fn in_order(&self) -> Vec<&Machine> {
+        let mut all: Vec<_> = self.all.values().collect();
+        all.sort_by_key(|machine| machine.number);
+        all
+    }
+
+    /// Those of them that are listed.
     pub(super) fn listed(&self, now: Timestamp) -> Vec<&Machine> {
-        let mut listed: Vec<_> = self.all.values().filter(|machine| machine.listed_from <= now).collect();
-        listed.sort_by_key(|machine| machine.number);
+        let mut listed = self.in_order();
+        listed.retain(|machine| machine.listed_from <= now);
         listed
     }
 

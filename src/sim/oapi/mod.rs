@@ -16,6 +16,7 @@ mod filters;
 mod gate;
 mod gpus;
 mod lists;
+mod load;
 mod machines;
 mod refusal;
 mod section;
@@ -28,7 +29,8 @@ mod world;
 pub use account::{Account, Quotas};
 pub use conduct::{Conduct, Scarce};
 pub use dispatch::signed_actions;
-pub use fake::{Fake, Load, Reply};
+pub use fake::{Fake, Reply};
+pub use load::{Fault, Load};
 pub use serve::serve;
 
 #[cfg(test)]

@@ -157,7 +157,8 @@ async fn tags_are_overwritten_filtered_and_taken_off() {
     assert_eq!(fake.vms()[0].tags, [ResourceTag::new("OscK8sClusterID/x", "")]);
     fake.conduct(|conduct| conduct.tag_failures = 2);
     client.call(&tag("k", "3")).await.unwrap();
-    assert_eq!(fake.load()["CreateTags"].calls, 3 + 3 + 3);
+    let load = &fake.load()["CreateTags"];
+    assert_eq!((load.calls, load.struck(Fault::Failed)), (3 + 3 + 3, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -261,10 +262,12 @@ async fn new_vms_are_listed_late_and_can_be_acted_on_before() {
     fake.conduct(|conduct| conduct.lists_after = Duration::from_secs(2));
     let vm = launched(&client, &launch("t")).await;
     assert!(by_id(&client, &vm.vm_id).await.is_none());
+    assert_eq!(fake.struck(Fault::ListedLate), 1);
     let tags = CreateTags { resource_ids: vec![vm.vm_id.clone()], tags: vec![ResourceTag::new("k", "v")] };
     client.call(&tags).await.unwrap();
     sleep(Duration::from_secs(2)).await;
     assert_eq!(by_id(&client, &vm.vm_id).await.unwrap().tags, tags.tags);
+    assert_eq!(fake.struck(Fault::ListedLate), 1, "it is listed now");
 }
 
 #[tokio::test(start_paused = true)]
@@ -449,8 +452,8 @@ async fn the_client_slows_down_where_the_api_throttles() {
     for error in all.into_iter().filter_map(Result::err) {
         assert_eq!(error.class, Class::Throttled, "{error}");
     }
-    let load = fake.load()["CreateVms"];
-    assert!(done == 30 && load.throttled < 20, "{done} done, {load:?}");
+    let throttled = fake.struck(Fault::Throttled);
+    assert!(done == 30 && (1..20).contains(&throttled), "{done} done, {throttled} throttled");
     assert_eq!(fake.vms().len(), done);
 }
 
@@ -482,9 +485,12 @@ async fn a_thousand_launches_with_lost_answers_and_late_lists_make_a_thousand_vm
     distinct.sort();
     distinct.dedup();
     assert_eq!((distinct.len(), fake.vms().len()), (1_000, 1_000));
-    let load = fake.load()["CreateVms"];
+    let load = &fake.load()["CreateVms"];
     // A full bucket at the start, and five a second from then on.
     assert!(load.calls > 1_000 && load.most_in_a_second <= 15, "{load:?}");
+    for fault in [Fault::AnswerLost, Fault::RequestLost, Fault::Failed] {
+        assert!(load.struck(fault) > 0, "{load:?}");
+    }
     sleep(Duration::from_secs(2)).await;
     assert_eq!(by(&client, VmFilters::default()).await.len(), 1_000);
 }

@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::filters::{any_passes, check_ids, numbered, page, passes, tags_pass};
+use super::load::Fault;
 use super::machines::Machine;
 use super::refusal::Refusal;
 use super::sizes::{self, Size};
@@ -26,6 +27,8 @@ struct Order {
     vm_type: String,
     size: Size,
     tags: Vec<ResourceTag>,
+    /// What is not as it would be on a good day.
+    troubles: Vec<Fault>,
 }
 
 pub(super) fn create(world: &mut World, request: &CreateVms) -> Result<TheVms, Refusal> {
@@ -53,6 +56,7 @@ pub(super) fn create(world: &mut World, request: &CreateVms) -> Result<TheVms, R
             world.machines.tokens.entry(token).or_default().push(vm.vm_id.clone());
         }
         world.machines.all.insert(vm.vm_id.clone(), machine);
+        world.aside.extend(&order.troubles);
         gpus::bring(world, &vm);
         vms.push(vm);
     }
@@ -110,10 +114,18 @@ fn order(world: &World, request: &CreateVms) -> Result<Order, Refusal> {
     let size = sizes::size(&vm_type, &account.vm_types);
     let size = size.ok_or_else(|| Refusal::value(format!("{vm_type} is no VM type")))?;
     let user_data = request.user_data.as_ref().map(told).transpose()?.unwrap_or_default();
-    let mut tags = if world.conduct.reads_section { section::tags(&user_data) } else { Vec::new() };
+    let mut tags = section::tags(&user_data);
+    let mut troubles = Vec::new();
+    if !world.conduct.reads_section && !tags.is_empty() {
+        tags.clear();
+        troubles.push(Fault::TagsIgnored);
+    }
+    if request.client_token.as_ref().is_some_and(|token| world.machines.tokens.contains_key(token)) {
+        troubles.push(Fault::TokenForgotten);
+    }
     // What the real API does with more of them is not known outside.
     tags.truncate(usize::try_from(account.quotas.tags).unwrap_or(usize::MAX));
-    Ok(Order { image: image.clone(), subnet: subnet.clone(), groups, vm_type, size, tags })
+    Ok(Order { image: image.clone(), subnet: subnet.clone(), groups, vm_type, size, tags, troubles })
 }
 
 /// Whether a volume can be made, as the specification describes them.
@@ -269,7 +281,7 @@ fn devices(world: &mut World, request: &CreateVms, image: &Image) -> Vec<Device>
 pub(super) fn read(world: &mut World, request: &ReadVms) -> Result<TheVms, Refusal> {
     let by = request.filters.clone().unwrap_or_default();
     check_ids(&by.vm_ids, "i-")?;
-    let wanted = world.machines.listed(world.now).into_iter().filter(|machine| {
+    let wanted = world.machines.in_order().into_iter().filter(|machine| {
         let vm = &machine.vm;
         let placement = vm.placement.as_ref();
         passes(&by.vm_ids, Some(&vm.vm_id))
@@ -289,7 +301,11 @@ pub(super) fn read(world: &mut World, request: &ReadVms) -> Result<TheVms, Refus
             && (by.vm_state_names.is_empty() || by.vm_state_names.contains(&vm.state))
             && tags_pass((&by.tag_keys, &by.tag_values, &by.tags), &vm.tags)
     });
-    let wanted = wanted.map(|machine| (machine.number, machine.vm.clone()));
+    let (wanted, late): (Vec<&Machine>, Vec<&Machine>) = wanted.partition(|machine| machine.listed_from <= world.now);
+    if !late.is_empty() {
+        world.aside.push(Fault::ListedLate);
+    }
+    let wanted = wanted.into_iter().map(|machine| (machine.number, machine.vm.clone()));
     let (vms, next) = page(wanted, request.next_page_token.as_deref(), request.results_per_page)?;
     Ok(TheVms { vms, next_page_token: next, ..TheVms::default() })
 }

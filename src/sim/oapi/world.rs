@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::account::Account;
 use super::conduct::Conduct;
-use super::fake::Load;
 use super::gate::Gate;
+use super::load::{Fault, Load};
 use super::machines::Machines;
 use super::refusal::Refusal;
 use crate::clouds::outscale::oapi::wire::{ResourceTag, State};
@@ -27,6 +27,8 @@ pub(super) struct World {
     pub(super) rng: Rng,
     /// Whether nobody hears the answer to the call that is being answered.
     pub(super) unanswered: bool,
+    /// Trouble of the call that is being answered that is no refusal.
+    pub(super) aside: Vec<Fault>,
     /// The moment of the call that is being answered.
     pub(super) now: Timestamp,
 }
@@ -42,6 +44,7 @@ impl World {
             load: BTreeMap::new(),
             rng,
             unanswered: false,
+            aside: Vec::new(),
             now: Timestamp::UNIX_EPOCH,
         }
     }
@@ -80,7 +83,6 @@ impl World {
         };
         self.recent.push_back((self.now, action, reason.is_none()));
         let Some((code, kind)) = reason else { return Ok(()) };
-        load.throttled += 1;
         Err(Refusal::new(429, code, kind, "Request rate exceeded."))
     }
 
