@@ -73,9 +73,11 @@ fn is_told(judgement: &Judgement) -> bool {
 }
 
 /// What is wrong with a NodeClass for which nothing may be launched; nothing when all that was judged is right. Keys that may only read are enough
-/// for a plan, and so are NodeClasses whose machine configurations nobody has given.
+/// for a plan, and so are NodeClasses whose machine configurations nobody has given. Where nothing could be asked, what `PermissionsReady` says is why.
 fn unready(resolution: &Resolution) -> Option<String> {
+    let is_blocked = resolution.judgements.iter().any(|judgement| judgement.reason == outscale::NOT_ASKED);
     let is_lesser = |judgement: &Judgement| match judgement.condition {
+        "PermissionsReady" if judgement.status == Status::Unknown => !is_blocked,
         "PermissionsReady" => judgement.reason != outscale::UNAUTHORIZED,
         "UserDataReady" => judgement.status == Status::Unknown,
         _ => false,

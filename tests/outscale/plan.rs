@@ -1,6 +1,7 @@
 //! `joiner plan` with Outscale's prices, and what NodeOverlays make of them.
 
 use std::io::Write;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -202,6 +203,32 @@ fn refused_keys_are_told_once_and_with_their_remedy() {
             "{text}"
         );
         assert!(!text.contains("not asked"), "{text}");
+    }
+}
+
+#[test]
+fn an_api_that_cannot_be_reached_is_the_reason_why_nothing_can_be_planned() {
+    let mut account = Account::open(Path::new(env!("CARGO_BIN_EXE_joiner")), &[]);
+    let files = [example("outscale/nodepool.yaml"), example("plan/workloads.yaml")];
+    // It speaks no TLS.
+    let plain = account.variables["OSC_ENDPOINT_API"].replace("http://", "https://");
+    let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port is free");
+    for (endpoint, cause) in [
+        (format!("http://{nobody}/api/v1"), "Connection refused"),
+        ("https://api.nowhere.invalid/api/v1".to_owned(), "dns error"),
+        (plain, "corrupt message"),
+    ] {
+        account.variables.insert("OSC_ENDPOINT_API".to_owned(), endpoint.clone());
+        let (plan, said) = plan(&account, &[], &[&files[0], &files[1]]);
+        let why = plan["unschedulable"][0]["reasons"].to_string();
+        for text in [&why, &said] {
+            for part in
+                [&format!("{endpoint} cannot be reached ("), cause, "OSC_REGION", "OSC_ENDPOINT_API", "HTTPS_PROXY"]
+            {
+                assert!(text.contains(part), "{part} is not in {text}");
+            }
+            assert!(!text.contains("not asked"), "{text}");
+        }
     }
 }
 

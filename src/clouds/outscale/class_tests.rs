@@ -74,7 +74,8 @@ async fn an_api_that_cannot_be_reached_is_one_condition_and_no_type_is_blamed_fo
             "PermissionsReady" => {
                 assert_eq!((told.status, told.reason), (Status::Unknown, "NoAnswer"));
                 assert!(
-                    told.message.contains("cannot be reached (no such host); check the region (OSC_REGION)"),
+                    told.message
+                        .contains("cannot be reached (no such host); check the region (OSC_REGION, or region of"),
                     "{told:?}"
                 );
             }

@@ -30,6 +30,11 @@ const MOST_PAGES: usize = 5_000;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest wait between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
+/// How long one call tries to reach the API at all.
+const REACHED_WITHIN: Duration = Duration::from_secs(10);
+/// For how long no call is repeated after another one was given up because nothing can be reached: what has just been tried in vain is not worth waiting
+/// for once more.
+const OUT_OF_REACH_FOR: Duration = Duration::from_secs(15);
 
 /// How a client behaves.
 #[derive(Clone)]
@@ -87,6 +92,8 @@ pub struct Client {
     standing: Standing,
     /// Held by the one signed call that tries whether the keys are good.
     trial: tokio::sync::Mutex<()>,
+    /// When a call was last given up because nothing can be reached; nothing once anything has answered.
+    out_of_reach: Mutex<Option<Instant>>,
     rng: Mutex<Rng>,
 }
 
@@ -117,6 +124,7 @@ impl Client {
             turns,
             standing: Standing::default(),
             trial: tokio::sync::Mutex::new(()),
+            out_of_reach: Mutex::default(),
             rng,
         }
     }
@@ -185,17 +193,29 @@ impl Client {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            if attempt >= self.options.attempts || !may_repeat(call.effect, &error) {
-                return Err(error);
-            }
             let pause = self.pause(attempt, error.retry_after);
-            if began.elapsed() + pause + self.options.answer_within > self.options.all_within {
+            let is_too_late = began.elapsed() + pause + self.options.answer_within > self.options.all_within;
+            let is_in_vain = error.unreachable && (began.elapsed() >= REACHED_WITHIN || self.is_out_of_reach());
+            let is_last = attempt >= self.options.attempts || is_too_late || is_in_vain;
+            if is_last || !may_repeat(call.effect, &error) {
+                if error.unreachable {
+                    *self.reach() = Some(Instant::now());
+                }
                 return Err(error);
             }
             tracing::debug!(action = call.action, attempt, ?pause, %error, "calling again");
             sleep(pause).await;
             attempt += 1;
         }
+    }
+
+    fn reach(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.out_of_reach.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether another call was given up a moment ago because nothing can be reached.
+    fn is_out_of_reach(&self) -> bool {
+        self.reach().is_some_and(|since| since.elapsed() < OUT_OF_REACH_FOR)
     }
 
     /// How long to wait: what the API asks for, or else longer with every attempt; never two callers the same.
@@ -281,14 +301,12 @@ impl Client {
         };
         let answer = answer.map_err(|undelivered| match undelivered {
             Undelivered::NotSent(why) => {
-                let message = format!(
-                    "{} cannot be reached ({why}); check the region (OSC_REGION), the address (OSC_ENDPOINT_API) and the proxy (HTTPS_PROXY)",
-                    self.access.endpoint
-                );
+                let message = format!("{} cannot be reached ({why}); {}", self.access.endpoint, way_out(&why));
                 Error { unreachable: true, ..Error::silent(action, Class::Temporary, message) }
             }
             Undelivered::NoAnswer(why) => Error::silent(action, open_end(call.effect), why),
         })?;
+        *self.reach() = None;
         tracing::debug!(action, status = answer.status, millis = began.elapsed().as_millis(), "answered");
         if answer.date.is_some_and(|date| self.standing.learn(date, (sent, (self.options.now)()))) {
             let told = self.clock_trouble().unwrap_or_else(|| "the clock of this machine is right again".to_owned());
@@ -327,7 +345,10 @@ impl Client {
         let mut error = Error::spoken(call.action, (class, status), entries, id);
         error.retry_after = retry_after;
         if is_silent {
-            "an answer without a reason".clone_into(&mut error.message);
+            error.message = format!(
+                "an answer without a reason from {}; should that last, see whether it is Outscale's API ({ADDRESS})",
+                self.access.endpoint
+            );
         }
         if class == Class::Throttled {
             self.turns.slow_down(call.action, all, retry_after.unwrap_or(FIRST_PAUSE));
@@ -335,6 +356,21 @@ impl Client {
         tracing::debug!(action = call.action, status, request = error.request_id, code = error.code(), "refused");
         Err(error)
     }
+}
+
+/// Where it stands where the API is.
+const ADDRESS: &str = "OSC_ENDPOINT_API, or endpoint of the Secret or the profile";
+
+/// What to do about an API that cannot be reached for this reason.
+fn way_out(why: &str) -> String {
+    if why.contains("certificate") {
+        return format!(
+            "name a file with the endpoint's CA certificate in SSL_CERT_FILE, or check the address ({ADDRESS}) and the proxy (HTTPS_PROXY)"
+        );
+    }
+    format!(
+        "check the region (OSC_REGION, or region of the Secret or the profile), the address ({ADDRESS}) and the proxy (HTTPS_PROXY)"
+    )
 }
 
 /// The API's time, given ours.

@@ -220,11 +220,73 @@ async fn attempts_come_to_an_end_and_take_their_time() {
     assert_eq!((error.class, script.asked()), (Class::Temporary, 4));
     assert_eq!(
         error.to_string(),
-        "DeleteVms: https://api.eu-west-2.outscale.com/api/v1 cannot be reached (no route); check the region (OSC_REGION), the address \
-         (OSC_ENDPOINT_API) and the proxy (HTTPS_PROXY)"
+        "DeleteVms: https://api.eu-west-2.outscale.com/api/v1 cannot be reached (no route); check the region (OSC_REGION, or region \
+         of the Secret or the profile), the address (OSC_ENDPOINT_API, or endpoint of the Secret or the profile) and the proxy (HTTPS_PROXY)"
     );
     let waited = began.elapsed();
     assert!((Duration::from_millis(3_500)..=Duration::from_secs(7)).contains(&waited), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_reached_is_not_waited_for_again_and_again() {
+    let no_route = || Err(Undelivered::NotSent("no route".to_owned()));
+    let done = || Ok((200, r#"{"Vms":[]}"#));
+    let script = Scripted::of((0..10).map(|_| no_route()).chain([done()]).chain((0..4).map(|_| no_route())));
+    let client = client(&script);
+    let asked = async || {
+        let before = script.asked();
+        let is_done = client.call(&ReadVms::default()).await.is_ok();
+        (script.asked() - before, is_done)
+    };
+    assert_eq!(asked().await, (4, false));
+    assert_eq!(asked().await, (1, false), "that was tried a moment ago");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(asked().await, (4, false));
+    assert_eq!(asked().await, (1, false));
+    assert_eq!(asked().await, (1, true));
+    assert_eq!(asked().await, (4, false), "it could be reached");
+}
+
+/// A network in which nobody refuses a connection, and none comes about.
+struct Hole(Mutex<u32>);
+
+impl Transport for Hole {
+    fn post(&self, _: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
+        *self.0.lock().unwrap() += 1;
+        async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            Err(Undelivered::NotSent("deadline has elapsed".to_owned()))
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_that_never_come_about_are_given_up_soon() {
+    let hole = Arc::new(Hole(Mutex::new(0)));
+    let client = Client::new(access(), Arc::clone(&hole) as _, Options::new(Arc::new(|| Timestamp::UNIX_EPOCH)));
+    let began = Instant::now();
+    client.call(&ReadVms::default()).await.unwrap_err();
+    assert_eq!((*hole.0.lock().unwrap(), began.elapsed().as_secs()), (1, 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_with_the_way_to_the_api_has_a_remedy() {
+    let told = async |answer| {
+        let script = Scripted::of([answer]);
+        let client =
+            Client::new(access(), script, Options { attempts: 1, ..Options::new(Arc::new(|| Timestamp::UNIX_EPOCH)) });
+        client.call(&ReadVms::default()).await.unwrap_err().to_string()
+    };
+    let unknown = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+    let said = told(Err(Undelivered::NotSent(format!("client error (Connect): {unknown}")))).await;
+    assert!(said.contains("UnknownIssuer") && said.contains("SSL_CERT_FILE"), "{said}");
+    let said = told(Ok((502, "<html>"))).await;
+    assert!(
+        said.contains("without a reason from https://api.eu-west-2.outscale.com/api/v1")
+            && said.contains("OSC_ENDPOINT_API"),
+        "{said}"
+    );
 }
 
 /// Never answers.
