@@ -283,7 +283,9 @@ impl Reason {
             }
             Self::TooLarge { .. } => "would fit if the pod requested less, or with larger types",
             Self::NoTypeHolds { .. } => "would fit if they requested less of one resource",
-            Self::NoOffering { .. } => "allow more zones, capacity types or types",
+            Self::NoOffering { .. } => {
+                "Events InsufficientCapacityError say what the cloud said, if it was asked; allow more zones, capacity types or types"
+            }
             Self::NoMatchingType { .. } => "would fit if others were asked for, or the NodePool had more types",
             Self::HostPort { .. } => "use another port",
             Self::Daemon { .. } => {
@@ -324,7 +326,7 @@ impl Reason {
 /// Which requirements of a pool leave it no instance type.
 fn of_no_types(without: &[(Arc<str>, usize)]) -> String {
     if without.is_empty() {
-        return "see the NodeClass, and NodeOverlays if there are any".to_owned();
+        return "Events InsufficientCapacityError say what the cloud said, if it was asked; else see the NodeClass, and NodeOverlays if there are any".to_owned();
     }
     if without.iter().all(|(_, types)| *types == 0) {
         let all: Vec<String> = without.iter().map(|(line, _)| format!("`{line}`")).collect();
