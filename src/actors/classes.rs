@@ -250,15 +250,29 @@ fn tell(class: &NodeClass, conditions: &[Condition], resolution: &Resolution) {
         tracing::info!(class = %name, "NodeClass is ready");
     }
     if !ready && conditions != class.conditions {
-        let wrong = resolution.judgements.iter().filter(|judgement| judgement.status != Status::True);
-        for Judgement { condition, reason, message, .. } in wrong {
+        for (conditions, Judgement { reason, message, .. }) in wrong(resolution) {
             // A field called `message` would take the text's place.
-            tracing::warn!(class = %name, condition, reason, why = message, "NodeClass is not ready");
+            tracing::warn!(class = %name, condition = conditions.join(", "), reason, why = message, "NodeClass is not ready");
         }
     }
     for Judgement { condition, message, .. } in remarks(class, resolution) {
         tracing::info!(class = %name, condition, remark = message, "worth knowing of a NodeClass");
     }
+}
+
+/// What does not hold; conditions of which one and the same thing is said, together.
+fn wrong(resolution: &Resolution) -> Vec<(Vec<&'static str>, &Judgement)> {
+    let mut all: Vec<(Vec<&'static str>, &Judgement)> = Vec::new();
+    for judgement in resolution.judgements.iter().filter(|judgement| judgement.status != Status::True) {
+        let is_same = |(_, other): &&mut (_, &Judgement)| {
+            (other.status, other.reason, &other.message) == (judgement.status, judgement.reason, &judgement.message)
+        };
+        match all.iter_mut().find(is_same) {
+            Some((conditions, _)) => conditions.push(judgement.condition),
+            None => all.push((vec![judgement.condition], judgement)),
+        }
+    }
+    all
 }
 
 fn is_ready(conditions: &[Condition]) -> bool {
@@ -359,6 +373,27 @@ mod tests {
         assert_eq!(remarks(&class, &resolution).len(), 0, "it has been said");
         let other = judgement("SubnetsReady", Status::True, "no address is free in subnet-1, subnet-2");
         assert_eq!(remarks(&class, &Resolution { judgements: vec![other], details: None }).len(), 1);
+    }
+
+    #[test]
+    fn what_one_cause_keeps_from_being_known_is_said_in_one_line() {
+        let judgement = |condition, status, reason, message: &str| Judgement {
+            condition,
+            status,
+            reason,
+            message: message.to_owned(),
+        };
+        let judgements = vec![
+            judgement("ImagesReady", Status::Unknown, "NotAsked", "not asked, as the keys were refused"),
+            judgement("UserDataReady", Status::True, "UserDataReady", ""),
+            judgement("PermissionsReady", Status::False, "Unauthorized", "the API refuses the keys"),
+            judgement("SubnetsReady", Status::Unknown, "NotAsked", "not asked, as the keys were refused"),
+        ];
+        let resolution = Resolution { judgements, details: None };
+        let lines: Vec<_> = wrong(&resolution).into_iter().map(|(all, one)| (all.join(", "), one.reason)).collect();
+        let expected =
+            [("ImagesReady, SubnetsReady".to_owned(), "NotAsked"), ("PermissionsReady".to_owned(), "Unauthorized")];
+        assert_eq!(lines, expected);
     }
 
     #[test]
