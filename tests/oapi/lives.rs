@@ -442,46 +442,43 @@ async fn under_a_quota_what_fits_is_bought_in_place_of_what_does_not() {
     joiner.stop(Duration::from_secs(5)).await;
 }
 
-/// Pods that wait for a quota, and pods for which all is sold out: each of them is told what the cloud said, and where it is told that nothing can be had, it
-/// is led there.
-#[tokio::test(start_paused = true)]
-async fn pods_that_no_machine_can_be_had_for_are_told_what_the_cloud_said() {
-    let shortages: [(fn(&Fake), &str, &str, Fault); 2] = [
-        (
-            |fake| fake.account(|account| account.quotas.vms = 0),
-            "reached: vm_limit (0 of 0 used, 1 needed)",
-            "ask Outscale for more, or lower spec.limits of NodePools",
-            Fault::QuotaReached,
-        ),
-        (
-            |fake| fake.conduct(|conduct| conduct.sold_out = vec![Scarce::default()]),
-            "there is no tinav6.c2r4p2 in eu-west-2",
-            "",
-            Fault::SoldOut,
-        ),
-    ];
-    for (shorten, what, remedy, fault) in shortages {
-        let scene = scene(23);
-        shorten(&scene.fake);
-        let joiner = scene.joiner();
-        scene.play(&script("{names: [tinav6.c2r4p2]}", 2, "'1'", "until: 8m")).await;
-        assert!(scene.fake.struck(fault) > 0 && scene.fake.vms().is_empty());
-        let events = scene.world.cluster.events();
-        let of_pods = |reason: &str, words: &[&str]| -> BTreeSet<String> {
-            let is_meant = |message: &str| words.iter().all(|word| message.contains(word));
-            let meant = events.iter().filter(|(_, event)| event.reason == reason && is_meant(&event.message));
-            let pods = meant.filter_map(|(_, event)| match &event.regarding {
+/// Each of two pods is told what the cloud said, and where it is told that nothing can be had, it is led there.
+async fn pods_are_told(shorten: fn(&Fake), fault: Fault, words: &[&str]) {
+    let scene = scene(23);
+    shorten(&scene.fake);
+    let joiner = scene.joiner();
+    scene.play(&script("{names: [tinav6.c2r4p2]}", 2, "'1'", "until: 8m")).await;
+    assert!(scene.fake.struck(fault) > 0 && scene.fake.vms().is_empty());
+    let events = scene.world.cluster.events();
+    let pods_told = |reason: &str, words: &[&str]| {
+        let is_meant = |message: &str| words.iter().all(|word| message.contains(word));
+        let meant = events.iter().filter(|(_, event)| event.reason == reason && is_meant(&event.message));
+        let pods: BTreeSet<String> = meant
+            .filter_map(|(_, event)| match &event.regarding {
                 Regarding::Pod(key, _) => Some(key.to_string()),
                 _ => None,
-            });
-            pods.collect()
-        };
-        let said: Vec<_> = events.iter().map(|(_, event)| (event.reason, &event.message)).collect();
-        assert_eq!(of_pods("InsufficientCapacityError", &[what, remedy]).len(), 2, "{said:#?}");
-        let led = of_pods("FailedScheduling", &["can be had at the moment", "Events InsufficientCapacityError"]);
-        assert_eq!(led.len(), 2, "{said:#?}");
-        joiner.stop(Duration::from_secs(5)).await;
-    }
+            })
+            .collect();
+        pods.len()
+    };
+    let said: Vec<_> = events.iter().map(|(_, event)| (event.reason, &event.message)).collect();
+    assert_eq!(pods_told("InsufficientCapacityError", words), 2, "{said:#?}");
+    let led = ["can be had at the moment", "Events InsufficientCapacityError"];
+    assert_eq!(pods_told("FailedScheduling", &led), 2, "{said:#?}");
+    joiner.stop(Duration::from_secs(5)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_wait_for_a_quota_are_told_which_and_what_to_do() {
+    let words =
+        ["reached: vm_limit (0 of 0 used, 1 needed)", "ask Outscale for more, or lower spec.limits of NodePools"];
+    pods_are_told(|fake| fake.account(|account| account.quotas.vms = 0), Fault::QuotaReached, &words).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_for_which_all_is_sold_out_are_told_what_and_where() {
+    let shorten = |fake: &Fake| fake.conduct(|conduct| conduct.sold_out = vec![Scarce::default()]);
+    pods_are_told(shorten, Fault::SoldOut, &["there is no tinav6.c2r4p2 in eu-west-2"]).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -30,6 +30,20 @@ const BAD_DAY: [&str; 15] = [
     "--seed=7",
 ];
 
+/// What the fake counts at least: the calls that it takes, and that the day was as bad as it was meant to be.
+const COUNTS: [(&str, &str, u64); 10] = [
+    ("CreateVms", "calls", 5),
+    ("CreateTags", "calls", 5),
+    ("DeleteVms", "calls", 5),
+    ("CreateVms", "answers lost", 2),
+    ("CreateTags", "answers lost", 2),
+    ("DeleteVms", "answers lost", 2),
+    ("ReadImages", "answers lost", 1),
+    ("ReadSubnets", "answers lost", 1),
+    ("CreateVms", "with tags ignored", 5),
+    ("ReadVms", "without what is listed late", 1),
+];
+
 /// A NodeClass, and a NodePool that uses it.
 fn pool(name: &str, image: &str, secret: &str) -> String {
     let class = json!({
@@ -182,19 +196,7 @@ fn machines_come_and_go_on_a_bad_day_while_others_wait_for_their_nodeclass() {
     let made = stage.account.vms().len();
     assert_eq!(made, 5, "every NodeClaim had one machine");
     let counts = stage.close();
-    for (action, what, least) in [
-        ("CreateVms", "calls", 5),
-        ("CreateTags", "calls", 5),
-        ("DeleteVms", "calls", 5),
-        // The day was as bad as it was meant to be.
-        ("CreateVms", "answers lost", 2),
-        ("CreateTags", "answers lost", 2),
-        ("DeleteVms", "answers lost", 2),
-        ("ReadImages", "answers lost", 1),
-        ("ReadSubnets", "answers lost", 1),
-        ("CreateVms", "with tags ignored", 5),
-        ("ReadVms", "without what is listed late", 1),
-    ] {
+    for (action, what, least) in COUNTS {
         assert!(counts[action].get(what).is_some_and(|times| *times >= least), "{action} {what}: {counts:?}");
     }
 }
