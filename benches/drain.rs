@@ -6,6 +6,8 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "../tests/kwok/ground.rs"]
+mod ground;
 #[path = "common/outside.rs"]
 mod outside;
 #[path = "../tests/kwok/stage.rs"]

@@ -7,6 +7,8 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "../tests/kwok/ground.rs"]
+mod ground;
 #[path = "../tests/kwok/stage.rs"]
 #[allow(dead_code, reason = "the load needs a part of what scenarios stand on")]
 mod stage;
