@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::api::duration::DurationError;
 use crate::core::ids::{ClassRef, InstanceTypeName, ProviderId};
 
 /// A failed call. Everything but [`Error::Unknown`] is certain: nothing was changed.
@@ -50,6 +51,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A NodeClass has a duration that cannot be read.
+    pub(super) fn unreadable(class: &ClassRef, error: &DurationError) -> Self {
+        Self::Invalid { field: format!("{class} {}", error.field), message: error.remedy() }
+    }
+
     /// The class in one word, as the reason of a condition.
     pub fn cause(&self) -> &'static str {
         match self {

@@ -269,10 +269,7 @@ fn registration_delay(class: &NodeClass) -> Result<Duration, Error> {
     }
     let body = class.body.downcast_ref::<KwokNodeClass>();
     let body = body.ok_or_else(|| not_ready(format!("it is no {CLASS_KIND}; name one in the nodeClassRef")))?;
-    body.spec.spec.node_registration_delay().map_err(|error| Error::Invalid {
-        field: format!("{} {}", class.reference, error.field),
-        message: error.remedy(),
-    })
+    body.spec.spec.node_registration_delay().map_err(|error| Error::unreadable(&class.reference, &error))
 }
 
 fn damaged() -> Error {

@@ -431,10 +431,7 @@ fn check_class(class: &NodeClass) -> Result<(), Error> {
 
 fn registration_delay(class: &NodeClass) -> Result<Duration, Error> {
     let Some(typed) = class.body.downcast_ref::<KwokNodeClass>() else { return Ok(Duration::ZERO) };
-    typed.spec.spec.node_registration_delay().map_err(|error| Error::Invalid {
-        field: format!("{} {}", class.reference, error.field),
-        message: error.remedy(),
-    })
+    typed.spec.spec.node_registration_delay().map_err(|error| Error::unreadable(&class.reference, &error))
 }
 
 /// The labels that the cloud decides: one value for each key of the instance type, then those of the offering.
