@@ -15,8 +15,8 @@ pub fn read_slice(value: &Value) -> Result<DeviceSlice, Unreadable> {
 /// Folds a ResourceSlice into a fact.
 pub fn slice(wire: &wire_devices::ResourceSlice) -> Result<DeviceSlice, Unreadable> {
     let spec = &wire.spec;
-    let owners = wire.metadata.owner_references.iter().flatten();
-    let owner = owners.filter(|owner| owner.kind == "Node").map(|owner| &owner.name).next();
+    let mut owners = wire.metadata.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.kind == "Node").map(|owner| &owner.name);
     let node = spec.node_name.as_ref().filter(|name| !name.is_empty()).or(owner);
     Ok(DeviceSlice {
         name: common::name("ResourceSlice", &wire.metadata)?,

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::core::facts::Pod;
 use crate::core::ids::{ObjectKey, PodUid};
 
+use super::anew::refused;
 use super::fault::VolumeFault;
 use super::plan::{Plan, Refusal};
 use super::problem::Problem;
@@ -44,19 +45,24 @@ pub(super) fn served(problem: &Problem<'_>, mut solve: impl FnMut(&Problem<'_>) 
 
 /// The pods that are refused and for whose sake others are, with those that ask for the same.
 fn hopeless(problem: &Problem<'_>, plan: &Plan) -> FxHashSet<PodUid> {
-    let holder = |reason: &Reason| match reason {
-        Reason::Volume(VolumeFault::InUse { pod, .. }) => Some(pod.clone()),
-        _ => None,
-    };
-    let holders: BTreeSet<ObjectKey> =
+    let holders: BTreeSet<&ObjectKey> =
         plan.refused.iter().flat_map(|refusal| &refusal.reasons).filter_map(holder).collect();
     if holders.is_empty() {
         return FxHashSet::default();
     }
-    let refused: FxHashSet<&PodUid> = plan.refused.iter().map(|refusal| &refusal.pod).collect();
+    let refused = refused(plan);
     let refused: Vec<&Arc<Pod>> = problem.pods.iter().filter(|pod| refused.contains(&pod.uid)).collect();
-    let asked = |pod: &Pod| (Arc::clone(&pod.shape), pod.key.namespace.clone(), pod.volume_claims.clone());
+    // Shapes tell namespaces apart.
     let first = refused.iter().filter(|pod| holders.contains(&pod.key));
-    let hopeless: BTreeSet<_> = first.map(|pod| asked(pod)).collect();
-    refused.iter().filter(|pod| hopeless.contains(&asked(pod))).map(|pod| pod.uid.clone()).collect()
+    let hopeless: BTreeSet<_> = first.map(|pod| (&pod.shape, &pod.volume_claims)).collect();
+    let is_hopeless = |pod: &&&Arc<Pod>| hopeless.contains(&(&pod.shape, &pod.volume_claims));
+    refused.iter().filter(is_hopeless).map(|pod| pod.uid.clone()).collect()
+}
+
+/// The pod for whose sake a pod is refused, where its claim is for one pod at a time.
+fn holder(reason: &Reason) -> Option<&ObjectKey> {
+    match reason {
+        Reason::Volume(VolumeFault::InUse { pod, .. }) => Some(pod),
+        _ => None,
+    }
 }
