@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::core::quantity::{Format, Quantity};
+
 /// The name of a resource. The order (CPU, memory, pods, ephemeral storage, then the others by name) is that of reports.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ResourceName {
@@ -35,6 +37,16 @@ impl ResourceName {
             Self::EphemeralStorage => "ephemeral-storage",
             Self::Other(name) => name,
         }
+    }
+
+    /// An amount of it, in thousandths, as Kubernetes writes it: bytes with binary suffixes, everything else in decimal.
+    pub fn written(&self, milli: i64) -> Quantity {
+        let format = match self {
+            Self::Memory | Self::EphemeralStorage => Format::Binary,
+            Self::Other(name) if name.starts_with("hugepages-") => Format::Binary,
+            _ => Format::Decimal,
+        };
+        Quantity::from_milli(milli, format)
     }
 }
 

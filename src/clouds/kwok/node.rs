@@ -10,9 +10,8 @@ use kube::core::ObjectMeta;
 use crate::clouds::LaunchSpec;
 use crate::core::facts::{InstanceType, Offering};
 use crate::core::labels;
-use crate::core::quantity::{Format, Quantity};
 use crate::core::requirements::{Operator, Requirement};
-use crate::core::resources::{ResourceName, Resources};
+use crate::core::resources::Resources;
 
 /// Label with the UID of the NodeClaim: the machine's mark.
 pub const NODECLAIM_UID: &str = "karpenter.kwok.sh/nodeclaim-uid";
@@ -138,14 +137,5 @@ fn text(map: &labels::Labels) -> BTreeMap<String, String> {
 }
 
 fn written(resources: &Resources) -> BTreeMap<String, Written> {
-    resources
-        .iter()
-        .map(|(name, milli)| {
-            let format = match name {
-                ResourceName::Memory | ResourceName::EphemeralStorage => Format::Binary,
-                _ => Format::Decimal,
-            };
-            (name.as_str().to_owned(), Written(Quantity::from_milli(milli, format).to_string()))
-        })
-        .collect()
+    resources.iter().map(|(name, milli)| (name.as_str().to_owned(), Written(name.written(milli).to_string()))).collect()
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::quantity::{Format, Quantity};
-use crate::core::resources::{ResourceName, Resources};
+use crate::core::quantity::Quantity;
+use crate::core::resources::Resources;
 
 use super::problems::Problems;
 use super::wire::Amounts;
@@ -34,15 +34,5 @@ pub fn capacity(amounts: Option<&Amounts>) -> Resources {
 
 /// Writes a resource vector as a ResourceList: bytes with binary suffixes, everything else in decimal.
 pub fn written(resources: &Resources) -> BTreeMap<String, String> {
-    resources
-        .iter()
-        .map(|(name, milli)| {
-            let format = match name {
-                ResourceName::Memory | ResourceName::EphemeralStorage => Format::Binary,
-                ResourceName::Other(name) if name.starts_with("hugepages-") => Format::Binary,
-                _ => Format::Decimal,
-            };
-            (name.as_str().to_owned(), Quantity::from_milli(milli, format).to_string())
-        })
-        .collect()
+    resources.iter().map(|(name, milli)| (name.as_str().to_owned(), name.written(milli).to_string())).collect()
 }

@@ -2,8 +2,6 @@
 //! image, or memory that somebody keeps.
 
 use crate::core::facts::Status;
-use crate::core::quantity::{Format, Quantity};
-use crate::core::resources::ResourceName;
 
 use super::Situation;
 
@@ -24,9 +22,9 @@ fn problems(situation: &Situation<'_>) -> Option<Vec<String>> {
         if expected > 0 && i128::from(found) * 100 < i128::from(expected) * (100 - MAY_LACK) {
             problems.push(format!(
                 "expected {} of resource {}, but found {} ({:.1}% of expected)",
-                quantity(name, expected),
+                name.written(expected),
                 name.as_str(),
-                quantity(name, found),
+                name.written(found),
                 found as f64 * 100.0 / expected as f64
             ));
         }
@@ -47,14 +45,6 @@ pub(super) fn wanted(situation: &Situation<'_>) -> Option<(Status, &'static str,
 /// The problems in the message of the condition, one by one.
 pub fn listed(message: &str) -> impl Iterator<Item = &str> {
     message.split(BETWEEN).filter(|problem| !problem.is_empty())
-}
-
-fn quantity(name: &ResourceName, milli: i64) -> Quantity {
-    let format = match name {
-        ResourceName::Memory | ResourceName::EphemeralStorage => Format::Binary,
-        _ => Format::Decimal,
-    };
-    Quantity::from_milli(milli, format)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::core::facts::{Claim, InstanceType, Kind, Status};
 use crate::core::labels::{self, Labels};
 use crate::core::requirements::Requirements;
+use crate::core::resources::{ResourceName, Resources};
 use crate::core::writes::ClaimPatch;
 
 use super::step::{self, Phase, Step};
@@ -114,7 +115,7 @@ pub enum Candidates {
 pub fn candidates(claim: &Claim, types: &[Arc<InstanceType>]) -> Candidates {
     let wanted = Requirements::from_written(&claim.requirements);
     let mut fitting: Vec<(f64, Arc<InstanceType>)> = Vec::new();
-    let (mut compatible, mut large_enough) = (false, false);
+    let (mut compatible, mut large_enough) = (Vec::new(), false);
     let name = wanted.get(labels::INSTANCE_TYPE);
     for kind in types {
         // Most types are not among those that the NodeClaim names, which shows before their requirements are looked at.
@@ -124,8 +125,9 @@ pub fn candidates(claim: &Claim, types: &[Arc<InstanceType>]) -> Candidates {
         if Requirements::from_written(&kind.requirements).intersects(&wanted).is_err() {
             continue;
         }
-        compatible = true;
-        if !claim.requests.fits(&kind.allocatable()) {
+        let room = kind.allocatable();
+        if !claim.requests.fits(&room) {
+            compatible.push(room);
             continue;
         }
         large_enough = true;
@@ -148,12 +150,39 @@ pub fn candidates(claim: &Claim, types: &[Arc<InstanceType>]) -> Candidates {
     }
     if large_enough {
         Candidates::SoldOut
-    } else if compatible {
-        Candidates::Impossible(format!(
-            "no instance type that meets spec.requirements holds spec.resources.requests {:?} (thousandths); ask for less",
-            claim.requests
-        ))
+    } else if compatible.is_empty() {
+        Candidates::Impossible(unmet(claim, types))
     } else {
-        Candidates::Impossible("no instance type meets spec.requirements; widen them".to_owned())
+        Candidates::Impossible(too_large(claim, &compatible))
     }
+}
+
+/// Which requirement no type meets. A NodeClaim's spec cannot be changed: the remedy is another one.
+fn unmet(claim: &Claim, types: &[Arc<InstanceType>]) -> String {
+    let is_met = |wanted: &Requirements| {
+        types.iter().any(|kind| Requirements::from_written(&kind.requirements).intersects(wanted).is_ok())
+    };
+    let each = claim.requirements.iter().map(|one| Requirements::from_written([one]));
+    let unmet: Vec<_> = each.filter(|one| !is_met(one)).map(|one| one.to_string()).collect();
+    let which = if unmet.is_empty() { "all of them at once".to_owned() } else { unmet.join("; ") };
+    format!(
+        "no instance type meets spec.requirements: {which}; delete the NodeClaim, and widen the requirements of its NodePool, or of another \
+         NodeClaim"
+    )
+}
+
+/// Which resource no type that meets the requirements has enough of, given what each of them has.
+fn too_large(claim: &Claim, rooms: &[Resources]) -> String {
+    let most = |name: &ResourceName| rooms.iter().map(|room| room.get(name)).max().unwrap_or(0);
+    let lacking: Vec<_> = claim
+        .requests
+        .iter()
+        .filter(|(name, milli)| *milli > most(name))
+        .map(|(name, milli)| format!("{name} {} (at most {})", name.written(milli), name.written(most(name))))
+        .collect();
+    let which = if lacking.is_empty() { "everything at once".to_owned() } else { lacking.join(", ") };
+    format!(
+        "no instance type that meets spec.requirements holds spec.resources.requests: {which}; delete the NodeClaim, and ask for less, or for larger \
+         types, in its NodePool or another NodeClaim"
+    )
 }

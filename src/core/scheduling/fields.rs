@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::core::quantity::{Format, Quantity};
 use crate::core::resources::ResourceName;
 
 use super::fault::VolumeFault;
@@ -194,11 +193,7 @@ fn counted<'a>(all: impl Iterator<Item = (&'a Arc<str>, i64)>) -> Datum {
 
 /// Thousandths, as Kubernetes writes an amount of the resource.
 fn amount(resource: &ResourceName, milli: i64) -> Datum {
-    let format = match resource {
-        ResourceName::Memory | ResourceName::EphemeralStorage => Format::Binary,
-        _ => Format::Decimal,
-    };
-    Datum::Text(Quantity::from_milli(milli, format).to_string().into())
+    Datum::Text(resource.written(milli).to_string().into())
 }
 
 #[cfg(test)]
