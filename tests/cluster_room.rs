@@ -140,7 +140,7 @@ async fn the_rooms_that_speak_to_a_real_api_server_are_understood() {
     let (pool, class, pods) = first_list(&cluster).await;
     assert_eq!((pool.errors.len(), pool.disruption.budgets.len(), pods.len()), (0, 1, 2));
     assert!(pool.hash.parse::<u64>().is_ok());
-    pool_is_written(&cluster, &pool).await;
+    pool_is_written(&plane, &cluster, &pool).await;
     let claim = claim_is_written(&cluster, &pool).await;
     node_is_made_and_taken_over(&cluster, client.clone(), claim, class).await;
     for pod in &pods {
@@ -150,16 +150,24 @@ async fn the_rooms_that_speak_to_a_real_api_server_are_understood() {
     events_and_lease(&plane, &cluster, &pool).await;
 }
 
-async fn pool_is_written(cluster: &KubeCluster, pool: &Pool) {
+async fn pool_is_written(plane: &ControlPlane, cluster: &KubeCluster, pool: &Pool) {
     let patch = PoolPatch { annotations: [(labels::NODEPOOL_HASH.into(), Arc::clone(&pool.hash))].into() };
     cluster.patch_pool(&pool.name, &patch).await.expect("annotations are taken");
     let patch = PoolStatusPatch {
         nodes: Some(0),
-        resources: Some(Resources::new().with("cpu", 1500).with("nodes", 0)),
+        resources: Some(Resources::new().with("cpu", 1500).with("nodes", 0).with("nvidia.com/gpu", 1000)),
         conditions: Some(vec![ready("Ready")]),
         ..PoolStatusPatch::default()
     };
     cluster.patch_pool_status(&pool.name, &patch).await.expect("status is taken");
+    let patch = PoolStatusPatch {
+        resources: Some(Resources::new().with("cpu", 1000).with("nodes", 0)),
+        without_resources: vec!["nvidia.com/gpu".into()],
+        ..PoolStatusPatch::default()
+    };
+    cluster.patch_pool_status(&pool.name, &patch).await.expect("status is taken");
+    let left = plane.kubectl(&format!("get nodepool {} -o jsonpath={{.status.resources}}", pool.name));
+    assert_eq!(left.trim(), r#"{"cpu":"1","nodes":"0"}"#);
 }
 
 async fn claim_is_written(cluster: &KubeCluster, pool: &Pool) -> Arc<joiner::core::facts::Claim> {

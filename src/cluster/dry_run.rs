@@ -285,7 +285,7 @@ impl Cluster for DryRun {
         if let Some(pool) = state.pools.get(name) {
             let (mut pool, given) = ((**pool).clone(), patch.clone());
             pool.status_nodes = given.nodes.or(pool.status_nodes);
-            pool.status_resources = given.resources.unwrap_or(pool.status_resources);
+            pool.status_resources = given.resources_after(&pool.status_resources);
             pool.class_generation = given.class_generation.or(pool.class_generation);
             pool.conditions = given.conditions.unwrap_or(pool.conditions);
             let pool = Arc::new(pool);

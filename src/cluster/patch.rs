@@ -141,7 +141,10 @@ pub(super) fn pool_status(patch: &PoolStatusPatch) -> Value {
         }
     };
     set("nodes", patch.nodes.map(Value::from));
-    set("resources", patch.resources.as_ref().map(|amounts| json!(written(amounts))));
+    let gone = patch.without_resources.iter().map(|name| (name.as_str().to_owned(), Value::Null));
+    let resources: Map<String, Value> =
+        patch.resources.iter().flat_map(written).map(|(name, amount)| (name, amount.into())).chain(gone).collect();
+    set("resources", (!resources.is_empty()).then(|| resources.into()));
     set("nodeClassObservedGeneration", patch.class_generation.map(Value::from));
     set("conditions", patch.conditions.as_ref().map(|all| all.iter().map(condition_object).collect()));
     with_status(patch.version.as_ref(), status)

@@ -417,6 +417,14 @@ async fn deletions_nominations_pools_and_events_say_what_is_meant() {
     let asked = server.last();
     assert_eq!(asked.path, "/apis/karpenter.sh/v1/nodepools/p/status");
     assert_eq!(asked.body, json!({ "status": { "nodes": 2, "nodeClassObservedGeneration": 3 } }));
+    let patch = PoolStatusPatch {
+        resources: Some(Resources::new().with("cpu", 2000)),
+        without_resources: vec!["nvidia.com/gpu".into()],
+        ..PoolStatusPatch::default()
+    };
+    cluster.patch_pool_status(&"p".into(), &patch).await.unwrap();
+    let asked = server.last();
+    assert_eq!(asked.body, json!({ "status": { "resources": { "cpu": "2", "nvidia.com/gpu": null } } }));
     let announcement = Announcement {
         regarding: Regarding::Claim("c".into(), "cu".into()),
         warning: true,

@@ -128,6 +128,8 @@ pub fn wanted(
     let resources = with_zeros(used);
     let nodes = resources.get(&ResourceName::nodes()) / 1000;
     if pool.status_resources != resources {
+        let written = pool.status_resources.iter().map(|(name, _)| name);
+        patch.without_resources = written.filter(|name| resources.mentioned(name).is_none()).cloned().collect();
         patch.resources = Some(resources);
     }
     if pool.status_nodes != Some(nodes) {

@@ -34,6 +34,26 @@ fn usage_is_what_the_nodes_report_and_before_that_what_the_cloud_said() {
     assert!(usage(&snapshot(vec![leaving], None)).is_empty());
 }
 
+#[test]
+fn what_no_node_has_any_more_leaves_the_status() {
+    let used = Resources::new().with("cpu", 4000).with("nodes", 1000);
+    let mut known = Pool { status_resources: used.clone().with("nvidia.com/gpu", 1000), ..pool() };
+    known.annotations.insert(labels::NODEPOOL_HASH.into(), Arc::clone(&known.hash));
+    known.annotations.insert(labels::NODEPOOL_HASH_VERSION.into(), labels::HASH_VERSION.into());
+    let Some(Wanted::Status(patch)) = wanted_with(&known, &used) else { panic!("no status") };
+    assert_eq!(patch.without_resources, [ResourceName::from("nvidia.com/gpu")]);
+    let after = patch.resources_after(&known.status_resources);
+    assert_eq!(after, with_zeros(&used));
+    known.status_resources = after;
+    if let Some(Wanted::Status(patch)) = wanted_with(&known, &used) {
+        assert_eq!((patch.resources, patch.without_resources), (None, Vec::new()), "said once");
+    }
+}
+
+fn wanted_with(pool: &Pool, used: &Resources) -> Option<Wanted> {
+    wanted(pool, used, None, &Health::default(), &Alarm::Closed, || true, start())
+}
+
 fn next(pool: &Pool, class: Option<&NodeClass>, health: &Health, rehashed: bool) -> Option<Wanted> {
     let backing = class.map(|class| Backing { class, misfit: None });
     wanted(pool, &Resources::new(), backing, health, &Alarm::Closed, || rehashed, start())
@@ -100,6 +120,18 @@ fn a_nodepool_for_which_its_nodeclass_is_of_no_use_is_not_ready_and_says_why() {
         assert!(!refused.is_ready());
         assert_eq!(why_not_ready(&refused), "NodeClassReady is False: metadata.name: too long");
     }
+}
+
+#[test]
+fn a_nodeclass_that_is_being_deleted_makes_its_nodepools_unready() {
+    let going = NodeClass { deleting: Some(start()), ..class() };
+    let Some(Wanted::Status(patch)) = next(&pool(), Some(&going), &Health::default(), true) else {
+        panic!("no status")
+    };
+    let conditions = patch.conditions.unwrap();
+    let ready = find_condition(&conditions, "NodeClassReady").unwrap();
+    assert_eq!((ready.status, &*ready.reason), (Status::False, "NodeClassTerminating"));
+    assert_eq!(find_condition(&conditions, "Ready").unwrap().status, Status::False);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::core::ids::{
     ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId,
 };
 use crate::core::labels::Labels;
-use crate::core::resources::Resources;
+use crate::core::resources::{ResourceName, Resources};
 
 /// A change of a NodeClaim's metadata.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -92,12 +92,23 @@ pub struct PoolStatusPatch {
     pub version: Option<Arc<str>>,
     /// `status.nodes`.
     pub nodes: Option<i64>,
-    /// `status.resources`, `nodes` included.
+    /// What of `status.resources`, `nodes` included, is to be there.
     pub resources: Option<Resources>,
+    /// What of `status.resources` goes: the API server keeps what a change does not name.
+    pub without_resources: Vec<ResourceName>,
     /// `status.nodeClassObservedGeneration`.
     pub class_generation: Option<i64>,
     /// All of `status.conditions`.
     pub conditions: Option<Vec<Condition>>,
+}
+
+impl PoolStatusPatch {
+    /// What `status.resources` is afterwards.
+    pub fn resources_after(&self, before: &Resources) -> Resources {
+        let named = self.resources.iter().flat_map(Resources::iter);
+        let stays = before.iter().filter(|(name, _)| !self.without_resources.contains(name));
+        stays.chain(named).fold(Resources::new(), |all, (name, amount)| all.with(name.clone(), amount))
+    }
 }
 
 /// A change of a NodeClass' metadata.

@@ -69,7 +69,7 @@ impl Store {
         let mut pool = there.clone();
         let given = patch.clone();
         pool.status_nodes = given.nodes.or(pool.status_nodes);
-        pool.status_resources = given.resources.unwrap_or(pool.status_resources);
+        pool.status_resources = given.resources_after(&pool.status_resources);
         pool.class_generation = given.class_generation.or(pool.class_generation);
         pool.conditions = given.conditions.unwrap_or(pool.conditions);
         if pool != there {
