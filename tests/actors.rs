@@ -18,9 +18,10 @@ use joiner::command::{Rehearsal, rehearse};
 use joiner::core::audit::Finding;
 use joiner::core::consent;
 use joiner::core::facts::{Broken, Claim, Status, find_condition};
+use joiner::core::health::HEALTHY;
 use joiner::core::ids::ProviderId;
 use joiner::core::labels;
-use joiner::core::writes::{ClaimPatch, Regarding};
+use joiner::core::writes::{ClaimPatch, PoolStatusPatch, Regarding};
 use joiner::sim::progress::{Progress, When};
 use joiner::sim::{Gate, Verdict, summary};
 use rehearsals::{
@@ -410,6 +411,41 @@ fn the_next_one_takes_over() {
     for millis in [0, 500, 30_000] {
         succeed(Moment::Claim(millis), End::Stopped);
     }
+}
+
+/// Who stood by knows nothing of the launches meanwhile: what is written of them stays.
+#[test]
+fn a_verdict_on_launches_is_not_carried_over_a_time_without_the_lease() {
+    let scenario = burst(PODS);
+    in_virtual_time(async {
+        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+        let rehearsal = rehearsal(&scenario, 3, settings());
+        let health = || {
+            let pools = truth(&rehearsal).pools;
+            let pool = pools.values().next().expect("there is a NodePool").clone();
+            let healthy = find_condition(&pool.conditions, HEALTHY).expect("it is judged").clone();
+            (pool, healthy)
+        };
+        play(&rehearsal, &scenario, async {
+            let joiner = candidate(&rehearsal, clock, "one");
+            settled(&rehearsal).await;
+            let (pool, mut healthy) = health();
+            assert_eq!(healthy.status, Status::True, "its launches came out well");
+            rehearsal.world.cluster.store().release_lease("one");
+            rehearsal.world.cluster.store().renew_lease("two", Duration::from_mins(1));
+            sleep(Duration::from_secs(30)).await;
+            healthy.status = Status::False;
+            let others = pool.conditions.iter().filter(|condition| &*condition.kind != HEALTHY).cloned();
+            let conditions = Some(others.chain([healthy]).collect());
+            let patch = PoolStatusPatch { conditions, ..PoolStatusPatch::default() };
+            rehearsal.world.cluster.store().patch_pool_status(&pool.name, &patch).expect("the NodePool is there");
+            sleep(Duration::from_mins(2)).await;
+            assert!(joiner.house().operations.may_write(), "the lease is its own again");
+            assert_eq!(health().1.status, Status::False, "what the other has found stands");
+            joiner.kill();
+        })
+        .await;
+    });
 }
 
 /// Requests for the lease take their time.

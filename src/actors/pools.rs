@@ -72,6 +72,8 @@ impl Pools {
         self.write = None;
         self.written = Some(Instant::now());
         if !cx.house.operations.may_write() {
+            // Whoever leads meanwhile hears how launches come out, and writes it down: what is known of it here is outdated.
+            self.health.clear();
             return;
         }
         let snapshot = self.wiring.boards.snapshot();
