@@ -41,13 +41,6 @@ impl Claim {
                     self.tell_of_launch(now, Ok(()));
                 }
                 ("Drained", Status::True) => metrics::node_drained(&pool),
-                ("VolumesDetached", Status::Unknown) => {
-                    let snapshot = self.args.wiring.boards.snapshot();
-                    if let Some(node) = snapshot.node_of(now) {
-                        let node = Regarding::Node(node.name.clone(), node.uid.clone());
-                        self.announce(events::awaiting_volume_detachment(node, &transition.message), cx);
-                    }
-                }
                 _ => {}
             }
             if let Some(event) = events::condition_changed(about(now), &transition) {
@@ -202,7 +195,7 @@ impl Claim {
 
     /// joiner asks for the deletion of a NodeClaim that nobody asked to delete.
     pub(super) fn tell_of_deletion(&mut self, claim: &facts::Claim, reason: &DeleteReason, cx: &Cx<ClaimMsg>) {
-        let why = told(reason);
+        let why = told(reason, claim);
         let machine = claim.provider_id.as_ref().map_or("none", |id| id.as_str());
         let doing = if self.args.wiring.cluster.only_says() { "would delete" } else { "deleting" };
         tracing::info!(nodeclaim = %claim.name, machine, reason = reason.as_str(), why, "{doing} nodeclaim");
@@ -231,9 +224,14 @@ impl Claim {
 
     /// The cloud confirms that the machine is gone.
     pub(super) fn tell_of_end_of_machine(&self, cx: &Cx<ClaimMsg>) {
-        let asked = self.memory.delete_asked.filter(|_| self.memory.sight != Sight::Gone);
-        if let (Some(asked), Some(claim)) = (asked, self.object()) {
-            metrics::instance_terminated(&pool(&claim), between(asked, cx.now()));
+        if self.memory.sight == Sight::Gone {
+            return;
+        }
+        let Some(claim) = self.object() else { return };
+        // Not what this actor remembers: the order is repeated, and may be older than the actor.
+        let ordered = find_condition(&claim.conditions, "InstanceTerminating");
+        if let Some(ordered) = ordered.filter(|ordered| ordered.status == Status::True) {
+            metrics::instance_terminated(&pool(&claim), between(ordered.since, cx.now()));
         }
     }
 
@@ -248,15 +246,19 @@ impl Claim {
     }
 }
 
-/// Why a NodeClaim is deleted that nobody asked to delete, for people.
-fn told(reason: &DeleteReason) -> String {
+/// Why a NodeClaim is deleted that nobody asked to delete, for people: with what it waited for, which goes with the object.
+fn told(reason: &DeleteReason, claim: &facts::Claim) -> String {
+    let waited_for = |kind: &str| {
+        let condition = find_condition(&claim.conditions, kind).filter(|condition| !condition.message.is_empty());
+        condition.map(|condition| format!(": {}", condition.message)).unwrap_or_default()
+    };
     match reason {
         DeleteReason::InsufficientCapacity(why)
         | DeleteReason::ClassNotReady(why)
         | DeleteReason::RebootRefused(why)
         | DeleteReason::RebootTimeout(why) => why.clone(),
-        DeleteReason::LaunchTimeout => "no machine was launched for it in time".to_owned(),
-        DeleteReason::RegistrationTimeout => "its Node did not register in time".to_owned(),
+        DeleteReason::LaunchTimeout => format!("no machine was launched for it in time{}", waited_for("Launched")),
+        DeleteReason::RegistrationTimeout => format!("its Node did not register in time{}", waited_for("Registered")),
         DeleteReason::Expired => "it is older than its expireAfter".to_owned(),
         DeleteReason::NodeDeleted => "its Node is being deleted".to_owned(),
         DeleteReason::Unhealthy(condition) => format!("condition {condition} of its Node has been bad for too long"),

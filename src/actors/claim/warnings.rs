@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::actors::protocol::ClaimMsg;
 use crate::actors::runtime::Cx;
-use crate::core::facts::{self, DoNotDisrupt, Effect, Node, Pod, Taint};
+use crate::core::facts::{self, DoNotDisrupt, Effect, Node, Pod, Status, Taint, find_condition};
 use crate::core::labels;
 use crate::core::lifecycle::{drain_deadline, protected_until};
 use crate::core::time::rfc3339;
@@ -22,8 +22,11 @@ impl Claim {
         waiting: usize,
         cx: &Cx<ClaimMsg>,
     ) {
-        if claim.deleting.is_none() || claim.is("Drained") || claim.is("InstanceTerminating") {
+        if claim.deleting.is_none() || claim.is("InstanceTerminating") {
             return;
+        }
+        if claim.is("Drained") {
+            return self.warn_of_volumes(claim, nodes, cx);
         }
         let deadline = drain_deadline(claim).map(rfc3339);
         if let Some(deadline) = &deadline {
@@ -42,6 +45,15 @@ impl Claim {
             for pod in snapshot.pods_on(&node.name).filter(|pod| pod.deleting.is_none() && !pod.is_terminal()) {
                 self.tell_of_protection(pod, cx);
             }
+        }
+    }
+
+    /// A drained node waits for its volumes. Said as long as it does: Events are kept for an hour.
+    fn warn_of_volumes(&mut self, claim: &facts::Claim, nodes: &[Arc<Node>], cx: &Cx<ClaimMsg>) {
+        let Some(waits) = find_condition(&claim.conditions, "VolumesDetached") else { return };
+        for node in nodes.iter().filter(|_| waits.status == Status::Unknown) {
+            let about = Regarding::Node(node.name.clone(), node.uid.clone());
+            self.say(events::awaiting_volume_detachment(about, &waits.message), cx);
         }
     }
 
