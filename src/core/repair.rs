@@ -133,16 +133,12 @@ impl Policies {
         Some(diagnosis(policy, condition, due, Some(Duration::ZERO), 0.0))
     }
 
-    /// Whether a Node has a condition that any policy is about, however short it has lasted.
-    pub fn is_ill(&self, node: &Node) -> bool {
-        node.conditions.iter().any(|condition| self.0.iter().any(|(policy, _)| is_of(policy, condition)))
-    }
-
-    /// Why nothing is repaired in a NodePool, or for NodeClaims without one in the whole cluster: too many are broken at once.
+    /// Why [`legacy`](Self::legacy) repair replaces nothing in a NodePool, or for NodeClaims without one in the whole cluster: too many have what it
+    /// repairs at once, however short they have had it.
     pub fn blocked(&self, snapshot: &Snapshot, pool: Option<&PoolName>) -> Option<String> {
         let of_pool = |node: &Node| pool.is_none_or(|pool| node.pool().as_ref() == Some(pool));
         let nodes = || snapshot.nodes.values().filter(|node| of_pool(node));
-        let (all, ill) = (nodes().count(), nodes().filter(|node| self.is_ill(node)).count());
+        let (all, ill) = (nodes().count(), nodes().filter(|node| self.legacy(node).is_some()).count());
         (ill > (all * BREAKER).div_ceil(100)).then(|| match pool {
             Some(pool) => format!("more than {BREAKER}% of nodes in nodepool \"{pool}\" are unhealthy"),
             None => format!("more than {BREAKER}% of nodes in the cluster are unhealthy"),

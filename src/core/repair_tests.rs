@@ -130,4 +130,7 @@ fn too_many_ill_nodes_stop_repair() {
     assert_eq!(why, "more than 20% of nodes in nodepool \"web\" are unhealthy");
     assert!(policies.blocked(&cluster(10, 3), None).unwrap().contains("in the cluster"));
     assert_eq!(policies.blocked(&cluster(10, 3), Some(&"other".into())), None);
+    let restarts = RepairPolicy { action: RepairAction::Reboot, ..policy("Ready", 10, Some(".*")) };
+    let policies = Policies::new(vec![restarts, policy("Disk", 10, None)]).unwrap();
+    assert_eq!(policies.blocked(&cluster(10, 10), Some(&web)), None, "what is restarted is not replaced");
 }

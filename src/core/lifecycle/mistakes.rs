@@ -9,7 +9,7 @@ use crate::core::requirements::Requirements;
 
 use super::status::TERMINATING;
 use super::step::{self, Phase, Step};
-use super::{Act, Sight, Situation, launch, reboot, registration, whereabouts};
+use super::{Act, Sight, Situation, launch, reboot, registration, repair, whereabouts};
 
 /// How long finalizers of others may keep what has no machine any more before that is said, in seconds; controllers need a moment.
 const PATIENCE: i64 = 60;
@@ -30,6 +30,13 @@ pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
             "metadata.annotations[{}]: {text:?} is no time; write one as 2026-01-31T12:00:00Z, or remove it; until then {}",
             labels::TERMINATION_TIMESTAMP,
             if claim.termination_grace.is_some() { "spec.terminationGracePeriod counts" } else { "there is no deadline" },
+        ));
+    }
+    if let Some(text) = repair::outlived(situation) {
+        found.push(format!(
+            "metadata.annotations[{}]: {text} is over, and the NodeClaim lives; joiner takes it off; write one that is to come, or write it once the \
+             NodeClaim is being deleted",
+            labels::TERMINATION_TIMESTAMP,
         ));
     }
     if let Some(id) = &claim.provider_id {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::core::facts::Claim;
 use crate::core::labels;
 use crate::core::repair::{Diagnosis, Policies};
+use crate::core::writes::ClaimPatch;
 
 use super::step::Phase;
 use super::{Act, DeleteReason, Situation, Step, liveness, reboot, termination};
@@ -43,11 +45,33 @@ pub(super) fn next(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
         return Some(step);
     }
     let claim = situation.claim;
-    let is_past = |text: &Arc<str>| text.parse::<Timestamp>().is_ok_and(|at| at <= situation.now);
-    if !claim.annotations.get(labels::TERMINATION_TIMESTAMP).is_some_and(is_past) {
+    if deadline(claim).is_none_or(|at| at > situation.now) {
         return Some(Step::act(phase, Act::PatchClaim(termination::with_deadline(claim, situation.now))));
     }
     Some(Step::act(phase, Act::DeleteClaim(DeleteReason::Unhealthy(diagnosis.condition))))
+}
+
+/// Takes off a deadline that is over while the NodeClaim lives: a repair that was called off has left it, or somebody has written it. A deletion in weeks
+/// would take all pods at once for it, past every budget.
+pub(super) fn tidy(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
+    outlived(situation)?;
+    let claim = situation.claim;
+    let without_annotations = vec![labels::TERMINATION_TIMESTAMP.into()];
+    let patch = ClaimPatch { version: Some(Arc::clone(&claim.version)), without_annotations, ..ClaimPatch::default() };
+    Some(Step::act(phase, Act::PatchClaim(patch)))
+}
+
+/// A deadline that is over, of a NodeClaim that lives and that nothing of joiner's is about to delete.
+pub(super) fn outlived<'a>(situation: &Situation<'a>) -> Option<&'a str> {
+    let claim = situation.claim;
+    let lives = claim.deleting.is_none() && due(situation).is_none() && !reboot::is_rebooting(claim);
+    let text = claim.annotations.get(labels::TERMINATION_TIMESTAMP).filter(|_| lives)?;
+    deadline(claim).is_some_and(|at| at <= situation.now).then_some(&**text)
+}
+
+/// The deadline that a NodeClaim carries, if it is a time.
+pub(super) fn deadline(claim: &Claim) -> Option<Timestamp> {
+    claim.annotations.get(labels::TERMINATION_TIMESTAMP)?.parse().ok()
 }
 
 /// Asks the API server itself for the Node before its machine goes: a watch that lags shows it as it was, and it may be well again. Nothing when it

@@ -188,7 +188,7 @@ fn next(situation: &Situation<'_>) -> Step {
     if situation.own_nodes().any(|node| node.deleting.is_some()) {
         return Step::act(phase, Act::DeleteClaim(DeleteReason::NodeDeleted));
     }
-    if let Some(step) = repair::next(situation, phase) {
+    if let Some(step) = repair::next(situation, phase).or_else(|| repair::tidy(situation, phase)) {
         return step;
     }
     if let Some(step) = launch::next(situation) {
@@ -246,7 +246,13 @@ fn aside(situation: &Situation<'_>, step: &mut Step) {
     step.deadlines.extend(diagnosis.map(|diagnosis| ("repair is due", diagnosis.due)));
     let consolidation = consolidation::from(situation).filter(|at| *at > situation.now);
     step.deadlines.extend(consolidation.map(|at| ("may be consolidated", at)));
-    let moments = [repair::look_at(situation), ask, consolidation::write_at(situation), drift::catalog_at(situation)];
+    let moments = [
+        repair::look_at(situation),
+        repair::deadline(claim),
+        ask,
+        consolidation::write_at(situation),
+        drift::catalog_at(situation),
+    ];
     if let Some(at) = moments.into_iter().flatten().filter(|at| *at > situation.now).min() {
         step.look_at = Some(step.look_at.map_or(at, |earlier| earlier.min(at)));
     }
