@@ -53,6 +53,9 @@ impl Answers {
                 "Unsupported is an answer to reboot only; write Throttled, Error, Lost or AnswerLost".to_owned(),
             );
         }
+        if self.named().any(|(call, answer)| call != Call::Get && answer == Refusal::Silent) {
+            return Some("Silent is an answer to get only; write Throttled, Error, Lost or AnswerLost".to_owned());
+        }
         let of_machines = [Call::Get, Call::Find, Call::List, Call::Delete];
         if self.named().any(|(call, answer)| answer == Refusal::NoSuchMachine && !of_machines.contains(&call)) {
             return Some(
@@ -71,7 +74,7 @@ impl Answers {
                 Refusal::InsufficientCapacity => "all requested offerings are sold out",
                 Refusal::NodeClassNotReady => "its image is not found",
                 Refusal::Quota => "the account may have no more machines",
-                Refusal::Throttled | Refusal::Unsupported | Refusal::NoSuchMachine => "",
+                Refusal::Throttled | Refusal::Unsupported | Refusal::NoSuchMachine | Refusal::Silent => "",
                 Refusal::Error => "internal error of the cloud",
                 Refusal::Lost => "no answer",
                 Refusal::AnswerLost => "connection lost before the answer",

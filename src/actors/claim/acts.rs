@@ -91,6 +91,7 @@ impl Claim {
                 let call = async move { cloud.get(&asked).await };
                 cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Got(op, id, outcome));
             }
+            Act::GetAside(id) => self.get_aside(id, cx),
             Act::AskHooks => self.ask_hooks(claim, cx),
             Act::Reboot(id, operation) => self.reboot(id, operation, cx),
             Act::DeleteMachine(id) => {
@@ -187,6 +188,18 @@ impl Claim {
         let (cloud, claim) = (Arc::clone(&self.args.wiring.cloud), Arc::clone(claim));
         let call = async move { cloud.hooks(&claim).await };
         cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::HooksTold(op, outcome));
+    }
+
+    /// Asks for the machine beside whatever else there is to do. Who has not answered yet is not asked again.
+    fn get_aside(&mut self, id: ProviderId, cx: &Cx<ClaimMsg>) {
+        self.memory.asked = Some(cx.now());
+        if self.aside.is_none() {
+            let op = self.begin_aside();
+            let (cloud, asked) = (Arc::clone(&self.args.wiring.cloud), id.clone());
+            let call = async move { cloud.get(&asked).await };
+            cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Got(op, id, outcome));
+        }
+        cx.cast(ClaimMsg::Look);
     }
 
     /// Asks the cloud about drift, beside whatever else there is to do: nothing waits for the answer.

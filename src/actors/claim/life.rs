@@ -229,6 +229,11 @@ impl Claim {
         current
     }
 
+    /// Whether an outcome is that of the question under way that nothing waits for; if so, the question is answered.
+    pub(super) fn ends_aside(&mut self, op: OpId) -> bool {
+        self.aside.take_if(|current| *current == op).is_some()
+    }
+
     /// The last act failed: whoever failed it is asked nothing more before a while has passed.
     pub(super) fn failed(&mut self, what: &str, why: &str, by_cloud: bool, cx: &Cx<ClaimMsg>) {
         let trouble = format!("{what}: {why}");

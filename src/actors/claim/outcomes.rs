@@ -60,10 +60,14 @@ impl Claim {
                     self.memory.cluster.until = None;
                 }
             }
-            ClaimMsg::DriftTold(op, outcome) if self.aside == Some(op) => self.drift_told(outcome, cx),
+            ClaimMsg::DriftTold(op, outcome) if self.ends_aside(op) => self.drift_told(outcome, cx),
             ClaimMsg::Launched(op, outcome) if self.ends(op) => self.launched(outcome, cx),
             ClaimMsg::Found(op, outcome) if self.ends(op) => self.found(outcome, cx),
             ClaimMsg::Got(op, id, outcome) if self.ends(op) => self.got(id, outcome, cx),
+            // What was asked for aside may have been confirmed to be gone meanwhile.
+            ClaimMsg::Got(op, id, outcome) if self.ends_aside(op) && self.memory.sight != Sight::Gone => {
+                self.got(id, outcome, cx);
+            }
             ClaimMsg::Deleted(op, outcome) if self.ends(op) => match self.called("the deletion", outcome, cx) {
                 Some(Deletion::Gone) => self.gone(cx),
                 Some(Deletion::Missing) if self.args.wiring.settings.protections.disbelief => {
@@ -171,7 +175,6 @@ impl Claim {
     }
 
     fn drift_told(&mut self, outcome: Outcome<Option<String>, clouds::Error>, cx: &Cx<ClaimMsg>) {
-        self.aside = None;
         let answer = match outcome {
             Outcome::Failed(clouds::Error::Unsupported(_)) => Ok(None),
             outcome => outcome.answer(),
@@ -212,6 +215,7 @@ impl Claim {
     /// What the cloud has under a provider ID.
     fn got(&mut self, id: ProviderId, outcome: Called<Whereabouts>, cx: &Cx<ClaimMsg>) {
         self.memory.asked = Some(cx.now());
+        self.memory.heard = true;
         let Some(whereabouts) = self.called("the cloud", outcome, cx) else { return };
         // It may have been one of two, if the answer to a launch was lost: whether there is another is asked by the mark.
         if whereabouts == Whereabouts::Ended {

@@ -98,7 +98,7 @@ impl Simulated {
 
     /// Whether it was laid down that a call is answered as if there were no machine.
     fn denies(&self, call: Call) -> bool {
-        script::denies(&mut self.settled().script, call)
+        script::says(&mut self.settled().script, call, Refusal::NoSuchMachine)
     }
 
     fn settled(&self) -> MutexGuard<'_, Machines> {
@@ -250,6 +250,9 @@ impl Cloud for Simulated {
             self.wait().await;
             if self.denies(Call::Get) {
                 return Ok(Whereabouts::Unknown);
+            }
+            if script::says(&mut self.settled().script, Call::Get, Refusal::Silent) {
+                std::future::pending::<()>().await;
             }
             if let Some((error, _)) = self.scripted(Call::Get, Vec::new) {
                 return Err(error);

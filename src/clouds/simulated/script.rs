@@ -42,6 +42,8 @@ pub enum Refusal {
     Error,
     /// The call never arrives, and nobody knows it.
     Lost,
+    /// Nothing is heard until the caller gives up (of a question for one machine).
+    Silent,
     /// The call takes effect, and its answer gets lost.
     AnswerLost,
     /// There is no such machine, says the cloud, though it runs: no failure (of a question for machines, of a list of all, which is empty then, and of an
@@ -65,7 +67,7 @@ impl Refusal {
             Self::Unsupported => Error::Unsupported("rebooting a machine"),
             Self::Throttled => Error::Throttled { said: String::new(), retry_after: None },
             Self::Error | Self::NoSuchMachine => Error::Temporary(message),
-            Self::Lost | Self::AnswerLost => Error::Unknown(message),
+            Self::Lost | Self::Silent | Self::AnswerLost => Error::Unknown(message),
         }
     }
 }
@@ -73,10 +75,10 @@ impl Refusal {
 /// What is left of the script: by call, how it fails, what is said, and how often.
 pub(super) type Script = BTreeMap<Call, (Refusal, String, u32)>;
 
-/// Whether the script says to a call that there is no such machine.
-pub(super) fn denies(script: &mut Script, call: Call) -> bool {
-    let denied = script.get(&call).is_some_and(|(refusal, ..)| *refusal == Refusal::NoSuchMachine);
-    denied && next(script, call).is_some()
+/// Whether this is what the script says to a call: what is no failure.
+pub(super) fn says(script: &mut Script, call: Call, answer: Refusal) -> bool {
+    let said = script.get(&call).is_some_and(|(refusal, ..)| *refusal == answer);
+    said && next(script, call).is_some()
 }
 
 /// What the script says to a call, if anything.

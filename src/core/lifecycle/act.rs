@@ -17,6 +17,8 @@ pub enum Act {
     Find(ClaimUid),
     /// Ask the cloud whether this machine exists.
     Get(ProviderId),
+    /// The same, while everything else goes on: a cloud that does not answer holds nothing up.
+    GetAside(ProviderId),
     /// Ask the cloud whether the machine still matches its NodeClass.
     AskDrift,
     /// Ask the cloud what it has still to do before the Node opens.
@@ -60,6 +62,7 @@ impl Act {
         match self {
             Self::Find(_)
             | Self::Get(_)
+            | Self::GetAside(_)
             | Self::AskDrift
             | Self::AskHooks
             | Self::Launch

@@ -261,6 +261,8 @@ pub struct Memory {
     pub unanswered: bool,
     /// When the cloud was last asked whether the machine exists, whatever became of the question.
     pub asked: Option<Timestamp>,
+    /// It has said something to that, or failed to, at least once.
+    pub heard: bool,
     /// Provider IDs about which the cloud was asked, and under which it has no machine with this NodeClaim's mark.
     pub tried: BTreeSet<ProviderId>,
     /// When the cloud last said which machines were launched with the token.

@@ -217,9 +217,14 @@ pub(super) fn look_for_machine(situation: &Situation<'_>, nodes: &[&Arc<Node>]) 
         let pauses = whereabouts::pause(situation).is_some();
         return (!pauses).then(|| whereabouts::seek(situation, Phase::Draining));
     }
-    let due = situation.memory.asked.is_none_or(|asked| situation.now >= step::after(asked, LOOK_AGAIN));
-    let id = situation.provider_id().filter(|_| due && situation.memory.cloud.lasts_until(situation.now).is_none())?;
-    Some(Step::act(Phase::Draining, Act::Get(id.clone())))
+    let again = situation.memory.asked.map(|asked| step::after(asked, LOOK_AGAIN));
+    if let Some(again) = again.filter(|again| situation.now < *again) {
+        // The first answer is worth a moment: where there is no machine, nobody need be asked to leave.
+        let wait = || Step::wait(Phase::Draining, "the cloud to say whether the machine exists").look_at(again);
+        return (!situation.memory.heard).then(wait);
+    }
+    let id = situation.provider_id().filter(|_| situation.memory.cloud.lasts_until(situation.now).is_none())?;
+    Some(Step::act(Phase::Draining, Act::GetAside(id.clone())))
 }
 
 /// Asks those to leave who can be asked now; nothing when there are none.

@@ -110,9 +110,10 @@ impl Toy {
                 self.memory.looked = Some(self.now);
                 self.memory.sight = Sight::Absent;
             }
-            Act::Get(_) => {
+            Act::Get(_) | Act::GetAside(_) => {
                 self.say(if self.lost { "get: gone" } else { "get: there" });
                 self.memory.asked = Some(self.now);
+                self.memory.heard = true;
                 self.memory.sight = if self.lost { Sight::Gone } else { Sight::Present(Arc::new(machine())) };
             }
             Act::DeleteClaim(reason) => {
@@ -1086,7 +1087,17 @@ fn candidates_are_what_fits_and_can_be_had_cheapest_first() {
     picky.requirements = vec![Requirement::new(labels::ZONE, Operator::In, ["zone-b"])];
     assert_eq!(candidates(&picky, &types), Candidates::SoldOut);
     picky.requirements = vec![Requirement::new(labels::INSTANCE_TYPE, Operator::In, ["unheard-of"])];
-    assert!(matches!(candidates(&picky, &types), Candidates::Impossible(problem) if problem.contains("widen")));
+    let why = |claim: &Claim| match candidates(claim, &types) {
+        Candidates::Impossible(why) => why.split("; delete").next().unwrap_or_default().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    let unmet = "no instance type meets spec.requirements: node.kubernetes.io/instance-type In [unheard-of]";
+    assert_eq!(why(&picky), unmet);
+    let large = Claim { requests: claim().requests.with("cpu", 5000).with("memory", 0), ..claim() };
+    assert_eq!(
+        why(&large),
+        "no instance type that meets spec.requirements holds spec.resources.requests: cpu 5 (at most 3900m)"
+    );
 }
 
 #[test]
