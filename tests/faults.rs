@@ -184,6 +184,27 @@ fn without_care_a_clock_that_jumps_ahead_expires_nodeclaims() {
     is_needed(without, Invariant::NoServingClaimDeleted, &[(Fault::ClockJumps, 120.0)]);
 }
 
+#[test]
+fn a_panic_that_nobody_intended_breaks_a_promise_though_the_actor_is_started_anew() {
+    let seed = small_days().next().expect("there is one");
+    let trouble = Profile::These(vec![(Fault::ActorPanics, 20.0)].into());
+    let drawn = History::draw(seed, &trouble).expect("a day is drawn");
+    let found = |candid: bool| {
+        let history = History { candid, ..drawn.clone() };
+        history.play(&settings(Protections::default()), true).expect("it is played")
+    };
+    assert_eq!(found(true).violations, [], "a panic on purpose is none");
+    let told = found(false);
+    assert!(!told.violations.is_empty(), "none is noticed");
+    for broken in &told.violations {
+        assert_eq!(broken.invariant, Invariant::NoPanic, "{}", broken.what);
+        assert!(broken.what.contains("saboteur.rs:") && broken.what.contains(": a defect of "), "{}", broken.what);
+        let trace = told.journal.trace(&broken.objects, broken.at, 40);
+        assert!(trace.iter().any(|line| line.contains("FAULT actor-panics")), "{trace:?}");
+        assert!(trace.last().is_some_and(|line| line.contains("PANIC: a defect of ")), "{trace:?}");
+    }
+}
+
 /// Actors of NodeClaims that fail now and then.
 const PANICS: &[(Fault, f64)] = &[(Fault::ActorPanics, 100.0)];
 

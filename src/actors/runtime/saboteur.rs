@@ -1,6 +1,7 @@
 //! Actors that panic or stand still on purpose: tests and the simulator prove with it that any actor may die, or hang, at any message.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +9,14 @@ use super::Kind;
 
 /// Makes actors panic or stand still. Does nothing unless it is told to; production never tells it.
 #[derive(Clone, Default, Debug)]
-pub struct Saboteur(Arc<Mutex<BTreeMap<Kind, Plan>>>);
+pub struct Saboteur {
+    plans: Arc<Mutex<BTreeMap<Kind, Plan>>>,
+    /// Whether its panics do not say that they are on purpose.
+    silent: Arc<AtomicBool>,
+}
+
+/// How the message of a panic on purpose begins. All others are defects.
+pub const SABOTAGE: &str = "sabotage of";
 
 #[derive(Debug)]
 struct Plan {
@@ -36,19 +44,24 @@ impl Saboteur {
         self.plan(kind, Plan { after, deed: Deed::Stall(lasting) });
     }
 
+    /// Lets panics look from now on as if the fault were in the actor's own code.
+    pub fn keep_silent(&self) {
+        self.silent.store(true, Ordering::Relaxed);
+    }
+
     fn plan(&self, kind: Kind, plan: Plan) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, plan);
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, plan);
     }
 
     /// Whether everything that was asked for has been done.
     pub fn is_done(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Called before each message: says for how long the actor is to stand still first.
     pub(super) fn visit(&self, kind: Kind) -> Option<Duration> {
         let deed = {
-            let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
             let plan = plans.get_mut(&kind)?;
             if plan.after > 0 {
                 plan.after -= 1;
@@ -62,7 +75,8 @@ impl Saboteur {
             deed
         };
         let stall = if let Deed::Stall(lasting) = deed { Some(lasting) } else { None };
-        assert!(stall.is_some(), "sabotage of {kind}");
+        let words = if self.silent.load(Ordering::Relaxed) { "a defect of" } else { SABOTAGE };
+        assert!(stall.is_some(), "{words} {kind}");
         stall
     }
 }

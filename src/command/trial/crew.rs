@@ -46,6 +46,8 @@ pub(super) struct Crew {
     pub(super) broken: RefCell<Vec<Broken>>,
     /// How many joiners there were: no two may give the same names.
     pub(super) lives: Cell<u64>,
+    /// Whether an actor that is made to panic says that this is on purpose.
+    candid: bool,
 }
 
 impl Crew {
@@ -55,6 +57,7 @@ impl Crew {
         settings: Settings,
         clock: Clock,
         (wrong_by, born_wrong_by): (&'static AtomicI64, &'static AtomicI64),
+        candid: bool,
     ) -> Self {
         let clock = clock.that_jumps(wrong_by);
         Self {
@@ -67,6 +70,7 @@ impl Crew {
             joiner: RefCell::new(None),
             broken: RefCell::default(),
             lives: Cell::new(0),
+            candid,
         }
     }
 
@@ -81,6 +85,9 @@ impl Crew {
         self.born_wrong_by.store(self.wrong_by.load(Ordering::Relaxed), Ordering::Relaxed);
         let (cluster, cloud) = (Arc::clone(&self.cluster), Arc::clone(&self.cloud));
         let joiner = Joiner::start(Parts { cluster, cloud, settings, clock: self.clock });
+        if !self.candid {
+            joiner.house().saboteur.keep_silent();
+        }
         *self.joiner.borrow_mut() = Some(joiner);
     }
 

@@ -22,6 +22,7 @@ use crate::sim::{End, Seed, World, WorldConfig};
 
 use super::crew::Crew;
 use super::oncall::OnCall;
+use super::panics::Listener;
 
 /// When histories begin, in seconds since 1970: 2026-01-01 00:00 UTC.
 const BEGINNING: i64 = 1_767_225_600;
@@ -44,6 +45,8 @@ pub struct History {
     pub plan: Plan,
     /// Whether joiner holds a lease, which can be lost.
     pub lease: bool,
+    /// Whether an actor that is made to panic says that this is on purpose. A test lets it be silent about that.
+    pub candid: bool,
 }
 
 /// What came of a history.
@@ -71,7 +74,7 @@ impl History {
         let day = Day::draw(Seed(seed))?;
         let plan = Plan::draw(Seed(seed), profile, &day.busy(), CALM);
         let lease = seed.is_multiple_of(WITH_LEASE) || profile.names(&[Fault::LeaseLost, Fault::LeaseLostMidWrite]);
-        Ok(Self { seed, day, plan, lease })
+        Ok(Self { seed, day, plan, lease, candid: true })
     }
 
     /// Plays it in a runtime of its own, whose clock stands still unless everybody sleeps.
@@ -89,6 +92,7 @@ impl History {
         let start = Instant::now();
         let journal = if journal { Journal::kept() } else { Journal::default() };
         let catalogue = Day::catalogue(catalog::generated());
+        let panics = Listener::new(&journal);
         let world = World::new(WorldConfig {
             catalogue: catalogue.clone(),
             ..WorldConfig::usual(self.seed, Arc::new(move || clock.now()))
@@ -117,6 +121,7 @@ impl History {
             actors::Settings { name_salt: self.seed, leader_election: self.lease, ..settings.clone() },
             clock,
             (wrong_by, born_wrong_by),
+            self.candid,
         );
         let on_call = OnCall { cluster: world.cluster.clone(), cloud: world.cloud.clone() };
         crew.start();
@@ -127,6 +132,7 @@ impl History {
             () = world.play(&self.day.steps, End::At(END + ASK)) => {}
         }
         crew.kill();
+        panics.report(&invariants);
         let seen = crew.broken.take();
         for Broken { promise, object, what } in &seen {
             // The journal knows objects by their names alone.

@@ -6,6 +6,7 @@
 mod crew;
 mod history;
 mod oncall;
+mod panics;
 mod seeds;
 mod shrink;
 mod verdict;

@@ -35,7 +35,6 @@ pub struct Trial {
 
 /// Plays all histories of a trial. `tell` hears, whenever one has been played, how many have, and what was broken in it, without traces.
 pub fn trial(trial: &Trial, tell: &(dyn Fn(u64, &[Broken]) + Sync)) -> Result<Verdict> {
-    quiet_sabotage();
     let stopwatch = Stopwatch::start();
     let next = AtomicU64::new(*trial.seeds.start());
     let (told, done) = (Mutex::new(BTreeMap::new()), AtomicU64::new(0));
@@ -89,17 +88,4 @@ pub(super) fn broken(seed: u64, told: &Told) -> Vec<Broken> {
 fn play(trial: &Trial, seed: u64, journal: bool) -> Result<Told> {
     let played = catch_unwind(AssertUnwindSafe(|| History::draw(seed, &trial.profile)?.play(&trial.settings, journal)));
     played.unwrap_or_else(|_| Err(anyhow!("seed {seed}: the simulator panicked; the message is above")))
-}
-
-/// Panics on purpose say nothing on stderr: a thousand histories have thousands of them.
-fn quiet_sabotage() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if !panic.payload_as_str().is_some_and(|message| message.starts_with("sabotage of")) {
-                usual(panic);
-            }
-        }));
-    });
 }

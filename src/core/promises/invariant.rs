@@ -52,6 +52,8 @@ invariants! {
     NothingLeft = "nothing-left-when-emptied";
     /// joiner's memory returns to its level when the cluster is empty.
     MemoryReturns = "memory-returns-to-its-level";
+    /// No code of joiner's panics, unless it is made to. What is started anew after a panic looks healthy and is not.
+    NoPanic = "no-panic";
 }
 
 impl Invariant {

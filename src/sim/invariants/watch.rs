@@ -125,10 +125,15 @@ impl Invariants {
         let at = self.start.elapsed();
         self.journal
             .note(objects.first().map_or("", String::as_str), || format!("VIOLATION {}: {what}", invariant.as_str()));
+        self.note_broken(Violation { invariant, at, objects, what });
+    }
+
+    /// Notes that a promise was broken a while ago, of which the journal knows.
+    pub fn note_broken(&self, broken: Violation) {
         let mut book = self.book();
-        let known = book.violations.iter().any(|known| known.invariant == invariant && known.objects == objects);
-        if !known && book.violations.len() < MOST {
-            book.violations.push(Violation { invariant, at, objects, what });
+        let is_same = |known: &&Violation| known.invariant == broken.invariant && known.objects == broken.objects;
+        if !book.violations.iter().any(|known| is_same(&known)) && book.violations.len() < MOST {
+            book.violations.push(broken);
         }
     }
 
