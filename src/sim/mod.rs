@@ -25,6 +25,7 @@ mod store;
 
 mod agenda;
 mod attacher;
+mod collector;
 mod containers;
 mod daemons;
 mod kubelet;

@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::attacher::Attacher;
 use super::cluster::{Latency, SimCluster};
+use super::collector::Collector;
 use super::containers::Containers;
 use super::daemons::Daemons;
 use super::kubelet::{Kubelet, Pace};
@@ -102,6 +103,7 @@ impl World {
             ("daemons", Box::pin(Daemons::new(self.cluster.clone()).run())),
             ("containers", Box::pin(containers.run())),
             ("attacher", Box::pin(Attacher::new(self.cluster.clone(), pace, seed).run())),
+            ("collector", Box::pin(Collector::new(self.cluster.clone(), seed).run())),
             ("workloads", Box::pin(self.workloads.clone().run())),
             ("scheduler", Box::pin(scheduler.run())),
         ]
