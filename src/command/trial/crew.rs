@@ -11,11 +11,13 @@ use futures::channel::mpsc::UnboundedReceiver;
 use tokio::time::{sleep, timeout};
 
 use crate::actors::runtime::{Clock, Kind, Observation, View};
-use crate::actors::{Joiner, Parts, Settings};
+use crate::actors::{Boards, Joiner, Parts, Settings};
 use crate::clouds::Cloud;
 use crate::cluster::Cluster;
+use crate::core::facts::{self, Snapshot};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::promises::{self, Broken};
+use crate::sim::SimCluster;
 use crate::sim::faults::Order;
 use crate::sim::invariants::{Invariants, Left};
 
@@ -204,25 +206,13 @@ impl Crew {
         boards.map(|boards| boards.refusals.borrow().reasons.clone()).unwrap_or_default()
     }
 
-    /// What joiner still remembers of a cluster that is empty.
-    pub(super) async fn memory(&self) -> Left {
+    /// What joiner still remembers of a cluster that is empty, beyond what `there` still is.
+    pub(super) async fn memory(&self, there: &SimCluster) -> Left {
         let parts = self.joiner.borrow().as_ref().map(|joiner| (joiner.house().clone(), joiner.boards().clone()));
         let Some((house, boards)) = parts else { return Left::new() };
-        let snapshot = boards.snapshot();
-        let mut left = vec![
-            ("pods", snapshot.pods.len()),
-            ("pending pods", snapshot.pending.len()),
-            ("nodes with pods", snapshot.bound.len()),
-            ("nodes", snapshot.nodes.len()),
-            ("provider IDs of nodes", snapshot.nodes_of.len()),
-            ("owners of nodes", snapshot.owned.len()),
-            ("NodeClaims", snapshot.claims.len()),
-            ("planned pods", snapshot.planned.len()),
-            ("NodeClaims with planned pods", snapshot.planned_for.len()),
-            ("NodePools", snapshot.pools.len()),
-            ("refused pods", boards.refusals.borrow().reasons.len()),
-            ("claim actors", house.observations.count().get(&Kind::Claim).copied().unwrap_or(0)),
-        ];
+        let mut left = remembered(&boards.snapshot(), there);
+        left.extend(written(&boards));
+        left.push(("claim actors", house.observations.count().get(&Kind::Claim).copied().unwrap_or(0)));
         for observation in house.observations.read(PATIENCE, |o| matches!(o.kind, Kind::Claims | Kind::Evictor)).await {
             let state = observation.view.map(|view| view.state).unwrap_or_default();
             let number = state.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
@@ -233,6 +223,106 @@ impl Crew {
         }
         left.into_iter().map(|(what, number)| (what.to_owned(), number)).collect()
     }
+}
+
+/// What a picture of the cluster holds that is not there: all of it, so that what is added to a picture is counted too.
+fn remembered(snapshot: &Snapshot, there: &SimCluster) -> Vec<(&'static str, usize)> {
+    let Snapshot {
+        epoch: _,
+        pods,
+        bound,
+        pending,
+        denominated,
+        undecided,
+        weighed,
+        nodes,
+        nodes_of,
+        owned,
+        claims,
+        pools,
+        classes,
+        daemons,
+        namespaces,
+        planned,
+        planned_for,
+        replanned: _,
+        volume_claims,
+        volumes,
+        storage_classes,
+        csi_nodes,
+        attachments,
+        attached,
+        pod_events,
+        groups,
+        overlays,
+        buffers,
+        templates,
+        scalables,
+        pod_budgets,
+        // Which kinds there are, and not what there is of them.
+        listed: _,
+        withheld: _,
+    } = snapshot;
+    let store = there.store();
+    let beyond = |known: usize, kind: facts::Kind| known.saturating_sub(store.number_of(kind));
+    vec![
+        ("pods", beyond(pods.len(), facts::Kind::Pod)),
+        ("nodes with pods", bound.len()),
+        ("pending pods", pending.len()),
+        ("pods that lost a nomination", denominated.len()),
+        ("pods that kube-scheduler has not looked at", undecided.len()),
+        ("pods for which nodes were weighed", weighed.len()),
+        ("nodes", beyond(nodes.len(), facts::Kind::Node)),
+        ("provider IDs of nodes", nodes_of.len()),
+        ("owners of nodes", owned.len()),
+        ("NodeClaims", beyond(claims.len(), facts::Kind::NodeClaim)),
+        ("NodePools", beyond(pools.len(), facts::Kind::NodePool)),
+        ("NodeClasses", beyond(classes.len(), facts::Kind::NodeClass)),
+        ("DaemonSets", beyond(daemons.len(), facts::Kind::DaemonSet)),
+        ("namespaces", beyond(namespaces.len(), facts::Kind::Namespace)),
+        ("planned pods", planned.len()),
+        ("NodeClaims with planned pods", planned_for.len()),
+        ("PersistentVolumeClaims", beyond(volume_claims.len(), facts::Kind::VolumeClaim)),
+        ("PersistentVolumes", beyond(volumes.len(), facts::Kind::Volume)),
+        ("StorageClasses", beyond(storage_classes.len(), facts::Kind::StorageClass)),
+        ("CSINodes", beyond(csi_nodes.len(), facts::Kind::CsiNode)),
+        ("VolumeAttachments", beyond(attachments.len(), facts::Kind::VolumeAttachment)),
+        ("nodes with VolumeAttachments", attached.len()),
+        ("nodes with pod events", pod_events.len()),
+        ("Services and controllers", groups.len()),
+        ("NodeOverlays", beyond(overlays.len(), facts::Kind::NodeOverlay)),
+        ("CapacityBuffers", beyond(buffers.len(), facts::Kind::CapacityBuffer)),
+        ("PodTemplates", beyond(templates.len(), facts::Kind::PodTemplate)),
+        // They are looked at for CapacityBuffers alone, and here are none.
+        ("workloads", scalables.len()),
+        ("PodDisruptionBudgets", beyond(pod_budgets.len(), facts::Kind::PodBudget)),
+    ]
+}
+
+/// What stands on the boards about objects: all but the latest value of something that is one.
+fn written(boards: &Boards) -> [(&'static str, usize); 5] {
+    let Boards {
+        snapshot: _,
+        stirred,
+        waits,
+        catalog: _,
+        leader_until: _,
+        refusals,
+        lease: _,
+        record: _,
+        alarm: _,
+        // The last few, on purpose.
+        decisions: _,
+        rooms,
+    } = boards;
+    let rooms = rooms.borrow();
+    [
+        ("NodeClaims with news", stirred.borrow().len()),
+        ("pods that wait", waits.borrow().len()),
+        ("refused pods", refusals.borrow().reasons.len()),
+        ("buffers with room", rooms.of.len()),
+        ("NodeClaims with placeholders", rooms.on.len()),
+    ]
 }
 
 /// Of which kind the actor is that something befalls.

@@ -163,6 +163,6 @@ impl History {
         crew.look_for_silence(invariants).await;
         invariants.settled(&crew.said().await, &crew.refused());
         sleep_until(start + END).await;
-        invariants.emptied(crew.memory().await, &crew.said().await);
+        invariants.emptied(crew.memory(&on_call.cluster).await, &crew.said().await);
     }
 }

@@ -200,6 +200,11 @@ impl Store {
         self.last_change
     }
 
+    /// How many objects of a kind there are.
+    pub fn number_of(&self, kind: Kind) -> usize {
+        self.all(kind).len()
+    }
+
     pub(in crate::sim) fn all(&self, kind: Kind) -> Vec<Fact> {
         match kind {
             Kind::Pod => self.pods.values().map(|record| Fact::PodSeen(Arc::clone(&record.pod))).collect(),
