@@ -31,11 +31,15 @@ fn days_of_mixed_trouble_break_no_promise() {
 
 #[test]
 fn one_seed_is_one_history() {
-    let history = History::draw(3, &Profile::Mixed).expect("a day is drawn");
-    let journal = || history.play(&settings(Protections::default()), true).expect("it is played").journal.lines();
-    let (one, other) = (journal(), journal());
-    assert!(one.len() > 1_000, "{} lines", one.len());
-    assert_eq!(one, other);
+    // The second holds a lease.
+    for seed in [3, 8] {
+        let history = History::draw(seed, &Profile::Mixed).expect("a day is drawn");
+        assert_eq!(history.lease, seed == 8);
+        let journal = || history.play(&settings(Protections::default()), true).expect("it is played").journal.lines();
+        let (one, other) = (journal(), journal());
+        assert!(one.len() > 1_000, "{} lines", one.len());
+        assert_eq!(one, other);
+    }
 }
 
 /// The first seeds whose days are small: what is shown here does not need many nodes.

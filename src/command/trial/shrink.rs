@@ -22,6 +22,8 @@ pub struct Shortest {
     pub told: Told,
     /// How many histories were played to find it.
     pub attempts: usize,
+    /// Whether the search ended before all was tried: a shorter one may be there.
+    pub cut_off: bool,
 }
 
 /// How many lines of the journal of a shortened history are printed.
@@ -38,10 +40,11 @@ impl Shortest {
     pub fn text(&self) -> String {
         let plan = &self.history.plan.0;
         let mut text = format!(
-            "the shortest history of seed {} that still fails has {} faults (found in {} attempts):\n",
+            "the shortest history of seed {} that still fails has {} faults (found in {} attempts{}):\n",
             self.history.seed,
             plan.len(),
-            self.attempts
+            self.attempts,
+            if self.cut_off { ", and the search was cut off there: a shorter one may be found by hand" } else { "" }
         );
         // Writing to a string does not fail.
         for mishap in plan {
@@ -72,11 +75,12 @@ struct Search<'a> {
     invariant: Invariant,
     best: History,
     attempts: usize,
+    cut_off: bool,
 }
 
 /// Leaves out whole kinds of faults, then parts of what is left, as long as the same promise is still broken.
 pub fn shrink(history: &History, invariant: Invariant, settings: &actors::Settings) -> Result<Shortest> {
-    let mut search = Search { settings, invariant, best: history.clone(), attempts: 0 };
+    let mut search = Search { settings, invariant, best: history.clone(), attempts: 0, cut_off: false };
     for fault in Fault::ALL {
         let plan = search.best.plan.keep(|_, mishap| mishap.fault != *fault);
         search.attempt(plan)?;
@@ -93,13 +97,17 @@ pub fn shrink(history: &History, invariant: Invariant, settings: &actors::Settin
         part = if part == 1 { 0 } else { part.div_ceil(2) };
     }
     let told = search.best.play(settings, true)?;
-    Ok(Shortest { history: search.best, told, attempts: search.attempts })
+    Ok(Shortest { history: search.best, told, attempts: search.attempts, cut_off: search.cut_off })
 }
 
 impl Search<'_> {
     /// Plays the history with a shorter plan, and keeps that if it still fails.
     fn attempt(&mut self, plan: Plan) -> Result<bool> {
-        if plan == self.best.plan || self.attempts == ATTEMPTS {
+        if plan == self.best.plan {
+            return Ok(false);
+        }
+        if self.attempts == ATTEMPTS {
+            self.cut_off = true;
             return Ok(false);
         }
         self.attempts += 1;

@@ -77,6 +77,7 @@ struct JsonBroken<'v> {
 struct JsonShortest {
     seed: u64,
     attempts: usize,
+    cut_off: bool,
     faults: Vec<JsonMishap>,
     what: Vec<String>,
     trace: Vec<String>,
@@ -104,6 +105,7 @@ impl JsonShortest {
         Self {
             seed: shortest.history.seed,
             attempts: shortest.attempts,
+            cut_off: shortest.cut_off,
             faults: faults.collect(),
             what: shortest.told.violations.iter().map(|violation| violation.what.clone()).collect(),
             trace: shortest.trace(LINES),

@@ -18,7 +18,7 @@ use crate::sim::{Clock, SimCluster};
 
 /// How often it is looked whether a bound has passed.
 const LOOK: Duration = Duration::from_mins(10);
-/// Most violations that are kept of one history: the first tell the story.
+/// Most violations of one promise that are kept of one history: the first tell the story. Those of another are not hidden by them.
 const MOST: usize = 20;
 
 /// The watch on everything that must hold. Clones are handles to the same one.
@@ -107,7 +107,15 @@ impl Invariants {
     ///
     /// `clock` is as far ahead as joiner's own can be believed: a deadline has come when it says so.
     pub fn new(cluster: SimCluster, cloud: Simulated, clock: Clock, journal: Journal) -> Self {
-        Self { cluster, cloud, clock, journal, start: Instant::now(), book: Arc::default(), reboots: Arc::default() }
+        Self {
+            cluster,
+            cloud,
+            clock,
+            journal,
+            start: Instant::now(),
+            book: Arc::default(),
+            reboots: Arc::default(),
+        }
     }
 
     /// What was broken so far.
@@ -132,7 +140,8 @@ impl Invariants {
     pub fn note_broken(&self, broken: Violation) {
         let mut book = self.book();
         let is_same = |known: &&Violation| known.invariant == broken.invariant && known.objects == broken.objects;
-        if !book.violations.iter().any(|known| is_same(&known)) && book.violations.len() < MOST {
+        let of_its_kind = book.violations.iter().filter(|known| known.invariant == broken.invariant).count();
+        if !book.violations.iter().any(|known| is_same(&known)) && of_its_kind < MOST {
             book.violations.push(broken);
         }
     }
