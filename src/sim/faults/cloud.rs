@@ -37,6 +37,8 @@ pub(super) struct State {
     pub(super) denied: Denials,
     /// Machines that orders to take them down do not reach, as if there were none, and until when.
     unreachable: Denials,
+    /// Machines that have ended and of which nothing is known any more.
+    forgotten: BTreeSet<ProviderId>,
     /// Machines whose end is delayed, and until when.
     lingering: BTreeMap<ProviderId, Instant>,
     /// Instance types and zones that the catalogue has.
@@ -110,6 +112,7 @@ impl HostileCloud {
         if found.is_there() && self.is_denied(id) {
             return Ok(Deletion::Missing);
         }
+        let has_ended = matches!(found, Whereabouts::Ended);
         let there = found.machine().is_some_and(|machine| !machine.deleting);
         if there && let Some(mishap) = self.mishaps.strikes(Fault::DeleteDenied) {
             self.state().unreachable.begin(id, mishap.lasting);
@@ -129,7 +132,24 @@ impl HostileCloud {
             });
             return Ok(Deletion::InProgress);
         }
+        if there && let Some(mishap) = self.mishaps.strikes(Fault::OrderLate) {
+            let (cloud, id) = (self.inner.clone(), id.clone());
+            return Err(later(mishap, async move { cloud.delete(&id).await.map(drop) }).await);
+        }
+        if has_ended && self.is_forgotten(id) {
+            return Ok(Deletion::Missing);
+        }
         self.unheard(self.inner.delete(id)).await
+    }
+
+    /// Whether nothing is known any more of a machine that has ended.
+    fn is_forgotten(&self, id: &ProviderId) -> bool {
+        let mut state = self.state();
+        if !state.forgotten.contains(id) && self.mishaps.strikes(Fault::MachineForgotten).is_some() {
+            self.mishaps.note(id.as_str(), || "it is forgotten".to_owned());
+            state.forgotten.insert(id.clone());
+        }
+        state.forgotten.contains(id)
     }
 
     /// An order takes effect, and its answer may get lost.
@@ -148,6 +168,17 @@ impl HostileCloud {
             Err(error) => format!("cloud {call}: {error}"),
         });
     }
+}
+
+/// An order that takes effect after a while, whatever has become of joiner; what joiner hears of it.
+async fn later(mishap: Mishap, order: impl Future<Output = Result<(), Error>> + Send + 'static) -> Error {
+    tokio::spawn(async move {
+        sleep(mishap.lasting).await;
+        // The machine may have gone in between.
+        drop(order.await);
+    });
+    sleep(Duration::from_millis(mishap.pick % 5_000)).await;
+    Error::Unknown("no answer to the order".to_owned())
 }
 
 impl Cloud for HostileCloud {
@@ -193,7 +224,12 @@ impl Cloud for HostileCloud {
         Box::pin(async move {
             self.refuse().await?;
             let mut answer = self.inner.get(id).await;
-            if answer.as_ref().is_ok_and(Whereabouts::is_there) && self.is_denied(id) {
+            let denied = match &answer {
+                Ok(Whereabouts::There(_)) => self.is_denied(id),
+                Ok(Whereabouts::Ended) => self.is_forgotten(id),
+                Ok(Whereabouts::Unknown) | Err(_) => false,
+            };
+            if denied {
                 answer = Ok(Whereabouts::Unknown);
             }
             if let Ok(Whereabouts::There(machine)) = &mut answer
@@ -257,6 +293,10 @@ impl Cloud for HostileCloud {
             }
             if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall) {
                 return self.killed(mishap, self.inner.reboot(id, operation)).await;
+            }
+            if let Some(mishap) = self.mishaps.strikes(Fault::OrderLate) {
+                let (cloud, id, operation) = (self.inner.clone(), id.clone(), operation.to_owned());
+                return Err(later(mishap, async move { cloud.reboot(&id, &operation).await }).await);
             }
             let answer = self.unheard(self.inner.reboot(id, operation)).await;
             self.invariants.reboot_ends(id, &answer);

@@ -47,6 +47,12 @@ struct Request<'a> {
     guarded: bool,
 }
 
+impl Request<'_> {
+    fn writes(&self) -> bool {
+        !matches!(self.verb, "get" | "list")
+    }
+}
+
 /// What becomes of a request.
 enum Fate {
     Pass,
@@ -58,7 +64,26 @@ enum Fate {
     Kill(Mishap),
     /// It has its effect, and somebody else holds the lease when it is answered.
     Depose(Mishap),
+    /// It is not answered, and has its effect a while later.
+    Afterwards(Mishap),
 }
+
+/// The same change once more, to be made after a while, whatever has become of joiner.
+macro_rules! afterwards {
+    ($self:ident, $object:expr, $change:ident($($given:ident),* $(; $copied:ident)*)) => {
+        Some(move |after: Duration| {
+            let (cluster, object, change) = ($self.clone(), $object.to_string(), stringify!($change));
+            $(let $given = $given.clone();)*
+            tokio::spawn(async move {
+                sleep(after).await;
+                cluster.landed(&object, change, &cluster.inner.$change($(&$given),* $(, $copied)*).await);
+            });
+        })
+    };
+}
+
+/// What cannot be made later.
+const NEVER: Option<fn(Duration)> = None;
 
 impl HostileCluster {
     /// Puts faults in front of a cluster.
@@ -66,10 +91,10 @@ impl HostileCluster {
         Self { inner, mishaps, invariants, old: Arc::default() }
     }
 
-    fn fate(&self, request: Request<'_>) -> Fate {
+    fn fate(&self, request: Request<'_>, may_be_late: bool) -> Fate {
         let m = &self.mishaps;
         let Request { verb, resource, object, .. } = request;
-        let writes = !matches!(verb, "get" | "list");
+        let writes = request.writes();
         let said = |what: &str| format!("{verb} {resource} {object}: {what}");
         let unclear = |what: &str| if writes { Error::Unknown(said(what)) } else { Error::Temporary(said(what)) };
         if let Some(outage) = m.holds(Fault::ApiOutage) {
@@ -98,6 +123,9 @@ impl HostileCluster {
         }
         if let Some(mishap) = m.strikes(Fault::ApiSlow) {
             return Fate::Late(mishap, false);
+        }
+        if may_be_late && let Some(mishap) = m.strikes(Fault::ApiLate) {
+            return Fate::Afterwards(mishap);
         }
         if writes && request.guarded && m.strikes(Fault::ApiConflict).is_some() {
             // Somebody is faster: the request fails by itself, and the watch shows why.
@@ -136,12 +164,23 @@ impl HostileCluster {
         }
     }
 
+    /// Sends a request that has its effect at once or not at all.
     async fn pass<T>(
         &self,
         request: Request<'_>,
         call: impl Future<Output = Result<T, Error>> + Send,
     ) -> Result<T, Error> {
-        let answer = match self.fate(request) {
+        self.send(request, call, NEVER).await
+    }
+
+    /// Sends a request. `later` lets it have its effect after so long, if that can be.
+    async fn send<T>(
+        &self,
+        request: Request<'_>,
+        call: impl Future<Output = Result<T, Error>> + Send,
+        later: Option<impl FnOnce(Duration) + Send>,
+    ) -> Result<T, Error> {
+        let answer = match self.fate(request, later.is_some()) {
             Fate::Pass => call.await,
             Fate::Fail(after, error) => {
                 sleep(after).await;
@@ -161,6 +200,13 @@ impl HostileCluster {
                 self.inner.store().lease = Some(("rival".to_owned(), Instant::now() + mishap.lasting));
                 sleep(mishap.lasting / 2).await;
                 answer
+            }
+            Fate::Afterwards(mishap) => {
+                if let Some(later) = later {
+                    later(mishap.lasting);
+                }
+                sleep(Duration::from_millis(mishap.pick % 5_000)).await;
+                Err(Error::Unknown(format!("{} {}: no answer", request.verb, request.resource)))
             }
             Fate::Kill(mishap) => {
                 if mishap.pick.is_multiple_of(2) {
@@ -187,6 +233,14 @@ impl HostileCluster {
             let object = object.to_string();
             self.mishaps.note(&object, || format!("{verb} {resource}: {}", outcome()));
         }
+    }
+
+    /// A change has been made, or refused, that nobody waits for any more.
+    fn landed<T>(&self, object: &str, change: &str, answer: &Result<T, Error>) {
+        self.mishaps.note(object, || match answer {
+            Ok(_) => format!("{change} takes effect late"),
+            Err(error) => format!("{change} comes late: {error}"),
+        });
     }
 
     /// The NodeClaims as a cache had them that lags behind by `age`, as far as they were listed then.
@@ -222,7 +276,8 @@ impl Cluster for HostileCluster {
     }
 
     fn create_claim<'a>(&'a self, draft: &'a ClaimDraft) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
-        Box::pin(self.pass(request("create", "nodeclaims", &draft.name, false), self.inner.create_claim(draft)))
+        let later = afterwards!(self, draft.name, create_claim(draft));
+        Box::pin(self.send(request("create", "nodeclaims", &draft.name, false), self.inner.create_claim(draft), later))
     }
 
     fn patch_claim<'a>(
@@ -231,7 +286,11 @@ impl Cluster for HostileCluster {
         patch: &'a ClaimPatch,
     ) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
         let asked = request("patch", "nodeclaims", name, patch.version.is_some());
-        Box::pin(self.pass(asked, self.inner.patch_claim(name, patch)))
+        Box::pin(self.send(
+            asked,
+            self.inner.patch_claim(name, patch),
+            afterwards!(self, name, patch_claim(name, patch)),
+        ))
     }
 
     fn patch_claim_status<'a>(
@@ -240,12 +299,14 @@ impl Cluster for HostileCluster {
         patch: &'a ClaimStatusPatch,
     ) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
         let asked = request("patch", "nodeclaims/status", name, patch.version.is_some());
-        Box::pin(self.pass(asked, self.inner.patch_claim_status(name, patch)))
+        let later = afterwards!(self, name, patch_claim_status(name, patch));
+        Box::pin(self.send(asked, self.inner.patch_claim_status(name, patch), later))
     }
 
     fn delete_claim<'a>(&'a self, name: &'a ClaimName, uid: &'a ClaimUid) -> BoxFuture<'a, Result<(), Error>> {
         self.invariants.nodeclaim_to_be_deleted(name);
-        Box::pin(self.pass(request("delete", "nodeclaims", name, false), self.inner.delete_claim(name, uid)))
+        let later = afterwards!(self, name, delete_claim(name, uid));
+        Box::pin(self.send(request("delete", "nodeclaims", name, false), self.inner.delete_claim(name, uid), later))
     }
 
     fn list_claims(&self) -> BoxFuture<'_, Result<Vec<Arc<Claim>>, Error>> {
@@ -283,15 +344,17 @@ impl Cluster for HostileCluster {
     fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
         self.invariants.node_to_be_changed(name, patch);
         let asked = request("patch", "nodes", name, patch.version.is_some());
-        Box::pin(self.pass(asked, self.inner.patch_node(name, patch)))
+        Box::pin(self.send(asked, self.inner.patch_node(name, patch), afterwards!(self, name, patch_node(name, patch))))
     }
 
     fn delete_node<'a>(&'a self, name: &'a NodeName, uid: &'a NodeUid) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.pass(request("delete", "nodes", name, false), self.inner.delete_node(name, uid)))
+        let later = afterwards!(self, name, delete_node(name, uid));
+        Box::pin(self.send(request("delete", "nodes", name, false), self.inner.delete_node(name, uid), later))
     }
 
     fn patch_pool<'a>(&'a self, name: &'a PoolName, patch: &'a PoolPatch) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.pass(request("patch", "nodepools", name, false), self.inner.patch_pool(name, patch)))
+        let later = afterwards!(self, name, patch_pool(name, patch));
+        Box::pin(self.send(request("patch", "nodepools", name, false), self.inner.patch_pool(name, patch), later))
     }
 
     fn patch_pool_status<'a>(
@@ -300,7 +363,8 @@ impl Cluster for HostileCluster {
         patch: &'a PoolStatusPatch,
     ) -> BoxFuture<'a, Result<(), Error>> {
         let asked = request("patch", "nodepools/status", name, patch.version.is_some());
-        Box::pin(self.pass(asked, self.inner.patch_pool_status(name, patch)))
+        let later = afterwards!(self, name, patch_pool_status(name, patch));
+        Box::pin(self.send(asked, self.inner.patch_pool_status(name, patch), later))
     }
 
     fn patch_class<'a>(&'a self, class: &'a ClassRef, patch: &'a ClassPatch) -> BoxFuture<'a, Result<(), Error>> {
@@ -344,11 +408,21 @@ impl Cluster for HostileCluster {
         uid: &'a PodUid,
         node: Option<&'a NodeName>,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.pass(request("patch", "pods/status", pod, false), self.inner.nominate(pod, uid, node)))
+        let later = move |after| {
+            let (cluster, pod, uid, node) = (self.clone(), pod.clone(), uid.clone(), node.cloned());
+            tokio::spawn(async move {
+                sleep(after).await;
+                let answer = cluster.inner.nominate(&pod, &uid, node.as_ref()).await;
+                cluster.landed(&pod.to_string(), "nominate", &answer);
+            });
+        };
+        let asked = request("patch", "pods/status", pod, false);
+        Box::pin(self.send(asked, self.inner.nominate(pod, uid, node), Some(later)))
     }
 
     fn evict<'a>(&'a self, pod: &'a ObjectKey, uid: &'a PodUid) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.pass(request("create", "pods/eviction", pod, false), self.inner.evict(pod, uid)))
+        let later = afterwards!(self, pod, evict(pod, uid));
+        Box::pin(self.send(request("create", "pods/eviction", pod, false), self.inner.evict(pod, uid), later))
     }
 
     fn delete_pod<'a>(
@@ -358,7 +432,9 @@ impl Cluster for HostileCluster {
         grace_seconds: i64,
     ) -> BoxFuture<'a, Result<(), Error>> {
         self.invariants.pod_to_be_deleted(uid);
-        Box::pin(self.pass(request("delete", "pods", pod, false), self.inner.delete_pod(pod, uid, grace_seconds)))
+        let later = afterwards!(self, pod, delete_pod(pod, uid; grace_seconds));
+        let call = self.inner.delete_pod(pod, uid, grace_seconds);
+        Box::pin(self.send(request("delete", "pods", pod, false), call, later))
     }
 
     fn announce<'a>(&'a self, announcement: &'a Announcement) -> BoxFuture<'a, Result<(), Error>> {

@@ -175,4 +175,10 @@ faults! {
     SideWatchStale = "side-watch-stale", 3.0, 20..=600;
     /// An actor does not come back from a message, and its mailbox is not served.
     ActorStalls = "actor-stalls", 2.0, 5..=600;
+    /// A write is not answered, and has its effect a while later, whatever has become of joiner by then.
+    ApiLate = "api-late", 6.0, 1..=60;
+    /// An order to take a machine down, or to restart it, is not answered, and has its effect a while later.
+    OrderLate = "order-late", 4.0, 1..=60;
+    /// The cloud forgets a machine that has ended: from then on it knows of none, and not that it has ended.
+    MachineForgotten = "machine-forgotten", 12.0, 0..=0;
 }

@@ -1,16 +1,22 @@
 //! The list of faults: drawn once, the same every time, over at a set moment, and struck only when there is an occasion.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use tokio::time::{Instant, sleep_until};
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::stream::hostile;
 use super::*;
 use crate::clouds::catalog::generated;
+use crate::clouds::simulated::Conduct;
+use crate::clouds::{self, Cloud, Deletion, Whereabouts};
+use crate::cluster::{Cluster, Error};
 use crate::core::facts::{Fact, Fold, Kind};
-use crate::sim::invariants::Journal;
-use crate::sim::{Seed, props};
+use crate::core::ids::ProviderId;
+use crate::sim::invariants::{Invariants, Journal};
+use crate::sim::{Seed, SimCluster, props};
 
 fn mishap(at: u64, fault: Fault, lasting: u64, pass_over: u64) -> Mishap {
     Mishap { at: Duration::from_secs(at), fault, lasting: Duration::from_secs(lasting), pass_over, pick: 0 }
@@ -102,6 +108,44 @@ async fn a_list_that_breaks_off_is_not_told_as_a_whole_one() {
     }
     assert_eq!(fold.snapshot().nodes.len(), 3);
     assert!(start.elapsed() >= Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
+/// Faults that strike at once, in front of a cluster with a NodeClaim and of a cloud with a machine.
+async fn trouble(faults: &[Fault]) -> (HostileCluster, HostileCloud, SimCluster, ProviderId) {
+    let (cluster, cloud) = (props::cluster(1), props::cloud(1, Conduct::default()));
+    let claim = cluster.store().create_claim(&props::draft("one")).unwrap();
+    let id = cloud.create(&props::launch(&claim, 2)).await.unwrap().id;
+    let clock = Arc::new(|| Timestamp::UNIX_EPOCH);
+    let invariants = Invariants::new(cluster.clone(), cloud.clone(), clock, Journal::default());
+    let plan = Plan(faults.iter().map(|fault| mishap(0, *fault, 30, 0)).collect());
+    let (mishaps, _) = Mishaps::new(&plan, CALM, Journal::default());
+    let hostile = HostileCluster::new(cluster.clone(), mishaps.clone(), invariants.clone());
+    (hostile, HostileCloud::new(cloud, &generated(), mishaps, invariants), cluster, id)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_comes_late_takes_effect_when_nobody_waits_for_it_any_more() {
+    let (hostile, _, cluster, _) = trouble(&[Fault::ApiLate]).await;
+    let claim = cluster.store().claims().next().cloned().unwrap();
+    let deleted = || cluster.store().claims().next().is_none_or(|claim| claim.deleting.is_some());
+    let answer = hostile.delete_claim(&claim.name, &claim.uid).await;
+    assert!(matches!(answer, Err(Error::Unknown(_))) && !deleted(), "{answer:?}");
+    drop(hostile);
+    sleep(Duration::from_secs(31)).await;
+    assert!(deleted());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_comes_late_takes_a_machine_down_and_then_it_is_forgotten() {
+    let (_, hostile, _, id) = trouble(&[Fault::OrderLate, Fault::MachineForgotten]).await;
+    let answer = hostile.delete(&id).await;
+    assert!(matches!(answer, Err(clouds::Error::Unknown(_))), "{answer:?}");
+    assert!(hostile.get(&id).await.unwrap().is_there());
+    sleep(Duration::from_mins(1)).await;
+    for _ in 0..2 {
+        assert_eq!(hostile.get(&id).await.unwrap(), Whereabouts::Unknown, "and not that it has ended");
+        assert_eq!(hostile.delete(&id).await.unwrap(), Deletion::Missing);
+    }
 }
 
 #[test]
