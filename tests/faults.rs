@@ -255,6 +255,12 @@ fn a_lease_that_is_to_be_lost_is_held() {
 }
 
 #[test]
+fn without_minding_the_lease_joiner_writes_while_another_holds_it() {
+    let without = Protections { lease: false, ..Protections::default() };
+    is_needed(without, Invariant::OnlyLeaderWrites, &[(Fault::LeaseLost, 60.0)]);
+}
+
+#[test]
 fn without_confirmation_finalizers_go_before_their_machines() {
     let without = Protections { confirmation: false, ..Protections::default() };
     is_needed(without, Invariant::FinalizerLast, &[]);

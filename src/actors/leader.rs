@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::core::promises::LEASE_TRUSTED;
 use crate::core::writes::Lease;
 use crate::telemetry::metrics;
 
@@ -15,8 +16,6 @@ use super::tree::Wiring;
 
 /// Pause between two attempts (client-go's retry period).
 const RETRY: Duration = Duration::from_secs(2);
-/// A lease that was not renewed for this long is no longer trusted (client-go's renew deadline; the lease itself lasts 15 s).
-const TRUSTED: Duration = Duration::from_secs(10);
 
 /// Holds the lease.
 #[derive(Debug)]
@@ -44,7 +43,8 @@ impl Leader {
     fn heard(&mut self, lease: Lease) {
         let boards = &self.wiring.boards;
         let (holder, said, written) = (lease.holder.clone(), lease.audit.clone(), lease.record.clone());
-        let ours = holder == self.wiring.settings.identity;
+        let settings = &self.wiring.settings;
+        let ours = holder == settings.identity || !settings.protections.lease;
         let before = boards.lease.send_replace(Some(lease));
         // What stands there need not be written again; what another has written since is not to be overwritten.
         boards.record.send_if_modified(|record| {
@@ -64,7 +64,7 @@ impl Leader {
             tracing::info!(holder, ours, "lease");
             self.holder = Some(holder.to_owned());
         }
-        let until = if ours { self.sent.map(|sent| sent + TRUSTED) } else { None };
+        let until = if ours { self.sent.map(|sent| sent + LEASE_TRUSTED) } else { None };
         let before = self.wiring.boards.leader_until.send_replace(until);
         let now = Instant::now();
         if self.leading && before.is_some_and(|before| before <= now) && until.is_some_and(|until| now < until) {

@@ -59,6 +59,8 @@ pub struct Protections {
     pub supervision: bool,
     /// A machine is known by its token, and not by what somebody wrote into `status.providerID`.
     pub ownership: bool,
+    /// Nothing is written while somebody else holds the lease.
+    pub lease: bool,
 }
 
 impl Default for Protections {
@@ -78,6 +80,7 @@ impl Default for Protections {
             revival: true,
             supervision: true,
             ownership: true,
+            lease: true,
         }
     }
 }

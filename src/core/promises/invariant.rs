@@ -42,6 +42,8 @@ invariants! {
     FinalizerLast = "finalizer-outlives-machine";
     /// So does its Node's.
     NodeFinalizerLast = "node-finalizer-outlives-machine";
+    /// joiner begins no change while another has held the lease for longer than it may trust in its own.
+    OnlyLeaderWrites = "only-the-leader-writes";
     /// Whatever waits says what for.
     WaitsHaveReasons = "every-wait-has-a-reason";
     /// Every pod that can run does within a bound once faults stop.

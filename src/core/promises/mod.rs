@@ -6,9 +6,11 @@
 mod deadline;
 mod invariant;
 mod judge;
+mod lease;
 mod vigil;
 
 pub use deadline::{deadline, is_deadline_near};
 pub use invariant::{Broken, Invariant};
 pub use judge::{is_silent, judge_deletion, judge_order};
+pub use lease::LEASE_TRUSTED;
 pub use vigil::{Looked, ORPHANED_AT_MOST, Released, Vigil};

@@ -214,6 +214,7 @@ impl Cloud for HostileCloud {
 
     fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>> {
         Box::pin(async move {
+            self.invariants.change_begins("launch", "a machine for", spec.claim.name.as_str());
             let answer = self.launch(spec).await;
             self.note(spec.claim.name.as_str(), "launch", &answer, |machine| machine.id.to_string());
             answer
@@ -277,6 +278,7 @@ impl Cloud for HostileCloud {
 
     fn delete<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Deletion, Error>> {
         Box::pin(async move {
+            self.invariants.change_begins("delete", "machine", id.as_str());
             self.invariants.machine_to_be_deleted(id);
             let answer = self.take_down(id).await;
             self.note(id.as_str(), "delete", &answer, |deletion| format!("{deletion:?}"));
@@ -286,6 +288,7 @@ impl Cloud for HostileCloud {
 
     fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move {
+            self.invariants.change_begins("restart", "machine", id.as_str());
             self.invariants.reboot_begins(id, operation);
             self.refuse().await?;
             if self.inner.get(id).await?.is_there() && self.is_denied(id) {

@@ -180,6 +180,9 @@ impl HostileCluster {
         call: impl Future<Output = Result<T, Error>> + Send,
         later: Option<impl FnOnce(Duration) + Send>,
     ) -> Result<T, Error> {
+        if request.writes() && request.resource != "leases" {
+            self.invariants.change_begins(request.verb, request.resource, &request.object.to_string());
+        }
         let answer = match self.fate(request, later.is_some()) {
             Fate::Pass => call.await,
             Fate::Fail(after, error) => {
@@ -442,7 +445,17 @@ impl Cluster for HostileCluster {
     }
 
     fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
-        Box::pin(self.pass(request("update", "leases", &"", false), self.inner.renew_lease(holder, record)))
+        Box::pin(async move {
+            self.invariants.lease_asked(holder);
+            let call = async {
+                let answer = self.inner.renew_lease(holder, record).await;
+                if answer.as_ref().is_ok_and(|lease| lease.holder == holder) {
+                    self.invariants.lease_got(holder);
+                }
+                answer
+            };
+            self.pass(request("update", "leases", &"", false), call).await
+        })
     }
 
     fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>> {

@@ -7,6 +7,7 @@ mod journal;
 mod violation;
 
 mod ends;
+mod lease;
 mod possible;
 mod reboots;
 mod requests;

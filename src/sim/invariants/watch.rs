@@ -8,6 +8,7 @@ use futures::StreamExt;
 use tokio::time::{Instant, sleep};
 
 use super::journal::Journal;
+use super::lease::Candidate;
 use super::reboots::Reboots;
 use super::violation::Violation;
 use crate::clouds::simulated::{Change, Simulated};
@@ -31,6 +32,7 @@ pub struct Invariants {
     start: Instant,
     book: Arc<Mutex<Book>>,
     pub(super) reboots: Arc<Mutex<Reboots>>,
+    pub(super) candidate: Arc<Mutex<Candidate>>,
 }
 
 #[derive(Default)]
@@ -115,6 +117,7 @@ impl Invariants {
             start: Instant::now(),
             book: Arc::default(),
             reboots: Arc::default(),
+            candidate: Arc::default(),
         }
     }
 
