@@ -9,7 +9,7 @@ use crate::core::eviction::Emptied;
 use crate::core::facts::{self, Snapshot, Status, finalizers, find_condition};
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::{Act, Candidates, DeleteReason, Deletion, LaunchFailure, candidates, class_version};
-use crate::core::promises::{Released, judge_order};
+use crate::core::promises::{Released, judge_node_deletion, judge_order};
 
 use super::Claim;
 use super::life::wait_until;
@@ -109,6 +109,15 @@ impl Claim {
         match act {
             Act::DeleteMachine(id) => {
                 if let Some(broken) = judge_order(claim, id, &self.memory.sight) {
+                    promises.broken(broken);
+                }
+            }
+            Act::DeleteNode(name, _) => {
+                let judged = snapshot.nodes.get(name).and_then(|node| {
+                    let owners = snapshot.owners_of(node).map(|owner| &**owner);
+                    judge_node_deletion(claim, node, owners, &self.memory.sight)
+                });
+                if let Some(broken) = judged {
                     promises.broken(broken);
                 }
             }

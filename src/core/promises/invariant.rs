@@ -32,6 +32,8 @@ invariants! {
     NoClaimedMachineDeleted = "no-claimed-machine-deleted";
     /// joiner deletes no NodeClaim whose machine serves, unless a deadline or its Node's deletion says so.
     NoServingClaimDeleted = "no-serving-nodeclaim-deleted";
+    /// joiner deletes no Node but that of a NodeClaim which somebody has deleted, and none without its finalizer before its machine is gone.
+    NoServingNodeDeleted = "no-serving-node-deleted";
     /// No pod is taken past a PodDisruptionBudget before a deadline allows it.
     BudgetsHold = "no-eviction-past-budget";
     /// No machine is ordered down while pods that have to leave it run there, before a deadline allows it.
@@ -61,10 +63,11 @@ invariants! {
 impl Invariant {
     /// Those that a running joiner can watch by itself. For the others it would have to know the truth of the world, or what is still to come: the
     /// simulator does.
-    pub const WATCHED: [Self; 7] = [
+    pub const WATCHED: [Self; 8] = [
         Self::OneMachine,
         Self::NoOrphan,
         Self::NoClaimedMachineDeleted,
+        Self::NoServingNodeDeleted,
         Self::BudgetsHold,
         Self::FinalizerLast,
         Self::NodeFinalizerLast,

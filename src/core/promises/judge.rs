@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::deadline::is_deadline_near;
 use super::invariant::{Broken, Invariant};
-use crate::core::facts::{Claim, Pod, PodBudget};
+use crate::core::facts::{Claim, Node, Pod, PodBudget};
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::Sight;
 
@@ -30,6 +30,31 @@ pub fn judge_order(claim: &Claim, id: &ProviderId, sight: &Sight) -> Option<Brok
     };
     let what = format!("machine {id} is ordered down for NodeClaim {}, {why}", claim.name);
     Some(Broken { promise: Invariant::NoClaimedMachineDeleted, object: format!("machine {id}"), what })
+}
+
+/// A Node is about to be deleted for a NodeClaim, of whose machine the cloud last said what `sight` is; `owners` are the NodeClaims that own it. Somebody has
+/// deleted the NodeClaim, the Node is no other's, and its finalizer keeps it until the machine is gone.
+pub fn judge_node_deletion<'a>(
+    claim: &Claim,
+    node: &Node,
+    owners: impl IntoIterator<Item = &'a Claim>,
+    sight: &Sight,
+) -> Option<Broken> {
+    let is_marked = matches!(sight, Sight::Present(machine)
+        if machine.token.as_ref() == Some(&claim.uid) && node.provider_id.as_ref() == Some(&machine.id));
+    let is_own = is_marked || node.is_owned_by(&claim.name);
+    let other = owners.into_iter().find(|owner| !is_own && owner.uid != claim.uid && owner.deleting.is_none());
+    let why = if claim.deleting.is_none() {
+        "which nobody has deleted".to_owned()
+    } else if let Some(other) = other {
+        format!("and it is the Node of NodeClaim {}", other.name)
+    } else if !node.has_finalizer() && *sight != Sight::Gone {
+        "and has no finalizer that keeps it until the machine is gone".to_owned()
+    } else {
+        return None;
+    };
+    let what = format!("Node {} is deleted for NodeClaim {}, {why}", node.name, claim.name);
+    Some(Broken { promise: Invariant::NoServingNodeDeleted, object: format!("Node {}", node.name), what })
 }
 
 /// A pod is about to be deleted without asking the budgets that protect it: the deadline of a NodeClaim of its node must be near. What has no

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::core::facts::samples::{claim, machine, pod, start};
+use crate::core::facts::samples::{claim, machine, pod, serving_node, start};
 use crate::core::facts::{Count, Machine, Selector};
 use crate::core::ids::ObjectKey;
 use crate::core::labels;
@@ -46,6 +46,25 @@ fn a_machine_is_ordered_down_for_a_nodeclaim_that_was_deleted_and_is_its_own() {
     assert_eq!(broken.what, "machine sim://a/1 is ordered down for NodeClaim web-1, which nobody has deleted");
     let broken = judge_order(&deleted(), &id, &seen("uid-2")).expect("it is another's");
     assert!(broken.what.ends_with("which carries the mark of a NodeClaim with UID uid-2"), "{}", broken.what);
+}
+
+#[test]
+fn a_node_is_deleted_for_its_own_nodeclaim_that_was_deleted_and_stays_until_the_machine_is_gone() {
+    let (node, shown) = (serving_node(), Sight::Present(Arc::new(machine())));
+    assert_eq!(judge_node_deletion(&deleted(), &node, [&deleted()], &shown), None);
+    let broken = judge_node_deletion(&claim(), &node, [&claim()], &shown).expect("nobody has deleted it");
+    assert_eq!(broken.promise, Invariant::NoServingNodeDeleted);
+    assert_eq!(broken.what, "Node node-1 is deleted for NodeClaim web-1, which nobody has deleted");
+    let bare = Node { finalizers: vec![], ..node.clone() };
+    assert!(judge_node_deletion(&deleted(), &bare, [&deleted()], &shown).is_some(), "it would vanish");
+    assert_eq!(judge_node_deletion(&deleted(), &bare, [&deleted()], &Sight::Gone), None);
+    let other = Claim { name: "web-2".into(), uid: "uid-2".into(), ..claim() };
+    let theirs = Node { owner_claims: vec!["web-2".into()], ..node };
+    let broken = judge_node_deletion(&deleted(), &theirs, [&other], &Sight::Unasked).expect("it is another's");
+    assert!(broken.what.ends_with("and it is the Node of NodeClaim web-2"), "{}", broken.what);
+    assert_eq!(judge_node_deletion(&deleted(), &theirs, [&other], &shown), None, "the mark says whose it is");
+    let going = Claim { deleting: Some(start()), ..other };
+    assert_eq!(judge_node_deletion(&deleted(), &theirs, [&going], &Sight::Unasked), None, "that one goes too");
 }
 
 #[test]

@@ -11,6 +11,6 @@ mod vigil;
 
 pub use deadline::{deadline, is_deadline_near};
 pub use invariant::{Broken, Invariant};
-pub use judge::{is_silent, judge_deletion, judge_order};
+pub use judge::{is_silent, judge_deletion, judge_node_deletion, judge_order};
 pub use lease::LEASE_TRUSTED;
 pub use vigil::{Looked, ORPHANED_AT_MOST, Released, Vigil};

@@ -351,6 +351,7 @@ impl Cluster for HostileCluster {
     }
 
     fn delete_node<'a>(&'a self, name: &'a NodeName, uid: &'a NodeUid) -> BoxFuture<'a, Result<(), Error>> {
+        self.invariants.node_to_be_deleted(name, uid);
         let later = afterwards!(self, name, delete_node(name, uid));
         Box::pin(self.send(request("delete", "nodes", name, false), self.inner.delete_node(name, uid), later))
     }

@@ -8,6 +8,7 @@ mod violation;
 
 mod ends;
 mod lease;
+mod nodes;
 mod possible;
 mod reboots;
 mod requests;
@@ -18,3 +19,6 @@ pub use ends::Left;
 pub use journal::{Entry, Journal, time_of_day};
 pub use violation::Violation;
 pub use watch::Invariants;
+
+#[cfg(test)]
+mod stage;

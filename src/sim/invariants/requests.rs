@@ -7,12 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use super::watch::Invariants;
-use crate::core::facts::{Claim, Node, Pod, finalizers};
+use crate::core::facts::{Claim, Node, Pod};
 use crate::core::ids::{ClaimName, NodeName, PodUid, ProviderId};
 use crate::core::labels;
 use crate::core::lifecycle::is_waited_for;
 use crate::core::promises::{self, Invariant, deadline};
-use crate::core::writes::NodePatch;
 use crate::sim::store::Store;
 
 /// What came no longer ago, a pod or a volume, may not be known yet: the watch can be late.
@@ -114,19 +113,6 @@ impl Invariants {
             let what =
                 format!("joiner deletes NodeClaim {name}, whose machine {id} runs and whose Node nobody has deleted");
             self.broken(Invariant::NoServingClaimDeleted, vec![name.to_string(), id.to_string()], what);
-        }
-    }
-
-    /// joiner is about to change a Node: while the machine runs that it is the Node of, its finalizer stays.
-    pub(in crate::sim) fn node_to_be_changed(&self, name: &NodeName, patch: &NodePatch) {
-        let released = patch.finalizers.as_ref().is_some_and(|left| !finalizers::is_held(left));
-        let node = self.cluster.store().nodes.get(name).filter(|node| released && node.has_finalizer()).cloned();
-        let Some(node) = node else { return };
-        // One that carries another machine's ID is that one's by mistake.
-        let own = |claim: &ClaimName| node.is_owned_by(claim);
-        if let Some(id) = node.provider_id.as_ref().filter(|id| self.runs_for(id).is_some_and(|claim| own(&claim))) {
-            let what = format!("Node {name} is let go, and its machine {id} still runs");
-            self.broken(Invariant::NodeFinalizerLast, vec![name.to_string(), id.to_string()], what);
         }
     }
 

@@ -12,13 +12,16 @@ use super::lease::Candidate;
 use super::reboots::Reboots;
 use super::violation::Violation;
 use crate::clouds::simulated::{Change, Simulated};
-use crate::core::facts::{Claim, Fact};
-use crate::core::ids::{ClaimName, ClaimUid, ProviderId};
+use crate::core::facts::{Claim, Fact, Node};
+use crate::core::ids::{ClaimName, ClaimUid, NodeName, ProviderId};
 use crate::core::promises::{Invariant, ORPHANED_AT_MOST};
+use crate::sim::kubelet::node_name;
 use crate::sim::{Clock, SimCluster};
 
 /// How often it is looked whether a bound has passed.
 const LOOK: Duration = Duration::from_mins(10);
+/// For so long is a machine that has gone known: its Node may be held by somebody's finalizer for as long.
+const KEPT: Duration = Duration::from_hours(2);
 /// Most violations of one promise that are kept of one history: the first tell the story. Those of another are not hidden by them.
 const MOST: usize = 20;
 
@@ -42,6 +45,10 @@ struct Book {
     claims: BTreeMap<ClaimName, Arc<Claim>>,
     /// NodeClaims whose finalizers somebody else took off.
     stripped: BTreeSet<ClaimName>,
+    /// NodeClaims that are gone, and since when.
+    ended: BTreeMap<ClaimName, Instant>,
+    /// Nodes that joiner's finalizer holds, or held, and since when it does no more.
+    held: BTreeMap<NodeName, Option<Instant>>,
     /// Machines without a NodeClaim.
     unclaimed: BTreeMap<ProviderId, Orphan>,
     /// Machines whose mark somebody has taken off, and until when.
@@ -81,6 +88,15 @@ impl Book {
         overdue.map(|(id, orphan)| (id.clone(), orphan.since.elapsed())).collect()
     }
 
+    /// A Node is as it is from now on.
+    fn node_seen(&mut self, node: &Node) {
+        if node.has_finalizer() {
+            self.held.insert(node.name.clone(), None);
+        } else if let Some(lost) = self.held.get_mut(&node.name) {
+            lost.get_or_insert_with(Instant::now);
+        }
+    }
+
     /// A machine carries no mark from now on, for a while.
     fn lost_mark(&mut self, id: &ProviderId, lasting: Duration) {
         let now = Instant::now();
@@ -101,6 +117,11 @@ impl Known {
 
     fn is_gone(&self) -> bool {
         self.gone_at.is_some_and(|at| at <= Instant::now())
+    }
+
+    /// Whether it went so long ago that nothing is left of it.
+    fn is_forgotten(&self) -> bool {
+        self.gone_at.is_some_and(|at| at.elapsed() > KEPT)
     }
 }
 
@@ -179,6 +200,8 @@ impl Invariants {
                 fact = facts.next() => match fact {
                     Some(Fact::ClaimSeen(claim)) => self.claim_seen(claim),
                     Some(Fact::ClaimGone(name)) => self.claim_gone(&name),
+                    Some(Fact::NodeSeen(node)) => self.book().node_seen(&node),
+                    Some(Fact::NodeGone(name)) => drop(self.book().held.remove(&name)),
                     Some(_) => {}
                     None => return,
                 },
@@ -201,9 +224,9 @@ impl Invariants {
                     let mut book = self.book();
                     let (token, claim) = (machine.token.clone(), machine.claim.clone());
                     let known = Known { token, claim, gone_at: launched.gone_at, ordered: false };
-                    book.machines.retain(|_, known| !known.is_gone());
+                    book.machines.retain(|_, known| !known.is_forgotten());
                     book.machines.insert(machine.id.clone(), known);
-                    book.peak = book.peak.max(book.machines.len());
+                    book.peak = book.peak.max(book.machines.values().filter(|known| !known.is_gone()).count());
                     if let Some(claim) = &machine.claim {
                         let Book { by_claim, machines, .. } = &mut *book;
                         let ids = by_claim.entry(claim.clone()).or_default();
@@ -253,6 +276,7 @@ impl Invariants {
             let mut book = self.book();
             let book = &mut *book;
             book.claims.remove(name);
+            book.ended.insert(name.clone(), Instant::now());
             let stripped = book.stripped.remove(name);
             for id in book.by_claim.remove(name).unwrap_or_default() {
                 let Some(known) = book.machines.get(&id).filter(|known| !known.is_gone()) else { continue };
@@ -293,6 +317,25 @@ impl Invariants {
     /// The NodeClaim of a machine that is not gone.
     pub(super) fn runs_for(&self, id: &ProviderId) -> Option<ClaimName> {
         self.book().machines.get(id).filter(|known| !known.is_gone())?.claim.clone()
+    }
+
+    /// The machine that a Node is of, as its kubelet named it or else by the ID that it carries, and the NodeClaim and the token in that machine's mark.
+    /// Machines that have gone are known for a while.
+    pub(super) fn machine_of(&self, node: &Node) -> Option<(ProviderId, ClaimName, ClaimUid)> {
+        let book = self.book();
+        let named = book.machines.iter().find(|(id, _)| node_name(id) == node.name);
+        let (id, known) = named.or_else(|| book.machines.get_key_value(node.provider_id.as_ref()?))?;
+        Some((id.clone(), known.claim.clone()?, known.token.clone()?))
+    }
+
+    /// For how long a NodeClaim has been gone; nothing while it is there, and when that has just happened.
+    pub(super) fn gone_for(&self, name: &ClaimName) -> Option<Duration> {
+        self.book().ended.get(name).map(Instant::elapsed)
+    }
+
+    /// Whether joiner's finalizer was on a Node no longer ago than this.
+    pub(super) fn was_held_within(&self, name: &NodeName, time: Duration) -> bool {
+        self.book().held.get(name).is_some_and(|lost| lost.is_none_or(|at| at.elapsed() <= time))
     }
 
     /// For how long a machine has had no NodeClaim; nothing while it has one.

@@ -1,0 +1,67 @@
+//! What is looked at before joiner changes a Node or deletes it.
+
+use std::time::Duration;
+
+use super::watch::Invariants;
+use crate::core::facts::{Node, finalizers};
+use crate::core::ids::{ClaimName, NodeName, NodeUid};
+use crate::core::promises::Invariant;
+use crate::core::writes::NodePatch;
+
+/// What somebody else did no longer ago joiner may not know of yet: as long as a watch lags, and the request takes.
+const UNKNOWN_FOR: Duration = Duration::from_mins(15);
+
+impl Invariants {
+    /// joiner is about to change a Node: while the machine runs that it is the Node of, its finalizer stays.
+    pub(in crate::sim) fn node_to_be_changed(&self, name: &NodeName, patch: &NodePatch) {
+        let released = patch.finalizers.as_ref().is_some_and(|left| !finalizers::is_held(left));
+        let node = self.cluster.store().nodes.get(name).filter(|node| released && node.has_finalizer()).cloned();
+        let Some(node) = node else { return };
+        // One that carries another machine's ID is that one's by mistake.
+        let own = |claim: &ClaimName| node.is_owned_by(claim);
+        if let Some(id) = node.provider_id.as_ref().filter(|id| self.runs_for(id).is_some_and(|claim| own(&claim))) {
+            let what = format!("Node {name} is let go, and its machine {id} still runs");
+            self.broken(Invariant::NodeFinalizerLast, vec![name.to_string(), id.to_string()], what);
+        }
+    }
+
+    /// joiner is about to delete a Node: that of a NodeClaim which somebody has deleted, and one that its finalizer keeps until the machine is gone.
+    pub(in crate::sim) fn node_to_be_deleted(&self, name: &NodeName, uid: &NodeUid) {
+        let node = self.cluster.store().nodes.get(name).cloned();
+        let Some(node) = node.filter(|node| node.uid == *uid && node.deleting.is_none()) else { return };
+        if let Some((object, why)) = self.is_wanted_by(&node).or_else(|| self.would_vanish(&node)) {
+            let what = format!("joiner deletes Node {name}, {why}");
+            self.broken(Invariant::NoServingNodeDeleted, vec![name.to_string(), object], what);
+        }
+    }
+
+    /// Who wants a Node to stay, and why, by the mark of its machine: what Nodes and NodeClaims say of each other may be somebody's edit.
+    fn is_wanted_by(&self, node: &Node) -> Option<(String, String)> {
+        let Some((id, name, token)) = self.machine_of(node) else {
+            return Some((String::new(), "which is of no machine of joiner's".to_owned()));
+        };
+        let claim = self.cluster.store().claims.get(&name).filter(|claim| claim.uid == token).cloned();
+        match claim {
+            Some(claim) => claim
+                .deleting
+                .is_none()
+                .then(|| (name.to_string(), format!("of machine {id}, whose NodeClaim {name} nobody has deleted"))),
+            // Whose NodeClaim a user let go at once is deleted as long as joiner has not heard of it.
+            None => self
+                .gone_for(&name)
+                .filter(|time| *time > UNKNOWN_FOR)
+                .map(|_| (id.to_string(), format!("of machine {id}, whose NodeClaim {name} is long gone"))),
+        }
+    }
+
+    /// Whether a Node goes at once that its machine still needs: nobody would know any more which pods are to leave.
+    fn would_vanish(&self, node: &Node) -> Option<(String, String)> {
+        let (id, ..) = self.machine_of(node).filter(|(id, ..)| self.runs_for(id).is_some())?;
+        let vanishes = !node.has_finalizer() && !self.was_held_within(&node.name, UNKNOWN_FOR);
+        vanishes.then(|| (id.to_string(), format!("which has no finalizer, and its machine {id} still runs")))
+    }
+}
+
+#[cfg(test)]
+#[path = "nodes_tests.rs"]
+mod tests;
