@@ -34,7 +34,7 @@ invariants! {
     NoServingClaimDeleted = "no-serving-nodeclaim-deleted";
     /// joiner deletes no Node but that of a NodeClaim which somebody has deleted, and none without its finalizer before its machine is gone.
     NoServingNodeDeleted = "no-serving-node-deleted";
-    /// No pod is taken past a PodDisruptionBudget before a deadline allows it.
+    /// No pod is taken past a PodDisruptionBudget or its do-not-disrupt before a deadline allows it, and then it has what is left of its own time to end.
     BudgetsHold = "no-eviction-past-budget";
     /// No machine is ordered down while pods that have to leave it run there, before a deadline allows it.
     PodsFirst = "pods-leave-before-machine-goes";

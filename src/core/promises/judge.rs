@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::deadline::is_deadline_near;
+use super::deadline::{deadline, is_deadline_near};
 use super::invariant::{Broken, Invariant};
 use crate::core::facts::{Claim, Node, Pod, PodBudget};
 use crate::core::ids::ProviderId;
@@ -67,7 +67,8 @@ pub fn judge_deletion<'a>(
 ) -> Option<Broken> {
     let mut claims = claims.into_iter().peekable();
     claims.peek()?;
-    if pod.deleting.is_some() || claims.any(|claim| is_deadline_near(claim, pod, now)) {
+    let is_near = |claim| deadline(claim).is_some_and(|deadline| is_deadline_near(deadline, pod, now));
+    if pod.deleting.is_some() || claims.any(is_near) {
         return None;
     }
     let budget = budgets.into_iter().find(|budget| budget.protects(pod))?;

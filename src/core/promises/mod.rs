@@ -9,7 +9,7 @@ mod judge;
 mod lease;
 mod vigil;
 
-pub use deadline::{deadline, is_deadline_near};
+pub use deadline::{granted, is_deadline_near};
 pub use invariant::{Broken, Invariant};
 pub use judge::{is_silent, judge_deletion, judge_node_deletion, judge_order};
 pub use lease::LEASE_TRUSTED;

@@ -288,6 +288,7 @@ impl Cluster for HostileCluster {
         name: &'a ClaimName,
         patch: &'a ClaimPatch,
     ) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {
+        self.invariants.nodeclaim_to_be_changed(name, patch);
         let asked = request("patch", "nodeclaims", name, patch.version.is_some());
         Box::pin(self.send(
             asked,
@@ -425,6 +426,7 @@ impl Cluster for HostileCluster {
     }
 
     fn evict<'a>(&'a self, pod: &'a ObjectKey, uid: &'a PodUid) -> BoxFuture<'a, Result<(), Error>> {
+        self.invariants.pod_to_be_evicted(uid);
         let later = afterwards!(self, pod, evict(pod, uid));
         Box::pin(self.send(request("create", "pods/eviction", pod, false), self.inner.evict(pod, uid), later))
     }
@@ -435,7 +437,7 @@ impl Cluster for HostileCluster {
         uid: &'a PodUid,
         grace_seconds: i64,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        self.invariants.pod_to_be_deleted(uid);
+        self.invariants.pod_to_be_deleted(uid, grace_seconds);
         let later = afterwards!(self, pod, delete_pod(pod, uid; grace_seconds));
         let call = self.inner.delete_pod(pod, uid, grace_seconds);
         Box::pin(self.send(request("delete", "pods", pod, false), call, later))

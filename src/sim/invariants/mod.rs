@@ -6,9 +6,12 @@
 mod journal;
 mod violation;
 
+mod claims;
+mod deadlines;
 mod ends;
 mod lease;
 mod nodes;
+mod pods;
 mod possible;
 mod reboots;
 mod requests;

@@ -1,5 +1,6 @@
 //! What is looked at before joiner changes a Node or deletes it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::watch::Invariants;
@@ -9,14 +10,20 @@ use crate::core::promises::Invariant;
 use crate::core::writes::NodePatch;
 
 /// What somebody else did no longer ago joiner may not know of yet: as long as a watch lags, and the request takes.
-const UNKNOWN_FOR: Duration = Duration::from_mins(15);
+pub(super) const UNKNOWN_FOR: Duration = Duration::from_mins(15);
 
 impl Invariants {
     /// joiner is about to change a Node: while the machine runs that it is the Node of, its finalizer stays.
     pub(in crate::sim) fn node_to_be_changed(&self, name: &NodeName, patch: &NodePatch) {
+        let node = self.cluster.store().nodes.get(name).cloned();
+        // What was meant for another version is refused.
+        let meant = |version: &Arc<str>| patch.version.as_ref().is_none_or(|meant| meant == version);
+        let Some(node) = node.filter(|node| meant(&node.version)) else { return };
+        self.evacuation_to_begin(&node, patch);
         let released = patch.finalizers.as_ref().is_some_and(|left| !finalizers::is_held(left));
-        let node = self.cluster.store().nodes.get(name).filter(|node| released && node.has_finalizer()).cloned();
-        let Some(node) = node else { return };
+        if !released || !node.has_finalizer() {
+            return;
+        }
         // One that carries another machine's ID is that one's by mistake.
         let own = |claim: &ClaimName| node.is_owned_by(claim);
         if let Some(id) = node.provider_id.as_ref().filter(|id| self.runs_for(id).is_some_and(|claim| own(&claim))) {

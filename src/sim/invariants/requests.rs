@@ -7,17 +7,15 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use super::watch::Invariants;
-use crate::core::facts::{Claim, Node, Pod};
-use crate::core::ids::{ClaimName, NodeName, PodUid, ProviderId};
+use crate::core::facts::{Claim, Node};
+use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::labels;
 use crate::core::lifecycle::is_waited_for;
-use crate::core::promises::{self, Invariant, deadline};
+use crate::core::promises::Invariant;
 use crate::sim::store::Store;
 
 /// What came no longer ago, a pod or a volume, may not be known yet: the watch can be late.
 const JUST_NOW: Duration = Duration::from_mins(5);
-/// Earlier than this after its NodeClaim has gone no machine has an end in sight: so long the auditor's evidence takes.
-const EVIDENCE: Duration = Duration::from_mins(5);
 
 impl Invariants {
     /// joiner is about to order a machine down.
@@ -47,7 +45,7 @@ impl Invariants {
             let store = self.cluster.store();
             let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_some()) else { return };
             let now = store.now().max((self.clock)());
-            if deadline(claim).is_some_and(|deadline| deadline <= now) {
+            if self.deadline(claim).is_some_and(|deadline| deadline <= now) {
                 return;
             }
             // An order that was given is not taken back for the pods that came after it; but they are asked to leave.
@@ -115,29 +113,6 @@ impl Invariants {
             self.broken(Invariant::NoServingClaimDeleted, vec![name.to_string(), id.to_string()], what);
         }
     }
-
-    /// joiner is about to delete a pod without asking its budget.
-    pub(in crate::sim) fn pod_to_be_deleted(&self, uid: &PodUid) {
-        let forbidden = {
-            let store = self.cluster.store();
-            let Some(record) = store.pods.get(uid) else { return };
-            let pod = &record.pod;
-            let now = store.now().max((self.clock)());
-            let allowed = is_deadline_near(&store, pod, now) || self.is_on_orphan(&store, pod);
-            (store.forbids(pod) && !allowed).then(|| pod.key.to_string())
-        };
-        if let Some(pod) = forbidden {
-            let what = format!("pod {pod} is deleted, which its budget forbids and no deadline allows");
-            self.broken(Invariant::BudgetsHold, vec![pod], what);
-        }
-    }
-
-    /// Whether a pod's machine has had no NodeClaim for so long that the auditor may take it down: then the pod must leave it in time.
-    fn is_on_orphan(&self, store: &Store, pod: &Pod) -> bool {
-        let node = pod.node.as_ref().and_then(|name| store.nodes.get(name));
-        let Some(id) = node.and_then(|node| node.provider_id.as_ref()) else { return false };
-        self.unclaimed_for(id).is_some_and(|time| time >= EVIDENCE)
-    }
 }
 
 fn ready_nodes<'a>(store: &'a Store, id: &'a ProviderId) -> impl Iterator<Item = &'a Arc<Node>> {
@@ -166,13 +141,4 @@ fn is_wanted(store: &Store, id: &ProviderId) -> bool {
 
 fn is_disrupted(node: &Node) -> bool {
     node.taints.iter().any(|taint| &*taint.key == labels::DISRUPTED_TAINT)
-}
-
-/// Whether the deadline of a pod's node lets it be deleted now, so that it has its grace period before it.
-fn is_deadline_near(store: &Store, pod: &Pod, now: Timestamp) -> bool {
-    let Some(node) = pod.node.as_ref().and_then(|name| store.nodes.get(name)) else { return false };
-    // By provider ID too: a user may have taken the owner off the Node. By owner too: a user may have changed the provider ID.
-    let is_of = |claim: &Claim| claim.provider_id.is_some() && claim.provider_id == node.provider_id;
-    let mut claims = store.claims.values().filter(|claim| is_of(claim) || node.is_owned_by(&claim.name));
-    claims.any(|claim| promises::is_deadline_near(claim, pod, now))
 }

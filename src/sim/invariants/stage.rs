@@ -9,8 +9,8 @@ use super::{Invariant, Invariants, Journal};
 use crate::clouds::Cloud;
 use crate::clouds::simulated::{Conduct, Simulated};
 use crate::cluster::Cluster;
-use crate::core::facts::{ClaimDraft, Node};
-use crate::core::ids::{NodeName, ProviderId};
+use crate::core::facts::{Claim, ClaimDraft, Node};
+use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::labels;
 use crate::sim::cluster::SimCluster;
 use crate::sim::kubelet::{Kubelet, Pace, node_name};
@@ -27,9 +27,7 @@ impl Stage {
     /// An empty world.
     pub(super) fn new() -> Self {
         let (cluster, cloud) = (props::cluster(1), props::cloud(1, Conduct::default()));
-        let clock = cluster.clone();
-        let clock = Arc::new(move || clock.store().now());
-        let invariants = Invariants::new(cluster.clone(), cloud.clone(), clock, Journal::default());
+        let invariants = Invariants::new(cluster.clone(), cloud.clone(), props::clock(), Journal::default());
         tokio::spawn(Kubelet::new(cluster.clone(), cloud.clone(), Pace::default(), Seed(1)).run());
         tokio::spawn(invariants.clone().run());
         Self { cluster, cloud, invariants }
@@ -41,19 +39,20 @@ impl Stage {
         let id = self.cloud.create(&props::launch(&claim, 4)).await.unwrap().id;
         let node = node_name(&id);
         sleep(Duration::from_mins(2)).await;
-        let mut store = self.cluster.store();
-        store.update_claim(&claim.name, |claim| {
-            claim.provider_id = Some(id.clone());
-            claim.node = Some(node.clone());
-            claim.finalizers = vec![labels::TERMINATION_FINALIZER.into()];
-        });
-        store.update_node(&node, |node| {
-            node.finalizers = vec![labels::TERMINATION_FINALIZER.into()];
-            node.owner_claims = vec![claim.name.as_str().into()];
-            node.labels.insert(labels::REGISTERED.into(), "true".into());
-            node.taints.clear();
-        });
-        drop(store);
+        {
+            let mut store = self.cluster.store();
+            store.update_claim(&claim.name, |claim| {
+                claim.provider_id = Some(id.clone());
+                claim.node = Some(node.clone());
+                claim.finalizers = vec![labels::TERMINATION_FINALIZER.into()];
+            });
+            store.update_node(&node, |node| {
+                node.finalizers = vec![labels::TERMINATION_FINALIZER.into()];
+                node.owner_claims = vec![claim.name.as_str().into()];
+                node.labels.insert(labels::REGISTERED.into(), "true".into());
+                node.taints.clear();
+            });
+        }
         self.settle().await;
         (id, node)
     }
@@ -61,6 +60,10 @@ impl Stage {
     /// Lets whoever watches see what has happened.
     pub(super) async fn settle(&self) {
         sleep(Duration::from_millis(1)).await;
+    }
+
+    pub(super) fn claim(&self, name: &str) -> Arc<Claim> {
+        Arc::clone(&self.cluster.store().claims[&ClaimName::from(name)])
     }
 
     pub(super) fn node(&self, name: &NodeName) -> Arc<Node> {

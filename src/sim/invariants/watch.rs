@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
+use jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
 use super::journal::Journal;
@@ -39,14 +40,18 @@ pub struct Invariants {
 }
 
 #[derive(Default)]
-struct Book {
+pub(super) struct Book {
     machines: BTreeMap<ProviderId, Known>,
     by_claim: BTreeMap<ClaimName, BTreeSet<ProviderId>>,
     claims: BTreeMap<ClaimName, Arc<Claim>>,
     /// NodeClaims whose finalizers somebody else took off.
     stripped: BTreeSet<ClaimName>,
-    /// NodeClaims that are gone, and since when.
-    ended: BTreeMap<ClaimName, Instant>,
+    /// NodeClaims that are gone, as they were, and since when.
+    ended: BTreeMap<ClaimName, (Instant, Option<Arc<Claim>>)>,
+    /// Deadlines that joiner had to set, as it wrote them.
+    pub(super) hurried: BTreeMap<ClaimName, Arc<str>>,
+    /// Since when the pods of Nodes leave whose machines have no NodeClaim, by the earlier of two clocks.
+    pub(super) evacuated: BTreeMap<NodeName, Timestamp>,
     /// Nodes that joiner's finalizer holds, or held, and since when it does no more.
     held: BTreeMap<NodeName, Option<Instant>>,
     /// Machines without a NodeClaim.
@@ -95,6 +100,12 @@ impl Book {
         } else if let Some(lost) = self.held.get_mut(&node.name) {
             lost.get_or_insert_with(Instant::now);
         }
+    }
+
+    /// A Node is gone.
+    fn node_gone(&mut self, name: &NodeName) {
+        self.held.remove(name);
+        self.evacuated.remove(name);
     }
 
     /// A machine carries no mark from now on, for a while.
@@ -201,7 +212,7 @@ impl Invariants {
                     Some(Fact::ClaimSeen(claim)) => self.claim_seen(claim),
                     Some(Fact::ClaimGone(name)) => self.claim_gone(&name),
                     Some(Fact::NodeSeen(node)) => self.book().node_seen(&node),
-                    Some(Fact::NodeGone(name)) => drop(self.book().held.remove(&name)),
+                    Some(Fact::NodeGone(name)) => self.book().node_gone(&name),
                     Some(_) => {}
                     None => return,
                 },
@@ -230,8 +241,8 @@ impl Invariants {
                     if let Some(claim) = &machine.claim {
                         let Book { by_claim, machines, .. } = &mut *book;
                         let ids = by_claim.entry(claim.clone()).or_default();
-                        ids.retain(|id| machines.get(id).is_some_and(|known| !known.is_going()));
-                        twins = ids.iter().cloned().collect();
+                        ids.retain(|id| machines.get(id).is_some_and(|known| !known.is_gone()));
+                        twins = ids.iter().filter(|id| !machines[*id].is_going()).cloned().collect();
                         ids.insert(machine.id.clone());
                         if !book.claims.contains_key(claim) {
                             book.orphaned(machine.id.clone());
@@ -275,8 +286,8 @@ impl Invariants {
         {
             let mut book = self.book();
             let book = &mut *book;
-            book.claims.remove(name);
-            book.ended.insert(name.clone(), Instant::now());
+            let claim = book.claims.remove(name);
+            book.ended.insert(name.clone(), (Instant::now(), claim));
             let stripped = book.stripped.remove(name);
             for id in book.by_claim.remove(name).unwrap_or_default() {
                 let Some(known) = book.machines.get(&id).filter(|known| !known.is_gone()) else { continue };
@@ -330,7 +341,14 @@ impl Invariants {
 
     /// For how long a NodeClaim has been gone; nothing while it is there, and when that has just happened.
     pub(super) fn gone_for(&self, name: &ClaimName) -> Option<Duration> {
-        self.book().ended.get(name).map(Instant::elapsed)
+        self.book().ended.get(name).map(|(since, _)| since.elapsed())
+    }
+
+    /// NodeClaims that went no longer ago than this, as they were.
+    pub(super) fn gone_within(&self, time: Duration) -> Vec<Arc<Claim>> {
+        let book = self.book();
+        let lately = book.ended.values().filter(|(since, _)| since.elapsed() <= time);
+        lately.filter_map(|(_, claim)| claim.clone()).collect()
     }
 
     /// Whether joiner's finalizer was on a Node no longer ago than this.
@@ -352,12 +370,19 @@ impl Invariants {
 
     /// The machines that were launched for a NodeClaim and run.
     pub(super) fn machines_of(&self, claim: &Claim) -> Vec<ProviderId> {
+        self.machines_where(claim, |known| !known.is_going())
+    }
+
+    /// The machines that were launched for a NodeClaim and are not gone.
+    pub(super) fn machines_left(&self, claim: &Claim) -> Vec<ProviderId> {
+        self.machines_where(claim, |known| !known.is_gone())
+    }
+
+    fn machines_where(&self, claim: &Claim, wanted: impl Fn(&Known) -> bool) -> Vec<ProviderId> {
         let book = self.book();
-        let own = |id: &ProviderId| {
-            book.machines.get(id).is_some_and(|known| !known.is_going() && known.token.as_ref() == Some(&claim.uid))
-        };
+        let own = |known: &Known| wanted(known) && known.token.as_ref() == Some(&claim.uid);
         let ids = book.by_claim.get(&claim.name).into_iter().flatten();
-        ids.filter(|id| own(id)).cloned().collect()
+        ids.filter(|id| book.machines.get(id).is_some_and(own)).cloned().collect()
     }
 
     /// The names under which the journal knows what concerns a machine.
@@ -370,7 +395,7 @@ impl Invariants {
         objects
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    pub(super) fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
