@@ -106,7 +106,7 @@ impl HostileCloud {
             return Ok(Deletion::InProgress);
         }
         if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall) {
-            return self.killed(mishap, self.inner.delete(id)).await;
+            return self.killed(mishap, self.order_down(id)).await;
         }
         let found = self.inner.get(id).await?;
         if found.is_there() && self.is_denied(id) {
@@ -121,9 +121,11 @@ impl HostileCloud {
             return Ok(Deletion::Missing);
         }
         if there && self.mishaps.strikes(Fault::DeleteForgotten).is_some() {
+            self.invariants.order_arrived(id);
             return Ok(Deletion::InProgress);
         }
         if there && let Some(mishap) = self.mishaps.strikes(Fault::DeleteSlow) {
+            self.invariants.order_arrived(id);
             self.state().lingering.insert(id.clone(), now + mishap.lasting);
             let (cloud, id) = (self.inner.clone(), id.clone());
             tokio::spawn(async move {
@@ -133,13 +135,18 @@ impl HostileCloud {
             return Ok(Deletion::InProgress);
         }
         if there && let Some(mishap) = self.mishaps.strikes(Fault::OrderLate) {
-            let (cloud, id) = (self.inner.clone(), id.clone());
-            return Err(later(mishap, async move { cloud.delete(&id).await.map(drop) }).await);
+            let (cloud, id) = (self.clone(), id.clone());
+            return Err(later(mishap, async move { cloud.order_down(&id).await.map(drop) }).await);
         }
         if has_ended && self.is_forgotten(id) {
             return Ok(Deletion::Missing);
         }
-        self.unheard(self.inner.delete(id)).await
+        self.unheard(self.order_down(id)).await
+    }
+
+    async fn order_down(&self, id: &ProviderId) -> Result<Deletion, Error> {
+        self.invariants.order_arrived(id);
+        self.inner.delete(id).await
     }
 
     /// Whether nothing is known any more of a machine that has ended.

@@ -142,3 +142,7 @@ fn is_wanted(store: &Store, id: &ProviderId) -> bool {
 fn is_disrupted(node: &Node) -> bool {
     node.taints.iter().any(|taint| &*taint.key == labels::DISRUPTED_TAINT)
 }
+
+#[cfg(test)]
+#[path = "requests_tests.rs"]
+mod tests;

@@ -67,7 +67,7 @@ struct Known {
     token: Option<ClaimUid>,
     claim: Option<ClaimName>,
     gone_at: Option<Instant>,
-    /// Whether joiner has ordered it down, whatever became of the order.
+    /// Whether the cloud has got an order to take it down.
     ordered: bool,
 }
 
@@ -319,10 +319,16 @@ impl Invariants {
         book.machines.get(id).filter(|known| !known.is_going()).map(|known| (known.claim.clone(), known.token.clone()))
     }
 
-    /// Whether a machine was ordered down before this order, which is noted.
+    /// Whether the cloud has got an order to take a machine down.
     pub(super) fn was_ordered_down(&self, id: &ProviderId) -> bool {
-        let mut book = self.book();
-        book.machines.get_mut(id).is_some_and(|known| std::mem::replace(&mut known.ordered, true))
+        self.book().machines.get(id).is_some_and(|known| known.ordered)
+    }
+
+    /// The cloud has got joiner's order to take a machine down, whatever it makes of it, and whether or not joiner hears of that.
+    pub(in crate::sim) fn order_arrived(&self, id: &ProviderId) {
+        if let Some(known) = self.book().machines.get_mut(id) {
+            known.ordered = true;
+        }
     }
 
     /// The NodeClaim of a machine that is not gone.
