@@ -4,31 +4,57 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::watch::Invariants;
-use crate::core::facts::{Node, finalizers};
-use crate::core::ids::{ClaimName, NodeName, NodeUid};
+use crate::core::facts::{Claim, Effect, Node, Taint, finalizers};
+use crate::core::ids::{NodeName, NodeUid, ProviderId};
 use crate::core::promises::Invariant;
 use crate::core::writes::NodePatch;
+use crate::sim::kubelet::node_name;
 
 /// What somebody else did no longer ago joiner may not know of yet: as long as a watch lags, and the request takes.
 pub(super) const UNKNOWN_FOR: Duration = Duration::from_mins(15);
 
 impl Invariants {
-    /// joiner is about to change a Node: while the machine runs that it is the Node of, its finalizer stays.
+    /// joiner is about to change a Node: while the machine runs that it is the Node of, its finalizer stays; and nothing that runs there is thrown out.
     pub(in crate::sim) fn node_to_be_changed(&self, name: &NodeName, patch: &NodePatch) {
         let node = self.cluster.store().nodes.get(name).cloned();
         // What was meant for another version is refused.
         let meant = |version: &Arc<str>| patch.version.as_ref().is_none_or(|meant| meant == version);
         let Some(node) = node.filter(|node| meant(&node.version)) else { return };
         self.evacuation_to_begin(&node, patch);
+        self.node_to_be_tainted(&node, patch);
         let released = patch.finalizers.as_ref().is_some_and(|left| !finalizers::is_held(left));
-        if !released || !node.has_finalizer() {
-            return;
-        }
-        // One that carries another machine's ID is that one's by mistake.
-        let own = |claim: &ClaimName| node.is_owned_by(claim);
-        if let Some(id) = node.provider_id.as_ref().filter(|id| self.runs_for(id).is_some_and(|claim| own(&claim))) {
+        let released = released && node.has_finalizer();
+        if let Some(id) = self.machine_of(&node).map(|(id, ..)| id).filter(|id| released && self.needs(id, &node)) {
             let what = format!("Node {name} is let go, and its machine {id} still runs");
             self.broken(Invariant::NodeFinalizerLast, vec![name.to_string(), id.to_string()], what);
+        }
+    }
+
+    /// Whether a machine runs and a Node is its own: the one that its kubelet has made, or one that its NodeClaim has taken. One that merely carries its ID may
+    /// do so by mistake.
+    fn needs(&self, id: &ProviderId, node: &Node) -> bool {
+        self.runs_for(id).is_some_and(|claim| node_name(id) == node.name || node.is_owned_by(&claim))
+    }
+
+    /// A NoExecute taint throws pods out and asks no budget. joiner adds those that the NodeClaim asks for, before the Node opens.
+    fn node_to_be_tainted(&self, node: &Node, patch: &NodePatch) {
+        let store = self.cluster.store();
+        let named = |claim: &Claim| claim.provider_id.is_some() && claim.provider_id == node.provider_id;
+        let own = |claim: &&Arc<Claim>| named(claim) || node.is_owned_by(&claim.name);
+        let asked: Vec<_> = store.claims.values().filter(own).cloned().collect();
+        drop(store);
+        let asked = |taint: &Taint| {
+            asked.iter().any(|claim| claim.taints.iter().chain(&claim.startup_taints).any(|it| it == taint))
+        };
+        let throws_out = |taint: &&Taint| {
+            taint.effect == Effect::NoExecute && !node.taints.iter().any(|there| there.matches(taint)) && !asked(taint)
+        };
+        if let Some(taint) = patch.taints.iter().flatten().find(throws_out) {
+            let what = format!(
+                "Node {} gets the taint {}, which throws its pods out past their budgets",
+                node.name, taint.key
+            );
+            self.broken(Invariant::BudgetsHold, vec![node.name.to_string()], what);
         }
     }
 

@@ -73,3 +73,48 @@ async fn the_node_of_a_nodeclaim_that_was_let_go_is_nobodys_to_delete_once_joine
     sleep(UNKNOWN_FOR + Duration::from_mins(1)).await;
     assert_eq!(deleted(&stage, &node), 1);
 }
+
+/// How often it is said that a Node is let go too early once joiner has let it go.
+fn let_go(stage: &Stage, node: &NodeName) -> usize {
+    let patch = NodePatch { finalizers: Some(vec![]), ..NodePatch::of(&stage.node(node)) };
+    stage.invariants.node_to_be_changed(node, &patch);
+    stage.broken(Invariant::NodeFinalizerLast)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_is_let_go_when_its_machine_is_gone_whatever_somebody_has_written_on_it() {
+    let stage = Stage::new();
+    let (id, node) = stage.serving(&draft("one")).await;
+    stage.cluster.store().update_node(&node, |node| {
+        node.owner_claims.clear();
+        node.provider_id = Some(ProviderId::from("sim://nowhere/m-0"));
+    });
+    assert_eq!(let_go(&stage, &node), 1);
+    let stage = Stage::new();
+    let (gone, other) = stage.serving(&draft("one")).await;
+    assert_eq!(gone, id, "it is the same world");
+    stage.cloud.vanish(&gone);
+    stage.settle().await;
+    assert_eq!(let_go(&stage, &other), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn joiner_throws_no_pod_out_by_a_taint() {
+    let stage = Stage::new();
+    let (_, node) = stage.serving(&draft("one")).await;
+    let taint = |key: &str, effect| {
+        let seen = stage.node(&node);
+        let taints = seen.taints.iter().cloned().chain([Taint::new(key, effect)]).collect();
+        stage.invariants.node_to_be_changed(&node, &NodePatch { taints: Some(taints), ..NodePatch::of(&seen) });
+        stage.broken(Invariant::BudgetsHold)
+    };
+    assert_eq!(taint("karpenter.sh/disrupted", Effect::NoSchedule), 0);
+    stage
+        .cluster
+        .store()
+        .update_claim(&"one".into(), |claim| claim.taints = vec![Taint::new("team", Effect::NoExecute)]);
+    assert_eq!(taint("team", Effect::NoExecute), 0, "its NodePool asks for it");
+    stage.cluster.store().update_node(&node, |node| node.taints = vec![Taint::new("mine", Effect::NoExecute)]);
+    assert_eq!(taint("karpenter.sh/disrupted", Effect::NoSchedule), 0, "it was there");
+    assert_eq!(taint("karpenter.sh/disrupted", Effect::NoExecute), 1);
+}
