@@ -12,10 +12,12 @@ use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::labels;
 use crate::core::lifecycle::is_waited_for;
 use crate::core::promises::Invariant;
+use crate::sim::kubelet::node_name;
 use crate::sim::store::Store;
 
-/// What came no longer ago, a pod or a volume, may not be known yet: the watch can be late.
-const JUST_NOW: Duration = Duration::from_mins(5);
+/// What came no longer ago, a pod or a volume, may not be known yet: the API server's own word on what is there is good for a minute, and it and the order
+/// may each be a minute on their way. That a watch is late is no excuse: nobody relies on it.
+const JUST_NOW: Duration = Duration::from_mins(3);
 
 impl Invariants {
     /// joiner is about to order a machine down.
@@ -49,7 +51,7 @@ impl Invariants {
                 return;
             }
             // An order that was given is not taken back for the pods that came after it; but they are asked to leave.
-            let nodes = ready_nodes(&store, id).filter(|node| !is_given || !is_disrupted(node));
+            let nodes = nodes_of(&store, id).filter(|node| !is_given || !is_disrupted(node));
             let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
             let old = |since: &Instant| since.elapsed() > JUST_NOW;
             // A pod that nobody waits for, a stuck one say, goes on using its volumes.
@@ -81,7 +83,7 @@ impl Invariants {
                 return;
             }
             let now = store.now().max((self.clock)());
-            let open = ready_nodes(&store, id).filter(|node| !is_disrupted(node));
+            let open = nodes_of(&store, id).filter(|node| !is_disrupted(node));
             open.flat_map(|node| settled_pods(&store, &node.name, now)).collect()
         };
         if !pods.is_empty() {
@@ -115,8 +117,8 @@ impl Invariants {
     }
 }
 
-fn ready_nodes<'a>(store: &'a Store, id: &'a ProviderId) -> impl Iterator<Item = &'a Arc<Node>> {
-    store.nodes.values().filter(move |node| node.provider_id.as_ref() == Some(id) && node.is_ready())
+fn nodes_of<'a>(store: &'a Store, id: &'a ProviderId) -> impl Iterator<Item = &'a Arc<Node>> {
+    store.nodes.values().filter(move |node| node.provider_id.as_ref() == Some(id))
 }
 
 /// Pods that run on a node since more than a moment, and that a drain of it would wait for, by joiner's own clock.
@@ -133,10 +135,10 @@ fn is_expired(claim: &Claim, now: Timestamp) -> bool {
     age.is_some_and(|age| claim.created.saturating_add(age).is_ok_and(|end| end <= now))
 }
 
-/// Whether a machine has its Node, and nobody wants that to go: neither by deleting it nor by a disruption command's taint.
+/// Whether a machine has its Node, the one that its kubelet has made, and nobody wants that to go: neither by deleting it nor by a disruption command's
+/// taint.
 fn is_wanted(store: &Store, id: &ProviderId) -> bool {
-    let mut nodes = store.nodes.values().filter(|node| node.provider_id.as_ref() == Some(id)).peekable();
-    nodes.peek().is_some() && nodes.all(|node| node.deleting.is_none() && !is_disrupted(node))
+    store.nodes.get(&node_name(id)).is_some_and(|node| node.deleting.is_none() && !is_disrupted(node))
 }
 
 fn is_disrupted(node: &Node) -> bool {

@@ -1,10 +1,10 @@
-//! What must have left a machine before it is ordered down.
+//! What must have left a machine before it is ordered down, and which NodeClaims may be deleted.
 
 use tokio::time::sleep;
 
 use super::*;
 use crate::clouds::Cloud;
-use crate::core::facts::{Effect, Taint};
+use crate::core::facts::{Effect, Status, Taint};
 use crate::core::ids::PodUid;
 use crate::core::labels;
 use crate::sim::faults::{Fault, HostileCloud, Mishap, Mishaps, Plan};
@@ -41,4 +41,38 @@ async fn pods_are_waited_for_until_the_cloud_has_got_the_order() {
         assert_eq!(stage.broken(Invariant::PodsFirst), 1, "the pod has not left");
         assert_eq!(stage.invariants.was_ordered_down(&id), arrives, "{fault:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_are_waited_for_on_a_node_that_is_not_ready_but_not_once_the_order_was_given() {
+    let (stage, id, node) = drained().await;
+    stage.cluster.store().update_node(&node, |node| {
+        node.conditions.iter_mut().for_each(|condition| condition.status = Status::False);
+    });
+    stage.invariants.order_arrived(&id);
+    stage.invariants.machine_to_be_deleted(&id);
+    assert_eq!(stage.broken(Invariant::PodsFirst), 0);
+    let (stage, id, node) = drained().await;
+    stage.cluster.store().update_node(&node, |node| {
+        node.conditions.iter_mut().for_each(|condition| condition.status = Status::False);
+    });
+    stage.invariants.machine_to_be_deleted(&id);
+    assert_eq!(stage.broken(Invariant::PodsFirst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_second_node_is_no_reason_to_delete_a_nodeclaim() {
+    let stage = Stage::new();
+    let (_, node) = stage.serving(&draft("one")).await;
+    let twin =
+        Node { name: "twin".into(), finalizers: vec!["example.com/hold".into()], ..Node::clone(&stage.node(&node)) };
+    stage.cluster.store().create_node(twin).unwrap();
+    stage.cluster.store().delete_node(&"twin".into(), None).unwrap();
+    stage.invariants.nodeclaim_to_be_deleted(&"one".into());
+    assert_eq!(stage.broken(Invariant::NoServingClaimDeleted), 1);
+    let stage = Stage::new();
+    let (_, node) = stage.serving(&draft("one")).await;
+    stage.cluster.store().delete_node(&node, None).unwrap();
+    stage.invariants.nodeclaim_to_be_deleted(&"one".into());
+    assert_eq!(stage.broken(Invariant::NoServingClaimDeleted), 0, "somebody has deleted its Node");
 }
