@@ -161,22 +161,34 @@ pub struct Verdict {
 /// The circuit breaker is open.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Breaker {
+    /// The kind of reason.
+    pub cause: Cause,
     /// Why.
     pub reason: String,
     /// What a person can decide; nothing when there is nothing to decide, only to wait for.
     pub question: Option<Question>,
 }
 
-impl fmt::Display for Breaker {
+/// Why the circuit breaker is open, in one word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// The cloud does not vouch for its list.
+    ListingIncomplete,
+    /// More was found than is likely to be true.
+    TooManyFindings,
+    /// What a person has written is no decision, and may be meant to forbid what would be done.
+    AnnotationNotUnderstood,
+}
+
+impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
+        fmt::Debug::fmt(self, f)
     }
 }
 
-impl Breaker {
-    /// The kind of cause in one word, for a condition.
-    pub fn cause(&self) -> &'static str {
-        if self.question.is_some() { "TooManyFindings" } else { "ListingIncomplete" }
+impl fmt::Display for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
     }
 }
 
@@ -190,8 +202,8 @@ pub enum Alarm {
     Closed,
     /// Nothing is removed.
     Open {
-        /// [`Breaker::cause`].
-        cause: &'static str,
+        /// The kind of reason.
+        cause: Cause,
         /// What was found, and what a person can do.
         message: String,
     },
@@ -203,7 +215,8 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
     if !look.complete {
         // A list with holes proves nothing, in neither direction, and interrupts every row of looks.
         history.clear();
-        let breaker = Breaker { reason: "the cloud's listing was not complete".to_owned(), question: None };
+        let reason = "the cloud's listing was not complete".to_owned();
+        let breaker = Breaker { cause: Cause::ListingIncomplete, reason, question: None };
         return Verdict { breaker: Some(breaker), ..Verdict::default() };
     }
     let findings = findings(look);
@@ -216,15 +229,9 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
         evidence.since = evidence.since.min(look.now);
     }
     let mut verdict = Verdict { decided: consent.news(history.keys()), ..Verdict::default() };
-    let is_undecided = |finding: &&Finding| decided(look, consent, finding).is_none();
-    if let Some(reason) = too_many(look, history, consent).or_else(|| left_out(history, consent)) {
-        let open: BTreeSet<&Finding> = removable(history).filter(is_undecided).collect();
-        if !open.is_empty() {
-            let question = consent.question(&open, removable(history));
-            let goes_on = removable(history).any(|finding| decided(look, consent, finding) == Some(Decision::Approve));
-            let reason = if goes_on { format!("{reason}; what was approved of that goes on") } else { reason };
-            verdict.breaker = Some(Breaker { reason, question: Some(question) });
-        }
+    verdict.breaker = breaker(look, history, consent);
+    if consent.unread().is_some() {
+        return verdict;
     }
     let is_open = verdict.breaker.is_some();
     if !is_open {
@@ -265,6 +272,27 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
         }
     }
     verdict
+}
+
+/// Why nothing is removed but what was approved, if that is so, and what a person can decide. While what a person has written is not understood, not even
+/// what was approved before is: it may have been taken back.
+fn breaker(look: &Look<'_>, history: &History, consent: &mut Consent) -> Option<Breaker> {
+    let is_undecided = |finding: &&Finding| decided(look, consent, finding).is_none();
+    let open: BTreeSet<&Finding> = removable(history).filter(is_undecided).collect();
+    let doubt = too_many(look, history, consent).or_else(|| left_out(history, consent)).filter(|_| !open.is_empty());
+    let (cause, reason) = match (consent.unread(), doubt) {
+        (Some(unread), doubt) => {
+            let besides = doubt.map(|doubt| format!("; besides, {doubt}")).unwrap_or_default();
+            (Cause::AnnotationNotUnderstood, format!("{unread}{besides}"))
+        }
+        (None, Some(doubt)) => {
+            let goes_on = removable(history).any(|finding| decided(look, consent, finding) == Some(Decision::Approve));
+            let besides = if goes_on { "; what was approved of that goes on" } else { "" };
+            (Cause::TooManyFindings, format!("{doubt}{besides}"))
+        }
+        (None, None) => return None,
+    };
+    Some(Breaker { cause, reason, question: Some(consent.question(&open, removable(history))) })
 }
 
 /// What a person has decided about a finding. Whoever lets a machine go lets its Node go after it.

@@ -447,13 +447,69 @@ fn what_was_left_out_of_an_approval_waits_however_little_it_is_by_then() {
 #[test]
 fn a_decision_about_something_else_decides_nothing() {
     let mut world = World::new(0..40, 20..40);
-    world.said = Some("approve 012345".into());
+    world.said = Some("approve 0123456789ab".into());
     let question = world.wait().breaker.unwrap().question.unwrap();
-    let why = world.consent.misunderstood.clone().unwrap();
-    assert!(why.contains("is about 012345") && question.approve.starts_with("approve "), "{why}");
-    world.said = Some("yes please".into());
-    assert!(world.look(18).breaker.is_some());
-    assert!(world.consent.misunderstood.clone().unwrap().contains("is no decision"));
+    let why = world.consent.misunderstood().unwrap();
+    assert!(why.contains("is about 0123456789ab") && question.approve.starts_with("approve "), "{why}");
+}
+
+#[test]
+fn nothing_goes_while_what_a_person_has_written_is_not_understood() {
+    let mut world = World::new(0..10, 3..10);
+    let question = world.wait().breaker.unwrap().question.unwrap();
+    world.said = Some(question.dismiss.clone());
+    assert_eq!(world.look(18).breaker, None);
+    // Three of forty are few enough to go without asking; what else is found is, too.
+    (world.machines, world.claims) = ((0..40).map(machine).collect(), (4..40).map(claim).collect());
+    let last = consent::id(&Finding::OrphanMachine("sim://3".into()));
+    world.said = Some(format!("{} {last}", question.dismiss));
+    let mut minute = 20;
+    let mut look = |world: &mut World| {
+        minute += 2;
+        world.look(minute)
+    };
+    for restarted in [false, false, false, false, true, false, false, false] {
+        if restarted {
+            (world.history, world.consent) = (History::new(), Consent::default());
+        }
+        let verdict = look(&mut world);
+        let breaker = verdict.breaker.clone().unwrap();
+        assert_eq!((breaker.cause, verdict.reap), (Cause::AnnotationNotUnderstood, vec![]));
+        assert!(breaker.reason.contains("\" is neither approve nor dismiss; right are"), "{breaker}");
+        // Who was there before is remembered as long as joiner lives.
+        let (open, decided) = (breaker.question.clone().unwrap(), world.consent.describe().is_some());
+        assert_eq!(open.approve, if decided { format!("approve {last} {}", question.dismiss) } else { all_of(&world) });
+    }
+    world.said = Some(format!("{},{last}", question.dismiss));
+    let verdict = look(&mut world);
+    assert_eq!((verdict.breaker, verdict.reap, world.consent.misunderstood()), (None, vec![], None));
+}
+
+/// What approves of all orphans of a world.
+fn all_of(world: &World) -> String {
+    format!("approve {}", world.history.keys().map(consent::id).collect::<Vec<_>>().join(","))
+}
+
+#[test]
+fn what_was_approved_stops_when_a_word_comes_that_is_not_understood_and_goes_on_after_it() {
+    let mut world = World::new(0..40, 20..40);
+    let approve = world.wait().breaker.unwrap().question.unwrap().approve;
+    world.said = Some(approve.clone());
+    assert_eq!(world.look(18).reap.len(), 4);
+    world.said = Some("stop!".into());
+    let verdict = world.look(20);
+    let breaker = verdict.breaker.unwrap();
+    assert_eq!((verdict.reap, breaker.question.unwrap().approve), (vec![], approve.clone()));
+    world.said = Some(approve);
+    assert_eq!(world.look(22).reap.len(), 4);
+}
+
+#[test]
+fn a_word_that_is_not_understood_is_asked_about_where_nothing_is_found() {
+    let mut world = World::new(0..40, 0..40);
+    world.said = Some("approve".into());
+    let breaker = world.look(10).breaker.unwrap();
+    assert_eq!((breaker.cause, &*breaker.question.unwrap().approve), (Cause::AnnotationNotUnderstood, ""));
 }
 
 #[test]

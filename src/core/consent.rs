@@ -12,6 +12,11 @@ use crate::core::audit::Finding;
 /// The annotation: `approve <ids>`, `dismiss <ids>` or both, with the IDs that joiner names. It belongs to the cluster's people, so it has no domain.
 pub const ANNOTATION: &str = "joiner-audit";
 
+/// Hexadecimal digits of an ID.
+const DIGITS: usize = 12;
+/// Most characters of a word that is quoted to say that it is wrong.
+const LONGEST: usize = 40;
+
 /// What a person decided.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Decision {
@@ -38,7 +43,7 @@ pub fn id(finding: &Finding) -> String {
         .to_string()
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("{:012x}", ((hash >> 48) ^ hash) & 0xffff_ffff_ffff)
+    format!("{:0DIGITS$x}", ((hash >> 48) ^ hash) & 0xffff_ffff_ffff)
 }
 
 /// What a person can write about findings that wait for a decision, word for word.
@@ -58,17 +63,20 @@ pub struct Question {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Consent {
     said: Option<String>,
+    /// What was last understood: words that are none take nothing back.
+    understood: Option<String>,
     decisions: BTreeMap<String, Decision>,
     /// IDs of findings that were open when others beside them were approved.
     held: BTreeSet<String>,
     /// It was told that this was heard.
     told: bool,
     /// Why the annotation means nothing, if it does not.
-    pub misunderstood: Option<String>,
+    misunderstood: Option<String>,
 }
 
 impl Consent {
-    /// The annotation as it is now.
+    /// The annotation as it is now. Of one that cannot be understood nobody knows whether it was to take back what stood there before, so that this stays
+    /// in force.
     pub fn hear(&mut self, said: Option<&str>) {
         if said.is_none() {
             self.held.clear();
@@ -76,18 +84,32 @@ impl Consent {
         if self.said.as_deref() == said {
             return;
         }
-        let before = std::mem::replace(self, Self { said: said.map(ToOwned::to_owned), ..Self::default() });
-        match said.map(read) {
-            None => {}
-            Some(Some(decisions)) => {
+        self.said = said.map(ToOwned::to_owned);
+        match said.map_or_else(|| Ok(BTreeMap::new()), read) {
+            Ok(decisions) => {
+                self.understood.clone_from(&self.said);
+                self.told &= self.decisions == decisions;
                 self.decisions = decisions;
-                self.resume(before.held);
+                self.misunderstood = None;
+                self.held.retain(|id| !self.decisions.contains_key(id));
             }
-            Some(None) => {
-                self.misunderstood =
-                    Some(format!("annotation {ANNOTATION} is {:?}, which is no decision", said.unwrap_or_default()));
+            Err(why) => {
+                self.misunderstood = Some(format!(
+                    "annotation {ANNOTATION} is not understood: {why}; right are the words approve and dismiss, each with IDs behind it that have commas \
+                     between them"
+                ));
             }
         }
+    }
+
+    /// Why nobody knows what the annotation means, while that is so. What it meant before is in force, as far as this joiner has read that.
+    pub fn unread(&self) -> Option<&str> {
+        self.misunderstood.as_deref().filter(|_| self.said != self.understood)
+    }
+
+    /// Why the annotation means nothing, or nothing any more.
+    pub fn misunderstood(&self) -> Option<&str> {
+        self.misunderstood.as_deref()
     }
 
     /// What was decided about a finding.
@@ -134,7 +156,10 @@ impl Consent {
         if standing.clone().any(|finding| self.about(finding) == Some(Decision::Approve)) {
             self.held.extend(open.iter().cloned());
         }
-        if !self.decisions.is_empty() && standing.clone().all(|finding| self.about(finding).is_none()) {
+        if self.unread().is_none()
+            && !self.decisions.is_empty()
+            && standing.clone().all(|finding| self.about(finding).is_none())
+        {
             let named: Vec<_> = self.decisions.keys().map(String::as_str).collect();
             self.misunderstood = Some(format!(
                 "annotation {ANNOTATION} is about {}, which is not found now; look at it and decide again",
@@ -164,27 +189,41 @@ impl Consent {
 
     /// The decisions that hold, in words.
     pub fn describe(&self) -> Option<&str> {
-        self.said.as_deref().filter(|_| !self.decisions.is_empty())
+        self.understood.as_deref()
     }
 }
 
-/// Reads an annotation: a decision and IDs with commas between them, once or more often. Nothing when it says something else. What is both approved
-/// and dismissed is left alone.
-fn read(said: &str) -> Option<BTreeMap<String, Decision>> {
+/// Reads an annotation: a decision and IDs with commas between them, once or more often; otherwise says what is wrong with it. What is both approved and
+/// dismissed is left alone.
+fn read(said: &str) -> Result<BTreeMap<String, Decision>, String> {
     let mut words = said.split_whitespace();
     let mut decisions = BTreeMap::new();
     while let Some(word) = words.next() {
         let decision = match word {
             "approve" => Decision::Approve,
             "dismiss" => Decision::Dismiss,
-            _ => return None,
+            _ => return Err(format!("{:?} is neither approve nor dismiss", excerpt(word))),
         };
-        for id in words.next()?.split(',').filter(|id| !id.is_empty()) {
+        let ids = words.next().ok_or_else(|| format!("there are no IDs behind {word}"))?;
+        for id in ids.split(',').filter(|id| !id.is_empty()) {
+            if !is_id(id) {
+                return Err(format!("{:?} is no ID of a finding", excerpt(id)));
+            }
             let known = decisions.entry(id.to_owned()).or_insert(decision);
             *known = decision.max(*known);
         }
     }
-    (!decisions.is_empty()).then_some(decisions)
+    if decisions.is_empty() { Err("it names no finding".to_owned()) } else { Ok(decisions) }
+}
+
+/// Whether a word has the form of what [`id`] says.
+fn is_id(word: &str) -> bool {
+    word.len() == DIGITS && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The beginning of a word that somebody may have written without end.
+fn excerpt(word: &str) -> String {
+    word.chars().take(LONGEST).collect()
 }
 
 #[cfg(test)]

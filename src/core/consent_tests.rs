@@ -31,7 +31,7 @@ fn what_is_asked_repeats_what_was_decided() {
     assert_eq!(question.approve, format!("approve {},{} dismiss {}", id(&two), id(&three), id(&one)));
     assert_eq!(question.dismiss, format!("dismiss {},{},{}", id(&two), id(&three), id(&one)));
     assert_eq!(question.about, all.map(|finding| (id(finding), finding.to_string())).into());
-    assert_eq!(consent.misunderstood, None);
+    assert_eq!(consent.misunderstood(), None);
 }
 
 #[test]
@@ -44,11 +44,23 @@ fn no_two_of_a_hundred_thousand_findings_have_one_id() {
 #[test]
 fn what_is_no_decision_decides_nothing() {
     let one = orphan(1);
-    for said in ["yes", "approve", &id(&one), "", "approve ,", &format!("approve {} all", id(&one))] {
+    let typos = [
+        ("yes", "\"yes\" is neither approve nor dismiss"),
+        ("approve", "there are no IDs behind approve"),
+        ("", "it names no finding"),
+        ("approve ,", "it names no finding"),
+        (&format!("approve {} all", id(&one)), "\"all\" is neither"),
+        (&format!("approve {}, 0123456789ab", id(&one)), "\"0123456789ab\" is neither"),
+        (&format!("approve {};0123456789ab", id(&one)), "is no ID"),
+        (&format!("approve {}", id(&one).to_uppercase()), "is no ID"),
+        (&format!("approve {}", "f".repeat(4000)), "fff\" is no ID"),
+    ];
+    for (said, why) in typos {
         let mut consent = Consent::default();
         consent.hear(Some(said));
         assert_eq!(consent.about(&one), None, "{said}");
-        assert!(consent.misunderstood.is_some(), "{said}");
+        let told = consent.unread().unwrap();
+        assert!(told.contains(why) && told.len() < 300, "{told}");
     }
     let mut consent = Consent::default();
     consent.hear(Some(&format!("dismiss {0} approve {0}", id(&one))));
@@ -60,7 +72,7 @@ fn what_stands_beside_the_approved_is_held_until_it_is_decided() {
     let (one, two, three) = (orphan(1), orphan(2), orphan(3));
     let held = |consent: &Consent| [&one, &two, &three].map(|finding| consent.is_held(finding));
     let mut consent = Consent::default();
-    consent.hear(Some("approve 012345"));
+    consent.hear(Some("approve 0123456789ab"));
     consent.question(&[&one, &two].into(), [&one, &two].into_iter());
     assert_eq!(held(&consent), [false; 3], "nothing of what is there was approved");
     consent.hear(Some(&format!("dismiss {}", id(&one))));
@@ -75,4 +87,23 @@ fn what_stands_beside_the_approved_is_held_until_it_is_decided() {
     assert_eq!(held(&next), [false, false, true], "whoever acts next goes on with it");
     next.hear(None);
     assert_eq!(held(&next), [false; 3], "it was taken back");
+}
+
+#[test]
+fn what_was_said_stays_in_force_until_the_annotation_says_something_else_or_is_gone() {
+    let (one, two) = (orphan(1), orphan(2));
+    let mut consent = Consent::default();
+    let said = format!("dismiss {}", id(&one));
+    consent.hear(Some(&said));
+    assert_eq!(consent.news([&one].into_iter()), [(Decision::Dismiss, 1)]);
+    consent.resume([id(&two)].into());
+    consent.hear(Some(&format!("{said} {}", id(&two))));
+    assert_eq!((consent.about(&one), consent.is_held(&two)), (Some(Decision::Dismiss), true), "a comma is missing");
+    assert_eq!((consent.describe(), consent.unread().is_some()), (Some(&*said), true));
+    consent.hear(Some(&said));
+    assert_eq!((consent.about(&one), consent.is_held(&two)), (Some(Decision::Dismiss), true));
+    assert!(consent.unread().is_none() && consent.news([&one].into_iter()).is_empty(), "it is no news");
+    consent.hear(Some("no"));
+    consent.hear(None);
+    assert_eq!((consent.about(&one), consent.unread()), (None, None), "it was taken back");
 }

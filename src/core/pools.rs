@@ -144,7 +144,7 @@ pub fn wanted(
     match alarm {
         Alarm::Unknown => {}
         Alarm::Closed => conditions.clear(BREAKER),
-        Alarm::Open { cause, message } => conditions.set(BREAKER, Status::True, cause, message),
+        Alarm::Open { cause, message } => conditions.set(BREAKER, Status::True, &cause.to_string(), message),
     }
     let conditions = conditions.finish();
     if conditions != pool.conditions {

@@ -144,7 +144,10 @@ fn the_auditors_breaker_is_a_condition_that_makes_no_nodepool_unready() {
             _ => pool.conditions.clone(),
         }
     };
-    let open = Alarm::Open { cause: "TooManyFindings", message: "Nothing is removed: 2 of 3".to_owned() };
+    let open = Alarm::Open {
+        cause: crate::core::audit::Cause::TooManyFindings,
+        message: "Nothing is removed: 2 of 3".to_owned(),
+    };
     let told = Pool { conditions: judged(&pool(), &open), ..pool() };
     let breaker = find_condition(&told.conditions, BREAKER).unwrap();
     assert_eq!((breaker.status, &*breaker.reason), (Status::True, "TooManyFindings"));

@@ -29,7 +29,7 @@ const SHOWN: usize = 1000;
 /// Findings that are no more and are remembered all the same.
 const CLOSED: usize = 100;
 /// What an Event has room for, beside the reason: it may have 1024 bytes.
-const LONGEST_REMEDY: usize = 800;
+const LONGEST_REMEDY: usize = 600;
 /// How many of its deeds the auditor can show.
 const TIMELINE: usize = 50;
 
@@ -150,7 +150,7 @@ impl Auditor {
     /// Looks whether promises were kept. What a person is to decide about waits for that, and what a person has dismissed stays.
     fn watch_promises(&self, machines: &[Machine], cx: &Cx<AuditorMsg>) {
         let is_counted = |finding: &Finding| match self.consent.about(finding) {
-            Some(decision) => decision == Decision::Approve,
+            Some(decision) => decision == Decision::Approve && self.consent.unread().is_none(),
             None => self.verdict.breaker.is_none(),
         };
         let orphans = self.history.keys().filter(|finding| is_counted(finding)).filter_map(|finding| match finding {
@@ -232,7 +232,7 @@ impl Auditor {
         }
         self.raise(match &self.verdict.breaker {
             Some(breaker) => Alarm::Open {
-                cause: breaker.cause(),
+                cause: breaker.cause,
                 message: format!("Nothing is removed: {breaker}. {}", self.short_remedy()),
             },
             None => Alarm::Closed,
@@ -275,11 +275,16 @@ impl Auditor {
             return "joiner holds no lease to write a decision into; start it with leader election".to_owned();
         };
         let (namespace, name) = (&key.namespace, &key.name);
-        let command = format!(
-            "kubectl -n {namespace} annotate lease {name} --overwrite {ANNOTATION}='{}' (or '{}')",
-            question.approve, question.dismiss
-        );
-        match &self.consent.misunderstood {
+        let annotate = format!("kubectl -n {namespace} annotate lease {name}");
+        let (approve, dismiss) = (&question.approve, &question.dismiss);
+        let command = if approve.is_empty() {
+            format!("{annotate} {ANNOTATION}-")
+        } else if approve == dismiss {
+            format!("{annotate} --overwrite {ANNOTATION}='{approve}'")
+        } else {
+            format!("{annotate} --overwrite {ANNOTATION}='{approve}' (or '{dismiss}')")
+        };
+        match self.consent.misunderstood().filter(|_| self.consent.unread().is_none()) {
             Some(misunderstood) => format!("{command}; {misunderstood}"),
             None => command,
         }
@@ -378,6 +383,8 @@ impl Behaviour for Auditor {
         if self.verdict.breaker.is_some() {
             details.push(("what to do".to_owned(), self.remedy()));
         }
+        let misunderstood = self.consent.misunderstood();
+        details.extend(misunderstood.map(|why| (format!("about the annotation {ANNOTATION}"), why.to_owned())));
         details.extend(self.consent.describe().map(|said| ("decided by a person".to_owned(), said.to_owned())));
         details
             .extend(self.draining.iter().map(|(id, since)| (format!("pods leave {id}"), format!("since {since:.0}"))));
