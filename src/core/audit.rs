@@ -12,8 +12,8 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::core::consent::{Consent, Decision, Question};
-use crate::core::facts::{Claim, Machine, Node, Snapshot};
+use crate::core::consent::{self, Consent, Decision, Question};
+use crate::core::facts::{Claim, Machine, Node, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, NodeName, ProviderId, class_label};
 use crate::core::lifecycle::is_occupied;
 use crate::core::orphan::drained_by;
@@ -98,6 +98,8 @@ pub enum Finding {
     UnmarkedMachine(ProviderId),
     /// A NodeClaim whose machine is not in the listing.
     LostMachine(ClaimName),
+    /// A NodeClaim whose machine is not in the listing, though its kubelet reports. It is kept, and speaks against the listing.
+    HiddenMachine(ClaimName),
     /// A Node that is being deleted and waits for joiner's finalizer, though its NodeClaim and its machine are both gone: somebody took the
     /// NodeClaim's finalizer off by hand.
     LeftNode(NodeName),
@@ -111,6 +113,10 @@ impl fmt::Display for Finding {
             Self::OrphanMachine(id) => write!(f, "machine {id} belongs to no NodeClaim"),
             Self::UnmarkedMachine(id) => write!(f, "machine {id} carries a damaged mark; it is left alone"),
             Self::LostMachine(claim) => write!(f, "the machine of NodeClaim {claim} is not in the cloud's listing"),
+            Self::HiddenMachine(claim) => write!(
+                f,
+                "the machine of NodeClaim {claim} is not in the cloud's listing, though its Node is Ready; it is left alone"
+            ),
             Self::LeftNode(node) => {
                 write!(f, "Node {node} has neither NodeClaim nor machine, and waits for its finalizer")
             }
@@ -174,6 +180,8 @@ pub struct Breaker {
 pub enum Cause {
     /// The cloud does not vouch for its list.
     ListingIncomplete,
+    /// Machines are not in it whose Nodes are Ready.
+    ListingDoubted,
     /// More was found than is likely to be true.
     TooManyFindings,
     /// What a person has written is no decision, and may be meant to forbid what would be done.
@@ -246,7 +254,7 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
         if decided == Some(Decision::Dismiss) || is_open && decided.is_none() {
             continue;
         }
-        if evidence.looks < look.rules.looks || look.now.duration_since(evidence.since) < look.rules.grace {
+        if !is_proven(look, evidence) {
             continue;
         }
         match finding {
@@ -268,10 +276,18 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
             Finding::LeftNode(node) if verdict.release.len() < share(nodes, SHARE) => {
                 verdict.release.push(node.clone());
             }
-            Finding::LostMachine(_) | Finding::LeftNode(_) | Finding::UnmarkedMachine(_) => {}
+            Finding::LostMachine(_)
+            | Finding::HiddenMachine(_)
+            | Finding::LeftNode(_)
+            | Finding::UnmarkedMachine(_) => {}
         }
     }
     verdict
+}
+
+/// Whether a finding has stood for long enough.
+fn is_proven(look: &Look<'_>, evidence: &Evidence) -> bool {
+    evidence.looks >= look.rules.looks && look.now.duration_since(evidence.since) >= look.rules.grace
 }
 
 /// Why nothing is removed but what was approved, if that is so, and what a person can decide. While what a person has written is not understood, not even
@@ -279,20 +295,23 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
 fn breaker(look: &Look<'_>, history: &History, consent: &mut Consent) -> Option<Breaker> {
     let is_undecided = |finding: &&Finding| decided(look, consent, finding).is_none();
     let open: BTreeSet<&Finding> = removable(history).filter(is_undecided).collect();
-    let doubt = too_many(look, history, consent).or_else(|| left_out(history, consent)).filter(|_| !open.is_empty());
+    let many = too_many(look, history, consent).map(|reason| (Cause::TooManyFindings, reason));
+    let doubt = || doubted(look, history, consent).map(|reason| (Cause::ListingDoubted, reason));
+    let left_out = || left_out(history, consent).map(|reason| (Cause::TooManyFindings, reason));
+    let doubt = many.or_else(doubt).or_else(left_out).filter(|_| !open.is_empty());
     let (cause, reason) = match (consent.unread(), doubt) {
         (Some(unread), doubt) => {
-            let besides = doubt.map(|doubt| format!("; besides, {doubt}")).unwrap_or_default();
+            let besides = doubt.map(|(_, doubt)| format!("; besides, {doubt}")).unwrap_or_default();
             (Cause::AnnotationNotUnderstood, format!("{unread}{besides}"))
         }
-        (None, Some(doubt)) => {
+        (None, Some((cause, doubt))) => {
             let goes_on = removable(history).any(|finding| decided(look, consent, finding) == Some(Decision::Approve));
             let besides = if goes_on { "; what was approved of that goes on" } else { "" };
-            (Cause::TooManyFindings, format!("{doubt}{besides}"))
+            (cause, format!("{doubt}{besides}"))
         }
         (None, None) => return None,
     };
-    Some(Breaker { cause, reason, question: Some(consent.question(&open, removable(history))) })
+    Some(Breaker { cause, reason, question: Some(consent.question(&open, decidable(history))) })
 }
 
 /// What a person has decided about a finding. Whoever lets a machine go lets its Node go after it.
@@ -322,16 +341,19 @@ fn unconfirmed(look: &Look<'_>) -> Vec<ProviderId> {
 /// Why the looking is more likely wrong than what it found, if it is. What was dismissed stands in nobody's way; what was approved counts until it
 /// is gone, so that nobody who decides about a part of what was found lets the rest go with it.
 fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<String> {
-    let count = || removable(history).filter(|finding| consent.about(finding) != Some(Decision::Dismiss));
+    let count = || decidable(history).filter(|finding| consent.about(finding) != Some(Decision::Dismiss));
     let is = |wanted: fn(&Finding) -> bool| count().filter(|finding| wanted(finding)).count();
     let orphans = is(|finding| matches!(finding, Finding::OrphanMachine(_)));
     let surplus = is(|finding| matches!(finding, Finding::SurplusMachine(_)));
-    let lost = is(|finding| matches!(finding, Finding::LostMachine(_)));
+    let hidden = is(|finding| matches!(finding, Finding::HiddenMachine(_)));
+    let unlisted = hidden + is(|finding| matches!(finding, Finding::LostMachine(_)));
     let left = is(|finding| matches!(finding, Finding::LeftNode(_)));
     let (machines, launched, nodes) = (look.machines.len(), launched(look), look.own_nodes().count());
     // Of one machine one is all of them, and a share that is rounded up lets it go. So it does where the cluster shows that it is ours; one
     // without a single NodeClaim or NodePool is more likely not the cluster that the machine was launched for.
     let is_empty = look.own_claims().next().is_none() && look.snapshot.pools.is_empty() && look.rules.breaker < 100;
+    // A listing that shows machines, and none of this cluster's NodeClaims, is another cluster's.
+    let is_anothers = unlisted > 0 && unlisted == launched && look.rules.breaker < 100;
     if orphans > 0 && is_empty {
         Some(format!(
             "{orphans} of {machines} machines belong to no NodeClaim, and there is neither NodeClaim nor NodePool"
@@ -339,13 +361,32 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
     } else if orphans + surplus > share(machines, look.rules.breaker) {
         let second = if surplus > 0 { format!(", {surplus} are the second of theirs") } else { String::new() };
         Some(format!("{orphans} of {machines} machines belong to no NodeClaim{second}"))
-    } else if lost > share(launched, look.rules.breaker) {
-        Some(format!("the machines of {lost} of {launched} NodeClaims are not in the listing"))
+    } else if unlisted > share(launched, look.rules.breaker) || orphans > 0 && is_anothers {
+        let ready = if hidden > 0 { format!(", though {hidden} of their Nodes are Ready") } else { String::new() };
+        Some(format!("the machines of {unlisted} of {launched} NodeClaims are not in the listing{ready}"))
     } else if left > share(nodes, look.rules.breaker) {
         Some(format!("{left} of {nodes} Nodes have neither NodeClaim nor machine, and wait for their finalizer"))
     } else {
         None
     }
+}
+
+/// Why the listing proves nothing, if kubelets have spoken against it for as long as any evidence takes: a machine that has just gone leaves a Node that
+/// is Ready for a while. It may be the listing of another account or region.
+fn doubted(look: &Look<'_>, history: &History, consent: &Consent) -> Option<String> {
+    let stands = |finding: &Finding| consent.about(finding) != Some(Decision::Dismiss);
+    let is_hidden = |finding: &Finding| matches!(finding, Finding::HiddenMachine(_)) && stands(finding);
+    let names: Vec<_> = history
+        .iter()
+        .filter(|(finding, evidence)| is_hidden(finding) && is_proven(look, evidence))
+        .map(|(finding, _)| consent::id(finding))
+        .collect();
+    let (first, count) = (names.first().filter(|_| look.rules.breaker < 100)?, names.len());
+    Some(format!(
+        "the machines of {count} NodeClaims are not in the listing, though their Nodes are Ready (ID {first}{}; whoever dismisses that lets it stand in \
+         nobody's way)",
+        if count > 1 { " and others" } else { "" }
+    ))
 }
 
 /// Why the rest of what was found still waits, when somebody has approved a part of it.
@@ -358,8 +399,13 @@ fn left_out(history: &History, consent: &Consent) -> Option<String> {
 fn removable(history: &History) -> impl Iterator<Item = &Finding> + Clone {
     history.keys().filter(|finding| match finding {
         Finding::OrphanMachine(_) | Finding::SurplusMachine(_) | Finding::LostMachine(_) | Finding::LeftNode(_) => true,
-        Finding::UnmarkedMachine(_) => false,
+        Finding::HiddenMachine(_) | Finding::UnmarkedMachine(_) => false,
     })
+}
+
+/// Findings about which a person can say something: those, and those that speak against the listing.
+fn decidable(history: &History) -> impl Iterator<Item = &Finding> + Clone {
+    history.keys().filter(|finding| !matches!(finding, Finding::UnmarkedMachine(_)))
 }
 
 fn launched(look: &Look<'_>) -> usize {
@@ -392,7 +438,10 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
     let marked: FxHashSet<_> = standing().filter_map(|machine| machine.token.as_ref()).collect();
     for claim in look.own_claims().filter(|claim| claim.deleting.is_none() && claim.broken.is_none()) {
         let Some(id) = &claim.provider_id else { continue };
-        let settled = look.now.duration_since(claim.created) > look.settles_within;
+        let Some(since) = find_condition(&claim.conditions, "Launched").map(|launched| launched.since) else {
+            continue;
+        };
+        let settled = look.now.duration_since(since.max(claim.created)) > look.settles_within;
         // A provider ID is somebody's word: a machine with the NodeClaim's mark speaks louder.
         if !settled || listed.contains(id) || marked.contains(&claim.uid) || !claim.is("Launched") {
             continue;
@@ -400,10 +449,14 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
         // A kubelet that reports is better evidence of a machine than a listing that does not name it, whatever ID was written into the NodeClaim.
         let mut nodes = look.snapshot.nodes_with(id).chain(look.snapshot.nodes_owned_by(&claim.name)).peekable();
         let node = nodes.peek().map_or("no Node", |_| "a Node that is not Ready");
+        let machines = look.machines.len();
         if !nodes.any(|node| node.is_ready()) {
-            let machines = look.machines.len();
             let seen = format!("status.providerID is {id}, there is {node}, {machines} machines were listed");
             findings.insert(Finding::LostMachine(claim.name.clone()), seen);
+        } else if !look.machines.iter().any(|machine| machine.id == *id || machine.token.as_ref() == Some(&claim.uid)) {
+            // One that is on its way out is listed.
+            let seen = format!("status.providerID is {id}, {machines} machines were listed");
+            findings.insert(Finding::HiddenMachine(claim.name.clone()), seen);
         }
     }
     findings.extend(left_nodes(look, &ids));

@@ -187,6 +187,90 @@ fn an_empty_listing_of_the_cloud_opens_the_breaker() {
     }
 }
 
+/// Gives these NodeClaims a Node each, of which those of `ready` are Ready.
+fn with_nodes(world: &mut World, nodes: std::ops::Range<usize>, ready: std::ops::Range<usize>) {
+    let mut fold = Fold::default();
+    for n in nodes {
+        let mut node = held_node(n, false);
+        node.conditions.retain(|condition| &*condition.kind != "Ready");
+        let status = if ready.contains(&n) { Status::True } else { Status::False };
+        node.conditions.push(Condition { kind: "Ready".into(), status, ..claim(n).conditions[0].clone() });
+        fold.fold(Fact::NodeSeen(Arc::new(node)));
+    }
+    world.snapshot = fold.snapshot().clone();
+}
+
+#[test]
+fn a_listing_that_kubelets_speak_against_proves_no_absence() {
+    // The credentials are those of another account: of twenty NodeClaims no machine is listed, and two Nodes are not Ready.
+    let mut world = World::new([], 0..20);
+    with_nodes(&mut world, 0..20, 2..20);
+    for minute in 10..40 {
+        let verdict = world.look(minute);
+        assert_eq!(verdict.finish, vec![]);
+        let reason = verdict.breaker.unwrap().reason;
+        assert_eq!(
+            reason,
+            "the machines of 20 of 20 NodeClaims are not in the listing, though 18 of their Nodes are Ready"
+        );
+    }
+    // However few they are: one that is Ready is enough, once that is certain.
+    let mut world = World::new(2..20, 0..20);
+    with_nodes(&mut world, 0..20, 1..20);
+    for minute in [10, 12, 14] {
+        assert_eq!(world.look(minute), Verdict::default(), "its Node may not have noticed yet");
+    }
+    for minute in 16..40 {
+        let verdict = world.look(minute);
+        assert_eq!((verdict.finish, verdict.breaker.unwrap().cause), (vec![], Cause::ListingDoubted));
+    }
+    // It stands in nobody's way when somebody has said so.
+    let said = world.history.keys().map(|finding| match finding {
+        Finding::HiddenMachine(..) => format!("dismiss {}", consent::id(finding)),
+        _ => format!("approve {}", consent::id(finding)),
+    });
+    world.said = Some(said.collect::<Vec<_>>().join(" "));
+    let verdict = world.look(40);
+    assert_eq!((verdict.breaker, verdict.decided), (None, vec![(Decision::Approve, 1), (Decision::Dismiss, 1)]));
+    assert_eq!((verdict.finish, world.consent.misunderstood()), (vec![claim(0).name.clone()], None));
+}
+
+#[test]
+fn a_node_that_is_ready_for_a_while_after_its_machine_holds_up_no_other() {
+    let mut world = World::new(2..20, 0..20);
+    with_nodes(&mut world, 0..20, 1..20);
+    world.look(10);
+    world.look(12);
+    world.machines.push(Machine { deleting: true, ..machine(1) });
+    world.look(14);
+    assert_eq!(world.look(16).finish, vec![claim(0).name.clone()], "a machine on its way out is listed");
+    assert!(!world.history.contains_key(&Finding::HiddenMachine(claim(1).name.clone())));
+}
+
+#[test]
+fn who_has_just_been_launched_is_not_missing_however_long_that_took() {
+    let mut world = World::new(1..20, 0..20);
+    Arc::make_mut(&mut world.claims[0]).conditions[0].since = at(15);
+    assert_eq!((world.wait(), world.history.len()), (Verdict::default(), 0));
+    world.look(17);
+    assert_eq!(world.history.len(), 1);
+}
+
+#[test]
+fn machines_of_another_cluster_are_asked_about_where_the_listing_shows_none_of_ours() {
+    // The name of another cluster was given to this one, and that one has a single machine.
+    for claims in [1..2, 1..11] {
+        for ready in [0..0, claims.clone()] {
+            let mut world = World::new(0..1, claims.clone());
+            with_nodes(&mut world, claims.clone(), ready);
+            for minute in 10..40 {
+                let verdict = world.look(minute);
+                assert!(verdict.reap.is_empty() && verdict.breaker.is_some(), "{claims:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_nodeclaim_whose_machine_is_gone_is_finished_as_carefully() {
     let mut world = World::new(1..20, 0..20);

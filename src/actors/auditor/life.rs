@@ -169,12 +169,17 @@ impl Auditor {
     /// Each finding is said and counted once, when it is made; one that is no more is kept for a while.
     fn tell_of_findings(&mut self, known: History, now: Timestamp) {
         for (finding, evidence) in self.history.iter().filter(|(finding, _)| !known.contains_key(*finding)) {
-            metrics::orphan_found(match finding {
-                Finding::OrphanMachine(_) | Finding::UnmarkedMachine(_) => OrphanKind::Machine,
-                Finding::SurplusMachine(_) => OrphanKind::Duplicate,
-                Finding::LostMachine(_) => OrphanKind::Claim,
-                Finding::LeftNode(_) => OrphanKind::Node,
-            });
+            let kind = match finding {
+                Finding::OrphanMachine(_) | Finding::UnmarkedMachine(_) => Some(OrphanKind::Machine),
+                Finding::SurplusMachine(_) => Some(OrphanKind::Duplicate),
+                Finding::LostMachine(_) => Some(OrphanKind::Claim),
+                Finding::LeftNode(_) => Some(OrphanKind::Node),
+                // It has all that it needs.
+                Finding::HiddenMachine(_) => None,
+            };
+            if let Some(kind) = kind {
+                metrics::orphan_found(kind);
+            }
             tracing::warn!(%finding, evidence = %evidence.seen, "audit finding");
         }
         for (finding, evidence) in known {

@@ -38,7 +38,7 @@ impl OnCall {
                 // Somebody may have been faster.
                 Finding::LostMachine(name) => drop(self.cluster.store().delete_claim(name)),
                 Finding::LeftNode(name) => self.let_go(name),
-                Finding::UnmarkedMachine(_) => {}
+                Finding::HiddenMachine(_) | Finding::UnmarkedMachine(_) => {}
             }
         }
     }
