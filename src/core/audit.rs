@@ -236,6 +236,7 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
         // A clock that was ahead may have dated it.
         evidence.since = evidence.since.min(look.now);
     }
+    consent.forget(history.keys(), look.now, look.rules.grace);
     let mut verdict = Verdict { decided: consent.news(history.keys()), ..Verdict::default() };
     verdict.breaker = breaker(look, history, consent);
     if consent.unread().is_some() {
@@ -297,8 +298,12 @@ fn breaker(look: &Look<'_>, history: &History, consent: &mut Consent) -> Option<
     let open: BTreeSet<&Finding> = removable(history).filter(is_undecided).collect();
     let many = too_many(look, history, consent).map(|reason| (Cause::TooManyFindings, reason));
     let doubt = || doubted(look, history, consent).map(|reason| (Cause::ListingDoubted, reason));
-    let left_out = || left_out(history, consent).map(|reason| (Cause::TooManyFindings, reason));
-    let doubt = many.or_else(doubt).or_else(left_out).filter(|_| !open.is_empty());
+    let held = || held(&open, consent).map(|reason| (Cause::TooManyFindings, reason));
+    let doubt = many.or_else(doubt).or_else(held).filter(|_| !open.is_empty());
+    // What is left may be few enough to go without asking some day, because others were approved or because the cluster has grown. That is no answer.
+    if doubt.is_some() {
+        consent.hold(open.iter().copied());
+    }
     let (cause, reason) = match (consent.unread(), doubt) {
         (Some(unread), doubt) => {
             let besides = doubt.map(|(_, doubt)| format!("; besides, {doubt}")).unwrap_or_default();
@@ -389,10 +394,10 @@ fn doubted(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Stri
     ))
 }
 
-/// Why the rest of what was found still waits, when somebody has approved a part of it.
-fn left_out(history: &History, consent: &Consent) -> Option<String> {
-    let left_out = removable(history).filter(|finding| consent.is_held(finding)).count();
-    (left_out > 0).then(|| format!("nothing was decided about {left_out} findings beside those that were approved"))
+/// Why what was found still waits, when a person was asked about it.
+fn held(open: &BTreeSet<&Finding>, consent: &Consent) -> Option<String> {
+    let held = open.iter().filter(|finding| consent.is_held(finding)).count();
+    (held > 0).then(|| format!("nothing was decided about {held} findings that a person was asked about"))
 }
 
 /// Findings that something would be removed for.

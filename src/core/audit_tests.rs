@@ -522,10 +522,47 @@ fn what_was_left_out_of_an_approval_waits_however_little_it_is_by_then() {
     }
     assert_eq!(world.machines.len(), 8, "one orphan of eight machines needs nobody's word otherwise");
     let breaker = world.look(40).breaker.expect("it waits for a word");
-    assert!(breaker.reason.contains("about 1 findings beside"), "{breaker}");
+    assert!(breaker.reason.contains("about 1 findings that a person was asked about"), "{breaker}");
     assert_eq!(breaker.question.unwrap().approve, format!("approve {}", ids[2]));
     world.said = None;
-    assert_eq!(world.look(42).reap, [ProviderId::from("sim://2")], "without a decision it is one of few");
+    assert!(world.look(42).breaker.is_some(), "who takes back what he has said of others says nothing of it");
+    world.said = Some(format!("approve {}", ids[2]));
+    assert_eq!(world.look(44).reap, [ProviderId::from("sim://2")]);
+}
+
+#[test]
+fn a_cluster_that_grows_does_not_answer_what_a_person_was_asked() {
+    // Two machines are another cluster's, and this one wears its name: they are all that there is, until eight are bought.
+    let mut world = World::new(0..2, []);
+    let pool = crate::core::facts::samples::pool();
+    world.snapshot.pools.insert(pool.name.clone(), Arc::new(pool));
+    assert!(world.look(10).breaker.is_some());
+    (world.machines, world.claims) = ((0..10).map(machine).collect(), (2..10).map(claim).collect());
+    for minute in (12..60).step_by(2) {
+        if minute == 40 {
+            let mut next = Consent::default();
+            next.resume(world.consent.held().cloned().collect());
+            (world.history, world.consent) = (History::new(), next);
+        }
+        let verdict = world.look(minute);
+        let reason = verdict.breaker.unwrap().reason;
+        assert_eq!(
+            (verdict.reap, &*reason),
+            (vec![], "nothing was decided about 2 findings that a person was asked about")
+        );
+    }
+    let lost = world.machines.remove(0);
+    let question = world.look(60).breaker.unwrap().question.unwrap();
+    world.machines.push(lost);
+    world.said = Some(question.approve);
+    let verdict = world.look(62);
+    assert_eq!(verdict.reap, vec![ProviderId::from("sim://1")], "what was approved goes");
+    assert!(verdict.breaker.is_some(), "one that was not seen for a moment still waits");
+    world.machines.retain(|machine| machine.id.as_str() != "sim://0");
+    for minute in [64, 66, 68, 70] {
+        world.look(minute);
+    }
+    assert_eq!(world.consent.held().count(), 1, "it is no more, and no question");
 }
 
 #[test]

@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use jiff::{SignedDuration, Timestamp};
+
 use crate::core::audit::Finding;
 
 /// The annotation: `approve <ids>`, `dismiss <ids>` or both, with the IDs that joiner names. It belongs to the cluster's people, so it has no domain.
@@ -58,16 +60,16 @@ pub struct Question {
 }
 
 /// What a person has decided: what the annotation says. A joiner that was just started reads the same as the one before it, and each finding is named,
-/// so that what was said holds for it whatever became of the others. Nor does what was left unsaid turn into a word: what was found beside the approved
-/// and not named stays a question for as long as the annotation is there.
+/// so that what was said holds for it whatever became of the others. Nor does what was left unsaid turn into a word: what a person was asked about stays a
+/// question until it is decided or no more, were it one of few by then.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Consent {
     said: Option<String>,
     /// What was last understood: words that are none take nothing back.
     understood: Option<String>,
     decisions: BTreeMap<String, Decision>,
-    /// IDs of findings that were open when others beside them were approved.
-    held: BTreeSet<String>,
+    /// IDs of findings that a person was asked about, and since when each of them is not found, if it is not.
+    held: BTreeMap<String, Option<Timestamp>>,
     /// It was told that this was heard.
     told: bool,
     /// Why the annotation means nothing, if it does not.
@@ -78,9 +80,6 @@ impl Consent {
     /// The annotation as it is now. Of one that cannot be understood nobody knows whether it was to take back what stood there before, so that this stays
     /// in force.
     pub fn hear(&mut self, said: Option<&str>) {
-        if said.is_none() {
-            self.held.clear();
-        }
         if self.said.as_deref() == said {
             return;
         }
@@ -91,7 +90,6 @@ impl Consent {
                 self.told &= self.decisions == decisions;
                 self.decisions = decisions;
                 self.misunderstood = None;
-                self.held.retain(|id| !self.decisions.contains_key(id));
             }
             Err(why) => {
                 self.misunderstood = Some(format!(
@@ -117,19 +115,44 @@ impl Consent {
         if self.decisions.is_empty() { None } else { self.decisions.get(&id(finding)).copied() }
     }
 
-    /// IDs of what was open when somebody had approved what was found beside it.
-    pub fn held(&self) -> &BTreeSet<String> {
-        &self.held
+    /// IDs of what a person was asked about.
+    pub fn held(&self) -> impl Iterator<Item = &String> {
+        self.held.keys()
     }
 
-    /// Goes on with what an auditor before this one has held.
+    /// Goes on with what an auditor before this one has asked about.
     pub fn resume(&mut self, held: BTreeSet<String>) {
-        self.held.extend(held.into_iter().filter(|id| !self.decisions.contains_key(id)));
+        for id in held {
+            self.held.entry(id).or_default();
+        }
     }
 
-    /// Whether a finding waits for a word of its own, however few like it there are by now: others beside it were approved.
+    /// A person is asked about these findings.
+    pub fn hold<'a>(&mut self, open: impl IntoIterator<Item = &'a Finding>) {
+        self.resume(open.into_iter().map(id).collect());
+    }
+
+    /// Forgets what was asked about and was not found for so long: a look that does not show it may be the one that is wrong.
+    pub fn forget<'a>(&mut self, found: impl Iterator<Item = &'a Finding>, now: Timestamp, patience: SignedDuration) {
+        if self.held.is_empty() {
+            return;
+        }
+        let found: BTreeSet<String> = found.map(id).collect();
+        self.held.retain(|id, missing| {
+            if found.contains(id) {
+                *missing = None;
+                return true;
+            }
+            // A clock that was ahead may have dated it.
+            let since = missing.unwrap_or(now).min(now);
+            *missing = Some(since);
+            now.duration_since(since) < patience
+        });
+    }
+
+    /// Whether a finding waits for a word of its own, however few like it there are by now.
     pub fn is_held(&self, finding: &Finding) -> bool {
-        !self.held.is_empty() && self.held.contains(&id(finding))
+        !self.held.is_empty() && self.about(finding).is_none() && self.held.contains_key(&id(finding))
     }
 
     /// What was decided about these findings and was not told yet, with how many each decision is about.
@@ -152,10 +175,6 @@ impl Consent {
         standing: impl Iterator<Item = &'a Finding> + Clone,
     ) -> Question {
         let open: Vec<String> = open.iter().map(|finding| id(finding)).collect();
-        // What was approved goes, and what is left may be few enough to go without asking: not what a person has seen beside it and not named.
-        if standing.clone().any(|finding| self.about(finding) == Some(Decision::Approve)) {
-            self.held.extend(open.iter().cloned());
-        }
         if self.unread().is_none()
             && !self.decisions.is_empty()
             && standing.clone().all(|finding| self.about(finding).is_none())

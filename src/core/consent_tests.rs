@@ -68,25 +68,34 @@ fn what_is_no_decision_decides_nothing() {
 }
 
 #[test]
-fn what_stands_beside_the_approved_is_held_until_it_is_decided() {
+fn what_a_person_was_asked_about_is_held_until_it_is_decided_or_no_more() {
+    let at = |minute: i64| Timestamp::from_second(minute * 60).unwrap();
+    let patience = SignedDuration::from_mins(5);
     let (one, two, three) = (orphan(1), orphan(2), orphan(3));
     let held = |consent: &Consent| [&one, &two, &three].map(|finding| consent.is_held(finding));
     let mut consent = Consent::default();
-    consent.hear(Some("approve 0123456789ab"));
-    consent.question(&[&one, &two].into(), [&one, &two].into_iter());
-    assert_eq!(held(&consent), [false; 3], "nothing of what is there was approved");
+    consent.hold([&one, &two]);
+    assert_eq!(held(&consent), [true, true, false]);
     consent.hear(Some(&format!("dismiss {}", id(&one))));
-    consent.question(&[&two, &three].into(), [&one, &two, &three].into_iter());
-    assert_eq!(held(&consent), [false; 3], "what is dismissed stands in nobody's way");
-    consent.hear(Some(&format!("approve {}", id(&one))));
-    consent.question(&[&two, &three].into(), [&one, &two, &three].into_iter());
-    assert_eq!(held(&consent), [false, true, true]);
+    assert_eq!(held(&consent), [false, true, false], "it was decided");
     let mut next = Consent::default();
-    next.resume(consent.held().clone());
-    next.hear(Some(&format!("approve {} dismiss {}", id(&one), id(&two))));
-    assert_eq!(held(&next), [false, false, true], "whoever acts next goes on with it");
+    next.resume(consent.held().cloned().collect());
     next.hear(None);
-    assert_eq!(held(&next), [false; 3], "it was taken back");
+    assert_eq!(held(&next), [true, true, false], "whoever acts next goes on with it, were the decision taken back");
+    // A look or two without it do not make it go away, nor does a clock that was ahead.
+    for (minute, found, expected) in [
+        (10, vec![&one], true),
+        (14, vec![&one], true),
+        (16, vec![&one, &two], true),
+        (200, vec![&one], true),
+        (20, vec![&one], true),
+        (24, vec![&one], true),
+        (25, vec![&one], false),
+        (26, vec![&one, &two], false),
+    ] {
+        next.forget(found.into_iter(), at(minute), patience);
+        assert_eq!(held(&next), [true, expected, false], "at minute {minute}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The record: what the auditor has done and why, what it has found, and which findings wait for a word of their own. It stands in an annotation of
+//! The record: what the auditor has done and why, what it has found, and which findings a person was asked about. It stands in an annotation of
 //! joiner's Lease, where anybody can read it and whoever acts next goes on with it. It proves nothing: evidence is gathered anew by each auditor.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -18,8 +18,10 @@ const LONGEST: usize = 500;
 const FINDINGS: usize = 10;
 /// Bytes of a line beside its text: the time, a space and the end.
 const STAMP: usize = "1970-01-01T00:00:00Z ".len() + 1;
-/// What its line begins with that names findings.
-const HELD: &str = "waiting for a decision: ";
+/// What its line begins with that names what a person was asked about.
+const HELD: &str = "asked about: ";
+/// Most findings in that line. While one of them waits nothing goes, so that the next auditor finds and asks about the others.
+pub const HELD_MOST: usize = 300;
 /// What a finding begins with, behind the time.
 const FOUND: &str = "found: ";
 /// What is behind a finding that is no more, before the time.
@@ -32,7 +34,7 @@ pub struct Record {
     pub deeds: VecDeque<(Timestamp, String)>,
     /// What was found, and since when; or that it is no more, and since when. The latest first.
     pub findings: VecDeque<(Timestamp, String)>,
-    /// IDs of findings that wait for a word of their own; see [`crate::core::consent::Consent::held`].
+    /// IDs of findings that a person was asked about; see [`crate::core::consent::Consent::held`].
     pub held: BTreeSet<String>,
 }
 

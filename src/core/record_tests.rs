@@ -14,7 +14,7 @@ fn what_is_written_is_read_again() {
     assert_eq!(
         lines,
         [
-            "waiting for a decision: 1a2b3c,4d5e6f",
+            "asked about: 1a2b3c,4d5e6f",
             "1970-01-01T00:02:00Z let Node b go: nothing else is left, still",
             "1970-01-01T00:01:00Z took machine a down: 3 looks: it belongs to no NodeClaim",
         ]

@@ -1,4 +1,4 @@
-//! What the auditor has done and why is written down where whoever acts next finds it, and so is what waits for a word of its own.
+//! What the auditor has done and why is written down where whoever acts next finds it, and so is what a person was asked about.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::actors::protocol::AuditorMsg;
 use crate::actors::runtime::Cx;
 use crate::core::audit::Finding;
-use crate::core::record::Record;
+use crate::core::record::{HELD_MOST, Record};
 
 use super::Auditor;
 
@@ -27,12 +27,12 @@ impl Auditor {
         self.publish(&record);
     }
 
-    /// Writes down what a look has found and what waits for a word of its own, if that has changed. A list with holes has found nothing, which is not
+    /// Writes down what a look has found and what a person was asked about, if that has changed. A list with holes has found nothing, which is not
     /// the same as that there is nothing.
     pub(super) fn write_down_findings(&self, complete: bool, now: Timestamp) {
         let known = self.record();
         let mut record = known.clone();
-        record.held.clone_from(self.consent.held());
+        record.held = self.consent.held().take(HELD_MOST).cloned().collect();
         if complete {
             record.saw(now, self.history.iter().map(|(found, seen)| (found.to_string(), &*seen.seen)).collect());
         }
