@@ -533,6 +533,49 @@ fn approve(after: Duration) {
     });
 }
 
+/// Another joiner has the lease for so long.
+async fn lose_lease(rehearsal: &Rehearsal, holder: &str, lasting: Duration) {
+    rehearsal.world.cluster.store().release_lease(holder);
+    rehearsal.world.cluster.store().renew_lease("another", lasting);
+    sleep(lasting).await;
+}
+
+/// What was found before another joiner had the lease is nothing to act upon after it, nor is the time over that pods had to leave.
+#[test]
+fn an_auditor_that_has_lost_the_lease_begins_anew() {
+    let story = "the lease is another's for a while";
+    let scenario = burst(200);
+    in_virtual_time(async {
+        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+        let rehearsal = rehearsal(&scenario, 5, settings());
+        let joiner = play(&rehearsal, &scenario, async {
+            let joiner = candidate(&rehearsal, clock, "one");
+            settled(&rehearsal).await;
+            orphan_some(&rehearsal, 1);
+            let leaves = |view: View| view.details.iter().any(|(what, _)| what.starts_with("pods leave"));
+            let began = Instant::now();
+            while !leaves(auditor(&joiner).await) {
+                assert!(began.elapsed() < Duration::from_mins(12), "{story}: it is drained");
+                sleep(Duration::from_secs(1)).await;
+            }
+            let ends = rehearsal.world.cloud.changes();
+            lose_lease(&rehearsal, "one", Duration::from_mins(15)).await;
+            let view = auditor(&joiner).await;
+            assert_eq!(view.state, "nothing found", "{story}");
+            assert!(!leaves(view), "{story}");
+            sleep(Duration::from_mins(5)).await;
+            assert_eq!(ends_of(ends), [], "{story}: there is no evidence yet");
+            sleep(Duration::from_mins(20)).await;
+            settled(&rehearsal).await;
+            joiner
+        })
+        .await;
+        assert_intact(&rehearsal, 200, story);
+        assert_whole(&joiner, &rehearsal, story);
+        joiner.kill();
+    });
+}
+
 /// Takes so many NodeClaims away from their machines, as users do who take finalizers off; says which machines these are.
 fn orphan_some(rehearsal: &Rehearsal, number: usize) -> Vec<ProviderId> {
     let mut orphans = Vec::new();

@@ -91,6 +91,9 @@ impl Leader {
         self.leading = leading;
         metrics::leading(&self.wiring.settings.lease_name, leading);
         self.since = cx.now();
+        if !leading {
+            self.wiring.slots.auditor.cast(AuditorMsg::StandBy);
+        }
         self.nudge();
     }
 

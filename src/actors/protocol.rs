@@ -322,6 +322,8 @@ impl fmt::Display for Left {
 pub enum AuditorMsg {
     /// *Nudge.* Time to compare.
     Tick,
+    /// *Fact.* The lease was lost.
+    StandBy,
     /// *Outcome.* The NodeClaims as the API server has them.
     ClaimsListed(OpId, Written<Vec<Arc<Claim>>>),
     /// *Outcome.* The machines as the cloud has them.

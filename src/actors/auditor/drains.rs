@@ -48,6 +48,13 @@ impl Auditor {
 
     /// Closes the Nodes of machines that are to go, and has their pods asked to leave.
     pub(super) fn drain(&mut self, cx: &Cx<AuditorMsg>) {
+        if cx.house.operations.may_write() {
+            self.ask_to_leave(cx);
+        }
+        self.drain = (!self.draining.is_empty()).then(|| cx.after(LOOK_AGAIN, AuditorMsg::Drain));
+    }
+
+    fn ask_to_leave(&mut self, cx: &Cx<AuditorMsg>) {
         let snapshot = self.wiring.boards.snapshot();
         for (id, begun) in self.draining.clone() {
             let deadline = drained_by(begun);
@@ -63,7 +70,6 @@ impl Auditor {
                 self.wiring.slots.evictor.cast(EvictorMsg::Drain { from, evict: drain.evict, force });
             }
         }
-        self.drain = (!self.draining.is_empty()).then(|| cx.after(LOOK_AGAIN, AuditorMsg::Drain));
     }
 
     fn tell_of_drain(&mut self, id: &ProviderId, node: &Node, deadline: Timestamp, cx: &Cx<AuditorMsg>) {

@@ -81,6 +81,19 @@ impl Auditor {
         cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachinesListed(op, outcome));
     }
 
+    /// The lease was lost: whoever acts meanwhile may have taken back what was begun here, and pods have been asked by nobody here. When it comes back
+    /// everything begins as in a joiner that was just started.
+    fn stand_by(&mut self) {
+        // Answers to what is under way are another look's.
+        self.last_op += 1;
+        self.machines = None;
+        (self.history, self.consent) = (History::new(), Consent::default());
+        self.verdict = Verdict::default();
+        self.raise(Alarm::Unknown);
+        (self.draining, self.drain) = (BTreeMap::new(), None);
+        (self.denied, self.asking) = (BTreeMap::new(), None);
+    }
+
     fn machines_listed(&mut self, outcome: Called<Listing>, cx: &Cx<AuditorMsg>) {
         match outcome.answer() {
             Ok(listing) => self.machines = Some(listing),
@@ -348,6 +361,7 @@ impl Behaviour for Auditor {
             AuditorMsg::MachinesListed(op, outcome) if op == self.last_op => self.machines_listed(outcome, cx),
             AuditorMsg::ClaimsListed(op, outcome) if op == self.last_op => self.claims_listed(outcome, cx),
             AuditorMsg::MachinesListed(..) | AuditorMsg::ClaimsListed(..) => {}
+            AuditorMsg::StandBy => self.stand_by(),
             AuditorMsg::Drain => self.drain(cx),
             AuditorMsg::Inhabited(id, outcome) => self.told_of_pods(id, outcome, cx),
             AuditorMsg::Reaped(id, outcome) => match outcome {
@@ -364,7 +378,9 @@ impl Behaviour for Auditor {
                 Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
                 Outcome::Lost | Outcome::NotLeader | Outcome::Late => {}
             },
-            AuditorMsg::AskForLost => self.ask_for_lost(cx),
+            AuditorMsg::AskForLost if cx.house.operations.may_write() => self.ask_for_lost(cx),
+            // The next look asks.
+            AuditorMsg::AskForLost => {}
             AuditorMsg::MachineAsked(left, outcome) => self.machine_asked(left, outcome, cx),
             AuditorMsg::ClaimDeleted(name, outcome) => match outcome {
                 Outcome::Done(()) => self.count(&name),

@@ -52,6 +52,14 @@ impl Auditor {
 
     /// The cloud was asked for the one machine of something: only if it is certain that there is none does that go.
     pub(super) fn machine_asked(&mut self, left: Left, outcome: Called<bool>, cx: &Cx<AuditorMsg>) {
+        // A later look may have found otherwise, and without the lease nobody looks.
+        let is_wanted = match &left {
+            Left::Claim(name, _) => self.verdict.finish.contains(name),
+            Left::Node(name) => self.verdict.release.contains(name),
+        };
+        if !is_wanted {
+            return;
+        }
         match outcome {
             Outcome::Done(false) => {
                 let may_deny_for = self.wiring.may_deny_for();
