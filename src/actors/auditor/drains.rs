@@ -51,7 +51,15 @@ impl Auditor {
         if cx.house.operations.may_write() {
             self.ask_to_leave(cx);
         }
-        self.drain = (!self.draining.is_empty()).then(|| cx.after(LOOK_AGAIN, AuditorMsg::Drain));
+        self.drain = None;
+        if !self.draining.is_empty() {
+            self.look_again(cx);
+        }
+    }
+
+    /// Looks again soon, if that is not to be already.
+    pub(super) fn look_again(&mut self, cx: &Cx<AuditorMsg>) {
+        self.drain.get_or_insert_with(|| cx.after(LOOK_AGAIN, AuditorMsg::Drain));
     }
 
     fn ask_to_leave(&mut self, cx: &Cx<AuditorMsg>) {
@@ -84,7 +92,7 @@ impl Auditor {
     }
 
     /// What is not written is tried again at the next look.
-    fn patch(&self, node: &Node, patch: NodePatch, cx: &Cx<AuditorMsg>) {
+    pub(super) fn patch(&self, node: &Node, patch: NodePatch, cx: &Cx<AuditorMsg>) {
         let (cluster, name) = (Arc::clone(&self.wiring.cluster), node.name.clone());
         let call = async move { cluster.patch_node(&name, &patch).await };
         cx.start_unheard(Permits::WriteCluster, call);

@@ -46,6 +46,8 @@ pub(in crate::actors) struct Auditor {
     /// Machines that are to go when their pods have left, and since when these leave.
     pub(super) draining: BTreeMap<ProviderId, Timestamp>,
     pub(super) drain: Option<Timer>,
+    /// Machines on which nothing ran when their Nodes were closed a moment ago.
+    pub(super) emptied: BTreeSet<ProviderId>,
     /// How the cloud has said that it has no such machine, of those that are to be finished for it.
     pub(super) denied: BTreeMap<Left, Denials>,
     /// For the next question about them.
@@ -90,7 +92,7 @@ impl Auditor {
         (self.history, self.consent) = (History::new(), Consent::default());
         self.verdict = Verdict::default();
         self.raise(Alarm::Unknown);
-        (self.draining, self.drain) = (BTreeMap::new(), None);
+        (self.draining, self.drain, self.emptied) = (BTreeMap::new(), None, BTreeSet::new());
         (self.denied, self.asking) = (BTreeMap::new(), None);
     }
 
@@ -339,6 +341,7 @@ impl Behaviour for Auditor {
             ordered: BTreeSet::new(),
             draining: BTreeMap::new(),
             drain: None,
+            emptied: BTreeSet::new(),
             denied: BTreeMap::new(),
             asking: None,
             notices: Vec::new(),
@@ -362,7 +365,10 @@ impl Behaviour for Auditor {
             AuditorMsg::ClaimsListed(op, outcome) if op == self.last_op => self.claims_listed(outcome, cx),
             AuditorMsg::MachinesListed(..) | AuditorMsg::ClaimsListed(..) => {}
             AuditorMsg::StandBy => self.stand_by(),
-            AuditorMsg::Drain => self.drain(cx),
+            AuditorMsg::Drain => {
+                self.drain(cx);
+                self.reap_emptied(cx);
+            }
             AuditorMsg::Inhabited(id, outcome) => self.told_of_pods(id, outcome, cx),
             AuditorMsg::Reaped(id, outcome) => match outcome {
                 Outcome::Done(Deletion::InProgress) => {

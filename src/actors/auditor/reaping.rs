@@ -8,7 +8,7 @@ use crate::core::audit::Finding;
 use crate::core::facts::Fact;
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::{close, is_waited_for};
-use crate::core::orphan::drained_by;
+use crate::core::orphan::{begin_drain, drained_by};
 use crate::telemetry::events;
 
 use super::Auditor;
@@ -51,22 +51,39 @@ impl Auditor {
         let Some((node, pods)) = found else { return self.take_down(id, cx) };
         let left = pods.iter().filter(|pod| is_waited_for(pod, cx.now())).count();
         let overdue = self.draining.get(&id).is_some_and(|begun| cx.now() >= drained_by(*begun));
-        // One that is open came when another Node of this machine had been closed, or could not be closed as long as the watch showed it as it was
-        // before: nobody has asked its pods to leave.
+        // One that is open takes pods in at any moment. It came when another Node of this machine had been closed, or nobody was seen on it, or it could not
+        // be closed as long as the watch showed it as it was before: nobody has asked its pods to leave.
         let open = close(&node).is_some();
-        if left == 0 || (overdue && !open) {
+        if left == 0 && overdue || !open && (left == 0 || overdue) {
             return self.take_down(id, cx);
         }
-        tracing::warn!(machine = %id, node = %node.name, pods = left, "pods run on an orphaned machine that was to go");
-        self.timeline.note(
-            cx.now(),
-            format!("{id} stays: {left} pods run there and have not been asked to leave, or are not seen"),
-        );
-        self.wiring.slots.state.cast(StateMsg::Seen(Fact::NodeSeen(node)));
+        let why = if left == 0 {
+            format!("{id} stays for a moment: its Node was open")
+        } else {
+            tracing::warn!(machine = %id, node = %node.name, pods = left, "pods run on an orphaned machine that was to go");
+            format!("{id} stays: {left} pods run there and have not been asked to leave, or are not seen")
+        };
+        self.timeline.note(cx.now(), why);
         // They have as long as those that are seen.
-        let begun = self.draining.entry(id).or_insert_with(|| cx.now());
+        let begun = self.draining.entry(id.clone()).or_insert_with(|| cx.now());
         if overdue {
             *begun = cx.now();
+        }
+        let deadline = drained_by(*begun);
+        if let Some(patch) = begin_drain(&node, deadline) {
+            self.patch(&node, patch, cx);
+        }
+        if left == 0 {
+            self.emptied.insert(id);
+        }
+        self.wiring.slots.state.cast(StateMsg::Seen(Fact::NodeSeen(node)));
+        self.look_again(cx);
+    }
+
+    /// Asks once more about machines on which nothing ran when their Nodes were closed: kube-scheduler has had the time to see that.
+    pub(super) fn reap_emptied(&mut self, cx: &Cx<AuditorMsg>) {
+        for id in std::mem::take(&mut self.emptied) {
+            self.ask_for_pods(id, cx);
         }
     }
 
