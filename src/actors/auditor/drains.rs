@@ -7,6 +7,8 @@ use jiff::Timestamp;
 
 use crate::actors::protocol::{AuditorMsg, EvictorMsg};
 use crate::actors::runtime::{Cx, Permits};
+use crate::core::audit::Finding;
+use crate::core::consent::Decision;
 use crate::core::eviction::Emptied;
 use crate::core::facts::{Claim, Node};
 use crate::core::ids::ProviderId;
@@ -22,7 +24,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 impl Auditor {
     /// After a look: whose pods are to leave from now on; what a predecessor has begun goes on. A machine that a NodeClaim names by now gets its pods
-    /// back.
+    /// back, and so does one that a person has said to be left alone.
     pub(super) fn choose_drains(&mut self, claims: &[Arc<Claim>], cx: &Cx<AuditorMsg>) {
         let snapshot = self.wiring.boards.snapshot();
         let mut before = std::mem::take(&mut self.draining);
@@ -36,12 +38,27 @@ impl Auditor {
         // Those that look empty by now keep their deadline until the API server itself has said that they are.
         let proven = self.verdict.reap.iter().filter_map(|id| before.remove_entry(id));
         self.draining.extend(proven);
-        for claim in claims.iter().filter(|claim| claim.deleting.is_none()) {
-            let Some(id) = claim.provider_id.as_ref().filter(|id| !self.draining.contains_key(*id)) else { continue };
-            for (node, patch) in snapshot.nodes_with(id).filter_map(|node| Some((node, end_drain(node)?))) {
-                self.timeline.note(cx.now(), format!("pods may stay on {id}: NodeClaim {} names it", claim.name));
-                self.patch(node, patch, cx);
+        let named = claims.iter().filter(|claim| claim.deleting.is_none());
+        let named = named.filter_map(|claim| Some((claim.provider_id.as_ref()?, Some(&claim.name))));
+        let dismissed = self.history.keys().filter_map(|finding| match finding {
+            Finding::OrphanMachine(id) | Finding::SurplusMachine(id) => {
+                (self.consent.about(finding) == Some(Decision::Dismiss)).then_some((id, None))
             }
+            _ => None,
+        });
+        let mut open = Vec::new();
+        for (id, by) in named.chain(dismissed).filter(|(id, _)| !self.draining.contains_key(*id)) {
+            for (node, patch) in snapshot.nodes_with(id).filter_map(|node| Some((node, end_drain(node)?))) {
+                let why = by.map_or_else(
+                    || "a person has dismissed it".to_owned(),
+                    |name| format!("NodeClaim {name} names it"),
+                );
+                open.push((node, patch, format!("pods may stay on {id}: {why}")));
+            }
+        }
+        for (node, patch, why) in open {
+            self.timeline.note(now, why);
+            self.patch(node, patch, cx);
         }
         self.drain(cx);
     }
