@@ -3,6 +3,7 @@
 //! Clocks of other machines are not believed: a lease counts as expired when its record has not changed for its duration as seen from
 //! here.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use super::{Error, KubeCluster, Lease, Regarding, answer};
 
 /// What was seen of the lease, and when it was first seen so.
 #[derive(Default, Debug)]
-pub(super) struct Watched(Mutex<Option<Seen>>);
+pub(super) struct Watched(Mutex<Option<Seen>>, Mutex<BTreeMap<&'static str, Note>>);
 
 #[derive(Clone, Debug)]
 struct Seen {
@@ -27,7 +28,37 @@ struct Seen {
     at: Instant,
 }
 
+/// What stood in an annotation when it was last seen.
+#[derive(Clone, Debug)]
+struct Note {
+    /// UID of the object where it was.
+    on: String,
+    text: String,
+}
+
 impl Watched {
+    /// Keeps in mind what the auditor's annotations say. One that is not there any more was taken off, if it had been seen on this very object; on another
+    /// one nobody has written it yet: somebody has deleted the lease.
+    fn take_note(&self, object: &Object) {
+        let mut notes = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let uid = object.metadata.uid.as_deref().unwrap_or_default();
+        for key in KEPT {
+            match object.metadata.annotations.as_ref().and_then(|annotations| annotations.get(key)) {
+                Some(text) => drop(notes.insert(key, Note { on: uid.to_owned(), text: text.clone() })),
+                None if notes.get(key).is_some_and(|note| note.on == uid) => drop(notes.remove(key)),
+                None => {}
+            }
+        }
+    }
+
+    /// What stood in the auditor's annotations of a lease before this one, and is to stand there again.
+    fn lost(&self, object: Option<&Object>) -> Vec<(&'static str, String)> {
+        let notes = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = object.and_then(|object| object.metadata.annotations.as_ref());
+        let is_there = |key: &str| there.is_some_and(|annotations| annotations.contains_key(key));
+        notes.iter().filter(|(key, _)| !is_there(key)).map(|(key, note)| (*key, note.text.clone())).collect()
+    }
+
     /// When this version of the lease was first seen.
     fn first_seen(&self, version: &str, now: Instant) -> Instant {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,6 +71,10 @@ impl Watched {
         }
     }
 }
+
+/// Annotations that outlive the object: what people have decided, and what the auditor has done and asked. The lease is deleted to have another joiner
+/// lead, not to take that back.
+const KEPT: [&str; 2] = [consent::ANNOTATION, record::ANNOTATION];
 
 /// Times in a lease have microseconds.
 fn micros(time: Timestamp) -> String {
@@ -62,13 +97,17 @@ impl KubeCluster {
         answer::if_there(self.unthrottled(&self.lease_request("get", &self.options().lease_name)).await)
     }
 
-    /// The lease with a new spec, and a record if there is one; labels, other annotations and version stay as they were read.
+    /// The lease with a new spec, and a record if there is one; labels, other annotations and version stay as they were read. What the auditor needs of a
+    /// lease that was deleted stands there again.
     fn lease_object(&self, old: Option<&Object>, spec: &Value, record: Option<&str>) -> Value {
         let options = self.options();
         let mut metadata = old.map_or_else(
             || json!({ "name": options.lease_name, "namespace": options.lease_namespace }),
             |old| json!(old.metadata),
         );
+        for (key, text) in self.watched_lease().lost(old) {
+            metadata["annotations"][key] = text.into();
+        }
         if let Some(record) = record {
             metadata["annotations"][record::ANNOTATION] = record.into();
         }
@@ -82,6 +121,7 @@ impl KubeCluster {
         let spec = old.as_ref().and_then(|lease| lease.spec.clone()).unwrap_or_default();
         let current = spec.holder_identity.clone().unwrap_or_default();
         if let Some(old) = &old {
+            self.watched_lease().take_note(old);
             let version = old.metadata.resource_version.clone().unwrap_or_default();
             let seen = self.watched_lease().first_seen(&version, now);
             let said = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
@@ -112,6 +152,7 @@ impl KubeCluster {
             None => self.lease_request("create", ""),
         };
         let written: Object = self.unthrottled(&request.with(JSON, body)).await?;
+        self.watched_lease().take_note(&written);
         self.watched_lease().first_seen(written.metadata.resource_version.as_deref().unwrap_or_default(), now);
         // Others count from when they see the record, which is later than `now`: never less than what is said here.
         let remaining = (now + duration).saturating_duration_since(Instant::now());

@@ -655,6 +655,52 @@ async fn the_lease_carries_the_auditors_record() {
     assert_eq!((&*lease.holder, lease.record.as_deref(), &*server.last().method), ("me", Some("old"), "GET"));
 }
 
+/// Somebody deletes the lease so that another joiner leads: what people have decided and what was recorded stands on the new one. Who takes an annotation
+/// off has taken it back.
+#[tokio::test(start_paused = true)]
+async fn what_is_written_on_a_lease_outlives_it() {
+    let said = |record: &str| json!({ "joiner-audit": "dismiss 1a2b3c", "joiner-audit-record": record });
+    let there: Arc<Mutex<Option<Value>>> = Arc::default();
+    let shown = Arc::clone(&there);
+    let server = Server::new(move |asked| match (asked.method.as_str(), &*shown.lock().unwrap()) {
+        ("GET", None) => status(404, "NotFound", ""),
+        ("GET", Some(lease)) => Reply::Json(200, lease.clone()),
+        // The API server gives a UID of its own to what is new.
+        ("POST", _) => {
+            let mut lease = asked.body.clone();
+            lease["metadata"]["uid"] = "new".into();
+            Reply::Json(201, lease)
+        }
+        _ => Reply::Json(200, asked.body.clone()),
+    });
+    let lease = |holder: &str, uid: &str, annotations: Value| {
+        let mut lease = lease_json("7", holder, 15);
+        lease["metadata"]["uid"] = uid.into();
+        lease["metadata"]["annotations"] = annotations;
+        *there.lock().unwrap() = Some(lease);
+    };
+    let cluster = server.cluster();
+    // Seen while another leads, and then on the new lease of a third, who has not known it.
+    lease("you", "old", said("old"));
+    cluster.renew_lease("me", None).await.unwrap();
+    lease("", "another", json!({ "joiner-audit-record": "of another" }));
+    let renewed = cluster.renew_lease("me", None).await.unwrap();
+    assert_eq!(server.last().body["metadata"]["annotations"], said("of another"));
+    assert_eq!((renewed.audit.as_deref(), renewed.record.as_deref()), (Some("dismiss 1a2b3c"), Some("of another")));
+    *there.lock().unwrap() = None;
+    cluster.renew_lease("me", None).await.unwrap();
+    assert_eq!((&*server.last().method, &server.last().body["metadata"]["annotations"]), ("POST", &said("of another")));
+    *there.lock().unwrap() = None;
+    cluster.renew_lease("me", Some("newer")).await.unwrap();
+    assert_eq!(server.last().body["metadata"]["annotations"], said("newer"));
+    lease("me", "new", json!({ "joiner-audit-record": "newer" }));
+    let renewed = cluster.renew_lease("me", None).await.unwrap();
+    assert_eq!(renewed.audit, None, "a person has taken it back");
+    *there.lock().unwrap() = None;
+    cluster.renew_lease("me", None).await.unwrap();
+    assert_eq!(server.last().body["metadata"]["annotations"], json!({ "joiner-audit-record": "newer" }));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_renewed_foreign_lease_counts_anew_and_our_own_keeps_its_beginning() {
     let version = Arc::new(Mutex::new("7"));
