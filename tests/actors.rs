@@ -15,7 +15,7 @@ use joiner::clouds::catalog;
 use joiner::clouds::simulated::Change;
 use joiner::cluster;
 use joiner::command::{Rehearsal, rehearse};
-use joiner::core::audit::Finding;
+use joiner::core::audit::{Alarm, Finding};
 use joiner::core::consent;
 use joiner::core::facts::{Broken, Claim, Status, find_condition};
 use joiner::core::health::HEALTHY;
@@ -572,6 +572,33 @@ fn an_auditor_that_has_lost_the_lease_begins_anew() {
         .await;
         assert_intact(&rehearsal, 200, story);
         assert_whole(&joiner, &rehearsal, story);
+        joiner.kill();
+    });
+}
+
+/// Whoever does not lead any more asks nobody anything: that is for the one who does.
+#[test]
+fn the_breaker_of_an_auditor_that_has_lost_the_lease_is_not_open() {
+    let asks = |view: &View| {
+        let named = view.details.iter().any(|(what, _)| what == "what to do");
+        (view.state.starts_with("breaker open"), named)
+    };
+    let scenario = burst(200);
+    in_virtual_time(async {
+        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+        let rehearsal = rehearsal(&scenario, 5, settings());
+        let joiner = play(&rehearsal, &scenario, async {
+            let joiner = candidate(&rehearsal, clock, "one");
+            settled(&rehearsal).await;
+            orphan_some(&rehearsal, machines(&rehearsal).len().div_ceil(5) + 1);
+            sleep(Duration::from_mins(3)).await;
+            assert_eq!(asks(&auditor(&joiner).await), (true, true));
+            lose_lease(&rehearsal, "one", Duration::from_mins(3)).await;
+            assert_eq!(asks(&auditor(&joiner).await), (false, false));
+            assert_eq!(*joiner.boards().alarm.borrow(), Alarm::Unknown);
+            joiner
+        })
+        .await;
         joiner.kill();
     });
 }

@@ -74,6 +74,7 @@ impl Auditor {
         self.tick = Some(cx.after(self.wiring.settings.audit_every, AuditorMsg::Tick));
         if !cx.house.operations.may_write() {
             // Whoever acts meanwhile looks for himself, and may have written something else.
+            self.verdict = Verdict::default();
             return self.raise(Alarm::Unknown);
         }
         self.last_op += 1;
@@ -230,7 +231,6 @@ impl Auditor {
 
     /// Says that the breaker is open and what a person can do about it, and that a person has decided.
     fn tell_of_breaker(&mut self, lease: Option<&Regarding>, cx: &Cx<AuditorMsg>) {
-        metrics::audit_breaker(self.verdict.breaker.is_some());
         let event = if let Some(breaker) = &self.verdict.breaker {
             let remedy = self.remedy();
             tracing::error!(reason = %breaker, remedy, "audit breaker open, nothing is removed");
@@ -259,8 +259,9 @@ impl Auditor {
         });
     }
 
-    /// NodePools say whether the breaker is open.
+    /// NodePools and a metric say whether the breaker is open.
     fn raise(&self, alarm: Alarm) {
+        metrics::audit_breaker(matches!(alarm, Alarm::Open { .. }));
         if *self.wiring.boards.alarm.borrow() != alarm {
             self.wiring.boards.alarm.send_replace(alarm);
             self.wiring.slots.pools.cast(PoolsMsg::Look);
