@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::core::consent::{self, Consent, Decision, Question};
 use crate::core::facts::{Claim, Machine, Node, Snapshot, find_condition};
-use crate::core::ids::{ClaimName, NodeName, ProviderId, class_label};
+use crate::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, ProviderId, class_label};
 use crate::core::lifecycle::is_occupied;
 use crate::core::orphan::drained_by;
 
@@ -97,14 +97,25 @@ pub enum Finding {
     /// A machine whose mark names no NodeClaim: it is reported, and never removed.
     UnmarkedMachine(ProviderId),
     /// A NodeClaim whose machine is not in the listing.
-    LostMachine(ClaimName),
+    LostMachine(ClaimName, ClaimUid),
     /// A NodeClaim whose machine is not in the listing, though its kubelet reports. It is kept, and speaks against the listing.
-    HiddenMachine(ClaimName),
+    HiddenMachine(ClaimName, ClaimUid),
     /// A Node that is being deleted and waits for joiner's finalizer, though its NodeClaim and its machine are both gone: somebody took the
     /// NodeClaim's finalizer off by hand.
-    LeftNode(NodeName),
+    LeftNode(NodeName, NodeUid),
     /// A machine of a NodeClaim that has another: a launch whose answer was lost was repeated, and the cloud did not know it again.
     SurplusMachine(ProviderId),
+}
+
+impl Finding {
+    /// What tells apart its object from one that has the same name later.
+    pub fn uid(&self) -> Option<&str> {
+        match self {
+            Self::LostMachine(_, uid) | Self::HiddenMachine(_, uid) => Some(uid.as_str()),
+            Self::LeftNode(_, uid) => Some(uid.as_str()),
+            Self::OrphanMachine(_) | Self::UnmarkedMachine(_) | Self::SurplusMachine(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Finding {
@@ -112,12 +123,12 @@ impl fmt::Display for Finding {
         match self {
             Self::OrphanMachine(id) => write!(f, "machine {id} belongs to no NodeClaim"),
             Self::UnmarkedMachine(id) => write!(f, "machine {id} carries a damaged mark; it is left alone"),
-            Self::LostMachine(claim) => write!(f, "the machine of NodeClaim {claim} is not in the cloud's listing"),
-            Self::HiddenMachine(claim) => write!(
+            Self::LostMachine(claim, _) => write!(f, "the machine of NodeClaim {claim} is not in the cloud's listing"),
+            Self::HiddenMachine(claim, _) => write!(
                 f,
                 "the machine of NodeClaim {claim} is not in the cloud's listing, though its Node is Ready; it is left alone"
             ),
-            Self::LeftNode(node) => {
+            Self::LeftNode(node, _) => {
                 write!(f, "Node {node} has neither NodeClaim nor machine, and waits for its finalizer")
             }
             Self::SurplusMachine(id) => write!(f, "machine {id} is the second one of its NodeClaim"),
@@ -271,15 +282,15 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
                     verdict.reap.push(id.clone());
                 }
             }
-            Finding::LostMachine(claim) if verdict.finish.len() < share(launched, SHARE) => {
+            Finding::LostMachine(claim, _) if verdict.finish.len() < share(launched, SHARE) => {
                 verdict.finish.push(claim.clone());
             }
-            Finding::LeftNode(node) if verdict.release.len() < share(nodes, SHARE) => {
+            Finding::LeftNode(node, _) if verdict.release.len() < share(nodes, SHARE) => {
                 verdict.release.push(node.clone());
             }
-            Finding::LostMachine(_)
-            | Finding::HiddenMachine(_)
-            | Finding::LeftNode(_)
+            Finding::LostMachine(..)
+            | Finding::HiddenMachine(..)
+            | Finding::LeftNode(..)
             | Finding::UnmarkedMachine(_) => {}
         }
     }
@@ -322,7 +333,7 @@ fn breaker(look: &Look<'_>, history: &History, consent: &mut Consent) -> Option<
 /// What a person has decided about a finding. Whoever lets a machine go lets its Node go after it.
 fn decided(look: &Look<'_>, consent: &Consent, finding: &Finding) -> Option<Decision> {
     let of_its_machine = || {
-        let Finding::LeftNode(node) = finding else { return None };
+        let Finding::LeftNode(node, _) = finding else { return None };
         let id = look.snapshot.nodes.get(node)?.provider_id.clone()?;
         let machine = [Finding::OrphanMachine(id.clone()), Finding::SurplusMachine(id)];
         machine.iter().find_map(|machine| consent.about(machine)).filter(|decision| *decision == Decision::Approve)
@@ -350,9 +361,9 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
     let is = |wanted: fn(&Finding) -> bool| count().filter(|finding| wanted(finding)).count();
     let orphans = is(|finding| matches!(finding, Finding::OrphanMachine(_)));
     let surplus = is(|finding| matches!(finding, Finding::SurplusMachine(_)));
-    let hidden = is(|finding| matches!(finding, Finding::HiddenMachine(_)));
-    let unlisted = hidden + is(|finding| matches!(finding, Finding::LostMachine(_)));
-    let left = is(|finding| matches!(finding, Finding::LeftNode(_)));
+    let hidden = is(|finding| matches!(finding, Finding::HiddenMachine(..)));
+    let unlisted = hidden + is(|finding| matches!(finding, Finding::LostMachine(..)));
+    let left = is(|finding| matches!(finding, Finding::LeftNode(..)));
     let (machines, launched, nodes) = (look.machines.len(), launched(look), look.own_nodes().count());
     // Of one machine one is all of them, and a share that is rounded up lets it go. So it does where the cluster shows that it is ours; one
     // without a single NodeClaim or NodePool is more likely not the cluster that the machine was launched for.
@@ -380,7 +391,7 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
 /// is Ready for a while. It may be the listing of another account or region.
 fn doubted(look: &Look<'_>, history: &History, consent: &Consent) -> Option<String> {
     let stands = |finding: &Finding| consent.about(finding) != Some(Decision::Dismiss);
-    let is_hidden = |finding: &Finding| matches!(finding, Finding::HiddenMachine(_)) && stands(finding);
+    let is_hidden = |finding: &Finding| matches!(finding, Finding::HiddenMachine(..)) && stands(finding);
     let names: Vec<_> = history
         .iter()
         .filter(|(finding, evidence)| is_hidden(finding) && is_proven(look, evidence))
@@ -403,8 +414,10 @@ fn held(open: &BTreeSet<&Finding>, consent: &Consent) -> Option<String> {
 /// Findings that something would be removed for.
 fn removable(history: &History) -> impl Iterator<Item = &Finding> + Clone {
     history.keys().filter(|finding| match finding {
-        Finding::OrphanMachine(_) | Finding::SurplusMachine(_) | Finding::LostMachine(_) | Finding::LeftNode(_) => true,
-        Finding::HiddenMachine(_) | Finding::UnmarkedMachine(_) => false,
+        Finding::OrphanMachine(_) | Finding::SurplusMachine(_) | Finding::LostMachine(..) | Finding::LeftNode(..) => {
+            true
+        }
+        Finding::HiddenMachine(..) | Finding::UnmarkedMachine(_) => false,
     })
 }
 
@@ -457,11 +470,11 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
         let machines = look.machines.len();
         if !nodes.any(|node| node.is_ready()) {
             let seen = format!("status.providerID is {id}, there is {node}, {machines} machines were listed");
-            findings.insert(Finding::LostMachine(claim.name.clone()), seen);
+            findings.insert(Finding::LostMachine(claim.name.clone(), claim.uid.clone()), seen);
         } else if !look.machines.iter().any(|machine| machine.id == *id || machine.token.as_ref() == Some(&claim.uid)) {
             // One that is on its way out is listed.
             let seen = format!("status.providerID is {id}, {machines} machines were listed");
-            findings.insert(Finding::HiddenMachine(claim.name.clone()), seen);
+            findings.insert(Finding::HiddenMachine(claim.name.clone(), claim.uid.clone()), seen);
         }
     }
     findings.extend(left_nodes(look, &ids));
@@ -479,7 +492,7 @@ fn left_nodes(look: &Look<'_>, ids: &FxHashSet<&ProviderId>) -> Vec<(Finding, St
         let owned = node.owner_claims.iter().any(|owner| names.contains(&**owner)) || named.contains(&node.name);
         if let Some(id) = node.provider_id.as_ref().filter(|id| !owned && !ids.contains(id) && !there.contains(id)) {
             let seen = format!("spec.providerID is {id}, {} machines were listed", look.machines.len());
-            left.push((Finding::LeftNode(node.name.clone()), seen));
+            left.push((Finding::LeftNode(node.name.clone(), node.uid.clone()), seen));
         }
     }
     left

@@ -244,7 +244,7 @@ fn a_node_that_is_ready_for_a_while_after_its_machine_holds_up_no_other() {
     world.machines.push(Machine { deleting: true, ..machine(1) });
     world.look(14);
     assert_eq!(world.look(16).finish, vec![claim(0).name.clone()], "a machine on its way out is listed");
-    assert!(!world.history.contains_key(&Finding::HiddenMachine(claim(1).name.clone())));
+    assert!(!world.history.keys().any(|finding| matches!(finding, Finding::HiddenMachine(..))));
 }
 
 #[test]

@@ -42,6 +42,16 @@ fn no_two_of_a_hundred_thousand_findings_have_one_id() {
 }
 
 #[test]
+fn a_decision_is_not_passed_on_to_a_namesake() {
+    let ids = ["a", "b"].map(|uid| {
+        let (lost, left) =
+            (Finding::LostMachine("one".into(), uid.into()), Finding::LeftNode("one".into(), uid.into()));
+        (id(&lost), id(&left))
+    });
+    assert!(ids[0].0 != ids[1].0 && ids[0].1 != ids[1].1, "{ids:?}");
+}
+
+#[test]
 fn what_is_no_decision_decides_nothing() {
     let one = orphan(1);
     let typos = [

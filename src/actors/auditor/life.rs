@@ -188,10 +188,10 @@ impl Auditor {
             let kind = match finding {
                 Finding::OrphanMachine(_) | Finding::UnmarkedMachine(_) => Some(OrphanKind::Machine),
                 Finding::SurplusMachine(_) => Some(OrphanKind::Duplicate),
-                Finding::LostMachine(_) => Some(OrphanKind::Claim),
-                Finding::LeftNode(_) => Some(OrphanKind::Node),
+                Finding::LostMachine(..) => Some(OrphanKind::Claim),
+                Finding::LeftNode(..) => Some(OrphanKind::Node),
                 // It has all that it needs.
-                Finding::HiddenMachine(_) => None,
+                Finding::HiddenMachine(..) => None,
             };
             if let Some(kind) = kind {
                 metrics::orphan_found(kind);

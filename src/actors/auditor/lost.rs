@@ -91,7 +91,7 @@ impl Auditor {
     fn finish(&mut self, name: ClaimName, uid: ClaimUid, cx: &Cx<AuditorMsg>) {
         tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
         self.timeline.note(cx.now(), format!("deletes NodeClaim {name}"));
-        let evidence = self.why(&Finding::LostMachine(name.clone()));
+        let evidence = self.why(&Finding::LostMachine(name.clone(), uid.clone()));
         self.write_down(&format!("deleted NodeClaim {name}, whose machine is gone"), &evidence, cx);
         let about = Regarding::Claim(name.clone(), uid.clone());
         let event = events::terminating(about, &format!("Disrupting NodeClaim: its machine is gone: {evidence}"));
@@ -147,7 +147,7 @@ impl Auditor {
         let Some(node) = self.wiring.boards.snapshot().nodes.get(&name).cloned() else { return };
         tracing::warn!(node = %name, "letting a node go that has neither nodeclaim nor machine");
         self.timeline.note(cx.now(), format!("lets Node {name} go"));
-        let evidence = self.why(&Finding::LeftNode(name.clone()));
+        let evidence = self.why(&Finding::LeftNode(name.clone(), node.uid.clone()));
         self.write_down(&format!("let Node {name} go, whose NodeClaim and machine are gone"), &evidence, cx);
         let about = Regarding::Node(node.name.clone(), node.uid.clone());
         let event =

@@ -36,9 +36,9 @@ impl OnCall {
             match finding {
                 Finding::OrphanMachine(id) | Finding::SurplusMachine(id) => drop(self.cloud.vanish(id)),
                 // Somebody may have been faster.
-                Finding::LostMachine(name) => drop(self.cluster.store().delete_claim(name)),
-                Finding::LeftNode(name) => self.let_go(name),
-                Finding::HiddenMachine(_) | Finding::UnmarkedMachine(_) => {}
+                Finding::LostMachine(name, _) => drop(self.cluster.store().delete_claim(name)),
+                Finding::LeftNode(name, _) => self.let_go(name),
+                Finding::HiddenMachine(..) | Finding::UnmarkedMachine(_) => {}
             }
         }
     }
@@ -62,7 +62,7 @@ impl OnCall {
         }
         for claim in store.claims() {
             if claim.provider_id.as_ref().is_some_and(|id| !machines.iter().any(|machine| machine.id == *id)) {
-                found.push(Finding::LostMachine(claim.name.clone()));
+                found.push(Finding::LostMachine(claim.name.clone(), claim.uid.clone()));
             }
         }
         for node in store.nodes().filter(|node| node.deleting.is_some() && node.has_finalizer()) {
@@ -70,7 +70,7 @@ impl OnCall {
                 node.is_owned_by(&claim.name) || claim.provider_id.is_some() && claim.provider_id == node.provider_id
             });
             if !claimed && !machines.iter().any(|machine| Some(&machine.id) == node.provider_id.as_ref()) {
-                found.push(Finding::LeftNode(node.name.clone()));
+                found.push(Finding::LeftNode(node.name.clone(), node.uid.clone()));
             }
         }
         found.into_iter().map(|finding| (finding.to_string(), finding)).collect()
