@@ -90,7 +90,10 @@ impl Attacher {
             store.volumes.attachments.values().filter(idle).map(|one| Arc::clone(&one.name)).collect();
         for name in &idle {
             match store.volumes.stuck.get(name).filter(|until| **until > Instant::now()) {
-                Some(until) => self.agenda.at(*until, node.clone()),
+                Some(until) => {
+                    self.agenda.at(*until, node.clone());
+                    store.bitten.insert(name.to_string());
+                }
                 None => {
                     store.detach(name);
                 }

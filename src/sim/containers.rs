@@ -127,6 +127,7 @@ impl Containers {
             Act::Stop(uid) => {
                 let Some(record) = store.pods.get(&uid) else { return };
                 if let Some(until) = store.stuck.get(&uid).copied().filter(|until| *until > Instant::now()) {
+                    store.bitten.insert(uid.to_string());
                     self.agenda.at(until, Act::Stop(uid));
                     return;
                 }

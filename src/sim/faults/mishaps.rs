@@ -109,7 +109,17 @@ impl Mishaps {
     /// Notes that a fault which was taken has struck.
     pub(super) fn struck(&self, fault: Fault, object: &str) {
         self.state().count(fault);
+        self.laid(fault, object);
+    }
+
+    /// Notes that one was laid for somebody who may never come.
+    pub(super) fn laid(&self, fault: Fault, object: &str) {
         self.note(object, || format!("FAULT {}", fault.as_str()));
+    }
+
+    /// Notes that one that was laid has held somebody back.
+    pub(super) fn bitten(&self, fault: Fault) {
+        self.state().count(fault);
     }
 
     /// When the history began.

@@ -73,6 +73,8 @@ enum Todo {
     Sweep,
     Recover(Vec<ProviderId>),
     DeleteBudget(ObjectKey),
+    /// Looks whether what was laid under a name has held anything back.
+    Reckon(Fault, String),
     DeleteTwin(NodeName),
     LetTwinGo(NodeName),
     RestorePool(Box<Pool>),
@@ -114,6 +116,11 @@ impl Player {
             Todo::SetClock => self.mishaps.order(Order::Clock(0)),
             Todo::Recover(ids) => ids.iter().for_each(|id| self.recover(&mut store, id)),
             Todo::DeleteBudget(key) => drop(store.delete_budget(&key)),
+            Todo::Reckon(fault, name) => {
+                if store.bitten.remove(&name) {
+                    self.mishaps.bitten(fault);
+                }
+            }
             Todo::DeleteTwin(name) => {
                 // Somebody may have been faster.
                 drop(store.delete_node(&name, None));
@@ -129,7 +136,7 @@ impl Player {
         }
     }
 
-    /// Lets something happen; says to what, or nothing when there is nothing that it could happen to.
+    /// Lets something happen; says to what, or nothing when there is nothing that it could happen to, or it only lies in wait.
     fn befall(&mut self, store: &mut Store, mishap: Mishap) -> Option<String> {
         let (pick, lasting) = (mishap.pick, mishap.lasting);
         match mishap.fault {
@@ -176,7 +183,7 @@ impl Player {
                 let pod =
                     one_of(&all(&|pod| pod.deleting.is_some()), pick).or_else(|| one_of(&all(&|_| true), pick))?;
                 store.stuck.insert(pod.uid.clone(), Instant::now() + lasting);
-                Some(pod.key.to_string())
+                self.lay(mishap, pod.uid.to_string(), &pod.key.to_string())
             }
             Fault::AttachmentStuck => {
                 // Best of all one whose node is to go.
@@ -188,7 +195,7 @@ impl Player {
                 let name =
                     one_of(&all(&|node| node.deleting.is_some()), pick).or_else(|| one_of(&all(&|_| true), pick))?;
                 store.volumes.stuck.insert(Arc::clone(&name), Instant::now() + lasting);
-                Some(name.to_string())
+                self.lay(mishap, name.to_string(), &name)
             }
             Fault::BudgetBlocks => self.block(store, mishap),
             Fault::JoinerKilled | Fault::ActorPanics | Fault::ActorStalls => {
@@ -311,8 +318,15 @@ impl Player {
             max_unavailable: Some(Count::Pods(0)),
             spares_unready: false,
         });
-        self.agenda.after(mishap.lasting, Todo::DeleteBudget(key));
-        Some(pod.key.to_string())
+        self.agenda.after(mishap.lasting, Todo::DeleteBudget(key.clone()));
+        self.lay(mishap, key.to_string(), &pod.key.to_string())
+    }
+
+    /// Something lies in wait under a name from now on. It has struck only if it has held something back when it is over.
+    fn lay(&mut self, mishap: Mishap, name: String, object: &str) -> Option<String> {
+        self.mishaps.laid(mishap.fault, object);
+        self.agenda.after(mishap.lasting, Todo::Reckon(mishap.fault, name));
+        None
     }
 
     /// A kubelet is heard again, if its machine is still there.

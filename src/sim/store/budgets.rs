@@ -88,6 +88,12 @@ impl Store {
         self.forbids(pod) && self.verdict_with(pod, others) == Verdict::Allowed
     }
 
+    /// Notes which budgets have refused the eviction of a pod.
+    pub(super) fn budgets_bite(&mut self, pod: &Pod) {
+        let protecting = self.budgets.values().filter(|budget| protects(budget, pod));
+        self.bitten.extend(protecting.map(|budget| budget.key.to_string()));
+    }
+
     /// Whether budgets let a pod be evicted now.
     pub(super) fn verdict(&self, pod: &Pod) -> Verdict {
         self.verdict_with(pod, |_| 0)

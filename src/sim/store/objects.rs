@@ -56,6 +56,8 @@ pub struct Store {
     pub(in crate::sim) features: Features,
     /// Pods whose containers do not end although they should, and until when.
     pub(in crate::sim) stuck: BTreeMap<PodUid, Instant>,
+    /// What was laid for somebody and has held something back: stuck pods by UID, stuck attachments and budgets by name.
+    pub(in crate::sim) bitten: BTreeSet<String>,
     pub(in crate::sim) events: VecDeque<Written>,
     pub(in crate::sim) lease: Option<(String, Instant)>,
     /// What a person has written into the lease for the auditor.
@@ -104,6 +106,7 @@ impl Store {
             slices: BTreeMap::new(),
             features: Features::default(),
             stuck: BTreeMap::new(),
+            bitten: BTreeSet::new(),
             events: VecDeque::new(),
             lease: None,
             audit: None,

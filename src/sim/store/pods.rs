@@ -179,11 +179,12 @@ impl Store {
     pub fn evict(&mut self, key: &ObjectKey, uid: &PodUid) -> Result<(), Error> {
         self.check_pod(key, uid)?;
         let Some(record) = self.pods.get(uid) else { return Ok(()) };
-        if let Some((code, status)) = self.verdict(&record.pod).refusal() {
+        let pod = Arc::clone(&record.pod);
+        if let Some((code, status)) = self.verdict(&pod).refusal() {
+            self.budgets_bite(&pod);
             return Err(refused_eviction(key, uid, code, &status));
         }
-        let grace = own_grace(&record.pod.shape);
-        self.end_gracefully(uid, grace);
+        self.end_gracefully(uid, own_grace(&pod.shape));
         Ok(())
     }
 
