@@ -248,6 +248,7 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
         evidence.since = evidence.since.min(look.now);
     }
     consent.forget(history.keys(), look.now, look.rules.grace);
+    consent.compare(decidable(history));
     let mut verdict = Verdict { decided: consent.news(history.keys()), ..Verdict::default() };
     verdict.breaker = breaker(look, history, consent);
     if consent.unread().is_some() {

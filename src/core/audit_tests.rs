@@ -572,6 +572,9 @@ fn a_decision_about_something_else_decides_nothing() {
     let question = world.wait().breaker.unwrap().question.unwrap();
     let why = world.consent.misunderstood().unwrap();
     assert!(why.contains("is about 0123456789ab") && question.approve.starts_with("approve "), "{why}");
+    let mut world = World::new(0..40, 0..40);
+    world.said = Some("dismiss 0123456789ab".into());
+    assert!(world.wait().breaker.is_none() && world.consent.misunderstood().is_some(), "it is said at any time");
 }
 
 #[test]

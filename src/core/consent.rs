@@ -151,6 +151,19 @@ impl Consent {
         });
     }
 
+    /// Looks whether anything of what was decided about is still found.
+    pub fn compare<'a>(&mut self, mut standing: impl Iterator<Item = &'a Finding>) {
+        if self.unread().is_some() {
+            return;
+        }
+        let is_of_others = !self.decisions.is_empty() && standing.all(|finding| self.about(finding).is_none());
+        self.misunderstood = is_of_others.then(|| {
+            let named: Vec<_> = self.decisions.keys().map(String::as_str).collect();
+            let named = named.join(",");
+            format!("annotation {ANNOTATION} is about {named}, which is not found now; look at it and decide again")
+        });
+    }
+
     /// Whether a finding waits for a word of its own, however few like it there are by now.
     pub fn is_held(&self, finding: &Finding) -> bool {
         !self.held.is_empty() && self.about(finding).is_none() && self.held.contains_key(&id(finding))
@@ -171,21 +184,11 @@ impl Consent {
 
     /// What can be written about findings that nobody has decided about. What was decided about others that still stand is said again with it.
     pub fn question<'a>(
-        &mut self,
+        &self,
         open: &BTreeSet<&Finding>,
         standing: impl Iterator<Item = &'a Finding> + Clone,
     ) -> Question {
         let open: Vec<String> = open.iter().map(|finding| id(finding)).collect();
-        if self.unread().is_none()
-            && !self.decisions.is_empty()
-            && standing.clone().all(|finding| self.about(finding).is_none())
-        {
-            let named: Vec<_> = self.decisions.keys().map(String::as_str).collect();
-            self.misunderstood = Some(format!(
-                "annotation {ANNOTATION} is about {}, which is not found now; look at it and decide again",
-                named.join(",")
-            ));
-        }
         let is_named = |finding: &&Finding| open.contains(&id(finding)) || self.about(finding).is_some();
         let about = standing.clone().filter(is_named).map(|finding| (id(finding), finding.to_string())).collect();
         let standing: Vec<&Finding> = standing.collect();
