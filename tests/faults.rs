@@ -255,6 +255,15 @@ fn a_lease_that_is_to_be_lost_is_held() {
 }
 
 #[test]
+fn a_call_that_writes_twice_asks_for_the_lease_twice() {
+    // Where kube-scheduler is shown a pod again, and the answer to the first of two writes takes longer than the lease.
+    const TROUBLE: &[(Fault, f64)] =
+        &[(Fault::LeaseLost, 100.0), (Fault::LeaseLostMidWrite, 100.0), (Fault::ApiSlow, 300.0)];
+    let verdict = play(Profile::These(TROUBLE.into()), 1..=1, Protections::default());
+    assert!(verdict.violations.is_empty(), "{}", verdict.text());
+}
+
+#[test]
 fn without_minding_the_lease_joiner_writes_while_another_holds_it() {
     let without = Protections { lease: false, ..Protections::default() };
     is_needed(without, Invariant::OnlyLeaderWrites, &[(Fault::LeaseLost, 60.0)]);

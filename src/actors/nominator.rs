@@ -187,10 +187,14 @@ impl Nominator {
             "kube-scheduler leaves pods aside whose nodes serve: it is shown them again"
         );
         for Nomination { pod, node } in asleep {
-            let cluster = Arc::clone(&self.wiring.cluster);
+            let (cluster, operations) = (Arc::clone(&self.wiring.cluster), cx.house.operations.clone());
             let call = async move {
                 if pod.nominated.is_none() {
                     cluster.nominate(&pod.key, &pod.uid, Some(&node)).await?;
+                    // That may have taken longer than the lease. Whoever leads then finds a pod that is left aside with a nomination, and takes it away.
+                    if !operations.may_write() {
+                        return Ok(());
+                    }
                 }
                 cluster.nominate(&pod.key, &pod.uid, None).await
             };
