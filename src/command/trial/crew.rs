@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::channel::mpsc::UnboundedReceiver;
+use jiff::SignedDuration;
 use tokio::time::{sleep, timeout};
 
 use crate::actors::runtime::{Clock, Kind, Observation, View};
@@ -17,6 +18,7 @@ use crate::cluster::Cluster;
 use crate::core::facts::{self, Snapshot};
 use crate::core::ids::{ClaimName, PodUid};
 use crate::core::promises::{self, Broken};
+use crate::core::steady::TOLERANCE;
 use crate::sim::SimCluster;
 use crate::sim::faults::Order;
 use crate::sim::invariants::{Invariants, Left};
@@ -41,8 +43,8 @@ pub(super) struct Crew {
     pub(super) clock: Clock,
     /// By how much joiner's clock is wrong.
     pub(super) wrong_by: &'static AtomicI64,
-    /// By how much it was when this joiner began, which cannot know it.
-    born_wrong_by: &'static AtomicI64,
+    /// How much of that joiner follows: what it was when this joiner began, which cannot know it, and small steps since.
+    followed: &'static AtomicI64,
     joiner: RefCell<Option<Joiner>>,
     /// The promises that the joiners have seen broken by themselves.
     pub(super) broken: RefCell<Vec<Broken>>,
@@ -58,7 +60,7 @@ impl Crew {
         cloud: Arc<dyn Cloud>,
         settings: Settings,
         clock: Clock,
-        (wrong_by, born_wrong_by): (&'static AtomicI64, &'static AtomicI64),
+        (wrong_by, followed): (&'static AtomicI64, &'static AtomicI64),
         candid: bool,
     ) -> Self {
         let clock = clock.that_jumps(wrong_by);
@@ -68,7 +70,7 @@ impl Crew {
             settings,
             clock,
             wrong_by,
-            born_wrong_by,
+            followed,
             joiner: RefCell::new(None),
             broken: RefCell::default(),
             lives: Cell::new(0),
@@ -84,7 +86,7 @@ impl Crew {
             identity: format!("joiner_{life}"),
             ..self.settings.clone()
         };
-        self.born_wrong_by.store(self.wrong_by.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.followed.store(self.wrong_by.load(Ordering::Relaxed), Ordering::Relaxed);
         let (cluster, cloud) = (Arc::clone(&self.cluster), Arc::clone(&self.cloud));
         let joiner = Joiner::start(Parts { cluster, cloud, settings, clock: self.clock });
         if !self.candid {
@@ -119,10 +121,19 @@ impl Crew {
                 }
                 Order::Stall(pick, lasting) => self.stall(pick, lasting),
                 Order::Panic(pick) => self.strike(pick),
-                Order::Clock(wrong_by) => self.wrong_by.store(wrong_by, Ordering::Relaxed),
+                Order::Clock(wrong_by) => self.set_clock(wrong_by),
             }
         }
         std::future::pending::<()>().await;
+    }
+
+    /// Sets the clock. A step that is small is followed, and the next one is measured from there.
+    fn set_clock(&self, wrong_by: i64) {
+        self.wrong_by.store(wrong_by, Ordering::Relaxed);
+        let step = SignedDuration::from_millis(wrong_by - self.followed.load(Ordering::Relaxed));
+        if step.abs() <= TOLERANCE {
+            self.followed.store(wrong_by, Ordering::Relaxed);
+        }
     }
 
     /// What the liveness probe of production says.

@@ -99,12 +99,13 @@ impl History {
         });
         // Eight bytes each that stay: a clock is copied to wherever time is told.
         let wrong_by: &'static AtomicI64 = Box::leak(Box::default());
-        let born_wrong_by: &'static AtomicI64 = Box::leak(Box::default());
-        // A clock that jumps ahead is not to be believed; only a joiner that began on one that was wrong cannot know.
+        let followed: &'static AtomicI64 = Box::leak(Box::default());
+        // A clock that jumps ahead is not to be believed; only a joiner that began on one that was wrong cannot know, nor one whose clock went wrong in
+        // small steps.
         let believed = move || {
-            let [wrong, born] =
-                [wrong_by, born_wrong_by].map(|by| SignedDuration::from_millis(by.load(Ordering::Relaxed)));
-            clock.now() + wrong.min(born.max(SignedDuration::ZERO) + TOLERANCE)
+            let [wrong, followed] =
+                [wrong_by, followed].map(|by| SignedDuration::from_millis(by.load(Ordering::Relaxed)));
+            clock.now() + wrong.min(followed.max(SignedDuration::ZERO) + TOLERANCE)
         };
         let invariants =
             Invariants::new(world.cluster.clone(), world.cloud.clone(), Arc::new(believed), journal.clone());
@@ -120,7 +121,7 @@ impl History {
             Arc::new(HostileCloud::new(world.cloud.clone(), &catalogue, mishaps.clone(), invariants.clone())),
             actors::Settings { name_salt: self.seed, leader_election: self.lease, ..settings.clone() },
             clock,
-            (wrong_by, born_wrong_by),
+            (wrong_by, followed),
             self.candid,
         );
         let on_call = OnCall { cluster: world.cluster.clone(), cloud: world.cloud.clone() };
