@@ -33,7 +33,7 @@ pub enum Wanted {
     /// Hash annotations.
     Annotations(PoolPatch),
     /// Status.
-    Status(PoolStatusPatch),
+    Status(Box<PoolStatusPatch>),
 }
 
 /// What the machines of each NodePool have, `nodes` included, those left out that are being deleted. A NodeClaim counts as its Node once that
@@ -159,7 +159,7 @@ pub fn wanted(
         return None;
     }
     patch.version = Some(Arc::clone(&pool.version));
-    Some(Wanted::Status(patch))
+    Some(Wanted::Status(Box::new(patch)))
 }
 
 fn judge(pool: &Pool, backing: Option<Backing<'_>>, conditions: &mut Conditions<'_>) {

@@ -111,7 +111,7 @@ fn a_nodepool_for_which_its_nodeclass_is_of_no_use_is_not_ready_and_says_why() {
         let class = class();
         let backing = Some(Backing { class: &class, misfit });
         match wanted(&pool(), &Resources::new(), backing, &Health::default(), &Alarm::Closed, || true, start()) {
-            Some(Wanted::Status(PoolStatusPatch { conditions: Some(conditions), .. })) => Pool { conditions, ..pool() },
+            Some(Wanted::Status(patch)) => Pool { conditions: patch.conditions.expect("conditions"), ..pool() },
             other => panic!("{other:?}"),
         }
     };

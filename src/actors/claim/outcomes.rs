@@ -68,22 +68,7 @@ impl Claim {
             ClaimMsg::Got(op, id, outcome) if self.ends_aside(op) && self.memory.sight != Sight::Gone => {
                 self.got(id, outcome, cx);
             }
-            ClaimMsg::Deleted(op, outcome) if self.ends(op) => match self.called("the deletion", outcome, cx) {
-                Some(Deletion::Gone) => self.gone(cx),
-                Some(Deletion::Missing) if self.args.wiring.settings.protections.disbelief => {
-                    self.note(cx.now(), "the cloud knows no such machine");
-                    self.memory.order_denied = Some(cx.now());
-                    self.memory.sight = Sight::Missing;
-                }
-                Some(Deletion::Missing) => self.gone(cx),
-                Some(Deletion::InProgress) => {
-                    self.memory.delete_asked = Some(cx.now());
-                    if !self.args.wiring.settings.protections.confirmation {
-                        self.memory.sight = Sight::Gone;
-                    }
-                }
-                None => {}
-            },
+            ClaimMsg::Deleted(op, outcome) if self.ends(op) => self.ordered_down(outcome, cx),
             ClaimMsg::HooksTold(op, outcome) if self.ends(op) => self.hooks_told(outcome, cx),
             ClaimMsg::Rebooted(op, operation, outcome) if self.ends(op) => self.rebooted(operation, outcome, cx),
             ClaimMsg::Written(..)
@@ -101,6 +86,26 @@ impl Claim {
             | ClaimMsg::HooksTold(..)
             | ClaimMsg::Rebooted(..)
             | ClaimMsg::Deleted(..) => {}
+        }
+    }
+
+    /// The cloud was told to take the machine down.
+    fn ordered_down(&mut self, outcome: Called<Deletion>, cx: &Cx<ClaimMsg>) {
+        match self.called("the deletion", outcome, cx) {
+            Some(Deletion::Gone) => self.gone(cx),
+            Some(Deletion::Missing) if self.args.wiring.settings.protections.disbelief => {
+                self.note(cx.now(), "the cloud knows no such machine");
+                self.memory.order_denied = Some(cx.now());
+                self.memory.sight = Sight::Missing;
+            }
+            Some(Deletion::Missing) => self.gone(cx),
+            Some(Deletion::InProgress) => {
+                self.memory.delete_asked = Some(cx.now());
+                if !self.args.wiring.settings.protections.confirmation {
+                    self.memory.sight = Sight::Gone;
+                }
+            }
+            None => {}
         }
     }
 
