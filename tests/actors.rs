@@ -492,7 +492,7 @@ fn approve(after: Duration) {
             let first = candidate(&rehearsal, clock, "one");
             settled(&rehearsal).await;
             let before: Vec<ProviderId> = machines(&rehearsal).iter().map(|one| one.machine.id.clone()).collect();
-            let orphans = orphan_some(&rehearsal, before.len().div_ceil(5) + 1);
+            let orphans = orphan_some(&rehearsal, before.len() - 2);
             let asked = Instant::now();
             while !auditor(&first).await.state.starts_with("breaker open") {
                 assert!(asked.elapsed() < Duration::from_mins(2), "{story}: so many are asked about");
@@ -590,7 +590,7 @@ fn the_breaker_of_an_auditor_that_has_lost_the_lease_is_not_open() {
         let joiner = play(&rehearsal, &scenario, async {
             let joiner = candidate(&rehearsal, clock, "one");
             settled(&rehearsal).await;
-            orphan_some(&rehearsal, machines(&rehearsal).len().div_ceil(5) + 1);
+            orphan_some(&rehearsal, machines(&rehearsal).len() - 2);
             sleep(Duration::from_mins(3)).await;
             assert_eq!(asks(&auditor(&joiner).await), (true, true));
             lose_lease(&rehearsal, "one", Duration::from_mins(3)).await;
@@ -603,7 +603,8 @@ fn the_breaker_of_an_auditor_that_has_lost_the_lease_is_not_open() {
     });
 }
 
-/// Takes so many NodeClaims away from their machines, as users do who take finalizers off; says which machines these are.
+/// Takes so many NodeClaims away from their machines, as users do who take finalizers off; says which machines these are. Their pods get other machines at
+/// once, so that it takes most of them to be more than a fifth of all in the end.
 fn orphan_some(rehearsal: &Rehearsal, number: usize) -> Vec<ProviderId> {
     let mut orphans = Vec::new();
     for claim in truth(rehearsal).claims.values().take(number) {
