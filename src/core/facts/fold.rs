@@ -189,6 +189,9 @@ impl Fold {
                 for key in self.unseen.remove(&kind).unwrap_or_default() {
                     self.gone(&key);
                 }
+                if kind == Kind::Node {
+                    self.forget_events_elsewhere();
+                }
                 self.snapshot.withheld.remove(&kind);
                 if self.snapshot.listed.insert(kind).is_none() {
                     self.everything_is_news();
@@ -349,6 +352,15 @@ impl Fold {
         if self.snapshot.pod_events.get(node).is_none_or(|known| *known < at) {
             self.snapshot.pod_events.insert(node.clone(), at);
             self.news.claims.extend(self.claim_on(node).cloned());
+        }
+    }
+
+    /// Forgets when pods came and went on nodes that are not there: they went while nobody looked.
+    fn forget_events_elsewhere(&mut self) {
+        let Snapshot { pod_events, nodes, .. } = &mut self.snapshot;
+        let elsewhere: Vec<_> = pod_events.keys().filter(|node| !nodes.contains_key(*node)).cloned().collect();
+        for node in elsewhere {
+            pod_events.remove(&node);
         }
     }
 

@@ -126,6 +126,19 @@ fn a_restart_makes_no_node_look_busy() {
 }
 
 #[test]
+fn nothing_is_kept_of_nodes_that_went_while_nobody_looked() {
+    let mut before = Fold::default();
+    before.at(seconds(3600));
+    before.fold(Fact::PodSeen(Arc::new(Pod { scheduled: Some(seconds(7)), ..pod("a", Some("gone")) })));
+    before.fold(Fact::PodSeen(Arc::new(Pod { scheduled: Some(seconds(7)), ..pod("b", Some("node-1")) })));
+    let mut fold = Fold::with_plans_of(before.snapshot());
+    fold.fold(Fact::NodeSeen(Arc::new(serving_node())));
+    fold.fold(Fact::Relisted(Kind::Node));
+    let kept: Vec<_> = fold.snapshot().pod_events.keys().map(crate::core::ids::NodeName::as_str).collect();
+    assert_eq!(kept, ["node-1"]);
+}
+
+#[test]
 fn an_event_is_written_at_once_and_the_last_of_a_burst_after_ten_seconds() {
     let mut world = World::new();
     world.see(pod("a", Some("node-1")));
