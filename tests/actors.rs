@@ -427,12 +427,10 @@ fn a_verdict_on_launches_is_not_carried_over_a_time_without_the_lease() {
             (pool, healthy)
         };
         play(&rehearsal, &scenario, async {
-            let joiner = candidate(&rehearsal, clock, "one");
-            settled(&rehearsal).await;
+            let joiner = leader(&rehearsal, clock).await;
             let (pool, mut healthy) = health();
             assert_eq!(healthy.status, Status::True, "its launches came out well");
-            rehearsal.world.cluster.store().release_lease("one");
-            rehearsal.world.cluster.store().renew_lease("two", Duration::from_mins(1));
+            give_lease_away(&rehearsal, Duration::from_mins(1));
             sleep(Duration::from_secs(30)).await;
             healthy.status = Status::False;
             let others = pool.conditions.iter().filter(|condition| &*condition.kind != HEALTHY).cloned();
@@ -489,8 +487,7 @@ fn approve(after: Duration) {
         let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
         let rehearsal = rehearsal(&scenario, 5, settings());
         let second = play(&rehearsal, &scenario, async {
-            let first = candidate(&rehearsal, clock, "one");
-            settled(&rehearsal).await;
+            let first = leader(&rehearsal, clock).await;
             let before: Vec<ProviderId> = machines(&rehearsal).iter().map(|one| one.machine.id.clone()).collect();
             let orphans = orphan_some(&rehearsal, before.len() - 2);
             let asked = Instant::now();
@@ -533,10 +530,22 @@ fn approve(after: Duration) {
     });
 }
 
-/// Another joiner has the lease for so long.
-async fn lose_lease(rehearsal: &Rehearsal, holder: &str, lasting: Duration) {
-    rehearsal.world.cluster.store().release_lease(holder);
+/// The joiner that leads once a burst has settled.
+async fn leader(rehearsal: &Rehearsal, clock: Clock) -> Joiner {
+    let joiner = candidate(rehearsal, clock, "one");
+    settled(rehearsal).await;
+    joiner
+}
+
+/// Another joiner has the lease of the first from now on, for so long.
+fn give_lease_away(rehearsal: &Rehearsal, lasting: Duration) {
+    rehearsal.world.cluster.store().release_lease("one");
     rehearsal.world.cluster.store().renew_lease("another", lasting);
+}
+
+/// Another joiner has had the lease for so long.
+async fn lose_lease(rehearsal: &Rehearsal, lasting: Duration) {
+    give_lease_away(rehearsal, lasting);
     sleep(lasting).await;
 }
 
@@ -549,8 +558,7 @@ fn an_auditor_that_has_lost_the_lease_begins_anew() {
         let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
         let rehearsal = rehearsal(&scenario, 5, settings());
         let joiner = play(&rehearsal, &scenario, async {
-            let joiner = candidate(&rehearsal, clock, "one");
-            settled(&rehearsal).await;
+            let joiner = leader(&rehearsal, clock).await;
             orphan_some(&rehearsal, 1);
             let leaves = |view: View| view.details.iter().any(|(what, _)| what.starts_with("pods leave"));
             let began = Instant::now();
@@ -559,7 +567,7 @@ fn an_auditor_that_has_lost_the_lease_begins_anew() {
                 sleep(Duration::from_secs(1)).await;
             }
             let ends = rehearsal.world.cloud.changes();
-            lose_lease(&rehearsal, "one", Duration::from_mins(15)).await;
+            lose_lease(&rehearsal, Duration::from_mins(15)).await;
             let view = auditor(&joiner).await;
             assert_eq!(view.state, "nothing found", "{story}");
             assert!(!leaves(view), "{story}");
@@ -588,12 +596,11 @@ fn the_breaker_of_an_auditor_that_has_lost_the_lease_is_not_open() {
         let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
         let rehearsal = rehearsal(&scenario, 5, settings());
         let joiner = play(&rehearsal, &scenario, async {
-            let joiner = candidate(&rehearsal, clock, "one");
-            settled(&rehearsal).await;
+            let joiner = leader(&rehearsal, clock).await;
             orphan_some(&rehearsal, machines(&rehearsal).len() - 2);
             sleep(Duration::from_mins(3)).await;
             assert_eq!(asks(&auditor(&joiner).await), (true, true));
-            lose_lease(&rehearsal, "one", Duration::from_mins(3)).await;
+            lose_lease(&rehearsal, Duration::from_mins(3)).await;
             assert_eq!(asks(&auditor(&joiner).await), (false, false));
             assert_eq!(*joiner.boards().alarm.borrow(), Alarm::Unknown);
             joiner
@@ -655,8 +662,7 @@ fn a_deletion_that_has_to_wait_is_decided_again() {
         let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH).that_jumps(wrong_by);
         let rehearsal = rehearsal(&scenario, 3, settings());
         let joiner = play(&rehearsal, &scenario, async {
-            let joiner = candidate(&rehearsal, clock, "one");
-            settled(&rehearsal).await;
+            let joiner = leader(&rehearsal, clock).await;
             let busy = cluster::Error::TooManyRequests {
                 retry_after: Some(Duration::from_secs(50)),
                 message: "busy".to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::actors::protocol::{ClaimMsg, EvictorMsg};
-use crate::actors::runtime::{Cx, Permits};
+use crate::actors::runtime::{Cx, OpId, Permits};
 use crate::clouds::LaunchSpec;
 use crate::core::eviction::Emptied;
 use crate::core::facts::{self, Snapshot, Status, finalizers, find_condition};
@@ -87,9 +87,7 @@ impl Claim {
             }
             Act::Get(id) => {
                 let op = self.begin("the cloud to say whether the machine exists");
-                let asked = id.clone();
-                let call = async move { cloud.get(&asked).await };
-                cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Got(op, id, outcome));
+                self.get(op, id, cx);
             }
             Act::GetAside(id) => self.get_aside(id, cx),
             Act::AskHooks => self.ask_hooks(claim, cx),
@@ -204,11 +202,15 @@ impl Claim {
         self.memory.asked = Some(cx.now());
         if self.aside.is_none() {
             let op = self.begin_aside();
-            let (cloud, asked) = (Arc::clone(&self.args.wiring.cloud), id.clone());
-            let call = async move { cloud.get(&asked).await };
-            cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Got(op, id, outcome));
+            self.get(op, id, cx);
         }
         cx.cast(ClaimMsg::Look);
+    }
+
+    fn get(&self, op: OpId, id: ProviderId, cx: &Cx<ClaimMsg>) {
+        let (cloud, asked) = (Arc::clone(&self.args.wiring.cloud), id.clone());
+        let call = async move { cloud.get(&asked).await };
+        cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::Got(op, id, outcome));
     }
 
     /// Asks the cloud about drift, beside whatever else there is to do: nothing waits for the answer.

@@ -329,8 +329,7 @@ fn give_up(situation: &Situation<'_>, reason: DeleteReason) -> Step {
     let claim = situation.claim;
     if let Ok(Some(grace)) = grace(claim) {
         let deadline = later(situation.now, grace);
-        let known = claim.annotations.get(labels::TERMINATION_TIMESTAMP).and_then(|text| text.parse().ok());
-        if known.is_none_or(|known: Timestamp| known > deadline) {
+        if termination::deadline(claim).is_none_or(|known| known > deadline) {
             return Step::act(phase, Act::PatchClaim(termination::with_deadline(claim, deadline)));
         }
     }

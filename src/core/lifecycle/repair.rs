@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::Claim;
 use crate::core::labels;
 use crate::core::repair::{Diagnosis, Policies};
 use crate::core::writes::ClaimPatch;
@@ -45,7 +44,7 @@ pub(super) fn next(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
         return Some(step);
     }
     let claim = situation.claim;
-    if deadline(claim).is_none_or(|at| at > situation.now) {
+    if termination::deadline(claim).is_none_or(|at| at > situation.now) {
         return Some(Step::act(phase, Act::PatchClaim(termination::with_deadline(claim, situation.now))));
     }
     Some(Step::act(phase, Act::DeleteClaim(DeleteReason::Unhealthy(diagnosis.condition))))
@@ -64,14 +63,9 @@ pub(super) fn tidy(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
 /// A deadline that is over, of a NodeClaim that lives and that nothing of joiner's is about to delete.
 pub(super) fn outlived<'a>(situation: &Situation<'a>) -> Option<&'a str> {
     let claim = situation.claim;
-    let lives = claim.deleting.is_none() && due(situation).is_none() && !reboot::is_rebooting(claim);
-    let text = claim.annotations.get(labels::TERMINATION_TIMESTAMP).filter(|_| lives)?;
-    deadline(claim).is_some_and(|at| at <= situation.now).then_some(&**text)
-}
-
-/// The deadline that a NodeClaim carries, if it is a time.
-pub(super) fn deadline(claim: &Claim) -> Option<Timestamp> {
-    claim.annotations.get(labels::TERMINATION_TIMESTAMP)?.parse().ok()
+    let text = claim.annotations.get(labels::TERMINATION_TIMESTAMP).filter(|_| claim.deleting.is_none())?;
+    let stands = termination::is_overdue(situation) && due(situation).is_none() && !reboot::is_rebooting(claim);
+    stands.then_some(&**text)
 }
 
 /// Asks the API server itself for the Node before its machine goes: a watch that lags shows it as it was, and it may be well again. Nothing when it

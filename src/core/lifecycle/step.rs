@@ -248,7 +248,7 @@ fn aside(situation: &Situation<'_>, step: &mut Step) {
     step.deadlines.extend(consolidation.map(|at| ("may be consolidated", at)));
     let moments = [
         repair::look_at(situation),
-        repair::deadline(claim),
+        termination::deadline(claim),
         ask,
         consolidation::write_at(situation),
         drift::catalog_at(situation),

@@ -9,6 +9,7 @@ use crate::core::ids::{NodeName, NodeUid, ProviderId};
 use crate::core::promises::Invariant;
 use crate::core::writes::NodePatch;
 use crate::sim::kubelet::node_name;
+use crate::sim::store::is_current;
 
 /// What somebody else did no longer ago joiner may not know of yet: as long as a watch lags, and the request takes.
 pub(super) const UNKNOWN_FOR: Duration = Duration::from_mins(15);
@@ -18,8 +19,7 @@ impl Invariants {
     pub(in crate::sim) fn node_to_be_changed(&self, name: &NodeName, patch: &NodePatch) {
         let node = self.cluster.store().nodes.get(name).cloned();
         // What was meant for another version is refused.
-        let meant = |version: &Arc<str>| patch.version.as_ref().is_none_or(|meant| meant == version);
-        let Some(node) = node.filter(|node| meant(&node.version)) else { return };
+        let Some(node) = node.filter(|node| is_current(patch.version.as_ref(), &node.version)) else { return };
         self.evacuation_to_begin(&node, patch);
         self.node_to_be_tainted(&node, patch);
         let released = patch.finalizers.as_ref().is_some_and(|left| !finalizers::is_held(left));

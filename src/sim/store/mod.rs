@@ -14,6 +14,7 @@ mod features;
 mod pods;
 mod volumes;
 
+pub(in crate::sim) use objects::is_current;
 pub use objects::{Store, Written};
 pub(in crate::sim) use pods::is_living;
 pub use pods::{NewPod, PodRecord};

@@ -251,12 +251,14 @@ impl Subscriber {
     }
 }
 
+/// Whether a write is meant for the version that is there, or for any.
+pub(in crate::sim) fn is_current(meant: Option<&Arc<str>>, there: &Arc<str>) -> bool {
+    meant.is_none_or(|meant| meant == there)
+}
+
 /// Refuses when a write was meant for another version than the one that is there.
 pub(super) fn check_version(object: &str, meant: Option<&Arc<str>>, there: &Arc<str>) -> Result<(), Error> {
-    match meant {
-        Some(meant) if meant != there => Err(Error::Conflict(object.to_owned())),
-        _ => Ok(()),
-    }
+    if is_current(meant, there) { Ok(()) } else { Err(Error::Conflict(object.to_owned())) }
 }
 
 /// Refuses to replace a whole list without saying which version of it was read.
