@@ -26,14 +26,28 @@ pub fn drained_since(node: &Node, now: Timestamp) -> Option<Timestamp> {
     (now < deadline).then(|| deadline.checked_sub(DRAIN).unwrap_or(Timestamp::MIN).min(now))
 }
 
+/// Since when the time of the pods on a machine's Nodes runs that were to leave from `begun` on. Nobody is asked before a Node says until when, so that
+/// it does not run as long as that cannot be written, or is not seen.
+pub fn runs_since(nodes: &[&Node], begun: Timestamp, now: Timestamp) -> Timestamp {
+    if nodes.iter().any(|node| says(node, drained_by(begun))) {
+        return begun;
+    }
+    // What was written before the last try may be seen after it.
+    nodes.iter().filter_map(|node| drained_since(node, now)).min().unwrap_or(now)
+}
+
+/// Whether a Node says that its pods have to leave until then.
+fn says(node: &Node, deadline: Timestamp) -> bool {
+    node.annotations.get(labels::ORPHAN_TERMINATION_TIMESTAMP).is_some_and(|said| **said == *rfc3339(deadline))
+}
+
 /// Closes a Node and says until when its pods have to leave; nothing once that is done.
 pub fn begin_drain(node: &Node, deadline: Timestamp) -> Option<NodePatch> {
-    let (closing, deadline) = (close(node), rfc3339(deadline));
-    let said = node.annotations.get(labels::ORPHAN_TERMINATION_TIMESTAMP);
-    if closing.is_none() && said.is_some_and(|said| **said == *deadline) {
+    let closing = close(node);
+    if closing.is_none() && says(node, deadline) {
         return None;
     }
-    let annotations = Labels::from([(labels::ORPHAN_TERMINATION_TIMESTAMP.into(), deadline.into())]);
+    let annotations = Labels::from([(labels::ORPHAN_TERMINATION_TIMESTAMP.into(), rfc3339(deadline).into())]);
     Some(NodePatch { annotations, ..closing.unwrap_or_else(|| NodePatch::of(node)) })
 }
 

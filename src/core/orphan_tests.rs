@@ -47,3 +47,14 @@ fn a_deadline_that_is_past_or_ahead_or_nonsense_takes_no_time_from_anybody() {
     assert_eq!(drained_since(&nonsense, at(6)), None);
     assert_eq!(written(&nonsense, &begin_drain(&nonsense, at(15)).unwrap()), closed, "it is written anew");
 }
+
+#[test]
+fn nobodys_time_runs_before_a_node_says_until_when() {
+    let node = samples::node();
+    let closed = written(&node, &begin_drain(&node, at(15)).unwrap());
+    assert_eq!(runs_since(&[&node], at(5), at(9)), at(9), "it could not be written for four minutes");
+    assert_eq!(runs_since(&[&node, &closed], at(5), at(9)), at(5));
+    assert_eq!(runs_since(&[&closed], at(5), at(16)), at(5), "their time is over");
+    assert_eq!(runs_since(&[&closed], at(6), at(9)), at(5), "what was tried again is not seen yet");
+    assert_eq!(runs_since(&[&closed], at(6), at(16)), at(16), "nobody was asked in time");
+}

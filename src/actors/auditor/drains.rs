@@ -13,7 +13,7 @@ use crate::core::eviction::Emptied;
 use crate::core::facts::{Claim, Node};
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::drain_of;
-use crate::core::orphan::{begin_drain, drained_by, drained_since, end_drain};
+use crate::core::orphan::{begin_drain, drained_by, drained_since, end_drain, runs_since};
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::events;
 
@@ -82,8 +82,11 @@ impl Auditor {
     fn ask_to_leave(&mut self, cx: &Cx<AuditorMsg>) {
         let snapshot = self.wiring.boards.snapshot();
         for (id, begun) in self.draining.clone() {
+            let nodes: Vec<&Node> = snapshot.nodes_with(&id).map(AsRef::as_ref).collect();
+            let begun = runs_since(&nodes, begun, cx.now());
+            self.draining.insert(id.clone(), begun);
             let deadline = drained_by(begun);
-            for node in snapshot.nodes_with(&id) {
+            for node in nodes {
                 if let Some(patch) = begin_drain(node, deadline) {
                     self.tell_of_drain(&id, node, deadline, cx);
                     self.patch(node, patch, cx);

@@ -17,6 +17,8 @@ use crate::core::writes::NodePatch;
 const EVIDENCE: Duration = Duration::from_mins(5);
 /// So long pods have to leave a machine that has no NodeClaim.
 const EVACUATION: SignedDuration = SignedDuration::from_mins(10);
+/// So much of that may be over when it is written down: a write waits for its turn, and for an API server that throttles.
+const WAITED: SignedDuration = SignedDuration::from_mins(2);
 /// joiner counts whole seconds, and a request is some time on its way.
 const ON_THE_WAY: SignedDuration = SignedDuration::from_secs(3);
 
@@ -42,7 +44,9 @@ impl Invariants {
             return;
         };
         let what = format!("pod {} is deleted with {grace} s to end, {why}", pod.key);
-        self.broken(Invariant::BudgetsHold, vec![pod.key.to_string()], what);
+        let mut objects = vec![pod.key.to_string(), node.name.to_string()];
+        objects.extend(node.owner_claims.iter().map(ToString::to_string));
+        self.broken(Invariant::BudgetsHold, objects, what);
     }
 
     /// joiner is about to ask a pod to leave, which its budget can refuse, but not a pod that says itself that it must not be disrupted.
@@ -60,13 +64,14 @@ impl Invariants {
         if patch.without_annotations.iter().any(|key| **key == *labels::ORPHAN_TERMINATION_TIMESTAMP) {
             self.book().evacuated.remove(&node.name);
         }
-        if !patch.annotations.contains_key(labels::ORPHAN_TERMINATION_TIMESTAMP) {
-            return;
-        }
+        let Some(said) = patch.annotations.get(labels::ORPHAN_TERMINATION_TIMESTAMP) else { return };
         let machine = self.machine_of(node);
         if machine.is_some_and(|(id, ..)| self.unclaimed_for(&id).is_some_and(|time| time >= EVIDENCE)) {
             let now = self.cluster.store().now().min((self.clock)());
-            self.book().evacuated.entry(node.name.clone()).or_insert(now);
+            let after = |time: SignedDuration| now.saturating_add(time).unwrap_or(Timestamp::MAX);
+            let said = said.parse().unwrap_or(Timestamp::MAX);
+            let deadline = said.clamp(after(EVACUATION - WAITED), after(EVACUATION));
+            self.book().evacuated.entry(node.name.clone()).or_insert(deadline);
         }
     }
 
@@ -89,7 +94,7 @@ impl Invariants {
         let mut claims: Vec<_> = self.cluster.store().claims.values().cloned().collect();
         claims.extend(self.gone_within(UNKNOWN_FOR));
         let of_claims = claims.iter().filter(|claim| is_of(claim)).filter_map(|claim| self.deadline(claim));
-        let evacuated = self.book().evacuated.get(&node.name).and_then(|since| since.saturating_add(EVACUATION).ok());
+        let evacuated = self.book().evacuated.get(&node.name).copied();
         of_claims.chain(evacuated).collect()
     }
 }

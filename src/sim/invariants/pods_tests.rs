@@ -81,19 +81,22 @@ async fn a_pod_that_leaves_is_hurried_by_a_deadline_only() {
 
 #[tokio::test(start_paused = true)]
 async fn pods_of_an_orphan_are_deleted_when_they_had_ten_minutes_after_the_auditors_evidence() {
-    for (evidence, drained, broken) in [(6, 10, 0), (6, 5, 1), (1, 10, 1)] {
+    // Evidence, how long ago the auditor began when it could write that down, and how long pods have had since then, in minutes.
+    for (evidence, begun, drained, broken) in
+        [(6, 0, 10, 0), (6, 0, 5, 1), (1, 0, 10, 1), (6, 1, 9, 0), (6, 1, 8, 1), (6, 5, 5, 1)]
+    {
         let stage = Stage::new();
         let (_, node) = stage.serving(&draft("one")).await;
         let uid = pod_on(&stage, &node, DoNotDisrupt::Unsaid);
         stage.cluster.store().update_claim(&"one".into(), |claim| claim.finalizers.clear());
         stage.cluster.store().delete_claim(&"one".into()).unwrap();
         sleep(Duration::from_mins(evidence)).await;
-        let end = stage.cluster.store().now().saturating_add(EVACUATION).unwrap();
+        let end = stage.cluster.store().now() + EVACUATION - SignedDuration::from_mins(begun);
         let annotations = [(labels::ORPHAN_TERMINATION_TIMESTAMP.into(), rfc3339(end).into())].into();
         stage.invariants.node_to_be_changed(&node, &NodePatch { annotations, ..NodePatch::default() });
         sleep(Duration::from_mins(drained)).await;
         stage.invariants.pod_to_be_deleted(&uid, 1);
-        assert_eq!(stage.broken(Invariant::BudgetsHold), broken, "{evidence} min, {drained} min");
+        assert_eq!(stage.broken(Invariant::BudgetsHold), broken, "{evidence} min, {begun} min, {drained} min");
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) struct Book {
     ended: BTreeMap<ClaimName, (Instant, Option<Arc<Claim>>)>,
     /// Deadlines that joiner had to set, as it wrote them.
     pub(super) hurried: BTreeMap<ClaimName, Arc<str>>,
-    /// Since when the pods of Nodes leave whose machines have no NodeClaim, by the earlier of two clocks.
+    /// When the pods of Nodes must have left whose machines have no NodeClaim, by the earlier of two clocks.
     pub(super) evacuated: BTreeMap<NodeName, Timestamp>,
     /// Nodes that joiner's finalizer holds, or held, and since when it does no more.
     held: BTreeMap<NodeName, Option<Instant>>,
