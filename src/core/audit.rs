@@ -366,15 +366,12 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
     let unlisted = hidden + is(|finding| matches!(finding, Finding::LostMachine(..)));
     let left = is(|finding| matches!(finding, Finding::LeftNode(..)));
     let (machines, launched, nodes) = (look.machines.len(), launched(look), look.own_nodes().count());
-    // Of one machine one is all of them, and a share that is rounded up lets it go. So it does where the cluster shows that it is ours; one
-    // without a single NodeClaim or NodePool is more likely not the cluster that the machine was launched for.
-    let is_empty = look.own_claims().next().is_none() && look.snapshot.pools.is_empty() && look.rules.breaker < 100;
+    // Of one machine one is all of them, and a share that is rounded up lets it go. So it does where something shows that it is ours.
+    let strange = strange(look, count()).filter(|_| orphans > 0 && look.rules.breaker < 100);
     // A listing that shows machines, and none of this cluster's NodeClaims, is another cluster's.
-    let is_anothers = unlisted > 0 && unlisted == launched && look.rules.breaker < 100;
-    if orphans > 0 && is_empty {
-        Some(format!(
-            "{orphans} of {machines} machines belong to no NodeClaim, and there is neither NodeClaim nor NodePool"
-        ))
+    let is_anothers = unlisted > 0 && (strange.is_some() || unlisted == launched && look.rules.breaker < 100);
+    if let Some(why) = strange.filter(|_| unlisted == 0) {
+        Some(format!("{orphans} of {machines} machines belong to no NodeClaim, and {why}"))
     } else if orphans + surplus > share(machines, look.rules.breaker) {
         let second = if surplus > 0 { format!(", {surplus} are the second of theirs") } else { String::new() };
         Some(format!("{orphans} of {machines} machines belong to no NodeClaim{second}"))
@@ -386,6 +383,29 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
     } else {
         None
     }
+}
+
+/// Why the machines of a listing are more likely those of another cluster that has the same name, if nothing shows that they are this one's: no NodeClaim
+/// knows any of them, and among those that nobody claims are some without a Node here, or there is no NodePool that they can have been launched for.
+fn strange<'a>(look: &Look<'_>, found: impl Iterator<Item = &'a Finding>) -> Option<String> {
+    let ids: FxHashSet<_> = look.own_claims().filter_map(|claim| claim.provider_id.as_ref()).collect();
+    let tokens: FxHashSet<_> = look.own_claims().map(|claim| &claim.uid).collect();
+    let is_known = |machine: &Machine| {
+        ids.contains(&machine.id) || machine.token.as_ref().is_some_and(|token| tokens.contains(token))
+    };
+    if look.machines.iter().any(is_known) {
+        return None;
+    }
+    if look.own_claims().next().is_none() && look.snapshot.pools.is_empty() {
+        return Some("there is neither NodeClaim nor NodePool".to_owned());
+    }
+    let has_node = |id: &ProviderId| look.snapshot.nodes_with(id).next().is_some();
+    let foreign = found.filter(|finding| matches!(finding, Finding::OrphanMachine(id) if !has_node(id))).count();
+    (foreign > 0).then(|| {
+        format!(
+            "nothing shows that they are this cluster's: no NodeClaim knows any, and of {foreign} there is no Node here"
+        )
+    })
 }
 
 /// Why the listing proves nothing, if kubelets have spoken against it for as long as any evidence takes: a machine that has just gone leaves a Node that

@@ -432,9 +432,30 @@ fn the_only_machine_of_a_cluster_goes_when_the_cluster_is_ours_and_asks_when_it_
     let mut world = World::new(0..1, []);
     let open = world.wait().breaker.unwrap();
     assert!(open.reason.ends_with("and there is neither NodeClaim nor NodePool"), "{open}");
-    let mut world = World::new(0..1, []);
+    // A NodePool alone shows nothing, and neither does a NodeClaim that has no machine yet.
     let pool = crate::core::facts::samples::pool();
-    world.snapshot.pools.insert(pool.name.clone(), Arc::new(pool));
+    let own = |claims| {
+        let mut world = World::new(0..1, claims);
+        world.snapshot.pools.insert(pool.name.clone(), Arc::new(pool.clone()));
+        world
+    };
+    let mut unlaunched = Claim::clone(&claim(1));
+    (unlaunched.provider_id, unlaunched.conditions) = (None, Vec::new());
+    for claims in [vec![], vec![Arc::new(unlaunched)]] {
+        let mut world = own(0..0);
+        world.claims = claims;
+        let open = world.wait().breaker.unwrap();
+        assert!(open.reason.contains("and nothing shows that they are this cluster's"), "{open}");
+    }
+    // The Node does, and so does another machine that is somebody's.
+    let mut world = own(0..0);
+    let mut fold = Fold::default();
+    fold.fold(Fact::NodeSeen(Arc::new(held_node(0, false))));
+    fold.fold(Fact::PoolSeen(Arc::new(pool.clone())));
+    world.snapshot = fold.snapshot().clone();
+    assert_eq!(world.wait().reap, vec![ProviderId::from("sim://0")]);
+    let mut world = own(1..2);
+    world.machines.push(machine(1));
     assert_eq!(world.wait().reap, vec![ProviderId::from("sim://0")]);
 }
 
