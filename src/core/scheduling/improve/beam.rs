@@ -153,7 +153,7 @@ impl Search<'_, '_> {
     /// What could be bought next: a node for the seed, or else one that holds a pod of the first kind of which some are left.
     fn purchases(&self, from: &Begun, seed: Option<(usize, &Node)>) -> Vec<Bought> {
         let waiting = (0..from.left.len()).filter(|at| from.left[*at] > 0);
-        let first = waiting.max_by_key(|at| (self.spread(*at, &from.left), Reverse(*at)));
+        let first = waiting.max_by_key(|at| (self.spread(*at, from.left[*at]), Reverse(*at)));
         let sites: &[usize] = match (seed, first) {
             (Some((_, seed)), _) => std::slice::from_ref(&seed.site),
             (None, Some(first)) => &self.load.kinds[first].1.sites,
@@ -193,8 +193,8 @@ impl Search<'_, '_> {
     }
 
     /// How many nodes pods of a kind must still be on, and how many they are; the same of all that may be on one.
-    fn spread(&self, at: usize, left: &[u32]) -> (u32, u32) {
-        let (per_node, left) = (self.load.kinds[at].1.per_node, left[at]);
+    fn spread(&self, at: usize, left: u32) -> (u32, u32) {
+        let per_node = self.load.kinds[at].1.per_node;
         if per_node < left { (left.div_ceil(per_node), left) } else { (1, 0) }
     }
 
@@ -220,8 +220,7 @@ impl Search<'_, '_> {
         let mut open: Vec<usize> =
             (0..left.len()).filter(|at| left[*at] > 0 && kinds[*at].1.sites.contains(&site)).collect();
         // Those that need many nodes come before those that may all be on this one.
-        let spread = |at: usize| self.spread(at, left);
-        open.sort_by_key(|at| Reverse(spread(*at)));
+        open.sort_by_key(|at| Reverse(self.spread(*at, left[*at])));
         match way {
             Way::InOrder => {
                 for at in open {
@@ -242,8 +241,10 @@ impl Search<'_, '_> {
                         .filter(|((need, _), whole)| **need > 0 && **whole > 0);
                     all.map(|((need, room), whole)| *need as f64 * *room as f64 / (*whole as f64 * *whole as f64)).sum()
                 };
+                // Half of each Deployment that needs two nodes, rather than all that may be here of one of them and nothing of the other.
+                let beyond = |at: usize| self.spread(at, left[at] - taken[at]);
                 let best = open.iter().copied().max_by(|a, b| {
-                    spread(*a).cmp(&spread(*b)).then_with(|| use_of(*a).total_cmp(&use_of(*b))).then(b.cmp(a))
+                    beyond(*a).cmp(&beyond(*b)).then_with(|| use_of(*a).total_cmp(&use_of(*b))).then(b.cmp(a))
                 });
                 let Some(at) = best else { break };
                 let many = most(at, &taken, &room);

@@ -184,23 +184,34 @@ proptest! {
         apps in 1_usize..12, replicas in 1_usize..6, cpu in 1_i64..16, memory in 1_i64..40, skew in 0_i32..3, has_three in any::<bool>(),
     ) {
         let types = if has_three { three() } else { kwok() };
-        let (cpu, memory) = (cpu * 100, memory * 100);
-        let mut scene = Scene::default().with_pool(pool("default"), types.clone());
-        for at in 0..apps {
-            let name = format!("app-{at}");
-            let mut one = shape(cpu, memory);
-            one.labels = labels(&[("app", &name)]);
-            match skew {
-                0 => one.anti_affinity.push(term(labels::HOSTNAME, &[("app", &name)])),
-                _ => one.spreads.push(spread(labels::HOSTNAME, skew, &[("app", &name)])),
-            }
-            scene = scene.with_pods(pods(&name, replicas, &one));
-        }
-        let per_node = apps * usize::try_from(skew.max(1)).unwrap();
-        let least = least(&types, apps * replicas, (cpu, memory), per_node);
-        let price = planned(&scene).price;
+        let (price, least) = apart(&types, apps, replicas, (cpu * 100, memory * 100), skew);
         prop_assert!(price <= least * 1.1, "{price}, the best is {least}");
     }
+}
+
+#[test]
+fn of_each_of_some_deployments_half_is_on_each_of_two_nodes() {
+    // Three replicas of four Deployments: two and one, one and two, or a node more.
+    let (price, least) = apart(&three(), 4, 3, (100, 600), 2);
+    assert!(price <= least * (1.0 + 1e-9), "{price}, the best is {least}");
+}
+
+/// What Deployments of so many replicas cost that keep apart from their like, or spread over nodes with a skew, and what they must.
+fn apart(types: &[InstanceType], apps: usize, replicas: usize, (cpu, memory): (i64, i64), skew: i32) -> (f64, f64) {
+    let mut scene = Scene::default().with_pool(pool("default"), types.to_vec());
+    for at in 0..apps {
+        let name = format!("app-{at}");
+        let mut one = shape(cpu, memory);
+        one.labels = labels(&[("app", &name)]);
+        match skew {
+            0 => one.anti_affinity.push(term(labels::HOSTNAME, &[("app", &name)])),
+            _ => one.spreads.push(spread(labels::HOSTNAME, skew, &[("app", &name)])),
+        }
+        scene = scene.with_pods(pods(&name, replicas, &one));
+    }
+    let per_node = apps * usize::try_from(skew.max(1)).unwrap();
+    let least = least(types, apps * replicas, (cpu, memory), per_node);
+    (planned(&scene).price, least)
 }
 
 /// The least that so many pods of one size cost, if a node holds no more than `per_node` of them.
