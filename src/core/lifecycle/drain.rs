@@ -98,9 +98,11 @@ pub fn is_occupied(node: &Arc<Node>, snapshot: &Snapshot, deadline: Timestamp, n
         || detach::pending(snapshot, &[node], &pods, now).is_some_and(|left| !left.is_empty())
 }
 
-/// How a pod on a node that has no NodeClaim has to leave at this moment; see [`way_out`]. Nothing when the node turns out to have one.
+/// How a pod on a node that has no NodeClaim has to leave at this moment; see [`way_out`]. Nothing when the node turns out to have one, or says no more that
+/// its pods have to leave.
 pub fn way_off(node: &Node, snapshot: &Snapshot, deadline: Timestamp, pod: &PodUid, now: Timestamp) -> Option<Way> {
-    if snapshot.owners_of(node).next().is_some() {
+    let is_leaving = node.annotations.contains_key(labels::ORPHAN_TERMINATION_TIMESTAMP);
+    if !is_leaving || snapshot.owners_of(node).next().is_some() {
         return None;
     }
     way(&drain_of(node, snapshot, deadline, now), pod)

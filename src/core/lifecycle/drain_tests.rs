@@ -89,3 +89,16 @@ fn for_a_reboot_pods_are_asked_until_its_grace_is_over() {
     issued.conditions.iter_mut().filter(|it| &*it.kind == "Rebooting").for_each(|it| it.reason = "RebootIssued".into());
     assert_eq!(way(&issued, &victim(false), later(1)), None);
 }
+
+#[test]
+fn a_node_without_a_nodeclaim_lets_its_pods_stay_as_soon_as_it_says_no_more_that_they_leave() {
+    let way = |node: Node| {
+        let mut fold = Fold::default();
+        fold.fold(Fact::NodeSeen(Arc::new(node.clone())));
+        fold.fold(Fact::PodSeen(Arc::new(victim(false))));
+        way_off(&node, fold.snapshot(), later(600), &victim(false).uid, later(1))
+    };
+    let mut leaving = serving_node();
+    leaving.annotations.insert(labels::ORPHAN_TERMINATION_TIMESTAMP.into(), rfc3339(later(600)).into());
+    assert_eq!((way(leaving), way(serving_node())), (Some(Way::Evict), None));
+}
