@@ -162,14 +162,20 @@ fn without_waiting_for_volumes_machines_go_with_volumes_attached() {
     is_needed(without, Invariant::VolumesFirst, &[(Fault::AttachmentStuck, 200.0), (Fault::UserDeletesClaim, 200.0)]);
 }
 
+/// Somebody writes the provider ID of another machine into a NodeClaim, and deletes it; joiner has forgotten what it knew.
+const BORROWED_IDS: &[(Fault, f64)] =
+    &[(Fault::UserEditsProviderId, 300.0), (Fault::UserDeletesClaim, 300.0), (Fault::JoinerKilled, 300.0)];
+
 #[test]
 fn without_tokens_an_edited_provider_id_costs_somebody_elses_machine() {
     let without = Protections { ownership: false, ..Protections::default() };
-    is_needed(
-        without,
-        Invariant::NoClaimedMachineDeleted,
-        &[(Fault::UserEditsProviderId, 300.0), (Fault::UserDeletesClaim, 300.0), (Fault::JoinerKilled, 300.0)],
-    );
+    is_needed(without, Invariant::NoClaimedMachineDeleted, BORROWED_IDS);
+}
+
+#[test]
+fn without_tokens_an_edited_provider_id_costs_somebody_elses_node() {
+    let without = Protections { ownership: false, ..Protections::default() };
+    is_needed(without, Invariant::NoServingNodeDeleted, BORROWED_IDS);
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub struct Protections {
     pub revival: bool,
     /// So is any other actor.
     pub supervision: bool,
-    /// A machine is known by its token, and not by what somebody wrote into `status.providerID`.
+    /// A machine is known by its token, and its Node by its owner, and not by what somebody wrote into `status.providerID`.
     pub ownership: bool,
     /// Nothing is written while somebody else holds the lease.
     pub lease: bool,

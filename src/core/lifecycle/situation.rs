@@ -70,8 +70,8 @@ impl<'a> Situation<'a> {
         Self::gather(claim, snapshot, memory, now, true)
     }
 
-    /// The same, but what the NodeClaim says of its machine counts more than the machine's mark: only to prove that the simulator sees what that
-    /// costs.
+    /// The same, but what the NodeClaim says of its machine counts more than the machine's mark, and than the owner of the machine's Node: only to prove
+    /// that the simulator sees what that costs.
     pub fn without_tokens(claim: &'a Claim, snapshot: &'a Snapshot, memory: &'a Memory, now: Timestamp) -> Self {
         Self::gather(claim, snapshot, memory, now, false)
     }
@@ -80,7 +80,7 @@ impl<'a> Situation<'a> {
         let marked = memory.marked_as(&claim.uid).filter(|_| by_token);
         let known = memory.machine().map(|machine| &machine.id);
         let id = marked.map(|machine| &machine.id).or(claim.provider_id.as_ref()).or(known);
-        let nodes = nodes(claim, snapshot, id, marked.is_some());
+        let nodes = nodes(claim, snapshot, id, marked.is_some() || !by_token);
         let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
         let attachments = claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &pods, now));
         let drain = claim.deleting.map(|_| drain(&pods, termination::deadline(claim), now));
