@@ -106,7 +106,8 @@ pub trait Cloud: Send + Sync + 'static {
     /// Every machine that wears this cluster's mark, with a statement of how far the list can be trusted.
     fn list(&self) -> BoxFuture<'_, Result<Listing, Error>>;
 
-    /// Begins to take a machine down, or says that it is gone, or that there is none. Repeating it is harmless.
+    /// Begins to take a machine down, or says that it is gone, or that there is none. Repeating it is harmless. The ID comes from a NodeClaim, where anybody
+    /// may have written it: where machines carry marks, one without this cluster's is refused with [`Error::Invalid`] and left alone.
     fn delete<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Deletion, Error>>;
 
     /// For how long at a stretch this cloud may say of a machine that runs that there is none: reads that lag behind a launch or lose a machine

@@ -18,10 +18,15 @@ use crate::core::{consent, record};
 use super::request::{JSON, Request};
 use super::{Error, KubeCluster, Lease, Regarding, answer};
 
-/// What was seen of the lease, and when it was first seen so.
+/// What was seen of the lease.
 #[derive(Default, Debug)]
-pub(super) struct Watched(Mutex<Option<Seen>>, Mutex<BTreeMap<&'static str, Note>>);
+pub(super) struct Watched {
+    seen: Mutex<Option<Seen>>,
+    /// What the auditor's annotations said.
+    notes: Mutex<BTreeMap<&'static str, Note>>,
+}
 
+/// A version of the lease, and when it was first seen.
 #[derive(Clone, Debug)]
 struct Seen {
     version: String,
@@ -40,7 +45,7 @@ impl Watched {
     /// Keeps in mind what the auditor's annotations say. One that is not there any more was taken off, if it had been seen on this very object; on another
     /// one nobody has written it yet: somebody has deleted the lease.
     fn take_note(&self, object: &Object) {
-        let mut notes = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let uid = object.metadata.uid.as_deref().unwrap_or_default();
         for key in KEPT {
             match object.metadata.annotations.as_ref().and_then(|annotations| annotations.get(key)) {
@@ -53,7 +58,7 @@ impl Watched {
 
     /// What stood in the auditor's annotations of a lease before this one, and is to stand there again.
     fn lost(&self, object: Option<&Object>) -> Vec<(&'static str, String)> {
-        let notes = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let there = object.and_then(|object| object.metadata.annotations.as_ref());
         let is_there = |key: &str| there.is_some_and(|annotations| annotations.contains_key(key));
         notes.iter().filter(|(key, _)| !is_there(key)).map(|(key, note)| (*key, note.text.clone())).collect()
@@ -61,7 +66,7 @@ impl Watched {
 
     /// When this version of the lease was first seen.
     fn first_seen(&self, version: &str, now: Instant) -> Instant {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match &*seen {
             Some(seen) if seen.version == version => seen.at,
             _ => {
