@@ -367,7 +367,7 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
     let left = is(|finding| matches!(finding, Finding::LeftNode(..)));
     let (machines, launched, nodes) = (look.machines.len(), launched(look), look.own_nodes().count());
     // Of one machine one is all of them, and a share that is rounded up lets it go. So it does where something shows that it is ours.
-    let strange = strange(look, count()).filter(|_| orphans > 0 && look.rules.breaker < 100);
+    let strange = (orphans > 0 && look.rules.breaker < 100).then(|| strange(look, count())).flatten();
     // A listing that shows machines, and none of this cluster's NodeClaims, is another cluster's.
     let is_anothers = unlisted > 0 && (strange.is_some() || unlisted == launched && look.rules.breaker < 100);
     if let Some(why) = strange.filter(|_| unlisted == 0) {

@@ -448,7 +448,7 @@ fn the_only_machine_of_a_cluster_goes_when_the_cluster_is_ours_and_asks_when_it_
         assert!(open.reason.contains("and nothing shows that they are this cluster's"), "{open}");
     }
     // The Node does, and so does another machine that is somebody's.
-    let mut world = own(0..0);
+    let mut world = World::new(0..1, []);
     let mut fold = Fold::default();
     fold.fold(Fact::NodeSeen(Arc::new(held_node(0, false))));
     fold.fold(Fact::PoolSeen(Arc::new(pool.clone())));

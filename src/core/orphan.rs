@@ -20,7 +20,7 @@ pub fn drained_by(begun: Timestamp) -> Timestamp {
 
 /// Since when the pods of a Node are leaving, as its annotation says. Nothing when that cannot be read, and when their time is over: while nobody
 /// looked, nobody asked them.
-pub fn drained_since(node: &Node, now: Timestamp) -> Option<Timestamp> {
+fn drained_since(node: &Node, now: Timestamp) -> Option<Timestamp> {
     let deadline: Timestamp = node.annotations.get(labels::ORPHAN_TERMINATION_TIMESTAMP)?.parse().ok()?;
     // A clock that was ahead may have dated it.
     (now < deadline).then(|| deadline.checked_sub(DRAIN).unwrap_or(Timestamp::MIN).min(now))
@@ -53,8 +53,7 @@ pub fn begin_drain(node: &Node, deadline: Timestamp) -> Option<NodePatch> {
 
 /// Takes [`begin_drain`] back of a Node that is to stay after all; nothing where nothing is to be taken back.
 pub fn end_drain(node: &Node) -> Option<NodePatch> {
-    node.annotations
-        .contains_key(labels::ORPHAN_TERMINATION_TIMESTAMP)
+    node.is_being_evacuated()
         .then(|| NodePatch { without_annotations: vec![labels::ORPHAN_TERMINATION_TIMESTAMP.into()], ..open(node) })
 }
 

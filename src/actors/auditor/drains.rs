@@ -13,7 +13,7 @@ use crate::core::eviction::Emptied;
 use crate::core::facts::{Claim, Node};
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::drain_of;
-use crate::core::orphan::{begin_drain, drained_by, drained_since, end_drain, runs_since};
+use crate::core::orphan::{begin_drain, drained_by, end_drain, runs_since};
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::events;
 
@@ -29,11 +29,8 @@ impl Auditor {
         let snapshot = self.wiring.boards.snapshot();
         let mut before = std::mem::take(&mut self.draining);
         let now = cx.now();
-        let begun = |id: &ProviderId| snapshot.nodes_with(id).filter_map(|node| drained_since(node, now)).min();
-        let wanted = self.verdict.drain.iter().map(|id| {
-            let begun = before.remove(id).or_else(|| begun(id)).unwrap_or(now);
-            (id.clone(), begun)
-        });
+        // Where a Node says since when, that counts once they are asked.
+        let wanted = self.verdict.drain.iter().map(|id| (id.clone(), before.remove(id).unwrap_or(now)));
         self.draining = wanted.collect();
         // Those that look empty by now keep their deadline until the API server itself has said that they are.
         let proven = self.verdict.reap.iter().filter_map(|id| before.remove_entry(id));

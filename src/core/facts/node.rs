@@ -78,6 +78,11 @@ impl Node {
         finalizers::is_held(&self.finalizers)
     }
 
+    /// Whether it says until when its pods have to leave, because its machine belongs to no NodeClaim.
+    pub fn is_being_evacuated(&self) -> bool {
+        self.annotations.contains_key(labels::ORPHAN_TERMINATION_TIMESTAMP)
+    }
+
     /// Whether it was once ready for its pods.
     pub fn is_initialized(&self) -> bool {
         self.labels.get(labels::INITIALIZED).is_some_and(|value| &**value == "true")

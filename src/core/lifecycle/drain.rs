@@ -101,8 +101,7 @@ pub fn is_occupied(node: &Arc<Node>, snapshot: &Snapshot, deadline: Timestamp, n
 /// How a pod on a node that has no NodeClaim has to leave at this moment; see [`way_out`]. Nothing when the node turns out to have one, or says no more that
 /// its pods have to leave.
 pub fn way_off(node: &Node, snapshot: &Snapshot, deadline: Timestamp, pod: &PodUid, now: Timestamp) -> Option<Way> {
-    let is_leaving = node.annotations.contains_key(labels::ORPHAN_TERMINATION_TIMESTAMP);
-    if !is_leaving || snapshot.owners_of(node).next().is_some() {
+    if !node.is_being_evacuated() || snapshot.owners_of(node).next().is_some() {
         return None;
     }
     way(&drain_of(node, snapshot, deadline, now), pod)

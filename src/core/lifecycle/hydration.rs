@@ -64,7 +64,7 @@ fn is_initialized(situation: &Situation<'_>, node: &Node) -> bool {
 /// disruption, keeps pods from a node that serves. Karpenter takes off the second on every pass.
 fn without_fences(situation: &Situation<'_>, node: &Node) -> Option<Vec<Taint>> {
     // What the auditor has closed is his to open.
-    if reboot::is_rebooting(situation.claim) || node.annotations.contains_key(labels::ORPHAN_TERMINATION_TIMESTAMP) {
+    if reboot::is_rebooting(situation.claim) || node.is_being_evacuated() {
         return None;
     }
     let is_fence = |taint: &Taint| [labels::DISRUPTED_TAINT, labels::UNREGISTERED_TAINT].contains(&&*taint.key);
