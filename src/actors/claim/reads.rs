@@ -96,11 +96,11 @@ impl Claim {
 
     pub(super) fn pods_listed(&mut self, outcome: Written<Vec<Arc<Pod>>>, cx: &Cx<ClaimMsg>) {
         let Some(pods) = self.written("the API server", outcome, cx) else { return };
-        let left: Vec<_> = pods.iter().filter(|pod| is_waited_for(pod, cx.now())).map(|pod| pod.key.clone()).collect();
-        if !left.is_empty() {
-            tracing::warn!(nodeclaim = %self.args.name, pods = left.len(), "the watch does not show all pods of a drained node");
+        let left = pods.iter().filter(|pod| is_waited_for(pod, cx.now())).count();
+        if left > 0 {
+            tracing::warn!(nodeclaim = %self.args.name, pods = left, "the watch does not show all pods of a drained node");
         }
-        self.memory.unseen_pods = Some((cx.now(), left));
+        self.memory.listed_pods = Some((cx.now(), pods));
     }
 
     pub(super) fn list_attachments(&mut self, nodes: Vec<NodeName>, cx: &Cx<ClaimMsg>) {

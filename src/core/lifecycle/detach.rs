@@ -61,10 +61,11 @@ fn left(situation: &Situation<'_>) -> Option<Vec<Arc<str>>> {
     }
     let memory = situation.memory;
     let (asked, attached) = memory.attached.as_ref()?;
-    let left = to_go(attached.iter(), situation.snapshot, &situation.pods, situation.now);
+    let pods = memory.pods_there(&situation.pods, situation.now);
+    let left = to_go(attached.iter(), situation.snapshot, &pods, situation.now);
     let good_for = if left.is_empty() { termination::GOOD_FOR } else { LOOK_AGAIN };
     // What was attached while pods were still there says nothing about what they left behind.
-    let emptied = memory.unseen_pods.as_ref().is_none_or(|(emptied, _)| asked >= emptied);
+    let emptied = memory.listed_pods.as_ref().is_none_or(|(emptied, _)| asked >= emptied);
     (emptied && situation.now < step::after(*asked, good_for)).then_some(left)
 }
 

@@ -11,11 +11,11 @@ use crate::core::facts::{
     Claim, DeviceSlice, InstanceType, Machine, Node, NodeClass, Pod, Pool, Snapshot, Status, VolumeAttachment,
     find_condition,
 };
-use crate::core::ids::{ClaimUid, NodeName, ObjectKey, ProviderId};
+use crate::core::ids::{ClaimUid, NodeName, ProviderId};
 use crate::core::nomination;
 
 use super::drain::{Drain, drain};
-use super::{CloudDrift, Deletion, Denials, Hold, Hooks, LAUNCH_TIMEOUT, Reboot, Repair, devices, termination};
+use super::{CloudDrift, Deletion, Denials, Hold, Hooks, LAUNCH_TIMEOUT, Reboot, Repair, devices, step, termination};
 
 /// Everything about one NodeClaim at one moment.
 #[derive(Clone, Debug)]
@@ -82,7 +82,8 @@ impl<'a> Situation<'a> {
         let id = marked.map(|machine| &machine.id).or(claim.provider_id.as_ref()).or(known);
         let nodes = nodes(claim, snapshot, id, marked.is_some() || !by_token);
         let pods: Vec<_> = nodes.iter().flat_map(|node| snapshot.pods_on(&node.name)).collect();
-        let attachments = claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &pods, now));
+        let attachments =
+            claim.deleting.and_then(|_| super::detach::pending(snapshot, &nodes, &memory.pods_there(&pods, now), now));
         let drain = claim.deleting.map(|_| drain(&pods, termination::deadline(claim), now));
         let expected = nomination::is_expected(snapshot, &claim.name);
         let pool = claim.pool().and_then(|pool| snapshot.pools.get(&pool)).map(|pool| &**pool);
@@ -289,8 +290,8 @@ pub struct Memory {
     pub gone_node: Option<NodeName>,
     /// When the API server itself was last asked which Node carries which provider ID, and what it said.
     pub roll: Option<(Timestamp, ProviderId, Option<Arc<Node>>)>,
-    /// When the API server itself was last asked which pods are on the nodes to be emptied, and those that it named though no watch showed them.
-    pub unseen_pods: Option<(Timestamp, Vec<ObjectKey>)>,
+    /// When the API server itself was last asked which pods are on the nodes to be emptied, and those that it named.
+    pub listed_pods: Option<(Timestamp, Vec<Arc<Pod>>)>,
     /// When the API server itself was last asked which volumes are attached to the nodes to be emptied, and those that it named.
     pub attached: Option<(Timestamp, Vec<Arc<VolumeAttachment>>)>,
     /// `resourceVersion` of the Node that was last patched: until another is seen, the patch is on its way here.
@@ -334,6 +335,12 @@ impl Memory {
         self.denials = Denials::default();
     }
 
+    /// The pods on the nodes to be emptied: by the API server's own word while it is good, else as the watch shows them, which may be late.
+    pub(super) fn pods_there<'a>(&'a self, watched: &[&'a Arc<Pod>], now: Timestamp) -> Vec<&'a Arc<Pod>> {
+        let listed = self.listed_pods.as_ref().filter(|(asked, _)| now < step::after(*asked, termination::GOOD_FOR));
+        listed.map_or_else(|| watched.to_vec(), |(_, pods)| pods.iter().collect())
+    }
+
     /// Forgets what a clock that was ahead has left: moments that lie further in the future than they can.
     pub fn mend(&mut self, now: Timestamp) {
         let latest = now.saturating_add(LONGEST_WAIT).unwrap_or(Timestamp::MAX);
@@ -347,7 +354,7 @@ impl Memory {
         }
         self.looked = self.looked.filter(|then| *then <= now);
         self.roll.take_if(|(then, ..)| *then > now);
-        self.unseen_pods.take_if(|(then, _)| *then > now);
+        self.listed_pods.take_if(|(then, _)| *then > now);
         self.attached.take_if(|(then, _)| *then > now);
         self.slices.take_if(|(then, _)| *then > now);
         if let Some(deletion) = &mut self.deletion {

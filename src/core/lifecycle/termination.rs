@@ -10,7 +10,7 @@ use crate::core::labels::{self, Labels};
 use crate::core::time::{later, rfc3339};
 use crate::core::writes::{ClaimPatch, NodePatch};
 
-use super::drain::Drain;
+use super::drain::{Drain, is_waited_for};
 use super::status::TERMINATING;
 use super::step::{self, Phase, Step};
 use super::{Act, Sight, Situation, detach, liveness, mistakes, whereabouts};
@@ -217,14 +217,14 @@ pub(super) fn look_for_machine(situation: &Situation<'_>, nodes: &[&Arc<Node>]) 
         let pauses = whereabouts::pause(situation).is_some();
         return (!pauses).then(|| whereabouts::seek(situation, Phase::Draining));
     }
+    let wait = Step::wait(Phase::Draining, "the cloud to say whether the machine exists");
     let again = situation.memory.asked.map(|asked| step::after(asked, LOOK_AGAIN));
     if let Some(again) = again.filter(|again| situation.now < *again) {
         // The first answer is worth a moment: where there is no machine, nobody need be asked to leave.
-        let wait = || Step::wait(Phase::Draining, "the cloud to say whether the machine exists").look_at(again);
-        return (!situation.memory.heard).then(wait);
+        return (!situation.memory.heard).then(|| wait.look_at(again));
     }
     let id = situation.provider_id().filter(|_| situation.memory.cloud.lasts_until(situation.now).is_none())?;
-    Some(Step::act(Phase::Draining, Act::GetAside(id.clone())))
+    Some(Step { act: Some(Act::GetAside(id.clone())), ..wait })
 }
 
 /// Asks those to leave who can be asked now; nothing when there are none.
@@ -280,16 +280,20 @@ fn prove_empty(situation: &Situation<'_>, earliest: Timestamp) -> Option<Step> {
     if is_overdue(situation) {
         return None;
     }
-    let told = situation.memory.unseen_pods.as_ref().filter(|(asked, pods)| {
-        let good_for = if pods.is_empty() { GOOD_FOR } else { LOOK_AGAIN };
+    let told = situation.memory.listed_pods.as_ref().map(|(asked, pods)| {
+        let left = pods.iter().filter(|pod| is_waited_for(pod, situation.now)).map(|pod| &pod.key);
+        (*asked, left.collect::<Vec<_>>())
+    });
+    let told = told.filter(|(asked, left)| {
+        let good_for = if left.is_empty() { GOOD_FOR } else { LOOK_AGAIN };
         *asked >= earliest && situation.now < step::after(*asked, good_for)
     });
-    let Some((asked, pods)) = told else {
+    let Some((asked, left)) = told else {
         let nodes = situation.nodes.iter().map(|node| node.name.clone()).collect();
         return Some(Step::act(Phase::Draining, Act::ListPods(nodes)));
     };
-    let wait = format!("the watch to show {} pods that are still on the node: {}", pods.len(), detach::first(pods));
-    (!pods.is_empty()).then(|| Step::wait(Phase::Draining, wait).look_at(step::after(*asked, LOOK_AGAIN)))
+    let wait = format!("the watch to show {} pods that are still on the node: {}", left.len(), detach::first(&left));
+    (!left.is_empty()).then(|| Step::wait(Phase::Draining, wait).look_at(step::after(asked, LOOK_AGAIN)))
 }
 
 /// The same right before the machine goes: volumes may have taken their time since the node was drained, and taints may have been taken off.

@@ -11,6 +11,7 @@ use crate::core::facts::{
     Access, Broken, Claim, Condition, DoNotDisrupt, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape,
     Status, VolumeAttachment, VolumeClaim, find_condition,
 };
+use crate::core::ids::{ObjectKey, PodUid};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
@@ -34,6 +35,8 @@ struct Toy {
     hidden: Option<Node>,
     /// Pods that are there, and that the watch does not show.
     hidden_pods: Vec<Pod>,
+    /// Pods that are no more, and that the watch still shows.
+    vanished: Vec<PodUid>,
     /// VolumeAttachments that are there, and that the watch does not show.
     hidden_volumes: Vec<Fact>,
 }
@@ -53,6 +56,7 @@ impl Toy {
             volumes: vec![],
             hidden: None,
             hidden_pods: vec![],
+            vanished: vec![],
             hidden_volumes: vec![],
         }
     }
@@ -170,10 +174,11 @@ impl Toy {
     }
 
     fn list_pods(&mut self) {
-        let left = self.pods.iter().chain(&self.hidden_pods).filter(|pod| is_waited_for(pod, self.now));
-        let left: Vec<_> = left.map(|pod| pod.key.clone()).collect();
-        self.say(format!("list pods: {} to leave", left.len()));
-        self.memory.unseen_pods = Some((self.now, left));
+        let there = self.pods.iter().chain(&self.hidden_pods).filter(|pod| !self.vanished.contains(&pod.uid));
+        let there: Vec<_> = there.cloned().map(Arc::new).collect();
+        let left = there.iter().filter(|pod| is_waited_for(pod, self.now)).count();
+        self.say(format!("list pods: {left} to leave"));
+        self.memory.listed_pods = Some((self.now, there));
     }
 
     fn list_attachments(&mut self) {
@@ -398,6 +403,14 @@ fn the_machine_of_a_node_that_is_not_ready_is_asked_for_now_and_again() {
     let mut toy = Toy::serving();
     toy.node("node-1").conditions.clear();
     toy.delete();
+    let first = toy.look();
+    toy.act(first.act.unwrap());
+    let aside = toy.look();
+    assert!(matches!(aside.act, Some(Act::GetAside(_))));
+    assert!(
+        aside.waits_for.is_some(),
+        "an actor that is held up between a question that nothing waits for and its next look says why it waits"
+    );
     assert_eq!(toy.run(), "Draining: the shortest time of a drain to pass");
     let told = toy.trace();
     assert!(told.starts_with("delete Node node-1\nget: there\nNode: "), "{told}");
@@ -937,6 +950,18 @@ fn attachment(name: &str, volume: &str) -> Fact {
     Fact::AttachmentSeen(Arc::new(one))
 }
 
+fn bound(claim: &str, volume: &str) -> Fact {
+    Fact::VolumeClaimSeen(Arc::new(VolumeClaim {
+        key: ObjectKey::new("default", claim),
+        deleting: false,
+        lost: false,
+        class: None,
+        volume: Some(volume.into()),
+        bound: true,
+        access: Access::OneNode,
+    }))
+}
+
 #[test]
 fn a_drained_node_waits_until_its_volumes_are_detached() {
     let mut toy = Toy::serving();
@@ -1025,22 +1050,31 @@ fn volumes_of_pods_that_stay_are_not_waited_for() {
     }];
     let staying = Pod { volume_claims: vec!["logs".into()], ..pod("staying", Some("node-1")) };
     toy.pods = vec![Pod { shape: Arc::new(daemon), ..staying }];
-    let key = crate::core::ids::ObjectKey::new("default", "logs");
-    let claim = VolumeClaim {
-        key,
-        deleting: false,
-        lost: false,
-        class: None,
-        volume: Some("pv-1".into()),
-        bound: true,
-        access: Access::OneNode,
-    };
-    toy.volumes = vec![attachment("csi-1", "pv-1"), Fact::VolumeClaimSeen(Arc::new(claim))];
+    toy.volumes = vec![attachment("csi-1", "pv-1"), bound("logs", "pv-1")];
     toy.delete();
     toy.run();
     toy.pass(5);
     assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
     assert!(toy.trace().contains("VolumesDetached=True"));
+}
+
+#[test]
+fn a_volume_is_waited_for_once_the_api_server_knows_no_more_of_the_stuck_pod_that_used_it() {
+    let mut toy = Toy::serving();
+    let stuck = Pod {
+        volume_claims: vec!["data".into()],
+        deleting: Some(toy.now - SignedDuration::from_mins(2)),
+        ..pod("stuck", Some("node-1"))
+    };
+    toy.vanished = vec![stuck.uid.clone()];
+    toy.pods = vec![stuck];
+    toy.volumes = vec![attachment("csi-1", "pv-1"), bound("data", "pv-1")];
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-1 to go", "the watch still shows the pod");
+    toy.volumes.remove(0);
+    assert_eq!(toy.run(), "Terminating: the cloud to confirm that the machine is gone");
 }
 
 #[test]

@@ -16,7 +16,8 @@ use crate::sim::kubelet::node_name;
 use crate::sim::store::Store;
 
 /// What came no longer ago, a pod or a volume, may not be known yet: the API server's own word on what is there is good for a minute, and it and the order
-/// may each be a minute on their way. That a watch is late is no excuse: nobody relies on it.
+/// may each be a minute on their way. That a watch is late is no excuse: nobody relies on it. The same is true of a volume that is free since a pod that
+/// nobody waited for has gone at last.
 const JUST_NOW: Duration = Duration::from_mins(3);
 
 impl Invariants {
@@ -59,7 +60,13 @@ impl Invariants {
             let used: Vec<_> = staying.flat_map(|pod| store.attachable(pod)).collect();
             let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
             let all = all.filter(|one| one.volume.as_ref().is_none_or(|volume| !used.contains(volume)));
-            let volumes = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
+            let known = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
+            let volumes = known.filter(|one| {
+                store.volumes.last_user.get(&one.name).is_none_or(|(went, pod)| {
+                    let then = now.saturating_sub(went.elapsed().try_into().unwrap_or(SignedDuration::MAX));
+                    old(went) || then.is_ok_and(|then| is_waited_for(pod, then))
+                })
+            });
             let volumes: Vec<_> = volumes.map(|one| one.name.to_string()).collect();
             let pods: Vec<_> = nodes.iter().flat_map(|node| settled_pods(&store, node, now)).collect();
             (pods, volumes)

@@ -4,8 +4,8 @@ use tokio::time::sleep;
 
 use super::*;
 use crate::clouds::Cloud;
-use crate::core::facts::{Effect, Status, Taint};
-use crate::core::ids::PodUid;
+use crate::core::facts::{Access, Effect, Pod, Status, Taint, Volume, VolumeClaim};
+use crate::core::ids::{ObjectKey, PodUid};
 use crate::core::labels;
 use crate::sim::faults::{Fault, HostileCloud, Mishap, Mishaps, Plan};
 use crate::sim::invariants::Journal;
@@ -58,6 +58,53 @@ async fn pods_are_waited_for_on_a_node_that_is_not_ready_but_not_once_the_order_
     });
     stage.invariants.machine_to_be_deleted(&id);
     assert_eq!(stage.broken(Invariant::PodsFirst), 1);
+}
+
+/// A NodeClaim that somebody has deleted, and whose only pod goes, with a volume that stays attached, so many seconds after its grace period.
+async fn deserted(late: i64) -> (Stage, ProviderId) {
+    let (stage, id, node) = drained().await;
+    let mut store = stage.cluster.store();
+    let (key, volume) = (ObjectKey::new("default", "data"), Arc::<str>::from("disk"));
+    store.apply_volume(Volume {
+        name: Arc::clone(&volume),
+        deleting: false,
+        driver: Some("csi".into()),
+        on_one_node: true,
+        topologies: None,
+    });
+    store.apply_volume_claim(VolumeClaim {
+        key,
+        deleting: false,
+        lost: false,
+        class: None,
+        volume: Some(Arc::clone(&volume)),
+        bound: true,
+        access: Access::OneNode,
+    });
+    store.attach(&volume, &node);
+    drop(store);
+    sleep(JUST_NOW + Duration::from_secs(1)).await;
+    let mut store = stage.cluster.store();
+    let pod = Arc::clone(store.pods_on(&node).next().unwrap());
+    let deleting = Some(store.now() - SignedDuration::from_secs(late));
+    let leaving = Pod { volume_claims: vec!["data".into()], deleting, ..Pod::clone(&pod) };
+    store.pods.get_mut(&pod.uid).unwrap().pod = Arc::new(leaving);
+    store.remove_pod(&pod.uid);
+    drop(store);
+    (stage, id)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_is_waited_for_but_not_at_once_when_a_pod_that_nobody_waited_for_lets_it_go() {
+    let (stage, id) = deserted(59).await;
+    stage.invariants.machine_to_be_deleted(&id);
+    assert_eq!(stage.broken(Invariant::VolumesFirst), 1, "the pod was waited for, and its volume is too");
+    let (stage, id) = deserted(61).await;
+    stage.invariants.machine_to_be_deleted(&id);
+    assert_eq!(stage.broken(Invariant::VolumesFirst), 0, "it was stuck until now");
+    sleep(JUST_NOW + Duration::from_secs(1)).await;
+    stage.invariants.machine_to_be_deleted(&id);
+    assert_eq!(stage.broken(Invariant::VolumesFirst), 1, "that its pod is gone is known by now");
 }
 
 #[tokio::test(start_paused = true)]

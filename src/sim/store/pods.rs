@@ -214,6 +214,7 @@ impl Store {
         }
         self.count(Some(&record.pod), None);
         self.touch(&record);
+        self.leave_volumes(&record.pod);
         self.forget_claims_of(uid);
         self.emit(&Fact::PodGone(uid.clone()));
     }

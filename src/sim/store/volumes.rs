@@ -26,6 +26,8 @@ pub(in crate::sim) struct Volumes {
     pub(in crate::sim) attachments: BTreeMap<Arc<str>, Arc<VolumeAttachment>>,
     /// Since when each attachment is there.
     pub(in crate::sim) since: BTreeMap<Arc<str>, Instant>,
+    /// Which pod last used what is attached by each, where it has gone, and when it went.
+    pub(in crate::sim) last_user: BTreeMap<Arc<str>, (Instant, Arc<Pod>)>,
     /// Attachments that do not go although they should, and until when.
     pub(in crate::sim) stuck: BTreeMap<Arc<str>, Instant>,
     /// Claims of ephemeral volumes by their pod.
@@ -97,10 +99,25 @@ impl Store {
         let there = self.volumes.attachments.remove(name).is_some();
         if there {
             self.volumes.since.remove(name);
+            self.volumes.last_user.remove(name);
             self.volumes.stuck.remove(name);
             self.emit(&Fact::AttachmentGone(Arc::clone(name)));
         }
         there
+    }
+
+    /// A pod goes: remembers it as the last that used its volumes on its node.
+    pub(super) fn leave_volumes(&mut self, pod: &Arc<Pod>) {
+        if pod.volume_claims.is_empty() {
+            return;
+        }
+        let used = self.attachable(pod);
+        let own = |one: &&Arc<VolumeAttachment>| {
+            pod.node.as_ref() == Some(&one.node) && one.volume.as_ref().is_some_and(|volume| used.contains(volume))
+        };
+        let left = self.volumes.attachments.values().filter(own);
+        let left = left.map(|one| (Arc::clone(&one.name), (Instant::now(), Arc::clone(pod))));
+        self.volumes.last_user.extend(left.collect::<Vec<_>>());
     }
 
     /// Deletes a PersistentVolumeClaim, whoever uses it; false when there is none.
