@@ -63,34 +63,36 @@ async fn pods_are_waited_for_on_a_node_that_is_not_ready_but_not_once_the_order_
 /// A NodeClaim that somebody has deleted, and whose only pod goes, with a volume that stays attached, so many seconds after its grace period.
 async fn deserted(late: i64) -> (Stage, ProviderId) {
     let (stage, id, node) = drained().await;
-    let mut store = stage.cluster.store();
-    let (key, volume) = (ObjectKey::new("default", "data"), Arc::<str>::from("disk"));
-    store.apply_volume(Volume {
-        name: Arc::clone(&volume),
-        deleting: false,
-        driver: Some("csi".into()),
-        on_one_node: true,
-        topologies: None,
-    });
-    store.apply_volume_claim(VolumeClaim {
-        key,
-        deleting: false,
-        lost: false,
-        class: None,
-        volume: Some(Arc::clone(&volume)),
-        bound: true,
-        access: Access::OneNode,
-    });
-    store.attach(&volume, &node);
-    drop(store);
+    let volume = Arc::<str>::from("disk");
+    {
+        let mut store = stage.cluster.store();
+        store.apply_volume(Volume {
+            name: Arc::clone(&volume),
+            deleting: false,
+            driver: Some("csi".into()),
+            on_one_node: true,
+            topologies: None,
+        });
+        store.apply_volume_claim(VolumeClaim {
+            key: ObjectKey::new("default", "data"),
+            deleting: false,
+            lost: false,
+            class: None,
+            volume: Some(Arc::clone(&volume)),
+            bound: true,
+            access: Access::OneNode,
+        });
+        store.attach(&volume, &node);
+    }
     sleep(JUST_NOW + Duration::from_secs(1)).await;
-    let mut store = stage.cluster.store();
-    let pod = Arc::clone(store.pods_on(&node).next().unwrap());
-    let deleting = Some(store.now() - SignedDuration::from_secs(late));
-    let leaving = Pod { volume_claims: vec!["data".into()], deleting, ..Pod::clone(&pod) };
-    store.pods.get_mut(&pod.uid).unwrap().pod = Arc::new(leaving);
-    store.remove_pod(&pod.uid);
-    drop(store);
+    {
+        let mut store = stage.cluster.store();
+        let pod = Arc::clone(store.pods_on(&node).next().unwrap());
+        let deleting = Some(store.now() - SignedDuration::from_secs(late));
+        let leaving = Pod { volume_claims: vec!["data".into()], deleting, ..Pod::clone(&pod) };
+        store.pods.get_mut(&pod.uid).unwrap().pod = Arc::new(leaving);
+        store.remove_pod(&pod.uid);
+    }
     (stage, id)
 }
 
