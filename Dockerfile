@@ -7,7 +7,7 @@ FROM rust:1.95-alpine AS build
 RUN apk add --no-cache musl-dev gcc ca-certificates
 WORKDIR /joiner
 COPY . .
-# Shown in every log line.
+# Shown in every line of the log as JSON, and in `karpenter_build_info`.
 ARG COMMIT
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/joiner/target \
     env ${COMMIT:+JOINER_COMMIT="$COMMIT"} cargo build --profile image --locked --bin joiner && cp target/image/joiner /usr/local/bin/joiner

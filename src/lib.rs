@@ -1,4 +1,4 @@
-//! joiner gives a Kubernetes cluster the nodes that its pending pods need and takes away the ones it no longer needs. It speaks
+//! joiner gives a Kubernetes cluster the nodes that its pending pods need and looks after each until its machine is gone. It speaks
 //! Karpenter's API, so that manifests, dashboards and habits carry over.
 //!
 //! # Laws

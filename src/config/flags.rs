@@ -16,7 +16,7 @@ use super::settings::{
 };
 use super::{spreads, values};
 
-/// Gives a Kubernetes cluster the nodes that its pending pods need, and takes away those it no longer needs.
+/// Gives a Kubernetes cluster the nodes that its pending pods need, and looks after each until its machine is gone.
 #[derive(Parser, Debug)]
 #[command(
     name = "joiner",
@@ -144,7 +144,7 @@ pub(super) struct Input {
     pub(super) pods: Option<usize>,
 
     /// Whose instance types and prices count: `kwok`, or `outscale`, whose API is asked and where nothing is changed
-    #[arg(long, env = "JOINER_CLOUD", value_name = "CLOUD", value_enum, default_value_t = Cloud::Kwok, help_heading = PLAN)]
+    #[arg(long, env = "JOINER_CLOUD", value_name = "CLOUD", value_enum, hide_possible_values = true, default_value_t = Cloud::Kwok, help_heading = PLAN)]
     pub(super) cloud: Cloud,
 
     /// How to print the answer
@@ -351,7 +351,7 @@ pub(super) struct Service {
     #[arg(long, env, value_name = "NAME", default_value = "karpenter-leader-election")]
     pub(super) leader_election_name: String,
 
-    /// Namespace of the lease. Default: the namespace that joiner runs in
+    /// Namespace of the lease. Default: the namespace that joiner runs in, outside of a cluster `kube-system`
     #[arg(long, env, value_name = "NAMESPACE")]
     pub(super) leader_election_namespace: Option<String>,
 

@@ -55,6 +55,7 @@ fn row(arg: &Arg) -> String {
     let flag = match arg.get_long() {
         Some(long) if names == "BOOL" => format!("`--{long}`"),
         Some(long) => format!("`--{long} {names}`"),
+        None if arg.is_required_set() => format!("`<{names}>`"),
         None => format!("`[{names}]`"),
     };
     let variable = arg.get_env().map(|name| format!("`{}`", name.to_string_lossy())).unwrap_or_default();

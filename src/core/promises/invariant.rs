@@ -28,9 +28,9 @@ invariants! {
     OneMachine = "one-machine-per-nodeclaim";
     /// No machine runs without a NodeClaim for longer than the auditor needs.
     NoOrphan = "no-machine-without-nodeclaim";
-    /// No machine is ordered down that is unmarked, or that a NodeClaim claims which nobody has deleted.
+    /// No machine is ordered down that is not known to be joiner's, or that a NodeClaim claims which nobody has deleted.
     NoClaimedMachineDeleted = "no-claimed-machine-deleted";
-    /// joiner deletes no NodeClaim whose machine serves, unless a deadline or its Node's deletion says so.
+    /// joiner deletes no NodeClaim whose machine serves, unless a deadline, its Node's deletion, a scale-down, a reboot that failed or a repair calls for it.
     NoServingClaimDeleted = "no-serving-nodeclaim-deleted";
     /// joiner deletes no Node but that of a NodeClaim which somebody has deleted, and none without its finalizer before its machine is gone.
     NoServingNodeDeleted = "no-serving-node-deleted";
