@@ -203,6 +203,9 @@ impl Claim {
         if self.aside.is_none() {
             let op = self.begin_aside();
             self.get(op, id, cx);
+        } else {
+            // It was asked a while ago and has said nothing: nobody waits for its first word any more.
+            self.memory.heard = true;
         }
         cx.cast(ClaimMsg::Look);
     }

@@ -60,7 +60,10 @@ fn explained(situation: &Situation<'_>, drain: &Drain, end: Option<String>) -> S
         ));
     }
     if drain.protected.is_empty() && budgets.is_empty() {
-        parts.push("those that were asked have their grace period to end".to_owned());
+        parts.push(
+            "pods have their grace period to end once their eviction is granted (what refuses one is on /actors at `evictor`)"
+                .to_owned(),
+        );
     }
     parts.extend(end);
     parts.join("; ")

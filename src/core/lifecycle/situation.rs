@@ -262,7 +262,7 @@ pub struct Memory {
     pub unanswered: bool,
     /// When the cloud was last asked whether the machine exists, whatever became of the question.
     pub asked: Option<Timestamp>,
-    /// It has said something to that, or failed to, at least once.
+    /// It has said something to that, or failed to, at least once, or has taken its time.
     pub heard: bool,
     /// Provider IDs about which the cloud was asked, and under which it has no machine with this NodeClaim's mark.
     pub tried: BTreeSet<ProviderId>,
@@ -327,6 +327,7 @@ impl Memory {
     pub fn shown(&mut self, machine: Machine) {
         self.absent_since = None;
         self.undenied();
+        self.tried.remove(&machine.id);
         self.sight = Sight::Present(Arc::new(machine));
     }
 
