@@ -910,6 +910,26 @@ async fn volumes_that_may_not_be_seen_are_said_to_be_withheld() {
     assert!(cluster.permissions().missing().is_empty(), "given by now");
 }
 
+/// Rights that are gone for a moment take nothing away: only a list could give it back.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_refused_after_a_list_withholds_nothing_and_goes_on() {
+    let volume = |name: &str| json!({ "metadata": { "name": name, "uid": name, "resourceVersion": "3" }, "spec": { "nfs": {} } });
+    let forbidden = status(403, "Forbidden", "User \"joiner\" cannot watch resource \"persistentvolumes\"");
+    let added = Reply::Lines(vec![json!({ "type": "ADDED", "object": volume("b") })]);
+    let server = about("persistentvolumes", [list("1", "", &[volume("a")]), forbidden, added]);
+    let facts = first_facts(&server.cluster(), Kind::Volume, 4).await;
+    assert_eq!(facts, ["relisting Volume", "volume a", "relisted Volume", "volume b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodeclasses_that_may_not_be_listed_are_said_to_be_withheld() {
+    let forbidden = status(403, "Forbidden", "User \"joiner\" cannot list resource \"kwoknodeclasses\"");
+    let class = json!({ "metadata": { "name": "a", "resourceVersion": "1" } });
+    let server = about("kwoknodeclasses", [forbidden, list("1", "", &[class])]);
+    let facts = first_facts(&server.cluster(), Kind::NodeClass, 4).await;
+    assert_eq!(facts, ["withheld NodeClass", "relisting NodeClass", "class KWOKNodeClass/a", "relisted NodeClass"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_unreadable_nodeclaim_does_not_hide_the_others() {
     let mut broken = claim_json("broken");

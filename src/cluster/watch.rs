@@ -328,7 +328,7 @@ where
     let kind = what.kind;
     events(Some(shared.options.page_size), api)
         .filter_map(move |event| {
-            let withheld = kind.is_dispensable() && matches!(&event, Err(error) if is_forbidden(what, error));
+            let withheld = matches!(&event, Err(error) if is_withheld(what, error));
             let event = shared.observed(what, event);
             let fact = event.and_then(|event| match event {
                 Event::Init => Some(Fact::Relisting(kind)),
@@ -359,7 +359,11 @@ fn classes(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
         let api = Api::<Custom>::all_with(shared.client.clone(), &kind.resource());
         let what = watched(Kind::NodeClass, kind.group, kind.plural);
         events(Some(shared.options.page_size), api)
-            .filter_map(move |event| futures::future::ready(shared.observed(what, event).map(|event| (at, event))))
+            .filter_map(move |event| {
+                let withheld = matches!(&event, Err(error) if is_withheld(what, error));
+                let news = shared.observed(what, event).map(Some).or_else(|| withheld.then_some(None));
+                futures::future::ready(news.map(|event| (at, event)))
+            })
             .boxed()
     });
     let merged = stream::select_all(streams);
@@ -367,6 +371,7 @@ fn classes(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
     let health = Arc::clone(&shared.health);
     merged
         .flat_map(move |(at, event)| {
+            let Some(event) = event else { return stream::iter(vec![Fact::Withheld(Kind::NodeClass)]) };
             let facts = fold_class(&mut shelves, at, &kinds[at], event).unwrap_or_else(|error| {
                 health.unreadable(error);
                 Vec::new()
@@ -456,9 +461,12 @@ impl Shared {
     }
 }
 
-/// Whether joiner's account lacks the permission for a watch.
-fn is_forbidden(what: Watched, error: &watcher::Error) -> bool {
-    matches!(trouble(what, error), Error::Forbidden { .. })
+/// Whether joiner's account lacks the permission to list a kind that it can do without. Only the next list takes that back. A watch that is refused after
+/// a list goes on where it was as soon as it is allowed again, and lists nothing: it is a watch in trouble like any other.
+fn is_withheld(what: Watched, error: &watcher::Error) -> bool {
+    what.kind.is_dispensable()
+        && matches!(error, watcher::Error::InitialListFailed(_))
+        && matches!(trouble(what, error), Error::Forbidden { .. })
 }
 
 /// What is wrong with a watch, and the remedy where there is one.

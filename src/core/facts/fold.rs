@@ -192,8 +192,8 @@ impl Fold {
                 if kind == Kind::Node {
                     self.forget_events_elsewhere();
                 }
-                self.snapshot.withheld.remove(&kind);
-                if self.snapshot.listed.insert(kind).is_none() {
+                let given_back = self.snapshot.withheld.remove(&kind).is_some();
+                if self.snapshot.listed.insert(kind).is_none() || given_back {
                     self.everything_is_news();
                 }
             }
