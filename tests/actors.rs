@@ -4,8 +4,9 @@
 #[path = "common/rehearsals.rs"]
 mod rehearsals;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::{FutureExt, Stream, StreamExt};
@@ -686,6 +687,48 @@ fn a_deletion_that_has_to_wait_is_decided_again() {
         })
         .await;
         assert_intact(&rehearsal, PODS, "left alone");
+        joiner.kill();
+    });
+}
+
+/// An API server that takes no NodeClaims for a while, as an admission policy would, and the seconds at which it was asked to.
+#[derive(Debug)]
+struct Strict {
+    began: Instant,
+    lasting: Duration,
+    asked: Arc<Mutex<BTreeSet<u64>>>,
+}
+
+impl Gate for Strict {
+    fn judge(&mut self, verb: &'static str, resource: &'static str) -> Verdict {
+        let since = self.began.elapsed();
+        if (verb, resource) != ("create", "nodeclaims") || since > self.lasting {
+            return Verdict::Pass;
+        }
+        self.asked.lock().expect("nobody panics").insert(since.as_secs());
+        Verdict::Refuse(cluster::Error::Invalid { object: "NodeClaim".to_owned(), message: "not here".to_owned() })
+    }
+}
+
+/// NodeClaims that the API server refuses are not asked for every second without end, and everything goes on when it takes them.
+#[test]
+fn nodeclaims_that_are_refused_are_asked_for_less_and_less_often() {
+    let scenario = burst(PODS);
+    in_virtual_time(async {
+        let rehearsal = rehearsal(&scenario, 5, settings());
+        let asked = Arc::<Mutex<BTreeSet<u64>>>::default();
+        let lasting = Duration::from_mins(10);
+        let gate = Strict { began: Instant::now(), lasting, asked: Arc::clone(&asked) };
+        rehearsal.world.cluster.set_gate(Box::new(gate));
+        let joiner = rehearsal.joiner();
+        play(&rehearsal, &scenario, async {
+            sleep(lasting).await;
+            let plans = asked.lock().expect("nobody panics").len();
+            assert!((40..80).contains(&plans), "one every ten seconds at most, but for the first: {plans}");
+            settled(&rehearsal).await;
+        })
+        .await;
+        assert_intact(&rehearsal, PODS, "refused for a while");
         joiner.kill();
     });
 }

@@ -130,6 +130,13 @@ pub struct Placeholders {
     of: BTreeMap<PodUid, ObjectKey>,
 }
 
+impl Placeholders {
+    /// Whether this is one of them.
+    pub fn has(&self, pod: &PodUid) -> bool {
+        self.of.contains_key(pod)
+    }
+}
+
 /// The placeholder pods of all buffers that are ready, by the same names and UIDs every time.
 pub fn placeholders(snapshot: &Snapshot) -> Placeholders {
     let mut all = Placeholders::default();

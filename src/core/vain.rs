@@ -25,9 +25,13 @@ impl Bought {
         }
     }
 
-    /// Forgets pods that do not wait any more. What NodeClaims are gone is not looked at: they stand empty no more.
+    /// Forgets pods that do not wait any more, and NodeClaims that are not there: those that are gone, and those that the API server has refused. A new one
+    /// that the watch has not shown in time counts no more either.
     pub fn forget(&mut self, snapshot: &Snapshot) {
-        self.0.retain(|pod, _| snapshot.pods.get(pod).is_some_and(|pod| pod.node.is_none()));
+        self.0.retain(|pod, claims| {
+            claims.retain(|claim| snapshot.claims.contains_key(claim));
+            !claims.is_empty() && snapshot.pods.get(pod).is_some_and(|pod| pod.node.is_none())
+        });
     }
 
     /// Takes out of a plan the NodeClaims that only pods ask for which have got enough of them in vain.
@@ -56,6 +60,15 @@ impl Bought {
         let empty = nodes.filter(|(claim, node)| serves(claim, node) && is_empty(snapshot, node));
         let names: Vec<Arc<str>> = empty.map(|(_, node)| node.name.as_str().into()).collect();
         (names.len() >= MOST).then_some(names)
+    }
+}
+
+/// Takes out of a plan the NodeClaims that nobody is left for: while it was made, their pods have gone or have got a node.
+pub fn drop_unwanted(plan: &mut Plan, is_wanted: impl Fn(&PodUid) -> bool) {
+    let before = plan.claims.len();
+    plan.claims.retain(|claim| claim.pods.iter().any(|pod| is_wanted(&pod.uid)));
+    if plan.claims.len() < before {
+        plan.price = plan.claims.iter().map(|claim| claim.price).sum();
     }
 }
 

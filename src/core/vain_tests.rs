@@ -85,8 +85,29 @@ fn a_node_that_is_in_use_or_does_not_serve_was_not_bought_in_vain() {
 #[test]
 fn pods_that_are_bound_or_gone_are_forgotten() {
     let mut bought = twice();
-    bought.forget(cluster(0).snapshot());
+    bought.forget(cluster(2).snapshot());
     assert_eq!(bought.0.len(), 1);
     bought.forget(Fold::default().snapshot());
     assert_eq!(bought.0.len(), 0);
+}
+
+#[test]
+fn what_the_api_server_refused_is_not_remembered() {
+    let (fold, mut bought) = (cluster(1), twice());
+    bought.note(&"refused".into(), &[Arc::new(pod("b", None))]);
+    bought.forget(fold.snapshot());
+    let remembered: Vec<_> = bought.0.into_values().flatten().collect();
+    assert_eq!(remembered, ["claim-0".into()], "claim-1 and the refused one are not there");
+}
+
+#[test]
+fn no_node_is_bought_for_pods_that_went_while_the_plan_was_made() {
+    let mut plan = plan(&[&["a", "gone"], &["gone"]]);
+    drop_unwanted(&mut plan, |pod| *pod == pod_uid("a"));
+    assert_eq!((plan.claims.len(), plan.claims[0].pods.len()), (1, 2));
+    assert!((plan.price - 1.0).abs() < 1e-9);
+}
+
+fn pod_uid(name: &str) -> PodUid {
+    pod(name, None).uid
 }

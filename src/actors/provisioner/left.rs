@@ -77,6 +77,6 @@ impl Provisioner {
     /// Whether a NodeClaim that the snapshot does not show is being written, or has just been.
     pub(super) fn is_coming(&self, name: &ClaimName) -> bool {
         self.awaited.contains_key(name)
-            || matches!(&self.doing, Doing::Creating(creating) if creating.contains_key(name))
+            || matches!(&self.doing, Doing::Creating(creating) if creating.left.contains_key(name))
     }
 }

@@ -12,6 +12,7 @@ use crate::actors::protocol::{PoolsMsg, ProvisionerMsg, StateMsg, Written};
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeline, Timer, View};
 use crate::actors::tree::Wiring;
 use crate::cluster;
+use crate::core::backoff::backoff;
 use crate::core::buffers::{self, Placeholders, Rooms};
 use crate::core::facts::{self, Claim, Pod, Snapshot, find_condition};
 use crate::core::ids::{ClaimName, PodUid};
@@ -20,7 +21,7 @@ use crate::core::leaving::{self, Foreseen};
 use crate::core::nomination::Doors;
 use crate::core::restarts;
 use crate::core::scheduling::{self, DefaultSpreads, Ground, PlacedOn, Plan, PlannedClaim, Problem, Settings};
-use crate::core::vain::Bought;
+use crate::core::vain::{Bought, drop_unwanted};
 use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::log::rounded;
 use crate::telemetry::metrics::{self, CreatedFor};
@@ -41,6 +42,9 @@ pub(super) const AT_WORK: Duration = Duration::from_secs(5);
 const BUFFERS: Duration = Duration::from_secs(30);
 /// While pods are on nodes that go, it is looked this often whether some of them that could not leave before now can, and need a place.
 pub(super) const LEAVERS: Duration = RECONSIDER;
+/// First pause after NodeClaims could not be created, and the longest after several plans in a row: what is refused once may be refused for good.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = RECONSIDER;
 /// How often a NodeClaim is tried to be written whose answer got lost. Its name is fixed, so that writing it twice makes one object.
 const CREATE_ATTEMPTS: u32 = 3;
 /// How many of its plans the provisioner can show.
@@ -90,6 +94,9 @@ pub(in crate::actors) struct Provisioner {
     barred: Vec<facts::Kind>,
     /// Why NodeClaims could not be created since one last could: each reason is said once.
     troubles: BTreeSet<String>,
+    /// How many plans in a row could not be carried out as a whole, and until when no other is made for that.
+    failures: u32,
+    paused: Option<Instant>,
     born: Instant,
 }
 
@@ -97,8 +104,14 @@ pub(in crate::actors) struct Provisioner {
 pub(super) enum Doing {
     Nothing,
     Solving(OpId, Instant, String, Arc<Question>),
-    /// NodeClaims under way, and how often each was tried.
-    Creating(BTreeMap<ClaimName, (PlannedClaim, u32)>),
+    Creating(Creating),
+}
+
+/// NodeClaims under way, with how often each was tried, and whether one of the plan could not be created.
+#[derive(Debug)]
+pub(super) struct Creating {
+    pub(super) left: BTreeMap<ClaimName, (PlannedClaim, u32)>,
+    failed: bool,
 }
 
 impl Provisioner {
@@ -122,6 +135,12 @@ impl Provisioner {
         if !self.awaited.is_empty() {
             self.again = true;
             self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
+            return;
+        }
+        self.paused.take_if(|until| *until <= Instant::now());
+        if let Some(until) = self.paused {
+            self.again = true;
+            self.look = Some(cx.after(until.duration_since(Instant::now()), ProvisionerMsg::Look));
             return;
         }
         if self.born.elapsed() < SUPPLY_AT_MOST && self.is_supply_on_its_way() {
@@ -271,6 +290,8 @@ impl Provisioner {
         let decision = Decision { question, plan: Arc::new(plan.clone()) };
         self.seek_bound(&decision, cx);
         self.wiring.boards.decisions.send_modify(|known| *known = Arc::new(known.and(decision)));
+        let stays = |uid: &PodUid| self.leavers.contains(uid) && snapshot.pods.contains_key(uid);
+        drop_unwanted(&mut plan, |uid| snapshot.arrival(uid).is_some() || stays(uid) || placeholders.has(uid));
         self.publish_rooms(placeholders.take_out(&mut plan));
         self.foreseen = Foreseen::take_out(&self.leavers, &mut plan);
         leave_to_scheduler(&mut plan, &snapshot);
@@ -294,7 +315,7 @@ impl Provisioner {
             creating.insert(planned.draft.name.clone(), (planned, 1));
         }
         if !creating.is_empty() {
-            self.doing = Doing::Creating(creating);
+            self.doing = Doing::Creating(Creating { left: creating, failed: false });
         }
     }
 
@@ -307,7 +328,7 @@ impl Provisioner {
 
     fn created(&mut self, name: &ClaimName, outcome: Written<Arc<Claim>>, cx: &Cx<ProvisionerMsg>) {
         let Doing::Creating(creating) = &mut self.doing else { return };
-        let Some((planned, attempts)) = creating.remove(name) else { return };
+        let Some((planned, attempts)) = creating.left.remove(name) else { return };
         let failure = match outcome {
             Outcome::Done(claim) => {
                 let did = if self.wiring.cluster.only_says() { "would create" } else { "created" };
@@ -325,7 +346,7 @@ impl Provisioner {
                 None
             }
             Outcome::Lost | Outcome::Failed(cluster::Error::Unknown(_)) if attempts < CREATE_ATTEMPTS => {
-                creating.insert(name.clone(), (planned.clone(), attempts + 1));
+                creating.left.insert(name.clone(), (planned.clone(), attempts + 1));
                 self.create(&planned, cx);
                 return;
             }
@@ -335,6 +356,7 @@ impl Provisioner {
             self.troubles.clear();
         }
         if let Some(failure) = failure {
+            creating.failed = true;
             // A plan may be hundreds of NodeClaims that fail for one reason, again and again.
             if self.troubles.insert(failure.replace(name.as_str(), "")) {
                 tracing::error!(nodeclaim = %name, error = %failure, "nodeclaim not created");
@@ -342,9 +364,12 @@ impl Provisioner {
             cx.slot().meter().failed(cx.now(), &format!("{name}: {failure}"));
             self.wiring.slots.state.cast(StateMsg::Unplanned(name.clone()));
         }
-        if let Doing::Creating(creating) = &self.doing
-            && creating.is_empty()
+        if let Doing::Creating(Creating { left, failed }) = &self.doing
+            && left.is_empty()
         {
+            self.failures = if *failed { self.failures + 1 } else { 0 };
+            let pause = failed.then(|| backoff(FIRST_PAUSE, LONGEST_PAUSE, self.failures));
+            self.paused = pause.map(|pause| Instant::now() + pause);
             self.doing = Doing::Nothing;
             if self.again {
                 self.begin_for_who_is_left(cx);
@@ -406,6 +431,8 @@ impl Behaviour for Provisioner {
             said: Dedupe::new(),
             barred: Vec::new(),
             troubles: BTreeSet::new(),
+            failures: 0,
+            paused: None,
             born: Instant::now(),
         }
     }
@@ -461,13 +488,16 @@ impl Behaviour for Provisioner {
             Doing::Nothing if !self.barred.is_empty() => {
                 ("barred".to_owned(), Some(format!("joiner to be allowed to list and watch {}", names(&self.barred))))
             }
+            Doing::Nothing if self.paused.is_some_and(|until| until > Instant::now()) => {
+                ("pausing".to_owned(), Some("a while to pass, as NodeClaims could not be created".to_owned()))
+            }
             Doing::Nothing if self.awaited.is_empty() => ("idle".to_owned(), None),
             Doing::Nothing => {
                 ("catching up".to_owned(), Some(format!("{} new NodeClaims to be seen", self.awaited.len())))
             }
             Doing::Solving(..) => ("solving".to_owned(), Some("the plan".to_owned())),
             Doing::Creating(creating) => {
-                ("creating".to_owned(), Some(format!("{} NodeClaims to be written", creating.len())))
+                ("creating".to_owned(), Some(format!("{} NodeClaims to be written", creating.left.len())))
             }
         };
         let refusals = self.wiring.boards.refusals.borrow().clone();
