@@ -131,21 +131,9 @@ impl Provisioner {
             return;
         }
         self.barred.clear();
-        self.awaited.retain(|name, since| !snapshot.claims.contains_key(name) && since.elapsed() < CATCH_UP_AT_MOST);
-        if !self.awaited.is_empty() {
+        if let Some(wait) = self.wait(&snapshot) {
             self.again = true;
-            self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
-            return;
-        }
-        self.paused.take_if(|until| *until <= Instant::now());
-        if let Some(until) = self.paused {
-            self.again = true;
-            self.look = Some(cx.after(until.duration_since(Instant::now()), ProvisionerMsg::Look));
-            return;
-        }
-        if self.born.elapsed() < SUPPLY_AT_MOST && self.is_supply_on_its_way() {
-            self.again = true;
-            self.look = Some(cx.after(CATCH_UP, ProvisionerMsg::Look));
+            self.look = Some(cx.after(wait, ProvisionerMsg::Look));
             return;
         }
         self.find_placeholders(&snapshot, cx);
@@ -204,6 +192,20 @@ impl Provisioner {
             (plan, violations.iter().map(ToString::to_string).collect())
         };
         cx.compute(work, move |result| ProvisionerMsg::Solved(op, result.map(Box::new)));
+    }
+
+    /// For how long a plan has to wait, if it has to: until the last one is seen, for a while when that could not be created, and at the start until there is
+    /// something to buy.
+    fn wait(&mut self, snapshot: &Snapshot) -> Option<Duration> {
+        self.awaited.retain(|name, since| !snapshot.claims.contains_key(name) && since.elapsed() < CATCH_UP_AT_MOST);
+        self.paused.take_if(|until| *until <= Instant::now());
+        if !self.awaited.is_empty() {
+            return Some(CATCH_UP);
+        }
+        if let Some(until) = self.paused {
+            return Some(until.duration_since(Instant::now()));
+        }
+        (self.born.elapsed() < SUPPLY_AT_MOST && self.is_supply_on_its_way()).then_some(CATCH_UP)
     }
 
     /// No plan is made without seeing these. It is said once, and shown.
