@@ -486,7 +486,7 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
             continue;
         }
         // A kubelet that reports is better evidence of a machine than a listing that does not name it, whatever ID was written into the NodeClaim.
-        let mut nodes = look.snapshot.nodes_with(id).chain(look.snapshot.nodes_owned_by(&claim.name)).peekable();
+        let mut nodes = look.snapshot.nodes_with(id).chain(look.snapshot.nodes_owned_by(claim)).peekable();
         let node = nodes.peek().map_or("no Node", |_| "a Node that is not Ready");
         let machines = look.machines.len();
         if !nodes.any(|node| node.is_ready()) {
@@ -505,12 +505,12 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
 /// Nodes that are being deleted and that no NodeClaim of whatever NodeClass owns or names, and whose machine is not there. `ids` are those that
 /// NodeClaims name.
 fn left_nodes(look: &Look<'_>, ids: &FxHashSet<&ProviderId>) -> Vec<(Finding, String)> {
-    let names: FxHashSet<_> = look.claims.iter().map(|claim| claim.name.as_str()).collect();
+    let uids: FxHashSet<_> = look.claims.iter().map(|claim| &claim.uid).collect();
     let named: FxHashSet<_> = look.claims.iter().filter_map(|claim| claim.node.as_ref()).collect();
     let there: FxHashSet<_> = look.machines.iter().map(|machine| &machine.id).collect();
     let mut left = Vec::new();
     for node in look.own_nodes().filter(|node| node.deleting.is_some()) {
-        let owned = node.owner_claims.iter().any(|owner| names.contains(&**owner)) || named.contains(&node.name);
+        let owned = node.owner_claims.iter().any(|owner| uids.contains(&owner.uid)) || named.contains(&node.name);
         if let Some(id) = node.provider_id.as_ref().filter(|id| !owned && !ids.contains(id) && !there.contains(id)) {
             let seen = format!("spec.providerID is {id}, {} machines were listed", look.machines.len());
             left.push((Finding::LeftNode(node.name.clone(), node.uid.clone()), seen));
@@ -525,8 +525,7 @@ fn is_surplus(look: &Look<'_>, machine: &Machine, claim: &Claim) -> bool {
     let Some(named) = claim.provider_id.as_ref().filter(|named| **named != machine.id) else { return false };
     let mut others = look.machines.iter().filter(|other| other.id == *named);
     let stands = others.any(|other| !other.deleting && other.token.as_ref() == Some(&claim.uid));
-    let serves =
-        look.snapshot.nodes_with(&machine.id).any(|node| node.is_owned_by(&claim.name) || node.was_registered());
+    let serves = look.snapshot.nodes_with(&machine.id).any(|node| node.is_owned_by(claim) || node.was_registered());
     stands && !serves && claim.broken.is_none() && claim.class.is_one_of(look.classes.iter().copied())
 }
 

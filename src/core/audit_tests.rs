@@ -3,7 +3,7 @@
 use super::*;
 use crate::core::consent;
 use crate::core::facts::samples::{pod, serving_node};
-use crate::core::facts::{Condition, Fact, Fold, Status, VolumeAttachment};
+use crate::core::facts::{Condition, Fact, Fold, OwnerClaim, Status, VolumeAttachment};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 
@@ -325,7 +325,7 @@ fn held_node(n: usize, deleting: bool) -> Node {
         deleting: deleting.then(|| at(5)),
         labels: Labels::from([("g/k".into(), "n".into())]),
         finalizers: vec![labels::TERMINATION_FINALIZER.into()],
-        owner_claims: vec![format!("claim-{n}").into()],
+        owner_claims: vec![OwnerClaim::of(&claim(n))],
         provider_id: Some(format!("sim://{n}").into()),
         ..crate::core::facts::samples::node()
     }
@@ -372,9 +372,12 @@ fn a_node_that_is_anybodys_is_not_let_go() {
         ("it is not being deleted", with_a_left_node(|node| node.deleting = None)),
         ("it waits for nobody", with_a_left_node(|node| node.finalizers.clear())),
         ("it says of itself that it is another autoscaler's", with_a_left_node(|node| node.labels.clear())),
-        ("its NodeClaim is there", with_a_left_node(|node| node.owner_claims = vec!["claim-3".into()])),
+        ("its NodeClaim is there", with_a_left_node(|node| node.owner_claims = vec![OwnerClaim::of(&claim(3))])),
         ("its machine is there", with_its_machine()),
-        ("another autoscaler's NodeClaim owns it", of_another(|claim| claim.name = "claim-0".into())),
+        (
+            "another autoscaler's NodeClaim owns it",
+            of_another(|foreign| (foreign.name, foreign.uid) = (claim(0).name.clone(), claim(0).uid.clone())),
+        ),
         ("another autoscaler's NodeClaim names it", of_another(|claim| claim.node = Some("node-0".into()))),
         (
             "another autoscaler's NodeClaim has its machine",
@@ -718,7 +721,7 @@ fn the_machine_that_a_nodeclaim_names_is_never_the_superfluous_one() {
         ("what it names has lost its mark", |world| world.machines[4].token = None),
         ("a Node of its says that this is its machine", |world| {
             let node = Node {
-                owner_claims: vec!["claim-3".into()],
+                owner_claims: vec![OwnerClaim::of(&claim(3))],
                 provider_id: Some("sim://second".into()),
                 ..crate::core::facts::samples::node()
             };
@@ -767,7 +770,7 @@ fn an_order_is_not_repeated_for_a_machine_that_somebody_claims_by_now_or_that_st
 fn inhabited(n: usize) -> Snapshot {
     let mut fold = Fold::default();
     let mut node = serving_node();
-    (node.provider_id, node.owner_claims) = (Some(machine(n).id), vec![format!("claim-{n}").into()]);
+    (node.provider_id, node.owner_claims) = (Some(machine(n).id), vec![OwnerClaim::of(&claim(n))]);
     fold.fold(Fact::NodeSeen(Arc::new(node)));
     fold.fold(Fact::PodSeen(Arc::new(pod("a", Some("node-1")))));
     fold.snapshot().clone()

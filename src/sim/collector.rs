@@ -10,8 +10,8 @@ use super::agenda::Agenda;
 use super::cluster::SimCluster;
 use super::seed::{self, Seed};
 use super::store::Store;
-use crate::core::facts::{Fact, Node};
-use crate::core::ids::{ClaimName, NodeName};
+use crate::core::facts::{Fact, Node, OwnerClaim};
+use crate::core::ids::NodeName;
 
 /// From the end of the last owner to the deletion: the collector of an API server at leisure is at most so far behind.
 const BEHIND: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
@@ -48,7 +48,8 @@ impl Collector {
             let store = self.cluster.store();
             match fact {
                 Fact::ClaimGone(claim) => {
-                    let owned = store.nodes.values().filter(|node| node.is_owned_by(claim));
+                    let owned =
+                        store.nodes.values().filter(|node| node.owner_claims.iter().any(|owner| owner.name == *claim));
                     owned.filter(|node| is_abandoned(&store, node)).map(|node| node.name.clone()).collect()
                 }
                 // One can name an owner that has gone before.
@@ -73,7 +74,7 @@ impl Collector {
 
 /// Whether a Node that nobody has deleted has owners, and none of them is there.
 fn is_abandoned(store: &Store, node: &Arc<Node>) -> bool {
-    let is_there = |owner: &Arc<str>| store.claims.contains_key(&ClaimName::from(&**owner));
+    let is_there = |owner: &OwnerClaim| store.claims.get(&owner.name).is_some_and(|claim| owner.is(claim));
     node.deleting.is_none() && !node.owner_claims.is_empty() && !node.owner_claims.iter().any(is_there)
 }
 
@@ -88,8 +89,10 @@ mod tests {
     async fn a_node_goes_with_the_last_of_its_owners_and_a_finalizer_holds_it() {
         let cluster = props::cluster(1);
         tokio::spawn(Collector::new(cluster.clone(), Seed(1)).run());
+        let claims = ["one", "two"].map(|claim| cluster.store().create_claim(&props::draft(claim)).unwrap());
+        let owner = |name: &&str| OwnerClaim::of(claims.iter().find(|claim| claim.name.as_str() == *name).unwrap());
         let node = |name: &str, owners: &[&str], finalizers: &[&str]| Node {
-            owner_claims: owners.iter().map(|owner| Arc::from(*owner)).collect(),
+            owner_claims: owners.iter().map(owner).collect(),
             finalizers: finalizers.iter().map(|held| Arc::from(*held)).collect(),
             ..props::node(name, "a", 1_000, 1_024)
         };
@@ -99,9 +102,6 @@ mod tests {
         };
         {
             let mut store = cluster.store();
-            for claim in ["one", "two"] {
-                store.create_claim(&props::draft(claim)).unwrap();
-            }
             for node in [
                 node("a", &["one"], &[]),
                 node("b", &["one"], &["held"]),
@@ -116,6 +116,7 @@ mod tests {
         cluster.store().delete_claim(&"one".into()).unwrap();
         sleep(BEHIND.1 * 2).await;
         assert_eq!(left(), [("b".to_owned(), true), ("c".to_owned(), false), ("d".to_owned(), false)]);
+        cluster.store().create_claim(&props::draft("one")).unwrap();
         cluster.store().create_node(node("e", &["one"], &[])).unwrap();
         cluster.store().delete_claim(&"two".into()).unwrap();
         sleep(BEHIND.1 * 2).await;

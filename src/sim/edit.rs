@@ -13,7 +13,7 @@ use serde::de::{Deserializer, Error as _};
 use super::store::Store;
 use crate::cluster::convert::do_not_disrupt;
 use crate::core::consent;
-use crate::core::facts::{Condition, Effect, PodPhase, Status, Taint};
+use crate::core::facts::{Condition, Effect, OwnerClaim, PodPhase, Status, Taint};
 use crate::core::ids::{ClaimName, NodeName, ObjectKey, PoolName};
 use crate::core::labels::{self, Labels};
 use crate::core::quantity::Quantity;
@@ -188,11 +188,24 @@ impl Edit {
             "Node" => {
                 let name = NodeName::from(self.name.as_str());
                 let there = store.nodes.contains_key(&name);
+                let uid =
+                    |owner: &ClaimName| store.claims.get(owner).map_or_else(|| "".into(), |claim| claim.uid.clone());
+                let owners: Vec<_> = self
+                    .owners
+                    .iter()
+                    .map(|(name, wanted)| {
+                        let name = ClaimName::from(name.as_str());
+                        (OwnerClaim { uid: uid(&name), name }, *wanted == Some(true))
+                    })
+                    .collect();
                 store.update_node(&name, |node| {
                     apply(&mut node.labels, &self.labels);
                     apply(&mut node.annotations, &self.annotations);
                     list(&mut node.finalizers, &self.finalizers);
-                    list(&mut node.owner_claims, &self.owners);
+                    for (owner, wanted) in owners {
+                        node.owner_claims.retain(|there| there.name != owner.name);
+                        node.owner_claims.extend(wanted.then_some(owner));
+                    }
                     for (key, effect) in &self.taints {
                         node.taints.retain(|taint| *taint.key != **key);
                         node.taints.extend(effect.map(|effect| Taint::new(key.as_str(), effect.0)));

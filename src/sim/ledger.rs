@@ -12,8 +12,8 @@ use super::cluster::SimCluster;
 use super::kubelet::node_name;
 use super::outcome::{NodeRow, Outcome, Sample, Unplaced};
 use crate::clouds::simulated::{Change, SimMachine, Simulated};
-use crate::core::facts::{Fact, Kind, Node, Owner, Pod};
-use crate::core::ids::{ClaimUid, NodeName, PodUid, ProviderId};
+use crate::core::facts::{Fact, Kind, Node, Owner, OwnerClaim, Pod};
+use crate::core::ids::{ClaimName, ClaimUid, NodeName, PodUid, ProviderId};
 use crate::core::labels;
 use crate::core::resources::{ResourceName, Resources};
 
@@ -58,7 +58,7 @@ struct Book {
     rows: Vec<NodeRow>,
     running: BTreeMap<ProviderId, (usize, f64)>,
     tokens: BTreeMap<ClaimUid, ProviderId>,
-    owned: BTreeMap<Arc<str>, BTreeSet<NodeName>>,
+    owned: BTreeMap<ClaimName, BTreeSet<NodeName>>,
     price: f64,
     price_peak: f64,
     spent: f64,
@@ -290,7 +290,7 @@ impl Book {
         {
             self.rows[*row].ready.get_or_insert(seconds);
         }
-        for claim in &node.owner_claims {
+        for OwnerClaim { name: claim, .. } in &node.owner_claims {
             let nodes = self.owned.entry(claim.clone()).or_default();
             if nodes.insert(node.name.clone()) && nodes.len() > 1 {
                 let sentence = format!("NodeClaim {claim} has {} nodes", nodes.len());

@@ -19,7 +19,7 @@ use super::store::NewPod;
 use super::workload::Workloads;
 use super::{Clock, Seed};
 use crate::clouds::simulated::{Conduct, Simulated};
-use crate::core::facts::{InstanceType, Pod};
+use crate::core::facts::{InstanceType, OwnerClaim, Pod};
 use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PoolName};
 use crate::manifests::{Invalid, Object};
 
@@ -200,7 +200,13 @@ impl World {
             Object::Overlay(overlay) => store.apply_overlay(*overlay),
             Object::Buffer(buffer) => store.apply_buffer(*buffer),
             Object::Template(template) => store.apply_template(template),
-            Object::Node(node) => {
+            Object::Node(mut node) => {
+                // Which UID a NodeClaim has got here, whoever writes a manifest cannot know.
+                for owner in &mut node.owner_claims {
+                    if let Some(claim) = store.claims.get(&owner.name) {
+                        *owner = OwnerClaim::of(claim);
+                    }
+                }
                 // A Node without a machine: it stays as it was written, and a second one of its name changes nothing.
                 store.create_node(*node).ok();
             }

@@ -238,13 +238,14 @@ fn of_node(before: Option<&Node>, now: &Node) -> Vec<String> {
         let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
         format!("{}{value}:{}", taint.key, taint.effect.as_str())
     };
+    let owners = |node: &Node| node.owner_claims.iter().map(|owner| owner.name.as_str().into()).collect::<Vec<_>>();
     let taints = |node: &Node| node.taints.iter().map(taint).map(Arc::<str>::from).collect::<Vec<_>>();
     let Some(before) = before else {
         let taints = taints(now).join(", ");
         return vec![format!("created, taints {}", if taints.is_empty() { "none" } else { &taints })];
     };
     said.extend(of_names("finalizer", &before.finalizers, &now.finalizers));
-    said.extend(of_names("owner", &before.owner_claims, &now.owner_claims));
+    said.extend(of_names("owner", &owners(before), &owners(now)));
     said.extend(of_names("taint", &taints(before), &taints(now)));
     said.extend(of_labels("label", &before.labels, &now.labels));
     said.extend(of_labels("annotation", &before.annotations, &now.annotations));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::core::facts::{Effect, Node, Taint};
+use crate::core::facts::{Effect, Node, OwnerClaim, Taint};
 use crate::core::ids::{NodeName, NodeUid, ProviderId};
 
 use super::problems::{Unreadable, lenient};
@@ -42,7 +42,7 @@ pub fn node(wire: &wire::Node) -> Result<Node, Unreadable> {
             .iter()
             .flatten()
             .filter(|r| r.kind == "NodeClaim" && r.api_version.starts_with("karpenter.sh/"))
-            .map(|r| Arc::from(r.name.as_str()))
+            .map(|r| OwnerClaim { name: r.name.as_str().into(), uid: r.uid.as_str().into() })
             .collect(),
         provider_id: spec.and_then(|s| s.provider_id.as_deref()).filter(|id| !id.is_empty()).map(provider_id),
         taints: spec.and_then(|s| s.taints.as_ref()).into_iter().flatten().map(taint).collect(),

@@ -9,8 +9,8 @@ use super::*;
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::api::validation::CloudLabels;
 use crate::core::facts::{
-    ConsolidationPolicy, DoNotDisrupt, Effect, Owner, Pod, PodPhase, PolicyHonor, Status, TolerationOperator,
-    find_condition,
+    ConsolidationPolicy, DoNotDisrupt, Effect, Owner, OwnerClaim, Pod, PodPhase, PolicyHonor, Status,
+    TolerationOperator, find_condition,
 };
 use crate::core::ids::PodUid;
 use crate::core::labels;
@@ -563,7 +563,7 @@ status:
     .unwrap();
     assert!(node.is_ready() && node.is_registered() && !node.is_initialized() && node.cordoned);
     assert_eq!(node.annotations.len(), 2);
-    assert_eq!(*node.owner_claims, [Arc::from("c1")]);
+    assert_eq!(*node.owner_claims, [OwnerClaim { name: "c1".into(), uid: "cu".into() }]);
     assert_eq!(node.taints[1].effect, Effect::NoSchedule);
     assert_eq!(node.capacity, Resources::new().with("cpu", 4000).with("memory", 8192 * MI).with("pods", 110_000));
     assert_eq!((&*node.version, node.provider_id.unwrap().as_str()), ("7", "kwok://n1"));

@@ -67,7 +67,7 @@ impl OnCall {
         }
         for node in store.nodes().filter(|node| node.deleting.is_some() && node.has_finalizer()) {
             let claimed = store.claims().any(|claim| {
-                node.is_owned_by(&claim.name) || claim.provider_id.is_some() && claim.provider_id == node.provider_id
+                node.is_owned_by(claim) || claim.provider_id.is_some() && claim.provider_id == node.provider_id
             });
             if !claimed && !machines.iter().any(|machine| Some(&machine.id) == node.provider_id.as_ref()) {
                 found.push(Finding::LeftNode(node.name.clone(), node.uid.clone()));

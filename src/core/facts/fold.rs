@@ -411,10 +411,10 @@ impl Fold {
             self.snapshot.nodes_of.entry(id.clone()).or_default().insert(node.name.clone());
         }
         for owner in old.iter().flat_map(|old| &old.owner_claims).filter(|owner| !node.owner_claims.contains(owner)) {
-            self.disown(owner, &node.name);
+            self.disown(&owner.name, &node.name);
         }
         for owner in &node.owner_claims {
-            let owned = self.snapshot.owned.entry(ClaimName::from(Arc::clone(owner))).or_default();
+            let owned = self.snapshot.owned.entry(owner.name.clone()).or_default();
             owned.insert(node.name.clone());
         }
         let concerned: Vec<ClaimName> = self.standing_for(node).cloned().collect();
@@ -483,7 +483,7 @@ impl Fold {
                     if let Some(id) = &node.provider_id {
                         self.unlink(id, name);
                     }
-                    node.owner_claims.iter().for_each(|owner| self.disown(owner, name));
+                    node.owner_claims.iter().for_each(|owner| self.disown(&owner.name, name));
                 }
                 self.snapshot.pod_events.remove(name);
                 self.news.usage = true;
@@ -606,10 +606,9 @@ impl Fold {
         self.news.claims.extend(self.claim_of.get(id).cloned());
     }
 
-    fn disown(&mut self, owner: &Arc<str>, node: &NodeName) {
-        let owner = ClaimName::from(Arc::clone(owner));
-        if take_out(&mut self.snapshot.owned, &owner, node) {
-            self.news.claims.insert(owner);
+    fn disown(&mut self, owner: &ClaimName, node: &NodeName) {
+        if take_out(&mut self.snapshot.owned, owner, node) {
+            self.news.claims.insert(owner.clone());
         }
     }
 }

@@ -41,7 +41,7 @@ pub use daemon::{DaemonSet, tolerate_as_daemon};
 pub use fold::{Fold, Landed, News};
 pub use group::Group;
 pub use machine::Machine;
-pub use node::Node;
+pub use node::{Node, OwnerClaim};
 pub use overlay::{Judgement, Overlaid, Overlay, PriceChange, Verdict};
 pub use pod::{
     AffinityTerm, DoNotDisrupt, HostPort, NodeAffinity, Owner, Pod, PodPhase, PodShape, PolicyHonor, Preference,

@@ -4,11 +4,32 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::core::ids::{ClaimName, NodeName, NodeUid, PoolName, ProviderId};
+use crate::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, PoolName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
 
-use super::{Condition, Status, Taint, condition, finalizers};
+use super::{Claim, Condition, Status, Taint, condition, finalizers};
+
+/// A NodeClaim among the owners of a Node. One that was made anew under the same name owns nothing of its predecessor's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnerClaim {
+    /// Its name.
+    pub name: ClaimName,
+    /// Its UID.
+    pub uid: ClaimUid,
+}
+
+impl OwnerClaim {
+    /// A NodeClaim as an owner.
+    pub fn of(claim: &Claim) -> Self {
+        Self { name: claim.name.clone(), uid: claim.uid.clone() }
+    }
+
+    /// Whether this is it.
+    pub fn is(&self, claim: &Claim) -> bool {
+        self.uid == claim.uid && self.name == claim.name
+    }
+}
 
 /// A Node object.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,8 +50,8 @@ pub struct Node {
     pub annotations: Labels,
     /// `metadata.finalizers`, all of them.
     pub finalizers: Vec<Arc<str>>,
-    /// Names of the NodeClaims in `metadata.ownerReferences`.
-    pub owner_claims: Vec<Arc<str>>,
+    /// The NodeClaims in `metadata.ownerReferences`.
+    pub owner_claims: Vec<OwnerClaim>,
     /// `spec.providerID`; nothing until somebody has set it.
     pub provider_id: Option<ProviderId>,
     /// `spec.taints`.
@@ -59,8 +80,8 @@ impl Node {
     }
 
     /// Whether a NodeClaim is among its owners.
-    pub fn is_owned_by(&self, claim: &ClaimName) -> bool {
-        self.owner_claims.iter().any(|owner| **owner == *claim.as_str())
+    pub fn is_owned_by(&self, claim: &Claim) -> bool {
+        self.owner_claims.iter().any(|owner| owner.is(claim))
     }
 
     /// Whether its NodeClaim has been matched with it.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::samples::{claim, node, pod, start};
+use super::samples::{claim, node, owner, pod, start};
 use super::{Claim, Fact, Fold, Kind, Node, Pod, PodPhase, Snapshot};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 use crate::core::resources::Resources;
@@ -125,7 +125,7 @@ fn two_nodes_of_one_machine_are_nobodys_node() {
 #[test]
 fn a_node_is_news_for_the_nodeclaim_that_owns_it_though_somebody_wrote_another_id_into_it() {
     let estranged = Claim { provider_id: Some("sim://other".into()), deleting: Some(start()), ..claim_of("c", "n") };
-    let owned = Node { owner_claims: vec!["c".into()], ..node_called("n") };
+    let owned = Node { owner_claims: vec![owner("c", "uid-c")], ..node_called("n") };
     let mut fold = after([Fact::ClaimSeen(Arc::new(estranged)), Fact::NodeSeen(Arc::new(owned.clone()))]);
     let mut concerns = |fact: Fact| {
         fold.take_news();

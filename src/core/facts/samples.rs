@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{
-    Claim, Condition, ConsolidationPolicy, Disruption, Effect, Machine, Node, NodeClass, Pod, PodPhase, PodShape,
-    PolicyHonor, Pool, Status, Taint, Template, TopologySpread,
+    Claim, Condition, ConsolidationPolicy, Disruption, Effect, Machine, Node, NodeClass, OwnerClaim, Pod, PodPhase,
+    PodShape, PolicyHonor, Pool, Status, Taint, Template, TopologySpread,
 };
 use crate::core::ids::{ClassRef, ObjectKey};
 use crate::core::labels::{self, Labels};
@@ -203,6 +203,11 @@ pub(crate) fn serving() -> Claim {
     claim
 }
 
+/// A NodeClaim as the owner of a Node.
+pub(crate) fn owner(name: &str, uid: &str) -> OwnerClaim {
+    OwnerClaim { name: name.into(), uid: uid.into() }
+}
+
 /// Its Node then.
 pub(crate) fn serving_node() -> Node {
     let mut node = node();
@@ -210,7 +215,7 @@ pub(crate) fn serving_node() -> Node {
     node.labels.insert(labels::REGISTERED.into(), "true".into());
     node.labels.insert(labels::INITIALIZED.into(), "true".into());
     node.finalizers.push(labels::TERMINATION_FINALIZER.into());
-    node.owner_claims.push("web-1".into());
+    node.owner_claims.push(owner("web-1", "uid-1"));
     node.taints.clear();
     node.conditions.push(condition("Ready", Status::True));
     node

@@ -136,13 +136,14 @@ impl Snapshot {
     }
 
     /// The nodes that name this NodeClaim as an owner.
-    pub fn nodes_owned_by<'a>(&'a self, claim: &ClaimName) -> impl Iterator<Item = &'a Arc<Node>> {
-        self.owned.get(claim).into_iter().flatten().filter_map(|name| self.nodes.get(name))
+    pub fn nodes_owned_by<'a, 'b>(&'a self, claim: &'b Claim) -> impl Iterator<Item = &'a Arc<Node>> + use<'a, 'b> {
+        let named = self.owned.get(&claim.name).into_iter().flatten().filter_map(|name| self.nodes.get(name));
+        named.filter(move |node| node.is_owned_by(claim))
     }
 
     /// The NodeClaims that own a Node and are there.
     pub fn owners_of<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Arc<Claim>> {
-        node.owner_claims.iter().filter_map(|owner| self.claims.get(&ClaimName::from(Arc::clone(owner))))
+        node.owner_claims.iter().filter_map(|owner| self.claims.get(&owner.name).filter(|claim| owner.is(claim)))
     }
 
     /// The node of a NodeClaim, when exactly one carries its provider ID.

@@ -50,7 +50,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Act> {
 
 /// Whether somebody took the NodeClaim off its Node: both still name each other otherwise.
 fn without_owner(claim: &Claim, node: &Node) -> bool {
-    !node.is_owned_by(&claim.name) && claim.node.as_ref() == Some(&node.name) && claim.provider_id == node.provider_id
+    !node.is_owned_by(claim) && claim.node.as_ref() == Some(&node.name) && claim.provider_id == node.provider_id
 }
 
 /// Whether this very Node was initialized, and is not about to be anew.

@@ -43,7 +43,7 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
     let mut deadlines = Vec::new();
     // A condition can be taken out of the status by hand, and a label off a Node. What there is to see counts more, also where a second Node says
     // that it is this machine. So does what was just written to a Node and is not seen yet. A Node that the cloud holds back is none yet.
-    let taken = |node: &Node| node.is_owned_by(&claim.name) && !hooks::are_pending(situation);
+    let taken = |node: &Node| node.is_owned_by(claim) && !hooks::are_pending(situation);
     let registered =
         situation.nodes.iter().any(|node| node.is_registered() || taken(node) || situation.has_patched(node));
     if !launch::was_launched(situation) && !registered {

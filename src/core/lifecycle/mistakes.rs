@@ -48,7 +48,7 @@ pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
                 "status.providerID: machine {id} carries the mark of another NodeClaim and is left alone; write back the ID of this one's own"
             ));
         } else if let Some((node, theirs)) = estranged(situation) {
-            let is_owned = situation.snapshot.nodes_owned_by(&claim.name).any(|owned| owned.name.as_str() == node);
+            let is_owned = situation.snapshot.nodes_owned_by(claim).any(|owned| owned.name.as_str() == node);
             let field = if is_owned { "status.providerID" } else { "status.nodeName or status.providerID" };
             found.push(format!(
                 "{field}: {id} is not the ID of Node {node} ({theirs}); joiner asks the cloud and writes back what is true"
@@ -205,7 +205,7 @@ fn estranged<'a>(situation: &Situation<'a>) -> Option<(&'a str, &'a str)> {
     let claim = situation.claim;
     let id = claim.provider_id.as_ref()?;
     let named = claim.node.as_ref().and_then(|name| situation.snapshot.nodes.get(name));
-    let own = situation.nodes.iter().copied().filter(|node| node.is_owned_by(&claim.name));
+    let own = situation.nodes.iter().copied().filter(|node| node.is_owned_by(claim));
     own.chain(named).find_map(|node| {
         let theirs = node.provider_id.as_ref().filter(|theirs| *theirs != id)?;
         Some((node.name.as_str(), theirs.as_str()))
@@ -220,7 +220,7 @@ fn is_anothers(situation: &Situation<'_>) -> bool {
 }
 
 fn is_anothers_node(situation: &Situation<'_>, node: &Node) -> bool {
-    situation.snapshot.owners_of(node).any(|owner| owner.name != situation.claim.name)
+    situation.snapshot.owners_of(node).any(|owner| owner.uid != situation.claim.uid)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::core::facts::samples::{claim, machine, node, pod, serving, serving_node, start};
-use crate::core::facts::{Broken, Claim, Fact, Fold, Node, find_condition};
+use crate::core::facts::samples::{claim, machine, node, owner, pod, serving, serving_node, start};
+use crate::core::facts::{Broken, Claim, Fact, Fold, Node, OwnerClaim, find_condition};
 use crate::core::lifecycle::{Memory, step, termination};
 
 struct World {
@@ -54,7 +54,7 @@ fn another() -> (Claim, Machine, Node) {
     (machine.id, machine.token) = ("sim://a/2".into(), Some("uid-2".into()));
     claim.provider_id = Some(machine.id.clone());
     (node.name, node.uid, node.provider_id) = ("node-2".into(), "node-uid-2".into(), Some(machine.id.clone()));
-    node.owner_claims = vec!["web-2".into()];
+    node.owner_claims = vec![OwnerClaim::of(&claim)];
     (claim, machine, node)
 }
 
@@ -137,7 +137,7 @@ fn somebody_elses_machine_and_node_are_left_alone() {
 fn a_node_that_another_nodeclaim_has_taken_is_taken_back_by_the_mark() {
     let mut world = World::new();
     world.others.push(another().0);
-    world.nodes[0].owner_claims = vec!["web-2".into()];
+    world.nodes[0].owner_claims = vec![owner("web-2", "uid-2")];
     world.claim.conditions.retain(|condition| &*condition.kind != "Registered");
     assert_eq!(world.act(), Act::Find("uid-1".into()), "whose is it?");
     world.memory.sight = Sight::Present(Arc::new(machine()));
@@ -203,7 +203,7 @@ fn a_machine_whose_node_does_not_come_is_looked_for_before_it_is_given_up() {
 #[test]
 fn a_node_that_was_taken_by_mistake_and_goes_takes_nobody_with_it() {
     let (other, theirs, mut taken) = another();
-    taken.owner_claims = vec!["web-1".into()];
+    taken.owner_claims = vec![owner("web-1", "uid-1")];
     taken.deleting = Some(start());
     let mut world = World::new();
     world.others.push(other);
@@ -215,11 +215,27 @@ fn a_node_that_was_taken_by_mistake_and_goes_takes_nobody_with_it() {
     assert_eq!(patch.provider_id, Some("sim://a/1".into()));
 }
 
+/// Somebody has stripped a NodeClaim of its finalizers in its drain, and made it anew under its name: what its predecessor has left is not its own.
+#[test]
+fn a_namesake_that_was_made_anew_does_not_take_its_predecessors_node() {
+    let mut world = World::new();
+    world.claim = Claim { uid: "uid-1-anew".into(), finalizers: vec![labels::TERMINATION_FINALIZER.into()], ..claim() };
+    world.nodes[0].deleting = Some(start());
+    assert_eq!(world.act(), Act::Launch, "it is launched like any other, and not deleted with that Node");
+    world.claim.deleting = Some(start());
+    world.memory.sight = Sight::Gone;
+    let Act::PatchStatus(patch) = world.act() else { panic!("{:?}", world.look()) };
+    assert_eq!(patch.node, None);
+    world.claim.conditions = patch.conditions.unwrap();
+    let Act::PatchClaim(patch) = world.act() else { panic!("the Node keeps its finalizer: {:?}", world.look()) };
+    assert_eq!(patch.finalizers, Some(vec![]));
+}
+
 #[test]
 fn a_node_that_another_nodeclaim_has_taken_is_emptied_before_its_machine_goes() {
     let mut world = World::deleted();
     world.others.push(another().0);
-    world.nodes[0].owner_claims = vec!["web-2".into()];
+    world.nodes[0].owner_claims = vec![owner("web-2", "uid-2")];
     world.memory.sight = Sight::Present(Arc::new(machine()));
     assert!(matches!(world.act(), Act::DeleteNode(..)), "{:?}", world.look());
 }

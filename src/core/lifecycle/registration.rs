@@ -33,7 +33,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
     }
     let phase = Phase::Registering;
     let disproved = |node: &Node| node.provider_id.as_ref().is_some_and(|id| situation.memory.is_disproved(id));
-    let taken = |node: &Node| node.is_owned_by(&situation.claim.name);
+    let taken = |node: &Node| node.is_owned_by(situation.claim);
     let nodes: Vec<_> = situation.nodes.iter().filter(|node| taken(node) || !disproved(node)).collect();
     let node = match nodes.as_slice() {
         [] => {
@@ -128,7 +128,7 @@ fn is_synced(situation: &Situation<'_>, node: &Node) -> bool {
     node.is_registered()
         && node.has_finalizer()
         && !node.taints.iter().any(|taint| taint.matches(&unregistered()))
-        && node.is_owned_by(&situation.claim.name)
+        && node.is_owned_by(situation.claim)
 }
 
 fn unregistered() -> Taint {
@@ -175,8 +175,7 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
         annotations: less(claim.annotations.clone(), &node.annotations),
         taints: Some(taints),
         finalizers: Some(finalizers::held(&node.finalizers)),
-        owner: (!node.is_owned_by(&claim.name) || !disowned.is_empty())
-            .then(|| (claim.name.clone(), claim.uid.clone())),
+        owner: (!node.is_owned_by(claim) || !disowned.is_empty()).then(|| (claim.name.clone(), claim.uid.clone())),
         disowned,
         ..NodePatch::of(node)
     }

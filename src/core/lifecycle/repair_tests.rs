@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::core::facts::samples::{condition, serving, serving_node, start};
+use crate::core::facts::samples::{condition, owner, serving, serving_node, start};
 use crate::core::facts::{Claim, Fact, Fold, Node, Status, Taint};
 use crate::core::lifecycle::{Memory, step};
 use crate::core::repair::{RepairAction, RepairPolicy};
@@ -107,7 +107,7 @@ fn when_too_many_are_broken_none_is_repaired() {
         let (name, uid) = (format!("other-{n}"), format!("other-uid-{n}"));
         let id = Some(format!("sim://b/{n}").into());
         let conditions = vec![condition("Ready", status)];
-        let owner_claims = vec![format!("other-{n}").into()];
+        let owner_claims = vec![owner(&name, &format!("uid-other-{n}"))];
         Node { name: name.into(), uid: uid.into(), provider_id: id, conditions, owner_claims, ..serving_node() }
     };
     world.nodes.push(other(1, Status::False));

@@ -184,7 +184,7 @@ impl<'a> Situation<'a> {
 
     /// Whether a Node was registered, though somebody may have taken its label or its finalizer away.
     pub fn is_ours(&self, node: &Node) -> bool {
-        node.is_owned_by(&self.claim.name) || node.is_registered() || node.has_finalizer()
+        node.is_owned_by(self.claim) || node.is_registered() || node.has_finalizer()
     }
 
     /// The Nodes that were registered.
@@ -232,7 +232,7 @@ pub(super) fn nodes<'a>(
     id: Option<&ProviderId>,
     marked: bool,
 ) -> Vec<&'a Arc<Node>> {
-    let owned = |node: &Node| node.is_owned_by(&claim.name);
+    let owned = |node: &Node| node.is_owned_by(claim);
     let free = |node: &Node| snapshot.owners_of(node).all(|owner| owner.uid == claim.uid);
     let by_id = id.into_iter().flat_map(|id| snapshot.nodes_with(id));
     let by_id = by_id.filter(|node| marked || owned(node) || free(node));
@@ -240,7 +240,7 @@ pub(super) fn nodes<'a>(
     // Whoever edits the status of a NodeClaim takes neither its machine's Node off it nor the pods there. Where the mark says which machine is its own,
     // a Node of another is not, though this NodeClaim took it when somebody had written that one's ID into it.
     let of_another = |node: &Node| marked && node.provider_id.as_ref().is_some_and(|theirs| Some(theirs) != id);
-    for node in snapshot.nodes_owned_by(&claim.name).filter(|node| !of_another(node)) {
+    for node in snapshot.nodes_owned_by(claim).filter(|node| !of_another(node)) {
         if !nodes.iter().any(|known| known.name == node.name) {
             nodes.push(node);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 
 use super::*;
-use crate::core::facts::samples::{claim, machine, node, start};
+use crate::core::facts::samples::{claim, machine, node, owner, start};
 use crate::core::facts::{Condition, Fact, Fold};
 use crate::core::labels;
 use crate::core::lifecycle::liveness::prove_nodeless;
@@ -35,7 +35,7 @@ fn node_of(claim: &str, number: u32) -> Node {
     let mut node = node();
     (node.name, node.uid) = (format!("node-{number}").into(), format!("node-uid-{number}").into());
     node.provider_id = Some(format!("sim://a/{number}").into());
-    node.owner_claims = vec![claim.into()];
+    node.owner_claims = vec![owner(claim, &claim.replace("web", "uid"))];
     node.finalizers = vec![labels::TERMINATION_FINALIZER.into()];
     node.labels.insert(labels::REGISTERED.into(), "true".into());
     node.labels.insert(labels::INITIALIZED.into(), "true".into());

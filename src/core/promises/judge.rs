@@ -42,7 +42,7 @@ pub fn judge_node_deletion<'a>(
 ) -> Option<Broken> {
     let is_marked = matches!(sight, Sight::Present(machine)
         if machine.token.as_ref() == Some(&claim.uid) && node.provider_id.as_ref() == Some(&machine.id));
-    let is_own = is_marked || node.is_owned_by(&claim.name);
+    let is_own = is_marked || node.is_owned_by(claim);
     let other = owners.into_iter().find(|owner| !is_own && owner.uid != claim.uid && owner.deleting.is_none());
     let why = if claim.deleting.is_none() {
         "which nobody has deleted".to_owned()

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::*;
 use crate::core::facts::samples::{claim, machine, pod, serving_node, start};
-use crate::core::facts::{Count, Machine, Selector};
+use crate::core::facts::{Count, Machine, OwnerClaim, Selector};
 use crate::core::ids::ObjectKey;
 use crate::core::labels;
 
@@ -59,7 +59,7 @@ fn a_node_is_deleted_for_its_own_nodeclaim_that_was_deleted_and_stays_until_the_
     assert!(judge_node_deletion(&deleted(), &bare, [&deleted()], &shown).is_some(), "it would vanish");
     assert_eq!(judge_node_deletion(&deleted(), &bare, [&deleted()], &Sight::Gone), None);
     let other = Claim { name: "web-2".into(), uid: "uid-2".into(), ..claim() };
-    let theirs = Node { owner_claims: vec!["web-2".into()], ..node };
+    let theirs = Node { owner_claims: vec![OwnerClaim::of(&other)], ..node };
     let broken = judge_node_deletion(&deleted(), &theirs, [&other], &Sight::Unasked).expect("it is another's");
     assert!(broken.what.ends_with("and it is the Node of NodeClaim web-2"), "{}", broken.what);
     assert_eq!(judge_node_deletion(&deleted(), &theirs, [&other], &shown), None, "the mark says whose it is");

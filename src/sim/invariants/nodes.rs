@@ -33,14 +33,16 @@ impl Invariants {
     /// Whether a machine runs and a Node is its own: the one that its kubelet has made, or one that its NodeClaim has taken. One that merely carries its ID may
     /// do so by mistake.
     fn needs(&self, id: &ProviderId, node: &Node) -> bool {
-        self.runs_for(id).is_some_and(|claim| node_name(id) == node.name || node.is_owned_by(&claim))
+        self.runs_for(id).is_some_and(|claim| {
+            node_name(id) == node.name || node.owner_claims.iter().any(|owner| owner.name == claim)
+        })
     }
 
     /// A NoExecute taint throws pods out and asks no budget. joiner adds those that the NodeClaim asks for, before the Node opens.
     fn node_to_be_tainted(&self, node: &Node, patch: &NodePatch) {
         let store = self.cluster.store();
         let named = |claim: &Claim| claim.provider_id.is_some() && claim.provider_id == node.provider_id;
-        let own = |claim: &&Arc<Claim>| named(claim) || node.is_owned_by(&claim.name);
+        let own = |claim: &&Arc<Claim>| named(claim) || node.is_owned_by(claim);
         let asked: Vec<_> = store.claims.values().filter(own).cloned().collect();
         drop(store);
         let asked = |taint: &Taint| {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::*;
+use crate::core::facts::OwnerClaim;
 use crate::core::ids::ProviderId;
 use crate::sim::invariants::stage::Stage;
 use crate::sim::props::draft;
@@ -36,9 +37,10 @@ async fn whose_node_it_is_is_known_by_the_machine_whatever_somebody_has_written(
     {
         let mut store = stage.cluster.store();
         store.update_claim(&"two".into(), |claim| claim.provider_id = Some(id));
+        let two = OwnerClaim::of(&store.claims[&"two".into()]);
         store.delete_claim(&"two".into()).unwrap();
         store.update_node(&node, |node| {
-            node.owner_claims = vec!["two".into()];
+            node.owner_claims = vec![two];
             node.provider_id = Some(ProviderId::from("sim://nowhere/m-0"));
         });
     }

@@ -45,7 +45,7 @@ impl Invariants {
         };
         let what = format!("pod {} is deleted with {grace} s to end, {why}", pod.key);
         let mut objects = vec![pod.key.to_string(), node.name.to_string()];
-        objects.extend(node.owner_claims.iter().map(ToString::to_string));
+        objects.extend(node.owner_claims.iter().map(|owner| owner.name.to_string()));
         self.broken(Invariant::BudgetsHold, objects, what);
     }
 
@@ -89,7 +89,7 @@ impl Invariants {
         let marked = self.machine_of(node).map(|(_, claim, _)| claim);
         let is_of = |claim: &Claim| {
             let named = claim.provider_id.is_some() && claim.provider_id == node.provider_id;
-            named || node.is_owned_by(&claim.name) || marked.as_ref() == Some(&claim.name)
+            named || node.is_owned_by(claim) || marked.as_ref() == Some(&claim.name)
         };
         let mut claims: Vec<_> = self.cluster.store().claims.values().cloned().collect();
         claims.extend(self.gone_within(UNKNOWN_FOR));

@@ -31,8 +31,7 @@ fn is_held_for_torn(store: &Store, pod: &Pod) -> bool {
 /// written into its status, and those of that ID that name nobody else.
 pub(super) fn is_stalled(store: &Store, claim: &Claim) -> bool {
     let named = |node: &Node| claim.provider_id.is_some() && node.provider_id == claim.provider_id;
-    let is_own =
-        |node: &&Arc<Node>| node.is_owned_by(&claim.name) || (node.owner_claims.is_empty() && named(node.as_ref()));
+    let is_own = |node: &&Arc<Node>| node.is_owned_by(claim) || (node.owner_claims.is_empty() && named(node.as_ref()));
     let nodes = store.nodes.values().filter(is_own);
     let pods = nodes.flat_map(|node| store.pods_on(&node.name));
     let waits_for = |pod: &&Arc<Pod>| !pod.is_terminal() && !matches!(pod.shape.owner, Owner::DaemonSet | Owner::Node);

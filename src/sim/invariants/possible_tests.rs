@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::*;
 use crate::clouds::simulated::Conduct;
 use crate::cluster::Cluster;
-use crate::core::facts::{Access, ClaimDraft, Count, PodBudget, PodShape, Selector, VolumeClaim};
+use crate::core::facts::{Access, ClaimDraft, Count, OwnerClaim, PodBudget, PodShape, Selector, VolumeClaim};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 use crate::core::labels;
 use crate::core::requirements::Requirement;
@@ -115,9 +115,11 @@ async fn broken_by_drain_of(
     cluster.create_claim(&draft).await.unwrap();
     {
         let mut store = cluster.store();
+        let uid = store.claims.get(&ClaimName::from(owner)).map_or_else(|| "gone".into(), |claim| claim.uid.clone());
+        let owner = OwnerClaim { name: owner.into(), uid };
         store.update_node(&NodeName::from("a"), |node| {
             node.provider_id = Some("sim://a/m".into());
-            node.owner_claims = vec![owner.into()];
+            node.owner_claims = vec![owner];
         });
         store.update_claim(&name, |claim| {
             claim.provider_id = named.map(Into::into);

@@ -9,7 +9,7 @@ use super::{Invariant, Invariants, Journal};
 use crate::clouds::Cloud;
 use crate::clouds::simulated::{Conduct, Simulated};
 use crate::cluster::Cluster;
-use crate::core::facts::{Claim, ClaimDraft, Node};
+use crate::core::facts::{Claim, ClaimDraft, Node, OwnerClaim};
 use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::labels;
 use crate::sim::cluster::SimCluster;
@@ -48,7 +48,7 @@ impl Stage {
             });
             store.update_node(&node, |node| {
                 node.finalizers = vec![labels::TERMINATION_FINALIZER.into()];
-                node.owner_claims = vec![claim.name.as_str().into()];
+                node.owner_claims = vec![OwnerClaim::of(&claim)];
                 node.labels.insert(labels::REGISTERED.into(), "true".into());
                 node.taints.clear();
             });

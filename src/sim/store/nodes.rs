@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::objects::{Store, check_guarded, check_version, merge, without};
 use crate::cluster::{Error, NodePatch};
-use crate::core::facts::{Fact, Node};
+use crate::core::facts::{Fact, Node, OwnerClaim};
 use crate::core::ids::{NodeName, NodeUid};
 
 impl Store {
@@ -47,11 +47,12 @@ impl Store {
             node.finalizers.clone_from(finalizers);
             changed = true;
         }
-        if let Some((owner, _)) = &patch.owner {
+        if let Some((name, uid)) = &patch.owner {
             let before = node.owner_claims.clone();
-            node.owner_claims.retain(|owner| patch.disowned.iter().all(|(gone, _)| **owner != *gone.as_str()));
-            if !node.is_owned_by(owner) {
-                node.owner_claims.push(owner.as_str().into());
+            node.owner_claims.retain(|owner| patch.disowned.iter().all(|(_, gone)| owner.uid != *gone));
+            let owner = OwnerClaim { name: name.clone(), uid: uid.clone() };
+            if !node.owner_claims.contains(&owner) {
+                node.owner_claims.push(owner);
             }
             changed |= node.owner_claims != before;
         }

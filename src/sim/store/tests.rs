@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::NewPod;
 use crate::api::classes::kwok::{KwokNodeClass, KwokNodeClassBody, KwokNodeClassSpec};
 use crate::cluster::{ClaimPatch, ClaimStatusPatch, Cluster, Error, NodePatch};
-use crate::core::facts::{Count, Fact, Kind, NodeClass, PodBudget, Selector, samples};
+use crate::core::facts::{Count, Fact, Kind, NodeClass, OwnerClaim, PodBudget, Selector, samples};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, ProviderId};
 use crate::sim::admission::{Gate, Verdict};
 use crate::sim::cluster::SimCluster;
@@ -100,7 +100,7 @@ async fn a_node_is_deleted_by_uid_and_owned_once() {
     assert!(matches!(cluster.patch_node(&node.name, &own).await, Err(Error::Conflict(_))));
     let other = NodeUid::from("another");
     assert!(matches!(cluster.delete_node(&node.name, &other).await, Err(Error::NotFound(_))));
-    assert_eq!(cluster.store().nodes[&node.name].owner_claims, [Arc::from("one")]);
+    assert_eq!(cluster.store().nodes[&node.name].owner_claims, [OwnerClaim::of(&claim)]);
     cluster.delete_node(&node.name, &node.uid).await.unwrap();
     assert!(cluster.store().nodes.is_empty());
 }
