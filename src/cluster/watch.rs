@@ -9,8 +9,6 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
-use kube::runtime::WatchStreamExt;
-use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
@@ -278,12 +276,42 @@ enum Change<K> {
     Gone(K),
 }
 
-fn events<K>(client_page: Option<u32>, api: Api<K>) -> impl futures::Stream<Item = watcher::Result<Event<K>>> + Send
+/// What happens to the objects of a kind. A watch that is refused after a list would go on where it was once it is allowed again, and list nothing; of a kind
+/// that joiner can do without it begins anew, so that a list gives back what was withheld.
+fn events<K>(
+    what: Watched,
+    client_page: Option<u32>,
+    api: Api<K>,
+) -> impl futures::Stream<Item = watcher::Result<Event<K>>> + Send
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let config = watcher::Config { page_size: client_page, ..watcher::Config::default() };
-    watcher::watcher(api, config).backoff(Pauses::default())
+    let begun = Begun { inner: None, pauses: Pauses::default(), pause: None };
+    stream::unfold(begun, move |mut begun| {
+        let (api, config) = (api.clone(), config.clone());
+        async move {
+            if let Some(pause) = begun.pause.take() {
+                tokio::time::sleep(pause).await;
+            }
+            let inner = begun.inner.get_or_insert_with(|| watcher::watcher(api, config).boxed());
+            let event = inner.next().await?;
+            if let Err(error) = &event {
+                begun.pause = begun.pauses.next();
+                if is_withheld(what, error) {
+                    begun.inner = None;
+                }
+            }
+            Some((event, begun))
+        }
+    })
+}
+
+/// A watch on its way.
+struct Begun<K> {
+    inner: Option<BoxStream<'static, watcher::Result<Event<K>>>>,
+    pauses: Pauses,
+    pause: Option<Duration>,
 }
 
 /// First pause after a failed watch; doubles.
@@ -314,10 +342,6 @@ impl Iterator for Pauses {
     }
 }
 
-impl Backoff for Pauses {
-    fn reset(&mut self) {}
-}
-
 /// The facts of one kind.
 fn watch<K, F>(shared: &Arc<Shared>, api: Api<K>, what: Watched, fold: F) -> BoxStream<'static, Fact>
 where
@@ -326,7 +350,7 @@ where
 {
     let shared = Arc::clone(shared);
     let kind = what.kind;
-    events(Some(shared.options.page_size), api)
+    events(what, Some(shared.options.page_size), api)
         .filter_map(move |event| {
             let withheld = matches!(&event, Err(error) if is_withheld(what, error));
             let event = shared.observed(what, event);
@@ -358,7 +382,7 @@ fn classes(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
         let shared = Arc::clone(shared);
         let api = Api::<Custom>::all_with(shared.client.clone(), &kind.resource());
         let what = watched(Kind::NodeClass, kind.group, kind.plural);
-        events(Some(shared.options.page_size), api)
+        events(what, Some(shared.options.page_size), api)
             .filter_map(move |event| {
                 let withheld = matches!(&event, Err(error) if is_withheld(what, error));
                 let news = shared.observed(what, event).map(Some).or_else(|| withheld.then_some(None));
@@ -461,12 +485,9 @@ impl Shared {
     }
 }
 
-/// Whether joiner's account lacks the permission to list a kind that it can do without. Only the next list takes that back. A watch that is refused after
-/// a list goes on where it was as soon as it is allowed again, and lists nothing: it is a watch in trouble like any other.
+/// Whether joiner's account lacks a permission for a kind that it can do without. Only the next list takes that back.
 fn is_withheld(what: Watched, error: &watcher::Error) -> bool {
-    what.kind.is_dispensable()
-        && matches!(error, watcher::Error::InitialListFailed(_))
-        && matches!(trouble(what, error), Error::Forbidden { .. })
+    what.kind.is_dispensable() && matches!(trouble(what, error), Error::Forbidden { .. })
 }
 
 /// What is wrong with a watch, and the remedy where there is one.

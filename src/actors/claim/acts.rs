@@ -199,8 +199,9 @@ impl Claim {
 
     /// Asks for the machine beside whatever else there is to do. Who has not answered yet is not asked again.
     fn get_aside(&mut self, id: ProviderId, cx: &Cx<ClaimMsg>) {
-        self.memory.asked = Some(cx.now());
-        if self.aside.is_none() {
+        let first = self.memory.asked.replace(cx.now()).is_none();
+        // What is under way may be a question about drift, which matters no more.
+        if first || self.aside.is_none() {
             let op = self.begin_aside();
             self.get(op, id, cx);
         } else {

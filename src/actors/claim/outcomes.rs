@@ -13,9 +13,6 @@ use crate::core::lifecycle::{DeleteReason, Hold, Sight};
 use super::Claim;
 use super::life::DOUBT;
 
-/// What is said of a write that was granted and has changed nothing.
-const UNDONE: &str = "the API server took a change and nothing has changed; see what mutating admission policies and webhooks do to NodeClaims";
-
 impl Claim {
     /// Takes in the end of an act. One that is not the current one came too late, and is dropped: the next look sees what it did.
     pub(super) fn outcome(&mut self, message: ClaimMsg, cx: &Cx<ClaimMsg>) {
@@ -37,10 +34,6 @@ impl Claim {
                             self.memory.doubt_until = None;
                         }
                         self.tell_of_change(&claim, cx);
-                        // What changes nothing would be written again at once, and for ever.
-                        if self.known.as_ref().is_some_and(|known| known.version == claim.version) {
-                            self.failed("the NodeClaim", UNDONE, false, cx);
-                        }
                         self.written = Some(claim);
                     }
                     // Only a deletion returns no object.

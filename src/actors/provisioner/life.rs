@@ -94,9 +94,9 @@ pub(in crate::actors) struct Provisioner {
     barred: Vec<facts::Kind>,
     /// Why NodeClaims could not be created since one last could: each reason is said once.
     troubles: BTreeSet<String>,
-    /// How many plans in a row could not be carried out as a whole, and until when no other is made for that.
+    /// How many plans in a row could not be carried out as a whole, and until when no other is made for those who waited then (the epoch of the plan).
     failures: u32,
-    paused: Option<Instant>,
+    paused: Option<(Instant, u64)>,
     born: Instant,
 }
 
@@ -112,6 +112,8 @@ pub(super) enum Doing {
 pub(super) struct Creating {
     pub(super) left: BTreeMap<ClaimName, (PlannedClaim, u32)>,
     failed: bool,
+    /// The epoch of the snapshot that was planned for.
+    epoch: u64,
 }
 
 impl Provisioner {
@@ -198,11 +200,13 @@ impl Provisioner {
     /// something to buy.
     fn wait(&mut self, snapshot: &Snapshot) -> Option<Duration> {
         self.awaited.retain(|name, since| !snapshot.claims.contains_key(name) && since.elapsed() < CATCH_UP_AT_MOST);
-        self.paused.take_if(|until| *until <= Instant::now());
+        self.paused.take_if(|(until, _)| *until <= Instant::now());
         if !self.awaited.is_empty() {
             return Some(CATCH_UP);
         }
-        if let Some(until) = self.paused {
+        // Whoever has come since is not held up by others whose NodeClaims are refused.
+        let is_new = |epoch: u64| snapshot.pending.values().any(|arrival| *arrival > epoch);
+        if let Some((until, _)) = self.paused.filter(|(_, epoch)| !is_new(*epoch)) {
             return Some(until.duration_since(Instant::now()));
         }
         (self.born.elapsed() < SUPPLY_AT_MOST && self.is_supply_on_its_way()).then_some(CATCH_UP)
@@ -287,7 +291,7 @@ impl Provisioner {
         let snapshot = self.wiring.boards.snapshot();
         self.bought.forget(&snapshot);
         self.bought.withhold(&mut plan, &snapshot);
-        let epoch = snapshot.epoch;
+        let (epoch, planned_for) = (snapshot.epoch, question.snapshot.epoch);
         // What is remembered is what the solver said, all of it.
         let decision = Decision { question, plan: Arc::new(plan.clone()) };
         self.seek_bound(&decision, cx);
@@ -316,8 +320,10 @@ impl Provisioner {
             self.create(&planned, cx);
             creating.insert(planned.draft.name.clone(), (planned, 1));
         }
-        if !creating.is_empty() {
-            self.doing = Doing::Creating(Creating { left: creating, failed: false });
+        if creating.is_empty() {
+            self.failures = 0;
+        } else {
+            self.doing = Doing::Creating(Creating { left: creating, failed: false, epoch: planned_for });
         }
     }
 
@@ -366,12 +372,12 @@ impl Provisioner {
             cx.slot().meter().failed(cx.now(), &format!("{name}: {failure}"));
             self.wiring.slots.state.cast(StateMsg::Unplanned(name.clone()));
         }
-        if let Doing::Creating(Creating { left, failed }) = &self.doing
+        if let Doing::Creating(Creating { left, failed, epoch }) = &self.doing
             && left.is_empty()
         {
             self.failures = if *failed { self.failures + 1 } else { 0 };
             let pause = failed.then(|| backoff(FIRST_PAUSE, LONGEST_PAUSE, self.failures));
-            self.paused = pause.map(|pause| Instant::now() + pause);
+            self.paused = pause.map(|pause| (Instant::now() + pause, *epoch));
             self.doing = Doing::Nothing;
             if self.again {
                 self.begin_for_who_is_left(cx);
@@ -490,7 +496,7 @@ impl Behaviour for Provisioner {
             Doing::Nothing if !self.barred.is_empty() => {
                 ("barred".to_owned(), Some(format!("joiner to be allowed to list and watch {}", names(&self.barred))))
             }
-            Doing::Nothing if self.paused.is_some_and(|until| until > Instant::now()) => {
+            Doing::Nothing if self.paused.is_some_and(|(until, _)| until > Instant::now()) => {
                 ("pausing".to_owned(), Some("a while to pass, as NodeClaims could not be created".to_owned()))
             }
             Doing::Nothing if self.awaited.is_empty() => ("idle".to_owned(), None),

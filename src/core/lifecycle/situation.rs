@@ -336,10 +336,12 @@ impl Memory {
         self.denials = Denials::default();
     }
 
-    /// The pods on the nodes to be emptied: by the API server's own word while it is good, else as the watch shows them, which may be late.
-    pub(super) fn pods_there<'a>(&'a self, watched: &[&'a Arc<Pod>], now: Timestamp) -> Vec<&'a Arc<Pod>> {
+    /// The pods on the nodes to be emptied that are still there: as the watch shows them, which may be late, but for those that the API server itself knows
+    /// no more, while its word is good.
+    pub(super) fn pods_there<'a>(&self, watched: &[&'a Arc<Pod>], now: Timestamp) -> Vec<&'a Arc<Pod>> {
         let listed = self.listed_pods.as_ref().filter(|(asked, _)| now < step::after(*asked, termination::GOOD_FOR));
-        listed.map_or_else(|| watched.to_vec(), |(_, pods)| pods.iter().collect())
+        let is_there = |pod: &Pod| listed.is_none_or(|(_, pods)| pods.iter().any(|listed| listed.uid == pod.uid));
+        watched.iter().copied().filter(|pod| is_there(pod)).collect()
     }
 
     /// Forgets what a clock that was ahead has left: moments that lie further in the future than they can.

@@ -253,3 +253,11 @@ fn a_nodeclaim_that_knows_its_machine_takes_no_node_by_an_id_that_somebody_wrote
     let nodes = |memory: &Memory| Situation::of(&edited, fold.snapshot(), memory, start()).nodes.len();
     assert_eq!((nodes(&knows_its_machine()), nodes(&Memory::default())), (0, 1));
 }
+
+#[test]
+fn an_id_that_was_denied_counts_again_once_the_cloud_shows_its_machine() {
+    let machine = crate::core::facts::samples::machine();
+    let mut memory = Memory { tried: [machine.id.clone()].into(), ..Memory::default() };
+    memory.shown(machine.clone());
+    assert!(!memory.is_disproved(&machine.id));
+}

@@ -1078,6 +1078,28 @@ fn a_volume_is_waited_for_once_the_api_server_knows_no_more_of_the_stuck_pod_tha
 }
 
 #[test]
+fn a_volume_is_waited_for_once_the_watch_shows_that_the_stuck_pod_that_used_it_has_gone() {
+    let mut toy = Toy::serving();
+    toy.pods = vec![Pod {
+        volume_claims: vec!["data".into()],
+        deleting: Some(toy.now - SignedDuration::from_mins(2)),
+        ..pod("stuck", Some("node-1"))
+    }];
+    toy.volumes = vec![attachment("csi-1", "pv-1"), bound("data", "pv-1"), attachment("csi-2", "pv-2")];
+    toy.delete();
+    toy.run();
+    toy.pass(5);
+    assert_eq!(toy.run(), "Draining: VolumeAttachments csi-2 to go", "nobody waits for what a stuck pod uses");
+    toy.pods.clear();
+    toy.volumes.pop();
+    assert_eq!(
+        toy.run(),
+        "Draining: VolumeAttachments csi-1 to go",
+        "though it was there when the API server was asked"
+    );
+}
+
+#[test]
 fn without_permission_to_see_volumes_nobody_waits_for_them() {
     let mut toy = Toy::serving();
     toy.volumes = vec![attachment("csi-1", "pv-1"), Fact::Withheld(crate::core::facts::Kind::VolumeAttachment)];
