@@ -88,7 +88,7 @@ impl Wiring {
     /// Writes an Event beside everything else. One that cannot be written is not
     /// tried again by itself; it counts as not said, so that whoever says it again is heard.
     pub(super) fn announce(&self, house: &House, said: &mut Dedupe, event: Event) {
-        if !said.admit(&event, house.clock.now()) {
+        if !house.operations.may_announce() || !said.admit(&event, house.clock.now()) {
             return;
         }
         let forget = said.on_failure(&event);
@@ -97,7 +97,7 @@ impl Wiring {
         let cluster = Arc::clone(&self.cluster);
         let call = async move { cluster.announce(&announcement).await };
         house.operations.start(
-            Permits::WriteCluster,
+            Permits::Announce,
             || true,
             call,
             move |outcome| {

@@ -64,7 +64,11 @@ impl<M: Message> Instance<M> {
             return true;
         }
         meter.sent();
-        self.actor.cast(Envelope::Message(message)).is_ok()
+        let arrived = self.actor.cast(Envelope::Message(message)).is_ok();
+        if !arrived {
+            meter.unsent();
+        }
+        arrived
     }
 }
 

@@ -137,3 +137,17 @@ async fn an_actor_that_stands_still_is_named_and_what_waits_for_it_is_not_lost()
     assert_eq!(house.observations.stalled(Duration::ZERO), []);
     assert!(house.saboteur.is_done());
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_sent_to_an_actor_that_has_ended_does_not_count_as_waiting() {
+    let world = World::default();
+    let (slot, house) = watcher(&world);
+    house.saboteur.strike(Kind::Batcher, 0, 1);
+    slot.cast(Say::News(1));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(house.saboteur.is_done());
+    // As its successor begins.
+    slot.meter().emptied();
+    slot.cast(Say::News(2));
+    assert_eq!((slot.meter().depth(), world.news.load(Relaxed)), (0, 0));
+}

@@ -87,8 +87,13 @@ impl Meter {
     pub fn handled(&self, took: Duration) {
         self.handled.fetch_add(1, Relaxed);
         self.busy_nanos.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
-        let _ = self.waiting.fetch_update(Relaxed, Relaxed, |waiting| Some(waiting.saturating_sub(1)));
+        self.unsent();
         self.stir();
+    }
+
+    /// One message less waits: it was handled, or there is no mailbox any more that it could have come into.
+    pub fn unsent(&self) {
+        let _ = self.waiting.fetch_update(Relaxed, Relaxed, |waiting| Some(waiting.saturating_sub(1)));
     }
 
     /// A new instance begins with an empty mailbox.

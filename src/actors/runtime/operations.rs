@@ -25,6 +25,9 @@ const CLUSTER_PERMITS: usize = 256;
 /// Most cloud calls of a kind under way at once: reads, launches, and other changes. Each kind has its own, because a cloud lets few launches a second
 /// through: a thousand that wait for their turn must hold up neither deletions nor questions.
 const CLOUD_PERMITS: usize = 128;
+/// Most Events under way at once, and most that may wait: a burst of them holds up nothing else and fills no memory (client-go's queue holds 1,000 too).
+const EVENT_PERMITS: usize = 16;
+const WAITING_EVENTS: u64 = 1_000;
 /// Longest wait for the API server; its own limit for a request is 60 s, and our client gives up at 30 s.
 const CLUSTER_DEADLINE: Duration = Duration::from_secs(40);
 /// Longest wait for a cloud.
@@ -59,6 +62,8 @@ pub enum Permits {
     ReadCluster,
     /// Writes to the API server: only with the lease.
     WriteCluster,
+    /// Tells an Event: only with the lease.
+    Announce,
     /// Deletes a NodeClaim or a Node, which nothing takes back: only with the lease, and not when the API server wants to be left alone first.
     Delete,
     /// Reads from the cloud.
@@ -106,6 +111,8 @@ pub struct Operations {
     closing: watch::Sender<bool>,
     abandoned: watch::Sender<bool>,
     cluster: Arc<Semaphore>,
+    events: Arc<Semaphore>,
+    announcing: Arc<AtomicU64>,
     cloud_reads: Arc<Semaphore>,
     launches: Arc<Semaphore>,
     cloud_writes: Arc<Semaphore>,
@@ -123,6 +130,8 @@ impl Operations {
             closing: watch::Sender::new(false),
             abandoned: watch::Sender::new(false),
             cluster: Arc::new(Semaphore::new(CLUSTER_PERMITS)),
+            events: Arc::new(Semaphore::new(EVENT_PERMITS)),
+            announcing: Arc::default(),
             cloud_reads: Arc::new(Semaphore::new(CLOUD_PERMITS)),
             launches: Arc::new(Semaphore::new(CLOUD_PERMITS)),
             cloud_writes: Arc::new(Semaphore::new(CLOUD_PERMITS)),
@@ -141,6 +150,11 @@ impl Operations {
     /// Whether writes are allowed at this moment.
     pub fn may_write(&self) -> bool {
         !*self.closing.borrow() && self.leader_until.borrow().is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Whether an Event can be told now; what cannot is said again when it is news again.
+    pub fn may_announce(&self) -> bool {
+        self.announcing.load(Relaxed) < WAITING_EVENTS
     }
 
     /// Calls that have been started and have not ended.
@@ -183,15 +197,19 @@ impl Operations {
             Permits::ReadCluster | Permits::WriteCluster | Permits::Delete => {
                 (Some(Arc::clone(&self.cluster)), CLUSTER_DEADLINE)
             }
+            Permits::Announce => (Some(Arc::clone(&self.events)), CLUSTER_DEADLINE),
             Permits::ReadCloud => (Some(Arc::clone(&self.cloud_reads)), CLOUD_DEADLINE),
             Permits::Launch => (Some(Arc::clone(&self.launches)), CLOUD_DEADLINE),
             Permits::WriteCloud => (Some(Arc::clone(&self.cloud_writes)), CLOUD_DEADLINE),
             Permits::Lease => (None, CLUSTER_DEADLINE),
         };
-        let writes = matches!(permits, Permits::WriteCluster | Permits::Delete | Permits::Launch | Permits::WriteCloud);
-        let to_cluster = matches!(permits, Permits::ReadCluster | Permits::WriteCluster | Permits::Delete);
+        let writes = !matches!(permits, Permits::ReadCluster | Permits::ReadCloud | Permits::Lease);
+        let to_cluster =
+            matches!(permits, Permits::ReadCluster | Permits::WriteCluster | Permits::Announce | Permits::Delete);
         let operations = self.clone();
         self.under_way.fetch_add(1, Relaxed);
+        let announces = u64::from(permits == Permits::Announce);
+        self.announcing.fetch_add(announces, Relaxed);
         let mut abandoned = self.abandoned.subscribe();
         tokio::spawn(async move {
             let run = async {
@@ -229,6 +247,7 @@ impl Operations {
                 _ = abandoned.wait_for(|abandoned| *abandoned) => return,
                 outcome = run => then(outcome),
             }
+            operations.announcing.fetch_sub(announces, Relaxed);
             let left = operations.under_way.fetch_sub(1, Relaxed) - 1;
             operations.idle.send_replace(left);
         });

@@ -136,3 +136,32 @@ async fn a_call_that_panics_ends_in_a_message_and_keeps_nothing() {
     }
     assert!(operations.close(Duration::from_secs(1)).await, "nothing is under way any more");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_burst_of_events_holds_up_no_write_and_what_waits_of_it_is_bounded() {
+    let (_lease, leader_until) = watch::channel(Some(Instant::now() + Duration::from_hours(1)));
+    let operations = Operations::new(leader_until);
+    let (told, mut ends) = tokio::sync::mpsc::unbounded_channel();
+    let start = |permits| {
+        let told = told.clone();
+        let call = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok::<(), cluster::Error>(())
+        };
+        operations.start(permits, || true, call, move |_| told.send(permits).unwrap());
+    };
+    let mut events = 0;
+    while operations.may_announce() {
+        start(Permits::Announce);
+        events += 1;
+    }
+    assert_eq!(events, 1000);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    start(Permits::WriteCluster);
+    let mut before = 0;
+    while ends.recv().await.unwrap() == Permits::Announce {
+        before += 1;
+    }
+    assert_eq!(before, 16, "those that were under way");
+    assert!(operations.may_announce());
+}
