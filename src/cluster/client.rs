@@ -148,6 +148,9 @@ pub enum ClientFrom<'a> {
 /// The oldest minor version of Kubernetes 1 that joiner works with, as its chart says, too (`kubeVersion`): that of Karpenter 1.15.
 const OLDEST_MINOR: u32 = 30;
 
+/// For so long a connection may be silent while an answer is awaited.
+const LONGEST_SILENCE: Duration = Duration::from_mins(5);
+
 /// Why joiner cannot work with a cluster.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CheckError {
@@ -213,6 +216,10 @@ impl KubeCluster {
     /// forbids it.
     pub fn client_of(mut config: Config) -> Result<Client, CheckError> {
         config.default_retry = false;
+        // A list and the start of a watch have no deadline else: an API server that goes without a word would leave a kind unseen for ever. Longer than the
+        // API server lets a watch be silent (290 s).
+        config.read_timeout = Some(LONGEST_SILENCE);
+        config.reset_reader_on_write = true;
         if let Ok(agent) = concat!("joiner/", env!("CARGO_PKG_VERSION")).parse() {
             config.headers.push((http::header::USER_AGENT, agent));
         }
