@@ -16,7 +16,7 @@ use joiner::cluster::{
     Announcement, ClaimPatch, ClaimStatusPatch, Cluster, Error, KubeCluster, NodePatch, Options, PoolPatch,
     PoolStatusPatch, Regarding,
 };
-use joiner::core::facts::{ClaimDraft, Condition, Effect, Fact, Kind, NodeClass, Pool, Status, Taint};
+use joiner::core::facts::{ClaimDraft, Condition, Effect, Fact, Kind, NodeClass, OwnerClaim, Pool, Status, Taint};
 use joiner::core::ids::{ClassRef, NodeName, ObjectKey, PodUid};
 use joiner::core::labels;
 use joiner::core::requirements::{Operator, Requirement};
@@ -243,7 +243,7 @@ async fn node_is_made_and_taken_over(
         labels: [(labels::REGISTERED.into(), "true".into())].into(),
         taints: Some(vec![Taint::new("example.com/start", Effect::NoSchedule)]),
         finalizers: Some(vec![labels::TERMINATION_FINALIZER.into()]),
-        owner: Some((claim.name.clone(), claim.uid.clone())),
+        owner: Some(OwnerClaim::of(&claim)),
         ..NodePatch::default()
     };
     let node_name = NodeName::from(name.as_str());

@@ -4,6 +4,7 @@ use std::iter;
 
 use serde_json::{Map, Value, json};
 
+use crate::core::facts::OwnerClaim;
 use crate::core::labels::Labels;
 use crate::core::time::rfc3339;
 
@@ -108,7 +109,7 @@ pub(super) fn node(object: &str, patch: &NodePatch) -> Result<(&'static str, Val
         .texts_without("labels", &patch.labels, &patch.without_labels)
         .texts_without("annotations", &patch.annotations, &patch.without_annotations)
         .finalizers(patch.finalizers.as_ref());
-    if let Some((name, uid)) = &patch.owner {
+    if let Some(OwnerClaim { name, uid }) = &patch.owner {
         let new = json!({
             "apiVersion": "karpenter.sh/v1",
             "kind": "NodeClaim",
@@ -116,7 +117,7 @@ pub(super) fn node(object: &str, patch: &NodePatch) -> Result<(&'static str, Val
             "uid": uid.as_str(),
             "blockOwnerDeletion": true,
         });
-        let gone = patch.disowned.iter().map(|(_, uid)| json!({ "$patch": "delete", "uid": uid.as_str() }));
+        let gone = patch.disowned.iter().map(|gone| json!({ "$patch": "delete", "uid": gone.uid.as_str() }));
         metadata.0.insert("ownerReferences".to_owned(), iter::once(new).chain(gone).collect());
     }
     let mut body = metadata.into_patch();

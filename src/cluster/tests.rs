@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::convert::ClassKind;
 use super::*;
 use crate::api::classes::kwok::KwokNodeClass;
-use crate::core::facts::{Condition, Effect, Kind, Status, Taint};
+use crate::core::facts::{Condition, Effect, Kind, OwnerClaim, Status, Taint};
 use crate::core::resources::Resources;
 
 /// What the box answers.
@@ -356,7 +356,7 @@ async fn a_node_is_taken_over_in_one_request() {
         labels: [("karpenter.sh/registered".into(), "true".into())].into(),
         taints: Some(vec![Taint { key: "k".into(), value: "v".into(), effect: Effect::NoSchedule }]),
         finalizers: Some(vec!["karpenter.sh/termination".into()]),
-        owner: Some(("c".into(), "cu".into())),
+        owner: Some(OwnerClaim { name: "c".into(), uid: "cu".into() }),
         ..NodePatch::default()
     };
     cluster.patch_node(&"n".into(), &patch).await.unwrap();
@@ -377,7 +377,7 @@ async fn a_node_is_taken_over_in_one_request() {
             "spec": { "taints": [{ "key": "k", "value": "v", "effect": "NoSchedule" }] },
         })
     );
-    patch.disowned = vec![("d".into(), "du".into())];
+    patch.disowned = vec![OwnerClaim { name: "d".into(), uid: "du".into() }];
     cluster.patch_node(&"n".into(), &patch).await.unwrap();
     assert_eq!(server.last().body["metadata"]["ownerReferences"][1], json!({ "$patch": "delete", "uid": "du" }));
     patch.owner = None;

@@ -9,6 +9,8 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
@@ -287,31 +289,17 @@ where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let config = watcher::Config { page_size: client_page, ..watcher::Config::default() };
-    let begun = Begun { inner: None, pauses: Pauses::default(), pause: None };
-    stream::unfold(begun, move |mut begun| {
-        let (api, config) = (api.clone(), config.clone());
+    let begin = move || watcher::watcher(api.clone(), config.clone()).boxed();
+    let lives = stream::unfold(begin(), move |mut life| {
+        let begin = begin.clone();
         async move {
-            if let Some(pause) = begun.pause.take() {
-                tokio::time::sleep(pause).await;
-            }
-            let inner = begun.inner.get_or_insert_with(|| watcher::watcher(api, config).boxed());
-            let event = inner.next().await?;
-            if let Err(error) = &event {
-                begun.pause = begun.pauses.next();
-                if is_withheld(what, error) {
-                    begun.inner = None;
-                }
-            }
-            Some((event, begun))
+            let event = life.next().await?;
+            let is_over = matches!(&event, Err(error) if is_withheld(what, error));
+            Some((event, if is_over { begin() } else { life }))
         }
-    })
-}
-
-/// A watch on its way.
-struct Begun<K> {
-    inner: Option<BoxStream<'static, watcher::Result<Event<K>>>>,
-    pauses: Pauses,
-    pause: Option<Duration>,
+    });
+    // The pauses go on from one life to the next.
+    lives.backoff(Pauses::default())
 }
 
 /// First pause after a failed watch; doubles.
@@ -340,6 +328,10 @@ impl Iterator for Pauses {
         self.last = Some((now, pause));
         Some(pause)
     }
+}
+
+impl Backoff for Pauses {
+    fn reset(&mut self) {}
 }
 
 /// The facts of one kind.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::core::facts::{BufferStatus, Condition, Node, Taint};
+use crate::core::facts::{BufferStatus, Condition, Node, OwnerClaim, Taint};
 use crate::core::ids::{
     ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId,
 };
@@ -66,9 +66,9 @@ pub struct NodePatch {
     /// All finalizers that are to remain, when they change; needs `version`.
     pub finalizers: Option<Vec<Arc<str>>>,
     /// The NodeClaim to add as an owner (`blockOwnerDeletion`, not the controller); needs `version`.
-    pub owner: Option<(ClaimName, ClaimUid)>,
+    pub owner: Option<OwnerClaim>,
     /// NodeClaims that are no owners any more, along with a new `owner`.
-    pub disowned: Vec<(ClaimName, ClaimUid)>,
+    pub disowned: Vec<OwnerClaim>,
 }
 
 impl NodePatch {

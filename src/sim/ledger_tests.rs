@@ -9,6 +9,7 @@ use super::{Ledger, SAMPLES};
 use crate::clouds::Cloud;
 use crate::clouds::simulated::{Conduct, Simulated};
 use crate::cluster::{Cluster, NodePatch};
+use crate::core::facts::OwnerClaim;
 use crate::core::ids::NodeName;
 use crate::sim::cluster::SimCluster;
 use crate::sim::props;
@@ -47,7 +48,7 @@ async fn a_claim_has_one_node_and_a_machine_has_a_claim() {
         let node = cluster.store().create_node(props::node(name, "a", 1_000, 1_024)).unwrap();
         let own = NodePatch {
             version: Some(node.version.clone()),
-            owner: Some((claim.name.clone(), claim.uid.clone())),
+            owner: Some(OwnerClaim::of(&claim)),
             ..Default::default()
         };
         cluster.patch_node(&node.name, &own).await.unwrap();

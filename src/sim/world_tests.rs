@@ -14,7 +14,7 @@ use crate::clouds::catalog::generated;
 use crate::clouds::simulated::Conduct;
 use crate::cluster::convert::ShapeStore;
 use crate::cluster::{ClaimPatch, ClaimStatusPatch, Cluster, NodePatch};
-use crate::core::facts::{Condition, DaemonSet, Effect, Status, Taint};
+use crate::core::facts::{Condition, DaemonSet, Effect, OwnerClaim, Status, Taint};
 use crate::core::ids::{NodeName, ObjectKey};
 use crate::core::labels;
 use crate::manifests::Object;
@@ -57,7 +57,7 @@ async fn admit(world: &World, claim: &str, node: &NodeName) {
         let patch = NodePatch {
             version: Some(there.version.clone()),
             taints: Some(Vec::new()),
-            owner: Some((claim.name.clone(), claim.uid.clone())),
+            owner: Some(OwnerClaim::of(&claim)),
             ..Default::default()
         };
         world.cluster.patch_node(node, &patch).await.unwrap();

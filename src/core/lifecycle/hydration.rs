@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::core::facts::{Claim, Node, Status, Taint, finalizers};
+use crate::core::facts::{Claim, Node, OwnerClaim, Status, Taint, finalizers};
 use crate::core::labels::{self, Labels};
 use crate::core::writes::{ClaimPatch, NodePatch};
 
@@ -40,7 +40,7 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Act> {
     }
     let missing = less(wanted, &node.labels);
     let finalizers = with_finalizer(node);
-    let owner = without_owner(claim, node).then(|| (claim.name.clone(), claim.uid.clone()));
+    let owner = without_owner(claim, node).then(|| OwnerClaim::of(claim));
     let taints = without_fences(situation, node);
     (!missing.is_empty() || finalizers.is_some() || owner.is_some() || taints.is_some()).then(|| {
         let patch = NodePatch { labels: missing, finalizers, owner, taints, ..NodePatch::of(node) };

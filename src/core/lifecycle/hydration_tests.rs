@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::facts::samples::{condition, pool, serving, serving_node, start};
-use crate::core::facts::{Claim, Fact, Fold};
+use crate::core::facts::{Claim, Fact, Fold, OwnerClaim};
 use crate::core::lifecycle::Memory;
 
 const CLASS: &str = "karpenter.kwok.sh/kwoknodeclass";
@@ -36,7 +36,7 @@ fn labels_and_the_finalizer_come_back() {
 fn the_owner_comes_back_to_a_node_that_the_nodeclaim_names() {
     let node = Node { owner_claims: vec![], ..serving_node() };
     let Some(Act::PatchNode(_, _, patch)) = missing(&serving(), node.clone()) else { panic!("not written back") };
-    assert_eq!(patch.owner, Some((serving().name, serving().uid)));
+    assert_eq!(patch.owner, Some(OwnerClaim::of(&serving())));
     assert_eq!(patch.version, Some(node.version.clone()));
     let unnamed = Claim { node: None, ..serving() };
     assert_eq!(missing(&unnamed, node), None, "an ID alone may be wrong");

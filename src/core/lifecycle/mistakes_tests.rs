@@ -142,8 +142,8 @@ fn a_node_that_another_nodeclaim_has_taken_is_taken_back_by_the_mark() {
     assert_eq!(world.act(), Act::Find("uid-1".into()), "whose is it?");
     world.memory.sight = Sight::Present(Arc::new(machine()));
     let Act::PatchNode(node, _, patch) = world.act() else { panic!("{:?}", world.look()) };
-    assert_eq!((node.as_str(), patch.owner), ("node-1", Some(("web-1".into(), "uid-1".into()))));
-    assert_eq!(patch.disowned, [("web-2".into(), "uid-2".into())]);
+    assert_eq!((node.as_str(), patch.owner), ("node-1", Some(owner("web-1", "uid-1"))));
+    assert_eq!(patch.disowned, [owner("web-2", "uid-2")]);
 }
 
 /// Somebody wrote another's provider ID into it while joiner was away.

@@ -3,8 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::core::facts::{Effect, Node, Status, Taint, finalizers};
-use crate::core::ids::{ClaimName, ClaimUid};
+use crate::core::facts::{Effect, Node, OwnerClaim, Status, Taint, finalizers};
 use crate::core::labels;
 use crate::core::nomination;
 use crate::core::time::rfc3339;
@@ -175,20 +174,20 @@ fn patch(situation: &Situation<'_>, node: &Node) -> NodePatch {
         annotations: less(claim.annotations.clone(), &node.annotations),
         taints: Some(taints),
         finalizers: Some(finalizers::held(&node.finalizers)),
-        owner: (!node.is_owned_by(claim) || !disowned.is_empty()).then(|| (claim.name.clone(), claim.uid.clone())),
+        owner: (!node.is_owned_by(claim) || !disowned.is_empty()).then(|| OwnerClaim::of(claim)),
         disowned,
         ..NodePatch::of(node)
     }
 }
 
 /// Other NodeClaims that own a Node whose machine carries this one's mark: somebody has written its ID into them, and they took the Node.
-fn intruders(situation: &Situation<'_>, node: &Node) -> Vec<(ClaimName, ClaimUid)> {
+fn intruders(situation: &Situation<'_>, node: &Node) -> Vec<OwnerClaim> {
     let claim = situation.claim;
     if situation.memory.marked_as(&claim.uid).is_none_or(|machine| node.provider_id.as_ref() != Some(&machine.id)) {
         return Vec::new();
     }
     let others = situation.snapshot.owners_of(node).filter(|owner| owner.uid != claim.uid);
-    others.map(|owner| (owner.name.clone(), owner.uid.clone())).collect()
+    others.map(|owner| OwnerClaim::of(owner)).collect()
 }
 
 #[cfg(test)]

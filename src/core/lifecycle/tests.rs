@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::*;
 use crate::core::facts::samples::{claim, condition, machine, node, pod, start};
 use crate::core::facts::{
-    Access, Broken, Claim, Condition, DoNotDisrupt, Fact, Fold, InstanceType, Node, Offering, Owner, OwnerClaim, Pod,
-    PodShape, Status, VolumeAttachment, VolumeClaim, find_condition,
+    Access, Broken, Claim, Condition, DoNotDisrupt, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape,
+    Status, VolumeAttachment, VolumeClaim, find_condition,
 };
 use crate::core::ids::{ObjectKey, PodUid};
 use crate::core::labels;
@@ -248,12 +248,12 @@ impl Toy {
             what.push(format!("finalizers {finalizers:?}"));
             node.finalizers = finalizers;
         }
-        if let Some((name, uid)) = patch.owner {
-            what.push(format!("owner {name}"));
-            node.owner_claims.push(OwnerClaim { name, uid });
-            for (gone, uid) in patch.disowned {
-                what.push(format!("no more {gone}"));
-                node.owner_claims.retain(|owner| owner.uid != uid);
+        if let Some(owner) = patch.owner {
+            what.push(format!("owner {}", owner.name));
+            node.owner_claims.push(owner);
+            for gone in patch.disowned {
+                what.push(format!("no more {}", gone.name));
+                node.owner_claims.retain(|owner| *owner != gone);
             }
         }
         node.labels.extend(patch.labels);

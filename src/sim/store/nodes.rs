@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::objects::{Store, check_guarded, check_version, merge, without};
 use crate::cluster::{Error, NodePatch};
-use crate::core::facts::{Fact, Node, OwnerClaim};
+use crate::core::facts::{Fact, Node};
 use crate::core::ids::{NodeName, NodeUid};
 
 impl Store {
@@ -47,12 +47,11 @@ impl Store {
             node.finalizers.clone_from(finalizers);
             changed = true;
         }
-        if let Some((name, uid)) = &patch.owner {
+        if let Some(owner) = &patch.owner {
             let before = node.owner_claims.clone();
-            node.owner_claims.retain(|owner| patch.disowned.iter().all(|(_, gone)| owner.uid != *gone));
-            let owner = OwnerClaim { name: name.clone(), uid: uid.clone() };
-            if !node.owner_claims.contains(&owner) {
-                node.owner_claims.push(owner);
+            node.owner_claims.retain(|owner| !patch.disowned.contains(owner));
+            if !node.owner_claims.contains(owner) {
+                node.owner_claims.push(owner.clone());
             }
             changed |= node.owner_claims != before;
         }

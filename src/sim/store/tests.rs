@@ -91,11 +91,8 @@ async fn a_node_is_deleted_by_uid_and_owned_once() {
     let cluster = props::cluster(1);
     let claim = cluster.create_claim(&props::draft("one")).await.unwrap();
     let node = cluster.store().create_node(props::node("n", "a", 1_000, 1_024)).unwrap();
-    let own = NodePatch {
-        version: Some(node.version.clone()),
-        owner: Some((claim.name.clone(), claim.uid.clone())),
-        ..Default::default()
-    };
+    let own =
+        NodePatch { version: Some(node.version.clone()), owner: Some(OwnerClaim::of(&claim)), ..Default::default() };
     cluster.patch_node(&node.name, &own).await.unwrap();
     assert!(matches!(cluster.patch_node(&node.name, &own).await, Err(Error::Conflict(_))));
     let other = NodeUid::from("another");
