@@ -34,9 +34,10 @@
 //! telemetry/   how we speak: metrics, log lines, events
 //! command/     what the subcommands do: wiring, nothing else
 //! config/      every flag and variable, documented once
+//! licence.rs   whether a write may still be sent: what actors tell the clients of clusters and clouds
 //! ```
 //!
-//! `core` and `api` name nobody. `clouds` and `cluster` name core and api. `actors` name core and the two traits. `admin` reads the actors'
+//! `core`, `api` and `licence` name nobody. `clouds` and `cluster` name these. `actors` name core and the two traits. `admin` reads the actors'
 //! protocol and observations. `manifests` name core, api, clouds and
 //! cluster; `plan` and `sim` name those. The binary wires. A test reads the sources and holds these walls.
 //!
@@ -50,6 +51,7 @@ pub mod cluster;
 pub mod command;
 pub mod config;
 pub mod core;
+pub mod licence;
 pub mod manifests;
 pub mod plan;
 pub mod sim;

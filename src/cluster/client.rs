@@ -20,6 +20,7 @@ use tokio::sync::Mutex;
 use crate::api::validation::CloudLabels;
 use crate::core::facts::{Claim, ClaimDraft, DeviceSlice, Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
+use crate::licence;
 
 use super::convert::wire::Custom;
 use super::convert::{self, ClassKind, ShapeStore};
@@ -303,9 +304,12 @@ impl KubeCluster {
         (self.shared.options.clock)()
     }
 
-    /// Sends a request when its turn has come, and reads the answer.
+    /// Sends a request when its turn has come, if it is then still to be sent, and reads the answer.
     pub(super) async fn call<T: DeserializeOwned>(&self, request: &Request) -> Result<T, Error> {
         self.throttle.pass().await;
+        if request.is_write() && !licence::holds() {
+            return Err(Error::Temporary(format!("{}: {}", request.object, licence::WITHDRAWN)));
+        }
         self.unthrottled(request).await
     }
 

@@ -17,6 +17,7 @@ use super::*;
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::core::facts::{Condition, Effect, Kind, OwnerClaim, Status, Taint};
 use crate::core::resources::Resources;
+use crate::licence;
 
 /// What the box answers.
 #[derive(Clone)]
@@ -584,6 +585,43 @@ async fn requests_keep_to_the_rate_and_the_lease_does_not_wait() {
     assert_eq!(started.elapsed().as_millis(), 2000);
     cluster.renew_lease("me", None).await.unwrap();
     assert_eq!(started.elapsed().as_millis(), 2000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_waiting_for_his_turn_holds_up_nobody() {
+    let server = Server::new(|_| Reply::Json(200, json!({ "metadata": { "resourceVersion": "1" } })));
+    let cluster = KubeCluster::new(server.client(), Options { qps: 1.0, burst: 1, ..options() });
+    let (name, uid) = (ClaimName::from("c"), ClaimUid::from("u"));
+    cluster.delete_claim(&name, &uid).await.unwrap();
+    let given_up =
+        (0..100).map(|_| tokio::time::timeout(Duration::from_millis(500), cluster.delete_claim(&name, &uid)));
+    assert!(futures::future::join_all(given_up).await.iter().all(Result::is_err));
+    let started = Instant::now();
+    cluster.delete_claim(&name, &uid).await.unwrap();
+    assert_eq!((started.elapsed().as_millis(), server.asked().len()), (500, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_turn_comes_after_the_lease_is_lost_is_not_sent_and_a_read_is() {
+    let server = Server::new(|asked| match asked.method.as_str() {
+        "GET" => status(404, "NotFound", ""),
+        _ => Reply::Json(200, json!({ "metadata": { "resourceVersion": "1" } })),
+    });
+    let cluster = KubeCluster::new(server.client(), Options { qps: 0.1, burst: 1, ..options() });
+    let until = Instant::now() + Duration::from_secs(9);
+    let licence: licence::Licence = Arc::new(move || Instant::now() < until);
+    let (name, uid) = (ClaimName::from("c"), ClaimUid::from("u"));
+    let delete = || licence::under(Arc::clone(&licence), cluster.delete_claim(&name, &uid));
+    delete().await.unwrap();
+    let error = delete().await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Temporary(why) if why == &format!("NodeClaim c: {}", licence::WITHDRAWN)),
+        "{error}"
+    );
+    assert!(licence::under(Arc::clone(&licence), cluster.get_claim(&name)).await.unwrap().is_none());
+    assert_eq!(server.asked().iter().map(|asked| asked.method.as_str()).collect::<Vec<_>>(), ["DELETE", "GET"]);
+    // Whoever gives no licence needs none.
+    cluster.delete_claim(&name, &uid).await.unwrap();
 }
 
 // The lease.

@@ -1,21 +1,21 @@
 //! Keeps joiner within the request rate that it was given: a token bucket.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
 
-/// A token bucket. Whoever comes when it is empty waits in line.
+/// A token bucket. Whoever comes when it is empty waits in line, and takes nothing with him when he leaves it.
 #[derive(Debug)]
 pub(super) struct Throttle {
     per_second: f64,
     burst: f64,
+    /// Held by the first in line.
     bucket: Mutex<Bucket>,
 }
 
 #[derive(Debug)]
 struct Bucket {
-    /// Below zero when requests are waiting.
     tokens: f64,
     since: Instant,
 }
@@ -29,23 +29,23 @@ impl Throttle {
 
     /// Waits until a request may be sent. A rate of zero or less means no limit.
     pub(super) async fn pass(&self) {
-        let wait = self.reserve();
-        if !wait.is_zero() {
-            tokio::time::sleep(wait).await;
+        if self.per_second <= 0.0 {
+            return;
         }
+        let mut bucket = self.bucket.lock().await;
+        while let Some(wait) = self.missing(&mut bucket) {
+            sleep(wait).await;
+        }
+        bucket.tokens -= 1.0;
     }
 
-    /// Takes a token and says how long until it is there.
-    fn reserve(&self) -> Duration {
-        if self.per_second <= 0.0 {
-            return Duration::ZERO;
-        }
-        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+    /// How long until there is a token; nothing when there is one.
+    fn missing(&self, bucket: &mut Bucket) -> Option<Duration> {
         let now = Instant::now();
         let gained = now.duration_since(bucket.since).as_secs_f64() * self.per_second;
-        bucket.tokens = (bucket.tokens + gained).min(self.burst) - 1.0;
+        bucket.tokens = (bucket.tokens + gained).min(self.burst);
         bucket.since = now;
         // A token that is a rounding error away is there.
-        if bucket.tokens > -1e-6 { Duration::ZERO } else { Duration::from_secs_f64(-bucket.tokens / self.per_second) }
+        (bucket.tokens < 1.0 - 1e-6).then(|| Duration::from_secs_f64((1.0 - bucket.tokens) / self.per_second))
     }
 }

@@ -3,8 +3,8 @@
 //! An actor that dies does not take its calls with it: those that have been sent run on, and their answer finds nobody. The successor finds what they
 //! did by looking. A change that still waited for its turn is not sent any more: whoever takes over decides anew.
 //!
-//! This is also the one place where a joiner that does not hold the lease is kept from writing, and where an API server that asks to be left alone for a
-//! while is.
+//! This is also the one place where a joiner that does not hold the lease is kept from writing (clients that let a write wait for its turn ask again
+//! before they send it, see [`crate::licence`]), and where an API server that asks to be left alone for a while is.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,6 +15,7 @@ use futures::FutureExt;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
+use crate::licence::{self, Licence};
 use crate::{clouds, cluster};
 
 /// Numbers the operations of one actor, so that an outdated outcome can be told from the current one.
@@ -152,6 +153,12 @@ impl Operations {
         !*self.closing.borrow() && self.leader_until.borrow().is_some_and(|until| Instant::now() < until)
     }
 
+    /// What a call may still send once it has waited inside a client: anything, or, if it writes, what is allowed then.
+    fn licence(&self, writes: bool) -> Licence {
+        let operations = self.clone();
+        Arc::new(move || !writes || operations.may_write())
+    }
+
     /// Whether an Event can be told now; what cannot is said again when it is news again.
     pub fn may_announce(&self) -> bool {
         self.announcing.load(Relaxed) < WAITING_EVENTS
@@ -227,7 +234,8 @@ impl Operations {
                     return Outcome::NotLeader;
                 }
                 // A panic ends the call and not its caller, who hears that nobody knows what became of it.
-                match tokio::time::timeout(deadline, AssertUnwindSafe(call).catch_unwind()).await {
+                let call = AssertUnwindSafe(licence::under(operations.licence(writes), call)).catch_unwind();
+                match tokio::time::timeout(deadline, call).await {
                     Ok(Ok(Ok(answer))) => Outcome::Done(answer),
                     Ok(Ok(Err(error))) => {
                         if let Some(wait) = error.pause().filter(|_| to_cluster) {

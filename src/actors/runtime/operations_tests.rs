@@ -138,6 +138,35 @@ async fn a_call_that_panics_ends_in_a_message_and_keeps_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_waits_in_its_client_knows_when_it_may_no_longer_write() {
+    let (lease, leader_until) = watch::channel(Some(Instant::now() + Duration::from_secs(10)));
+    let operations = Operations::new(leader_until);
+    let (told, mut ends) = tokio::sync::mpsc::unbounded_channel();
+    let start = |permits| {
+        let told = told.clone();
+        let call = async move {
+            tokio::time::sleep(Duration::from_secs(9)).await;
+            let before = licence::holds();
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            Ok::<_, clouds::Error>((before, licence::holds()))
+        };
+        operations.start(permits, || true, call, move |outcome| told.send(outcome).unwrap());
+    };
+    start(Permits::ReadCloud);
+    assert!(matches!(ends.recv().await, Some(Outcome::Done((true, true)))), "a read needs no lease");
+    for permits in [Permits::WriteCluster, Permits::Delete, Permits::Launch, Permits::WriteCloud, Permits::Announce] {
+        lease.send_replace(Some(Instant::now() + Duration::from_secs(10)));
+        start(permits);
+        assert!(matches!(ends.recv().await, Some(Outcome::Done((true, false)))), "{permits:?}");
+    }
+    lease.send_replace(Some(Instant::now() + Duration::from_hours(1)));
+    start(Permits::Launch);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(operations.close(Duration::from_secs(5)).await);
+    assert!(matches!(ends.recv().await, Some(Outcome::Done((true, false)))), "joiner ends");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_burst_of_events_holds_up_no_write_and_what_waits_of_it_is_bounded() {
     let (_lease, leader_until) = watch::channel(Some(Instant::now() + Duration::from_hours(1)));
     let operations = Operations::new(leader_until);

@@ -21,6 +21,7 @@ use super::sign;
 use super::standing::Standing;
 use super::transport::{Answer, Post, Transport, Undelivered};
 use super::wire::{Done, ErrorAnswer, ErrorEntry};
+use crate::licence;
 
 /// Items a page. The API allows 1000, but VMs come with their user data, of which each may have half a MiB.
 const PAGE: u32 = 200;
@@ -284,6 +285,10 @@ impl Client {
         if let Err(wait) = self.turns.wait(action, self.options.turn_within).await {
             let held = Error::silent(action, Class::Throttled, "not called, as joiner's own limit of calls is reached");
             return Err(Error { retry_after: Some(wait), held_back: true, ..held });
+        }
+        if call.effect != Effect::Reads && !licence::holds() {
+            let held = Error::silent(action, Class::Temporary, licence::WITHDRAWN);
+            return Err(Error { held_back: true, ..held });
         }
         let keys = self.keys.keys();
         let keys = call.signed.then_some((&*keys, self.access.dialect));

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::wire::{CreateTags, CreateVms, DeleteVms, ReadVmTypes, ReadVms, ResourceTag, UserData, VmFilters};
 use super::*;
+use crate::licence;
 use crate::sim::oapi::Account;
 
 const SECRET: &str = "SKEXAMPLE0123456789SKEXAMPLE0123456789AB";
@@ -372,6 +373,28 @@ async fn a_queue_that_is_too_long_refuses_at_once_and_says_when_to_come_back() {
     assert_eq!((error.class, error.held_back, began.elapsed()), (Class::Throttled, true, Duration::ZERO));
     assert_eq!(error.retry_after.map(|after| after.as_secs()), Some(100));
     client.call(&ReadVmTypes::default()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_turn_comes_after_the_lease_is_lost_is_not_sent_and_a_read_is() {
+    let script = Scripted::of([Ok((200, "{}")), Ok((503, "")), Ok((200, "{}"))]);
+    let mut options = Options::new(Arc::new(|| Timestamp::UNIX_EPOCH));
+    options.limits.of.insert("DeleteVms", Rate::new(0.1, 1));
+    let client = Client::new(access(), Arc::clone(&script) as Arc<dyn Transport>, options);
+    let until = Instant::now() + Duration::from_secs(9);
+    let licence: licence::Licence = Arc::new(move || Instant::now() < until);
+    let deletion = DeleteVms { vm_ids: vec!["i-1".to_owned()] };
+    licence::under(Arc::clone(&licence), client.call(&deletion)).await.unwrap();
+    let held = licence::under(Arc::clone(&licence), client.call(&deletion)).await.unwrap_err();
+    assert_eq!((held.class, held.held_back, held.message.as_str()), (Class::Temporary, true, licence::WITHDRAWN));
+    // Nor is one repeated.
+    let until = Instant::now() + Duration::from_millis(100);
+    let short: licence::Licence = Arc::new(move || Instant::now() < until);
+    let tags = CreateTags { resource_ids: vec!["i-1".to_owned()], tags: Vec::new() };
+    let held = licence::under(short, client.call(&tags)).await.unwrap_err();
+    assert!(held.held_back, "{held}");
+    licence::under(licence, client.call(&ReadVms::default())).await.unwrap();
+    assert_eq!(script.asked(), 3);
 }
 
 #[test]
