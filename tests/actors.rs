@@ -5,7 +5,8 @@
 mod rehearsals;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -480,6 +481,48 @@ fn a_lease_that_is_renewed_late_loses_nothing() {
     }
 }
 
+/// Some requests for the lease are not answered before their client has given them up.
+#[derive(Debug)]
+struct SilentLease(Arc<AtomicUsize>);
+
+impl Gate for SilentLease {
+    fn judge(&mut self, _: &'static str, resource: &'static str) -> Verdict {
+        let is_left = |left: usize| left.checked_sub(1);
+        let is_silent = resource == "leases" && self.0.fetch_update(Relaxed, Relaxed, is_left).is_ok();
+        if is_silent { Verdict::Delay(Duration::from_secs(30)) } else { Verdict::Pass }
+    }
+}
+
+/// A renewal without an answer is followed by another one before trust in the lease has ended; only with three lost in a row do writes stop for a while.
+#[test]
+fn a_renewal_that_is_lost_does_not_cost_the_lease() {
+    for (lost, costs) in [(1, false), (2, false), (3, true)] {
+        let story = format!("{lost} renewals are not answered");
+        let scenario = burst(PODS);
+        in_virtual_time(async {
+            let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+            let rehearsal = rehearsal(&scenario, 3, settings());
+            let joiner = play(&rehearsal, &scenario, async {
+                let joiner = leader(&rehearsal, clock).await;
+                let silent = Arc::new(AtomicUsize::new(lost));
+                rehearsal.world.cluster.set_gate(Box::new(SilentLease(Arc::clone(&silent))));
+                let (began, mut may_always) = (Instant::now(), true);
+                while began.elapsed() < Duration::from_mins(1) {
+                    sleep(Duration::from_millis(50)).await;
+                    may_always &= joiner.house().operations.may_write();
+                }
+                assert_eq!((silent.load(Relaxed), may_always), (0, !costs), "{story}");
+                assert!(joiner.house().operations.may_write(), "{story}: and all is well again");
+                joiner
+            })
+            .await;
+            assert_intact(&rehearsal, PODS, &story);
+            assert_whole(&joiner, &rehearsal, &story);
+            joiner.kill();
+        });
+    }
+}
+
 /// Ends joiner so long after somebody has approved a part of what its auditor asks about, and begins another.
 fn approve(after: Duration) {
     let story = format!("joiner killed {after:?} after the approval");
@@ -671,7 +714,7 @@ fn a_deletion_that_has_to_wait_is_decided_again() {
             joiner.house().operations.start(Permits::ReadCluster, || true, async { Err::<(), _>(busy) }, drop);
             sleep(Duration::from_secs(1)).await;
             let years: Duration = Duration::from_hours(10 * 365 * 24);
-            wrong_by.store(i64::try_from(years.as_millis()).expect("it is a number"), Ordering::Relaxed);
+            wrong_by.store(i64::try_from(years.as_millis()).expect("it is a number"), Relaxed);
             let names = || truth(&rehearsal).claims.keys().cloned().collect::<Vec<_>>();
             let before = names();
             for name in &before {
@@ -680,7 +723,7 @@ fn a_deletion_that_has_to_wait_is_decided_again() {
                 rehearsal.world.cluster.store().patch_claim(name, &touch).expect("it is there");
             }
             sleep(Duration::from_secs(10)).await;
-            wrong_by.store(0, Ordering::Relaxed);
+            wrong_by.store(0, Relaxed);
             sleep(Duration::from_mins(2)).await;
             assert_eq!(names(), before);
             joiner

@@ -10,19 +10,26 @@ use crate::core::promises::LEASE_TRUSTED;
 use crate::core::writes::Lease;
 use crate::telemetry::metrics;
 
-use super::protocol::{AuditorMsg, LeaderMsg, NominatorMsg, PoolsMsg, ProvisionerMsg, StaticsMsg};
+use super::protocol::{AuditorMsg, LeaderMsg, NominatorMsg, PoolsMsg, ProvisionerMsg, StaticsMsg, Written};
 use super::runtime::{Behaviour, Cx, Kind, Permits, Timer, View};
 use super::tree::Wiring;
 
 /// Pause between two attempts (client-go's retry period).
 const RETRY: Duration = Duration::from_secs(2);
+/// An attempt that is not answered for so long is left to itself, and another one begins: the lease is trusted for ten seconds, and answers that are
+/// lost must not cost it. Two may be.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Holds the lease.
 #[derive(Debug)]
 pub(super) struct Leader {
     wiring: Arc<Wiring>,
-    /// When the request under way was sent: trust counts from there, not from its answer.
+    /// When the last attempt was sent: trust counts from there, not from its answer.
     sent: Option<Instant>,
+    /// When the last attempt was sent that has been answered: answers to those before it are outdated.
+    answered: Option<Instant>,
+    /// When the attempt under way was sent that writes the auditor's record. There is one at most, so that no record is written over by an older one.
+    writing: Option<Instant>,
     holder: Option<String>,
     leading: bool,
     /// Why the last attempt failed.
@@ -33,14 +40,47 @@ pub(super) struct Leader {
 
 impl Leader {
     fn renew(&mut self, cx: &Cx<LeaderMsg>) {
-        self.sent = Some(Instant::now());
+        let sent = Instant::now();
+        self.sent = Some(sent);
         let (cluster, identity) = (Arc::clone(&self.wiring.cluster), self.wiring.settings.identity.clone());
-        let record = self.wiring.boards.record.borrow().clone();
+        let record = self.wiring.boards.record.borrow().clone().filter(|_| self.writing.is_none());
+        if record.is_some() {
+            self.writing = Some(sent);
+        }
         let call = async move { cluster.renew_lease(&identity, record.as_deref()).await };
-        cx.start(Permits::Lease, call, LeaderMsg::Renewed);
+        cx.start(Permits::Lease, call, move |outcome| LeaderMsg::Renewed(sent, outcome));
+        self.next = Some(cx.after(PATIENCE, LeaderMsg::Renew));
     }
 
-    fn heard(&mut self, lease: Lease) {
+    /// An attempt ended, perhaps not the last one.
+    fn renewed(&mut self, sent: Instant, outcome: Written<Lease>, cx: &Cx<LeaderMsg>) {
+        self.writing.take_if(|writing| *writing == sent);
+        if self.answered.is_some_and(|answered| sent < answered) {
+            return;
+        }
+        let trouble = match outcome.answer() {
+            Ok(lease) => {
+                self.answered = Some(sent);
+                self.heard(lease, sent);
+                None
+            }
+            Err(trouble) => Some(trouble),
+        };
+        self.troubled(trouble);
+        let trusted = self.wiring.boards.leader_until.borrow().is_some_and(|until| Instant::now() < until);
+        if self.leading && !trusted && self.trouble.is_some() {
+            tracing::error!("lease lost: nothing is written until it is renewed");
+        }
+        if !trusted {
+            self.wiring.boards.leader_until.send_replace(None);
+        }
+        self.turn(trusted, cx);
+        if self.sent == Some(sent) {
+            self.next = Some(cx.after(RETRY, LeaderMsg::Renew));
+        }
+    }
+
+    fn heard(&mut self, lease: Lease, sent: Instant) {
         let boards = &self.wiring.boards;
         let (holder, said, written) = (lease.holder.clone(), lease.audit.clone(), lease.record.clone());
         let settings = &self.wiring.settings;
@@ -52,19 +92,19 @@ impl Leader {
             record.take_if(|_| is_over);
             is_over
         });
-        self.trust(&holder, ours);
+        self.trust(&holder, ours.then_some(sent));
         if before.is_some_and(|before| before.audit != said) {
             self.wiring.slots.auditor.cast(AuditorMsg::Tick);
         }
     }
 
-    /// Knows who holds the lease, and until when that is certainly us.
-    fn trust(&mut self, holder: &str, ours: bool) {
+    /// Knows who holds the lease, and, if that is us, until when it certainly is.
+    fn trust(&mut self, holder: &str, since: Option<Instant>) {
         if self.holder.as_deref() != Some(holder) {
-            tracing::info!(holder, ours, "lease");
+            tracing::info!(holder, ours = since.is_some(), "lease");
             self.holder = Some(holder.to_owned());
         }
-        let until = if ours { self.sent.map(|sent| sent + LEASE_TRUSTED) } else { None };
+        let until = since.map(|since| since + LEASE_TRUSTED);
         let before = self.wiring.boards.leader_until.send_replace(until);
         let now = Instant::now();
         if self.leading && before.is_some_and(|before| before <= now) && until.is_some_and(|until| now < until) {
@@ -117,6 +157,8 @@ impl Behaviour for Leader {
         let mut leader = Self {
             wiring: Arc::clone(wiring),
             sent: None,
+            answered: None,
+            writing: None,
             holder: None,
             leading: false,
             trouble: None,
@@ -136,19 +178,7 @@ impl Behaviour for Leader {
         match message {
             LeaderMsg::Renew if !self.wiring.settings.leader_election => self.turn(true, cx),
             LeaderMsg::Renew => self.renew(cx),
-            LeaderMsg::Renewed(outcome) => {
-                let trouble = outcome.answer().map(|lease| self.heard(lease)).err();
-                self.troubled(trouble);
-                let trusted = self.wiring.boards.leader_until.borrow().is_some_and(|until| Instant::now() < until);
-                if self.leading && !trusted && self.trouble.is_some() {
-                    tracing::error!("lease lost: nothing is written until it is renewed");
-                }
-                if !trusted {
-                    self.wiring.boards.leader_until.send_replace(None);
-                }
-                self.turn(trusted, cx);
-                self.next = Some(cx.after(RETRY, LeaderMsg::Renew));
-            }
+            LeaderMsg::Renewed(sent, outcome) => self.renewed(sent, outcome, cx),
         }
     }
 

@@ -13,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use crate::clouds::{self, Deletion, Hooks, Listing, Resolution, SoldOut, Whereabouts};
 use crate::cluster::{self, Lease};
@@ -69,8 +70,8 @@ pub type Inhabited = (Arc<Node>, Vec<Arc<Pod>>);
 pub enum LeaderMsg {
     /// *Nudge.* Time to take or renew the lease.
     Renew,
-    /// *Outcome.* The lease was asked for.
-    Renewed(Written<Lease>),
+    /// *Outcome.* The lease was asked for at that moment.
+    Renewed(Instant, Written<Lease>),
 }
 
 /// To `state`.

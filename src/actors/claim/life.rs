@@ -25,6 +25,8 @@ use crate::telemetry::dedupe::Dedupe;
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);
 /// Longest wait after a failed act.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
+/// Longest wait for the lease to be renewed: whoever renews it has everybody look.
+const BARRED: SignedDuration = SignedDuration::from_secs(10);
 /// Wait after somebody else was faster: the watch needs a moment to show what they did.
 const OVERTAKEN: SignedDuration = SignedDuration::from_millis(100);
 /// How long a launch may be under way without anybody here knowing: calls to the cloud are given up after two minutes.
@@ -64,6 +66,8 @@ pub(in crate::actors) struct Claim {
     pub(super) aside: Option<OpId>,
     /// Something was heard while an act was under way.
     look_again: bool,
+    /// The last act was not begun for want of the lease: it was one for the cloud, or for the API server.
+    barred: Option<bool>,
     last: Option<Step>,
     alarm: Option<Timer>,
     /// Since when it has not said what it waits for.
@@ -92,6 +96,10 @@ impl Claim {
             return;
         }
         self.look_again = false;
+        if let Some(by_cloud) = self.barred.take_if(|_| cx.house.operations.may_write()) {
+            let hold = self.memory.hold_mut(by_cloud);
+            (hold.until, hold.trouble) = (None, None);
+        }
         let Some(claim) = self.object() else {
             self.tell_of_end(cx);
             self.note(cx.now(), "gone");
@@ -247,6 +255,14 @@ impl Claim {
         }
     }
 
+    /// The last act was not begun, as the lease is not certainly joiner's. That is nobody's failure, and over as soon as it is again.
+    pub(super) fn barred(&mut self, by_cloud: bool, cx: &Cx<ClaimMsg>) {
+        self.barred = Some(by_cloud);
+        let hold = self.memory.hold_mut(by_cloud);
+        hold.until = Some(cx.now().saturating_add(BARRED).unwrap_or(Timestamp::MAX));
+        hold.trouble = Some("this joiner does not hold the lease".to_owned());
+    }
+
     /// Says that an act failed; for each trouble once.
     pub(super) fn warn(&self, trouble: &str) {
         tracing::warn!(nodeclaim = %self.args.name, error = trouble, "act failed, trying again later");
@@ -300,6 +316,7 @@ impl Behaviour for Claim {
             last_op: 0,
             aside: None,
             look_again: false,
+            barred: None,
             last: None,
             alarm: None,
             silent: None,

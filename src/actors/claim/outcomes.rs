@@ -1,5 +1,6 @@
 //! What a claim actor learns when an act ends.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, StateMsg, StaticsMsg, Written};
@@ -158,6 +159,7 @@ impl Claim {
                 self.memory.unanswered = true;
                 self.postpone(cause, message, cx);
             }
+            Outcome::NotLeader => self.barred(true, cx),
             Outcome::Lost => {
                 self.tell_of_doubt();
                 self.memory.sight = Sight::Uncertain;
@@ -290,15 +292,26 @@ impl Claim {
             self.overtaken(cx);
             return None;
         }
-        self.answered(what, outcome.answer(), false, cx)
+        self.answered(what, outcome, false, cx)
     }
 
     /// What a cloud call returned, if it worked.
     fn called<T>(&mut self, what: &str, outcome: Called<T>, cx: &Cx<ClaimMsg>) -> Option<T> {
-        self.answered(what, outcome.answer(), true, cx)
+        self.answered(what, outcome, true, cx)
     }
 
-    fn answered<T>(&mut self, what: &str, answer: Result<T, String>, by_cloud: bool, cx: &Cx<ClaimMsg>) -> Option<T> {
+    fn answered<T, E: fmt::Display>(
+        &mut self,
+        what: &str,
+        outcome: Outcome<T, E>,
+        by_cloud: bool,
+        cx: &Cx<ClaimMsg>,
+    ) -> Option<T> {
+        if matches!(outcome, Outcome::NotLeader) {
+            self.barred(by_cloud, cx);
+            return None;
+        }
+        let answer = outcome.answer();
         match &answer {
             // An API server that answers does not make a cloud that fails well, nor the other way round.
             Ok(_) => *self.memory.hold_mut(by_cloud) = Hold::default(),
