@@ -153,10 +153,11 @@ impl Operations {
         !*self.closing.borrow() && self.leader_until.borrow().is_some_and(|until| Instant::now() < until)
     }
 
-    /// What a call may still send once it has waited inside a client: anything, or, if it writes, what is allowed then.
-    fn licence(&self, writes: bool) -> Licence {
+    /// What clients ask before they send a write, once it has waited for its turn. Calls that read have one, too: a cloud may write the marks that
+    /// a machine lacks when it looks for it.
+    fn licence(&self) -> Licence {
         let operations = self.clone();
-        Arc::new(move || !writes || operations.may_write())
+        Arc::new(move || operations.may_write())
     }
 
     /// Whether an Event can be told now; what cannot is said again when it is news again.
@@ -234,7 +235,7 @@ impl Operations {
                     return Outcome::NotLeader;
                 }
                 // A panic ends the call and not its caller, who hears that nobody knows what became of it.
-                let call = AssertUnwindSafe(licence::under(operations.licence(writes), call)).catch_unwind();
+                let call = AssertUnwindSafe(licence::under(operations.licence(), call)).catch_unwind();
                 match tokio::time::timeout(deadline, call).await {
                     Ok(Ok(Ok(answer))) => Outcome::Done(answer),
                     Ok(Ok(Err(error))) => {

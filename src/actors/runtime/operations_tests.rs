@@ -152,9 +152,15 @@ async fn a_call_that_waits_in_its_client_knows_when_it_may_no_longer_write() {
         };
         operations.start(permits, || true, call, move |outcome| told.send(outcome).unwrap());
     };
-    start(Permits::ReadCloud);
-    assert!(matches!(ends.recv().await, Some(Outcome::Done((true, true)))), "a read needs no lease");
-    for permits in [Permits::WriteCluster, Permits::Delete, Permits::Launch, Permits::WriteCloud, Permits::Announce] {
+    for permits in [
+        Permits::WriteCluster,
+        Permits::Delete,
+        Permits::Launch,
+        Permits::WriteCloud,
+        Permits::Announce,
+        Permits::ReadCloud,
+        Permits::ReadCluster,
+    ] {
         lease.send_replace(Some(Instant::now() + Duration::from_secs(10)));
         start(permits);
         assert!(matches!(ends.recv().await, Some(Outcome::Done((true, false)))), "{permits:?}");

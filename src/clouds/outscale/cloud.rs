@@ -295,8 +295,7 @@ impl Outscale {
         let offer = self.offer_for(&found).await;
         let mut machines = Vec::new();
         for vm in found.into_iter().filter(|vm| !vm.state.is_leaving()) {
-            // A launch of this life whose answer was lost, perhaps before the marks were written.
-            let vm = self.launches.finished(&self.client, token, vm).await?;
+            let vm = self.finished(token, vm).await?;
             machines
                 .extend(self.read(&vm, &offer, None).map(|machine| Machine { token: Some(token.clone()), ..machine }));
         }

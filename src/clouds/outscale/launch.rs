@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::api::classes::outscale::{OutscaleNodeClass, OutscaleNodeClassStatus, Placement, ResolvedSubnet};
 use crate::clouds::{Error, LaunchRefused, LaunchSpec, SoldOut};
@@ -18,20 +18,17 @@ use super::birth::user_data;
 use super::catalogue::{self, region};
 use super::cloud::{Outscale, read_failed};
 use super::fit::no_node_name;
-use super::marks::{self, Marked};
-use super::mend::{self, Told};
+use super::marking::{Names, Remembered, marked};
+use super::marks::Marked;
 use super::oapi::wire::{self, UserData, Vm};
-use super::oapi::{Class, Client, Error as Failure};
+use super::oapi::{Class, Error as Failure};
 use super::quotas::Left;
 use super::talos::{Own, Template};
-use super::unmarkable;
 
 /// How many offerings one launch tries. Each is a call, and the next launch goes on where this one ended.
 const ATTEMPTS: usize = 5;
 /// How long an offering that could not be had is not tried again (Karpenter's AWS provider: 3 minutes).
 const SOLD_OUT_FOR: Duration = Duration::from_mins(3);
-/// A machine that was just made may not be known everywhere yet; its marks are tried after these pauses.
-const MARK_PAUSES: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
 /// A launch writes its marks within this long, or leaves it to others.
 const UNDER_WAY: Duration = Duration::from_mins(2);
 /// Births that did not end within this long are not remembered; their machines are found by the tokens of their NodeClaims.
@@ -59,56 +56,6 @@ struct State {
     full: BTreeSet<String>,
 }
 
-#[derive(Clone)]
-struct Remembered {
-    since: Instant,
-    names: Names,
-    tags: BTreeMap<String, String>,
-    cluster: String,
-}
-
-/// How a machine's Node will be called.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Names {
-    /// Like this.
-    Fixed(String),
-    /// As its address says: the short name, or the full one.
-    ByAddress { fqdn: bool },
-}
-
-impl Remembered {
-    /// All tags of a machine. An earlier attempt may have made it from another state of its NodeClass: the hashes and the name that it has from its
-    /// birth stay, for drift is seen by them.
-    fn tags_of(&self, vm: &Vm) -> BTreeMap<String, String> {
-        let mut tags = self.tags.clone();
-        let told = mend::told(vm);
-        for key in [marks::CLASS_HASH, marks::USER_DATA_HASH] {
-            let of_birth = told.as_ref().and_then(|told| told.marks.get(key).map(String::as_str));
-            if let Some(hash) = of_birth.or_else(|| marks::tag(vm, key)) {
-                tags.insert(key.to_owned(), hash.to_owned());
-            }
-        }
-        let names = told.map_or_else(|| self.names.clone(), |told| Names::told(&told));
-        let name = match names {
-            Names::Fixed(name) => Some(name),
-            Names::ByAddress { fqdn } => marks::node_name(vm, fqdn),
-        };
-        if let Some(name) = name {
-            tags.insert(marks::NAME.to_owned(), format!("{}-{name}", self.cluster));
-            tags.insert(marks::NODE_NAME.to_owned(), name);
-        }
-        tags
-    }
-}
-
-impl Names {
-    /// As a machine was told.
-    fn told(told: &Told) -> Self {
-        let fixed = told.marks.get(marks::NODE_NAME).cloned();
-        fixed.map_or(Self::ByAddress { fqdn: told.fqdn }, Self::Fixed)
-    }
-}
-
 impl Launches {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -128,21 +75,20 @@ impl Launches {
         self.state().full.insert(subnet.to_owned());
     }
 
+    /// The marks of the machine of a launch in this life, if that is not known to have ended.
+    pub(super) fn birth(&self, token: &ClaimUid) -> Option<Remembered> {
+        self.state().births.get(token).cloned()
+    }
+
+    /// The machine of this launch has all of its marks.
+    pub(super) fn ended(&self, token: &ClaimUid) {
+        self.state().births.remove(token);
+    }
+
     fn begin(&self, token: &ClaimUid, birth: Remembered) {
         let mut state = self.state();
         state.births.retain(|_, birth| birth.since.elapsed() < REMEMBERED_FOR);
         state.births.insert(token.clone(), birth);
-    }
-
-    /// Writes the marks that a machine lacks, if this life knows them.
-    pub(super) async fn finished(&self, client: &Client, token: &ClaimUid, vm: Vm) -> Result<Vm, Error> {
-        let birth = self.state().births.get(token).cloned();
-        let Some(birth) = birth else { return Ok(vm) };
-        let vm = marked(client, vm, &birth)
-            .await
-            .map_err(|error| Error::Temporary(format!("machine found, but not marked: {error}")))?;
-        self.state().births.remove(token);
-        Ok(vm)
     }
 
     /// Whether a launch with this token may still be writing marks.
@@ -181,49 +127,6 @@ impl Launches {
             *taken -= 1;
         }
     }
-}
-
-/// Writes the tags that a machine lacks. A machine that the API does not know yet is waited for.
-async fn marked(client: &Client, mut vm: Vm, birth: &Remembered) -> Result<Vm, Failure> {
-    if let Names::ByAddress { fqdn } = birth.names
-        && marks::node_name(&vm, fqdn).is_none()
-    {
-        vm = addressed(client, vm, fqdn).await?;
-    }
-    let missing = marks::missing(&vm, &birth.tags_of(&vm));
-    if missing.is_empty() {
-        return Ok(vm);
-    }
-    let request = wire::CreateTags { resource_ids: vec![vm.vm_id.clone()], tags: missing.clone() };
-    let mut pauses = MARK_PAUSES.into_iter();
-    loop {
-        match client.call(&request).await {
-            Ok(_) => break,
-            Err(error) if error.is_not_found() => match pauses.next() {
-                Some(pause) => sleep(pause).await,
-                None => return Err(error),
-            },
-            Err(error) => return Err(error),
-        }
-    }
-    vm.tags.retain(|tag| missing.iter().all(|new| new.key != tag.key));
-    vm.tags.extend(missing);
-    Ok(vm)
-}
-
-/// The VM with its address, after which its Node is called. The answer to its making has it, as far as is known; if not, it comes.
-async fn addressed(client: &Client, vm: Vm, fqdn: bool) -> Result<Vm, Failure> {
-    let filters = wire::VmFilters { vm_ids: vec![vm.vm_id.clone()], ..wire::VmFilters::default() };
-    let request = wire::ReadVms { filters: Some(filters), ..wire::ReadVms::default() };
-    for pause in MARK_PAUSES {
-        sleep(pause).await;
-        let found = client.all(&request).await?.into_iter().find(|found| found.vm_id == vm.vm_id);
-        if let Some(found) = found.filter(|found| marks::node_name(found, fqdn).is_some()) {
-            return Ok(found);
-        }
-    }
-    tracing::warn!(vm = %vm.vm_id, "the machine has no address; its Node will not be initialized before somebody sets its tag OscK8sNodeName");
-    Ok(vm)
 }
 
 /// Whether a launch was refused for its type, which another one need not be: neither the type nor the code says so for certain, the words do.
@@ -289,10 +192,10 @@ impl Birth<'_> {
         let (id, vm_type) = (vm.vm_id.clone(), vm.vm_type.clone());
         match marked(&self.cloud.client, vm, &birth).await {
             Ok(vm) => {
-                self.cloud.launches.state().births.remove(&self.spec.token);
+                self.cloud.launches.ended(&self.spec.token);
                 Ok(vm)
             }
-            Err(error) => Err(self.unmarked((&id, vm_type.as_deref()), &birth, &error).await),
+            Err(error) => Err(self.cloud.unmarked((&id, vm_type.as_deref()), &birth, &error).await),
         }
     }
 
@@ -376,7 +279,14 @@ impl Birth<'_> {
         };
         let fixed = if let Names::Fixed(name) = &names { Some(name.as_str()) } else { None };
         let tags = marked.at_birth(fixed);
-        Remembered { since: Instant::now(), names, tags, cluster: settings.cluster.clone() }
+        Remembered {
+            since: Instant::now(),
+            class: Arc::clone(&self.spec.class),
+            of_class: self.class.spec.tags.len(),
+            names,
+            tags,
+            cluster: settings.cluster.clone(),
+        }
     }
 
     /// All ways to launch, cheapest first.
@@ -542,44 +452,6 @@ impl Birth<'_> {
             },
             None => error.into(),
         }
-    }
-
-    /// A machine that could not be marked is taken down again, if that would not only be for joiner's own haste.
-    async fn unmarked(&self, (id, vm_type): (&str, Option<&str>), birth: &Remembered, error: &Failure) -> Error {
-        let why = format!("machine {id} was made and could not be marked: {error}");
-        if error.held_back || matches!(error.class, Class::Throttled | Class::NotFound) {
-            // Found by its token, and marked then.
-            return Error::Unknown(why);
-        }
-        match self.cloud.gpus_go_with(id, vm_type).await {
-            Ok(true) => {}
-            Ok(false) => return Error::Unknown(format!("{why}; it stays until its flexible GPUs are listed")),
-            Err(held) => return Error::Unknown(format!("{why}; {held}")),
-        }
-        tracing::warn!(nodeclaim = %self.spec.claim.name, vm = id, %error, "taking a machine down that cannot be marked");
-        match self.cloud.client.call(&wire::DeleteVms { vm_ids: vec![id.to_owned()] }).await {
-            Ok(_) if unmarkable::is_for_good(error) => self.unmarkable(birth, error),
-            Ok(_) if error.class == Class::Keys => {
-                Error::Unauthorized { action: error.action, message: format!("{why}; it was taken down again") }
-            }
-            // The API confirms deletions and may forget them: the machine is looked for before anything else is tried.
-            Ok(_) => Error::Unknown(format!("{why}; it is taken down again")),
-            Err(left) => Error::Unknown(format!("{why}; nor could it be taken down: {left}")),
-        }
-    }
-
-    /// The end of a launch whose machine cannot be marked, whatever is tried.
-    fn unmarkable(&self, birth: &Remembered, error: &Failure) -> Error {
-        self.cloud.launches.state().births.remove(&self.spec.token);
-        let named = birth.tags.contains_key(marks::NODE_NAME);
-        // A name that comes from the address is written in two tags.
-        let all = birth.tags.len() + if named { 0 } else { 2 };
-        let why = unmarkable::told(error, all, self.class.spec.tags.len());
-        // That a permission is missing, and that it is given, the NodeClass's condition PermissionsReady shows by itself.
-        if error.class != Class::Denied {
-            self.cloud.unmarkable.remember(&self.spec.class, &why);
-        }
-        self.class_not_ready(&format!("{why} (a machine was made, and taken down again)"))
     }
 
     fn request(

@@ -25,6 +25,7 @@ mod listing;
 mod machine;
 mod maintenance;
 mod market;
+mod marking;
 pub mod marks;
 mod mend;
 pub mod oapi;

@@ -19,8 +19,8 @@ const HELD_FOR: Duration = Duration::from_mins(30);
 #[derive(Default)]
 pub(super) struct Unmarkable(Mutex<BTreeMap<Generation, (Instant, String)>>);
 
-/// A NodeClass as somebody wrote it: name and generation.
-type Generation = (Arc<str>, i64);
+/// A NodeClass as somebody wrote it: name, UID and generation.
+type Generation = (Arc<str>, Arc<str>, i64);
 
 impl Unmarkable {
     pub(super) fn remember(&self, class: &NodeClass, why: &str) {
@@ -46,7 +46,7 @@ impl Unmarkable {
 }
 
 fn key(class: &NodeClass) -> Generation {
-    (Arc::clone(&class.reference.name), class.generation)
+    (Arc::clone(&class.reference.name), Arc::clone(&class.uid), class.generation)
 }
 
 /// Whether tags that were refused like this are refused again, as long as nobody changes them, a quota or a policy.
