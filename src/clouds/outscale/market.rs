@@ -176,7 +176,10 @@ impl Market {
             Own::Failed if had_own => None,
             missed => {
                 let read = match within("ReadPublicCatalog", self.client.call(&wire::ReadPublicCatalog {})).await {
-                    Ok(answer) => self.judged("public price list", &answer),
+                    Ok(answer) => self
+                        .read("public price list", &answer)
+                        .and_then(|prices| over(prices, self.file.as_ref()))
+                        .map_err(|error| error.to_string()),
                     Err(error) => Err(error.to_string()),
                 };
                 match read {
@@ -215,9 +218,16 @@ impl Market {
             return Own::Refused;
         }
         let why = match within("ReadCatalog", self.client.call(&wire::ReadCatalog {})).await {
-            Ok(answer) => match self.judged("account's price list", &answer) {
-                Ok(prices) => return Own::Read(prices),
-                Err(why) => why,
+            Ok(answer) => match self.read("account's price list", &answer) {
+                Ok(prices) => match over(prices, self.file.as_ref()) {
+                    Ok(prices) => return Own::Read(prices),
+                    // The file has been edited since joiner began: that says nothing of the list.
+                    Err(error) => {
+                        tracing::warn!(%error, "the account's own prices not used, trying again");
+                        return Own::Failed;
+                    }
+                },
+                Err(why) => why.to_string(),
             },
             Err(error) if is_for_good(&error) => error.stable(),
             Err(error) => {
@@ -233,14 +243,14 @@ impl Market {
         Own::Refused
     }
 
-    /// The prices of a list, with those of the file over them.
-    fn judged(&self, list: &str, answer: &wire::TheCatalog) -> Result<Prices, String> {
+    /// The prices of a list.
+    fn read(&self, list: &str, answer: &wire::TheCatalog) -> Result<Prices, PriceError> {
         let source = format!("{list} of {}", self.client.access().endpoint);
-        let (prices, left_out) = Prices::read(&source, &answer.catalog.entries).map_err(|error| error.to_string())?;
+        let (prices, left_out) = Prices::read(&source, &answer.catalog.entries)?;
         for row in left_out {
             tracing::warn!(source, row, "price left out");
         }
-        over(prices, self.file.as_ref()).map_err(|error| error.to_string())
+        Ok(prices)
     }
 }
 

@@ -55,6 +55,11 @@ impl Line {
 
 /// A market of an account that has negotiated its own prices.
 fn market() -> (Arc<Line>, Market) {
+    market_with(None)
+}
+
+/// The same with a file of prices.
+fn market_with(file: Option<PathBuf>) -> (Arc<Line>, Market) {
     let (began, start) = (Instant::now(), "2026-01-02T03:04:05Z".parse::<Timestamp>().unwrap());
     let now = Arc::new(move || start + began.elapsed());
     let mut account = Account::sample();
@@ -67,7 +72,7 @@ fn market() -> (Arc<Line>, Market) {
     let fake = Fake::new(account, Arc::clone(&now) as _, Seed(1));
     let line = Arc::new(Line { fake, says: Lock::default(), asked: Lock::default(), silent: Lock::default() });
     let client = Client::new(access, Arc::clone(&line) as _, Options::new(now));
-    (line, Market::new(Arc::new(client), None).unwrap())
+    (line, Market::new(Arc::new(client), file).unwrap())
 }
 
 async fn price(market: &Market) -> String {
@@ -140,6 +145,23 @@ async fn a_bad_hour_does_not_turn_negotiated_prices_into_public_ones() {
     line.says(Some((401, r#"{"Errors":[{"Code":"4","Type":"AccessDenied","Details":""}]}"#)));
     sleep_hours(1).await;
     assert_eq!(price(&market).await, PUBLIC);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_is_broken_for_an_hour_does_not_turn_negotiated_prices_into_public_ones() {
+    let path = std::env::temp_dir().join(format!("joiner-market-{}.json", std::process::id()));
+    std::fs::write(&path, "{}").unwrap();
+    let (line, market) = market_with(Some(path.clone()));
+    assert_eq!(price(&market).await, OWN);
+    std::fs::write(&path, "{").unwrap();
+    sleep_hours(13).await;
+    assert_eq!((&*price(&market).await, line.public()), (OWN, 0));
+    let asked = line.asked();
+    std::fs::write(&path, r#"{"cores": {"v6-p2": 0.05}}"#).unwrap();
+    sleep_hours(1).await;
+    assert_ne!(price(&market).await, OWN, "what the file says now is over the account's list");
+    assert_eq!((line.asked(), line.public()), (asked + 1, 0));
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::MutexGuard;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::access::Access;
+use super::access::{Access, Keys};
 use super::action::{Action, Effect, Paged};
 use super::codes::{self, Class};
 use super::error::Error;
@@ -237,20 +237,24 @@ impl Client {
                 let held = Error::silent(call.action, Class::Keys, why);
                 return Err(Error { retry_after: Some(left), held_back: true, ..held });
             }
-            match self.send(call).await {
-                Ok((answer, clock_was_wrong)) => match self.understand(call, answer) {
-                    Err(error) if error.class == Class::Keys && call.signed => {
-                        if clock_was_wrong && !last {
-                            continue;
-                        }
-                        self.standing.refused(error.words());
-                        if last || !self.renewed().await {
-                            return Err(error);
-                        }
+            let keys = self.keys.keys();
+            let (answer, clock_was_wrong) = self.send(call, &keys).await?;
+            match self.understand(call, answer) {
+                Err(error) if error.class == Class::Keys && call.signed => {
+                    // Keys that have been exchanged meanwhile are refused rightly, which says nothing of those that are used now.
+                    let is_outdated = !Arc::ptr_eq(&keys, &self.keys.keys());
+                    if (clock_was_wrong || is_outdated) && !last {
+                        continue;
                     }
-                    other => return other,
-                },
-                Err(error) => return Err(error),
+                    if is_outdated {
+                        return Err(error);
+                    }
+                    self.standing.refused(error.words());
+                    if last || !self.renewed().await {
+                        return Err(error);
+                    }
+                }
+                other => return other,
             }
         }
         Err(Error::silent(call.action, Class::Temporary, "the clock is wrong"))
@@ -280,7 +284,7 @@ impl Client {
     }
 
     /// Sends a request. Also says whether the answer showed that the clock that it was signed with is wrong.
-    async fn send(&self, call: &Call) -> Result<(Answer, bool), Error> {
+    async fn send(&self, call: &Call, keys: &Keys) -> Result<(Answer, bool), Error> {
         let action = call.action;
         if let Err(wait) = self.turns.wait(action, self.options.turn_within).await {
             let held = Error::silent(action, Class::Throttled, "not called, as joiner's own limit of calls is reached");
@@ -290,8 +294,7 @@ impl Client {
             let held = Error::silent(action, Class::Temporary, licence::WITHDRAWN);
             return Err(Error { held_back: true, ..held });
         }
-        let keys = self.keys.keys();
-        let keys = call.signed.then_some((&*keys, self.access.dialect));
+        let keys = call.signed.then_some((keys, self.access.dialect));
         let (sent, skew) = ((self.options.now)(), self.standing.skew());
         let place = (self.access.region.as_str(), &self.access.endpoint, action);
         let headers = sign::headers(keys, place, &call.body, corrected(sent, skew))

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::*;
 use crate::clouds::outscale::oapi::wire::ReadVms;
-use crate::clouds::outscale::oapi::{Class, Client, Options, SecretKey};
+use crate::clouds::outscale::oapi::{Answer, Class, Client, Options, Post, SecretKey, Transport, Undelivered};
 use crate::sim::Seed;
 use crate::sim::oapi::{Account, Fake};
 
@@ -19,9 +19,29 @@ fn keys(name: &str) -> Keys {
 /// An account that knows these keys only, a client with its first ones, and what is kept where keys are read again.
 struct Scene {
     fake: Fake,
+    line: Arc<Line>,
     client: Client,
     kept: Arc<Mutex<Result<Keys, String>>>,
     read: Arc<AtomicUsize>,
+}
+
+/// The fake, some of whose answers come late.
+struct Line {
+    fake: Fake,
+    /// How late the next answers come.
+    late: Mutex<Vec<Duration>>,
+}
+
+impl Transport for Line {
+    fn post(&self, post: Post) -> BoxFuture<'_, Result<Answer, Undelivered>> {
+        let late = self.late.lock().unwrap().pop();
+        async move {
+            let answer = self.fake.post(post).await;
+            sleep(late.unwrap_or_default()).await;
+            answer
+        }
+        .boxed()
+    }
 }
 
 fn scene(kept: Result<Keys, String>) -> Scene {
@@ -38,8 +58,9 @@ fn scene(kept: Result<Keys, String>) -> Scene {
         let kept = place.lock().unwrap().clone();
         async move { kept }.boxed()
     }));
-    let client = Client::new(access, Arc::new(fake.clone()), options);
-    Scene { fake, client, kept, read }
+    let line = Arc::new(Line { fake: fake.clone(), late: Mutex::default() });
+    let client = Client::new(access, Arc::clone(&line) as _, options);
+    Scene { fake, line, client, kept, read }
 }
 
 impl Scene {
@@ -63,6 +84,21 @@ async fn keys_that_were_exchanged_are_used_by_the_very_call_that_finds_the_old_o
     assert_eq!(scene.call().await, Ok(()));
     assert_eq!(scene.call().await, Ok(()));
     assert_eq!(scene.read.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_refusal_of_keys_that_were_exchanged_is_not_held_against_the_new_ones() {
+    let scene = scene(Ok(keys("NEW")));
+    assert_eq!(scene.call().await, Ok(()));
+    scene.knows(&keys("NEW"));
+    *scene.line.late.lock().unwrap() = vec![Duration::ZERO, Duration::from_secs(5)];
+    let late = scene.call();
+    let soon = async {
+        let outcome = scene.call().await;
+        (outcome, scene.read.load(Ordering::Relaxed))
+    };
+    assert_eq!(tokio::join!(late, soon), (Ok(()), (Ok(()), 1)));
+    assert_eq!(scene.call().await, Ok(()), "and nothing is held back");
 }
 
 #[tokio::test(start_paused = true)]
