@@ -3,6 +3,8 @@
 
 #[path = "common/rehearsals.rs"]
 mod rehearsals;
+#[path = "common/shop.rs"]
+mod shop;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,13 +15,14 @@ use std::time::Duration;
 use futures::{FutureExt, Stream, StreamExt};
 use joiner::actors::runtime::{Clock, Kind, Permits, View};
 use joiner::actors::{Joiner, Parts, Settings};
+use joiner::api::classes::kwok::KwokNodeClass;
 use joiner::clouds::catalog;
 use joiner::clouds::simulated::Change;
 use joiner::cluster;
 use joiner::command::{Rehearsal, rehearse};
 use joiner::core::audit::{Alarm, Finding};
 use joiner::core::consent;
-use joiner::core::facts::{Broken, Claim, Status, find_condition};
+use joiner::core::facts::{Broken, Claim, NodeClass, Status, find_condition};
 use joiner::core::health::HEALTHY;
 use joiner::core::ids::ProviderId;
 use joiner::core::labels;
@@ -30,6 +33,7 @@ use rehearsals::{
     assert_intact, assert_whole, burst, delete, first_claim, in_virtual_time, machines, play, rehearsal, settings,
     settled, truth,
 };
+use shop::Shop;
 use tokio::time::{Instant, sleep};
 
 /// Pods of a burst in which one actor is struck.
@@ -521,6 +525,76 @@ fn a_renewal_that_is_lost_does_not_cost_the_lease() {
             joiner.kill();
         });
     }
+}
+
+/// A joiner that buys from a shop.
+fn customer(rehearsal: &Rehearsal, clock: Clock, shop: &Arc<Shop>) -> Joiner {
+    Joiner::start(Parts {
+        cluster: Arc::new(rehearsal.world.cluster.clone()),
+        cloud: Arc::clone(shop) as _,
+        settings: Settings { catalog_refresh: Duration::from_mins(10), ..settings() },
+        clock,
+    })
+}
+
+/// The list that is on its way is of the NodeClass as it was.
+#[test]
+fn a_nodeclass_that_is_edited_while_its_list_is_fetched_has_it_fetched_again() {
+    let scenario = burst(PODS);
+    in_virtual_time(async {
+        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+        let rehearsal = rehearsal(&scenario, 3, settings());
+        let shop = Arc::new(Shop::new(rehearsal.world.cloud.clone()));
+        *shop.takes.lock().unwrap() = Duration::from_secs(20);
+        play(&rehearsal, &scenario, async {
+            let joiner = customer(&rehearsal, clock, &shop);
+            while shop.asked.lock().unwrap().is_empty() {
+                sleep(Duration::from_secs(1)).await;
+            }
+            let class = truth(&rehearsal).classes.values().next().cloned().expect("there is a NodeClass");
+            let mut body = class.body.downcast_ref::<KwokNodeClass>().expect("it is KWOK's").clone();
+            body.spec.spec.node_registration_delay = Some("7s".to_owned());
+            let edited = NodeClass { body: Arc::new(body), ..NodeClass::clone(&class) };
+            rehearsal.world.cluster.store().apply_class(edited);
+            sleep(Duration::from_mins(5)).await;
+            assert_eq!(*shop.asked.lock().unwrap(), [1, 2], "once for each state of it");
+            joiner.kill();
+        })
+        .await;
+    });
+}
+
+/// Of a list for which something could not be read, nobody knows what is missing; of a whole one, what is missing is no longer sold.
+#[test]
+fn what_is_missing_from_a_list_that_is_not_whole_makes_nothing_drift() {
+    let scenario = burst(PODS);
+    in_virtual_time(async {
+        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+        let rehearsal = rehearsal(&scenario, 3, settings());
+        let shop = Arc::new(Shop::new(rehearsal.world.cloud.clone()));
+        play(&rehearsal, &scenario, async {
+            let joiner = customer(&rehearsal, clock, &shop);
+            settled(&rehearsal).await;
+            // A NodeClaim is compared with the list when it is an hour old.
+            sleep(Duration::from_hours(1)).await;
+            let drifted = || truth(&rehearsal).claims.values().filter(|claim| claim.is("Drifted")).count();
+            let kind_of = |claim: &Arc<Claim>| claim.labels[labels::INSTANCE_TYPE].to_string();
+            let kinds: BTreeSet<String> = truth(&rehearsal).claims.values().map(kind_of).collect();
+            let others = catalog::generated().into_iter().filter(|kind| !kinds.contains(kind.name.as_str()));
+            let others: shop::Types = Arc::new(others.map(Arc::new).collect());
+            *shop.list.lock().unwrap() = (Some(Arc::clone(&others)), Some(Duration::from_mins(1)));
+            sleep(Duration::from_mins(30)).await;
+            assert_eq!(drifted(), 0, "the list may lack what is sold");
+            *shop.list.lock().unwrap() = (Some(others), None);
+            sleep(Duration::from_mins(12)).await;
+            assert_eq!(drifted(), truth(&rehearsal).claims.len(), "the same list, and it is whole");
+            *shop.list.lock().unwrap() = (None, None);
+            sleep(Duration::from_mins(12)).await;
+            assert_eq!(drifted(), 0, "they are sold again");
+            joiner.kill();
+        })
+        .await;
+    });
 }
 
 /// Ends joiner so long after somebody has approved a part of what its auditor asks about, and begins another.

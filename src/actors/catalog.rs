@@ -12,7 +12,7 @@ use crate::core::facts::{Catalog as Published, InstanceType, NodeClass, Offering
 use crate::core::ids::{ClassRef, PoolName};
 use crate::core::overlays;
 
-use super::protocol::{BatcherMsg, Called, CatalogMsg, PoolsMsg};
+use super::protocol::{BatcherMsg, Called, CatalogMsg, Fetched, PoolsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -69,11 +69,13 @@ struct Class {
     /// The class as it was when its types were fetched: one that was edited, or comes to something else, may offer something else.
     seen: Arc<NodeClass>,
     fetching: bool,
-    /// The cloud has learnt something since they began to be fetched.
+    /// Something that they depend on has changed since they began to be fetched.
     outdated: bool,
     failure: Option<String>,
     /// As the cloud has them.
     types: Option<Types>,
+    /// Whether something of them may be missing.
+    is_partial: bool,
 }
 
 impl Catalog {
@@ -87,11 +89,19 @@ impl Catalog {
             let differs = |known: &Class| {
                 known.seen.generation != class.generation || (works_out && !Arc::ptr_eq(&known.seen, class))
             };
-            if known.is_none_or(|known| differs(known) && !known.fetching) {
-                self.fetch(reference, cx);
+            if known.is_none_or(differs) {
+                self.outdate(reference, cx);
             }
         }
         self.publish();
+    }
+
+    /// Fetches the list of a NodeClass, once more if it is being fetched.
+    fn outdate(&mut self, reference: &ClassRef, cx: &Cx<CatalogMsg>) {
+        match self.classes.get_mut(reference) {
+            Some(class) if class.fetching => class.outdated = true,
+            _ => self.fetch(reference, cx),
+        }
     }
 
     fn fetch(&mut self, reference: &ClassRef, cx: &Cx<CatalogMsg>) {
@@ -102,32 +112,40 @@ impl Catalog {
             outdated: false,
             failure: None,
             types: None,
+            is_partial: false,
         });
         known.seen = Arc::clone(&class);
         known.fetching = true;
         let (cloud, reference) = (Arc::clone(&self.wiring.cloud), reference.clone());
-        cx.start(Permits::ReadCloud, async move { cloud.catalog(&class).await }, move |outcome| {
-            CatalogMsg::Fetched(reference, outcome)
-        });
+        let call = async move { Ok((cloud.catalog(&class).await?, cloud.catalog_lacks())) };
+        cx.start(Permits::ReadCloud, call, move |outcome| CatalogMsg::Fetched(reference, outcome));
     }
 
-    fn fetched(&mut self, reference: &ClassRef, outcome: Called<Types>, cx: &Cx<CatalogMsg>) {
+    fn fetched(&mut self, reference: &ClassRef, outcome: Called<Fetched>, cx: &Cx<CatalogMsg>) {
         let Some(class) = self.classes.get_mut(reference) else { return };
         class.fetching = false;
-        if std::mem::take(&mut class.outdated) {
-            cx.cast(CatalogMsg::Learnt);
+        let is_outdated = std::mem::take(&mut class.outdated);
+        self.answered(reference, outcome, cx);
+        if is_outdated {
+            self.fetch(reference, cx);
         }
+    }
+
+    fn answered(&mut self, reference: &ClassRef, outcome: Called<Fetched>, cx: &Cx<CatalogMsg>) {
+        let Some(class) = self.classes.get_mut(reference) else { return };
         let failure = match outcome.answer() {
-            Ok(types) => {
+            Ok((types, lacks)) => {
                 class.failure = None;
+                let was_partial = std::mem::replace(&mut class.is_partial, lacks.is_some());
                 let before = class.types.replace(Arc::clone(&types));
                 self.publish();
                 // A list for which something could not be read is not the last word.
-                if let Some(pause) = self.wiring.cloud.catalog_lacks() {
+                if let Some(pause) = lacks {
                     self.fetch_within(pause, cx);
                 }
                 // What a machine was launched as may no longer be sold: its NodeClaim has drifted.
-                if before.is_some_and(|before| !Arc::ptr_eq(&before, &types) && before != types) {
+                let has_changed = before.is_some_and(|before| !Arc::ptr_eq(&before, &types) && before != types);
+                if has_changed || was_partial != lacks.is_some() {
                     let snapshot = self.wiring.boards.snapshot();
                     let claims = snapshot.claims.values().filter(|claim| claim.class == *reference);
                     self.wiring.stir(claims.map(|claim| claim.name.clone()));
@@ -183,10 +201,7 @@ impl Catalog {
     fn learnt(&mut self, cx: &Cx<CatalogMsg>) {
         let classes: Vec<ClassRef> = self.classes.keys().cloned().collect();
         for reference in classes {
-            match self.classes.get_mut(&reference) {
-                Some(class) if class.fetching => class.outdated = true,
-                _ => self.fetch(&reference, cx),
-            }
+            self.outdate(&reference, cx);
         }
     }
 
@@ -199,7 +214,7 @@ impl Catalog {
         if let Some((before, known)) = &self.judged
             && before.is(&judged)
         {
-            return Published { classes: next.classes, ..known.clone() };
+            return Published { classes: next.classes, partial: next.partial, ..known.clone() };
         }
         let mut next = next;
         overlays::apply(&mut next, snapshot);
@@ -225,6 +240,10 @@ impl Catalog {
             let types = class.types.as_ref().map(|types| less_sold_out(types, reference, &self.sold_out));
             if let Some(types) = types.or_else(|| before.classes.get(reference).cloned()) {
                 next.classes.insert(reference.clone(), types);
+            }
+            let is_partial = if class.types.is_some() { class.is_partial } else { before.partial.contains(reference) };
+            if is_partial {
+                next.partial.insert(reference.clone());
             }
         }
         for pool in snapshot.pools.values() {
@@ -259,6 +278,7 @@ fn same(a: &Published, b: &Published) -> bool {
         && a.classes.keys().eq(b.classes.keys())
         && a.classes.values().zip(b.classes.values()).all(equal)
         && a.pools.values().zip(b.pools.values()).all(equal)
+        && a.partial == b.partial
         && a.overlays == b.overlays
         && a.overlaid == b.overlaid
 }

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -62,6 +63,8 @@ pub type Written<T> = Outcome<T, cluster::Error>;
 /// The outcome of a cloud call.
 pub type Called<T> = Outcome<T, clouds::Error>;
 
+/// Instance types, and how soon they are to be asked for again, where something that they depend on could not be read.
+pub type Fetched = (Arc<Vec<Arc<InstanceType>>>, Option<Duration>);
 /// A Node and all of its pods.
 pub type Inhabited = (Arc<Node>, Vec<Arc<Pod>>);
 
@@ -108,7 +111,7 @@ pub enum CatalogMsg {
     /// *Fact.* Offerings that could not be had.
     SoldOut(Vec<SoldOut>),
     /// *Outcome.* Instance types of a class.
-    Fetched(ClassRef, Called<Arc<Vec<Arc<InstanceType>>>>),
+    Fetched(ClassRef, Called<Fetched>),
     /// *Nudge.* NodePools or NodeClasses have changed.
     Look,
     /// *Nudge.* Time to ask the cloud again, or to forget what was sold out.

@@ -125,12 +125,9 @@ impl Claim {
         if protections.clock {
             self.memory.mend(cx.now());
         }
-        // What is missing from a catalog that could not be read as a whole is not "no longer sold".
-        let is_whole = || self.args.wiring.cloud.catalog_lacks().is_none();
-        let types = catalog.classes.get(&claim.class).filter(|_| is_whole());
         let gather = if protections.ownership { Situation::of } else { Situation::without_tokens };
         let mut situation = gather(&claim, &snapshot, &self.memory, cx.now())
-            .with_types(types.map(|types| types.as_slice()))
+            .with_types(catalog.whole(&claim.class))
             .with_repair(self.args.wiring.repair.as_ref())
             .with_denial(self.args.wiring.may_deny_for())
             .with_launch_timeout(self.args.wiring.cloud.launch_timeout())

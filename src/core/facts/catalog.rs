@@ -95,6 +95,8 @@ pub struct Catalog {
     pub epoch: u64,
     /// Instance types of each NodeClass, as `pools` has them.
     pub classes: BTreeMap<ClassRef, Arc<Vec<Arc<InstanceType>>>>,
+    /// NodeClasses of whose lists something may be missing that is sold all the same, as not all could be read that they depend on.
+    pub partial: BTreeSet<ClassRef>,
     /// Instance types in the cloud's order; sold-out offerings are there with `available` false.
     pub pools: BTreeMap<PoolName, Arc<Vec<Arc<InstanceType>>>>,
     /// What became of each NodeOverlay.
@@ -104,6 +106,11 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// Everything that is sold with a NodeClass; nothing as long as that is not certain.
+    pub fn whole(&self, class: &ClassRef) -> Option<&[Arc<InstanceType>]> {
+        self.classes.get(class).filter(|_| !self.partial.contains(class)).map(|types| types.as_slice())
+    }
+
     /// The annotations of a NodeClaim that may become one of these instance types: which kinds of NodeOverlay had a say.
     pub fn overlay_marks<'a>(
         &self,
