@@ -527,6 +527,48 @@ fn a_renewal_that_is_lost_does_not_cost_the_lease() {
     }
 }
 
+/// What is granted and not kept is not written again at once, says what takes it back, and is there soon after the policy is gone.
+#[test]
+fn a_policy_that_strips_nodeclaims_is_told_and_not_fought() {
+    for (key, waits_in) in [(labels::ZONE, "Launching"), (labels::TERMINATION_FINALIZER, "Pending")] {
+        let story = format!("a policy strips {key}");
+        let scenario = burst(PODS);
+        in_virtual_time(async {
+            let rehearsal = rehearsal(&scenario, 3, settings());
+            let joiner = play(&rehearsal, &scenario, async {
+                rehearsal.world.cluster.store().strip_claims_of(&[key]);
+                let joiner = rehearsal.joiner();
+                first_claim(&rehearsal).await;
+                let patches = || {
+                    let requests = rehearsal.world.cluster.requests();
+                    requests.get(&("patch", "nodeclaims")).copied().unwrap_or(0)
+                };
+                sleep(Duration::from_mins(4)).await;
+                let before = patches();
+                sleep(Duration::from_mins(10)).await;
+                let claims = u64::try_from(truth(&rehearsal).claims.len()).expect("a few");
+                let written = patches() - before;
+                // Each is given up after five minutes, before which it tries ten times.
+                assert!((claims..=30 * claims).contains(&written), "{story}: {written} writes to {claims} NodeClaims");
+                let views =
+                    joiner.house().observations.read(Duration::from_secs(1), |one| one.kind == Kind::Claim).await;
+                for view in views.into_iter().filter_map(|one| one.view) {
+                    let why = view.waits_for.unwrap_or_default();
+                    assert!(why.contains(key) && why.contains("exempt NodeClaims"), "{story}: {} {why}", view.state);
+                    assert_eq!(view.state, waits_in, "{story}");
+                }
+                rehearsal.world.cluster.store().strip_claims_of(&[]);
+                settled(&rehearsal).await;
+                joiner
+            })
+            .await;
+            assert_intact(&rehearsal, PODS, &story);
+            assert_whole(&joiner, &rehearsal, &story);
+            joiner.kill();
+        });
+    }
+}
+
 /// A joiner that buys from a shop.
 fn customer(rehearsal: &Rehearsal, clock: Clock, shop: &Arc<Shop>) -> Joiner {
     Joiner::start(Parts {

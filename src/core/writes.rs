@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::core::facts::{BufferStatus, Condition, Node, OwnerClaim, Taint};
+use crate::core::facts::{BufferStatus, Claim, Condition, Node, OwnerClaim, Taint};
 use crate::core::ids::{
     ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId,
 };
@@ -27,6 +27,25 @@ pub struct ClaimPatch {
     pub finalizers: Option<Vec<Arc<str>>>,
 }
 
+impl ClaimPatch {
+    /// What of this change a NodeClaim does not show that was answered to it: a mutating admission policy has taken it back.
+    pub fn missing_from(&self, claim: &Claim) -> Vec<String> {
+        let unset = |what: &str, wanted: &Labels, there: &Labels| -> Vec<String> {
+            let unset = wanted.iter().filter(|(key, value)| there.get(&**key) != Some(*value));
+            unset.map(|(key, _)| format!("{what} {key}")).collect()
+        };
+        let mut missing = unset("label", &self.labels, &claim.labels);
+        missing.extend(unset("annotation", &self.annotations, &claim.annotations));
+        let kept = self.without_annotations.iter().filter(|key| claim.annotations.contains_key(*key));
+        missing.extend(kept.map(|key| format!("the removal of annotation {key}")));
+        let finalizers = self.finalizers.iter().flatten().filter(|finalizer| !claim.finalizers.contains(finalizer));
+        missing.extend(finalizers.map(|finalizer| format!("finalizer {finalizer}")));
+        let freed = |wanted: &Vec<Arc<str>>| claim.finalizers.iter().find(|there| !wanted.contains(there)).cloned();
+        missing.extend(self.finalizers.as_ref().and_then(freed).map(|held| format!("the removal of finalizer {held}")));
+        missing
+    }
+}
+
 /// A change of a NodeClaim's status. What is nothing stays as it is.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClaimStatusPatch {
@@ -46,6 +65,25 @@ pub struct ClaimStatusPatch {
     pub last_pod_event: Option<Timestamp>,
     /// All of `status.conditions`.
     pub conditions: Option<Vec<Condition>>,
+}
+
+impl ClaimStatusPatch {
+    /// What of this change a NodeClaim does not show that was answered to it: its definition lacks the field, or a mutating admission policy has taken
+    /// it back.
+    pub fn missing_from(&self, claim: &Claim) -> Vec<String> {
+        let fields = [
+            ("status.providerID", self.provider_id.is_some() && self.provider_id != claim.provider_id),
+            ("status.nodeName", self.node.is_some() && self.node != claim.node),
+            ("status.imageID", self.image.is_some() && self.image != claim.image),
+            ("status.lastPodEventTime", self.last_pod_event.is_some() && claim.last_pod_event.is_none()),
+        ];
+        let fields = fields.into_iter().filter(|(_, is_missing)| *is_missing).map(|(field, _)| field.to_owned());
+        let is_missing = |wanted: &&Condition| {
+            !claim.conditions.iter().any(|there| there.kind == wanted.kind && there.status == wanted.status)
+        };
+        let conditions = self.conditions.iter().flatten().filter(is_missing);
+        fields.chain(conditions.map(|condition| format!("condition {}", condition.kind))).collect()
+    }
 }
 
 /// A change of a Node's metadata and taints.

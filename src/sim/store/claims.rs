@@ -45,9 +45,9 @@ impl Store {
         check_version(&object(name), patch.version.as_ref(), &there.version)?;
         check_guarded(&object(name), "metadata.finalizers", patch.finalizers.is_none() || patch.version.is_some())?;
         let mut claim = (*there).clone();
-        let mut changed = merge(&mut claim.labels, &patch.labels)
-            | merge(&mut claim.annotations, &patch.annotations)
-            | without(&mut claim.annotations, &patch.without_annotations);
+        merge(&mut claim.labels, &patch.labels);
+        merge(&mut claim.annotations, &patch.annotations);
+        without(&mut claim.annotations, &patch.without_annotations);
         if let Some(finalizers) = &patch.finalizers
             && *finalizers != claim.finalizers
         {
@@ -57,9 +57,10 @@ impl Store {
                 return Err(Error::Invalid { object: object(name), message });
             }
             claim.finalizers.clone_from(finalizers);
-            changed = true;
         }
-        Ok(if changed { self.save_claim(claim) } else { there })
+        claim.labels.retain(|key, _| !self.stripped.contains(key));
+        claim.finalizers.retain(|finalizer| !self.stripped.contains(finalizer));
+        Ok(if claim == *there { there } else { self.save_claim(claim) })
     }
 
     /// Changes the status of a NodeClaim; its generation stays.

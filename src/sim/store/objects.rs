@@ -64,6 +64,8 @@ pub struct Store {
     pub(in crate::sim) audit: Option<Arc<str>>,
     /// What the auditor has written into it.
     pub(in crate::sim) record: Option<Arc<str>>,
+    /// Labels and finalizers that a mutating admission policy takes off whatever of NodeClaims is changed.
+    pub(in crate::sim) stripped: BTreeSet<Arc<str>>,
     subscribers: Vec<Subscriber>,
     last_change: Instant,
 }
@@ -111,6 +113,7 @@ impl Store {
             lease: None,
             audit: None,
             record: None,
+            stripped: BTreeSet::new(),
             subscribers: Vec::new(),
             last_change: Instant::now(),
         }
@@ -169,6 +172,11 @@ impl Store {
     /// Writes into the lease what a person has to say to the auditor, or takes it away.
     pub fn annotate_lease(&mut self, audit: Option<&str>) {
         self.audit = audit.map(Into::into);
+    }
+
+    /// Has a mutating admission policy take these labels and finalizers off whatever of NodeClaims is changed from now on.
+    pub fn strip_claims_of(&mut self, keys: &[&str]) {
+        self.stripped = keys.iter().map(|&key| key.into()).collect();
     }
 
     /// Gives the lease back, if `holder` has it.
