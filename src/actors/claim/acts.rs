@@ -11,6 +11,7 @@ use crate::core::facts::{self, Snapshot, Status, finalizers, find_condition};
 use crate::core::ids::{ClaimName, ProviderId};
 use crate::core::lifecycle::{Act, Candidates, DeleteReason, Deletion, LaunchFailure, candidates, class_version};
 use crate::core::promises::{Released, judge_node_deletion, judge_order};
+use crate::core::writes::{ClaimPatch, ClaimStatusPatch};
 
 use super::Claim;
 use super::life::wait_until;
@@ -29,22 +30,8 @@ impl Claim {
         self.judge(&act, claim, snapshot, cx);
         match act {
             Act::Launch => self.launch(claim, snapshot, cx),
-            Act::PatchClaim(patch) => {
-                let op = self.begin("the NodeClaim's metadata");
-                let call = async move {
-                    let claim = cluster.patch_claim(&name, &patch).await?;
-                    kept(&name, &patch.missing_from(&claim)).map(|()| Some(claim))
-                };
-                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
-            }
-            Act::PatchStatus(patch) => {
-                let op = self.begin("the NodeClaim's status");
-                let call = async move {
-                    let claim = cluster.patch_claim_status(&name, &patch).await?;
-                    kept(&name, &patch.missing_from(&claim)).map(|()| Some(claim))
-                };
-                cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
-            }
+            Act::PatchClaim(patch) => self.patch(name, patch, cx),
+            Act::PatchStatus(patch) => self.patch_status(name, patch, cx),
             Act::DeleteClaim(reason) => {
                 self.tell_of_deletion(claim, &reason, cx);
                 let pods = claim
@@ -235,6 +222,24 @@ impl Claim {
         let call = async move { cloud.drift(&claim, &class).await };
         cx.start(Permits::ReadCloud, call, move |outcome| ClaimMsg::DriftTold(op, outcome));
         cx.cast(ClaimMsg::Look);
+    }
+
+    fn patch(&mut self, name: ClaimName, patch: ClaimPatch, cx: &Cx<ClaimMsg>) {
+        let (op, cluster) = (self.begin("the NodeClaim's metadata"), Arc::clone(&self.args.wiring.cluster));
+        let call = async move {
+            let claim = cluster.patch_claim(&name, &patch).await?;
+            kept(&name, &patch.missing_from(&claim)).map(|()| Some(claim))
+        };
+        cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
+    }
+
+    fn patch_status(&mut self, name: ClaimName, patch: ClaimStatusPatch, cx: &Cx<ClaimMsg>) {
+        let (op, cluster) = (self.begin("the NodeClaim's status"), Arc::clone(&self.args.wiring.cluster));
+        let call = async move {
+            let claim = cluster.patch_claim_status(&name, &patch).await?;
+            kept(&name, &patch.missing_from(&claim)).map(|()| Some(claim))
+        };
+        cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
     }
 
     /// The launch did not work, and is tried again after a while that grows with every failure. It is kept apart from other failures: it
