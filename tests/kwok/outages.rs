@@ -228,6 +228,35 @@ fn unreachable_webhook() -> String {
     .to_string()
 }
 
+/// A policy that takes the zone off every NodeClaim that is changed.
+fn stripping_policy() -> String {
+    let zone = "topology.kubernetes.io/zone";
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": { "name": "no-zones" },
+        "spec": {
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "matchConstraints": { "resourceRules": [
+                { "apiGroups": ["karpenter.sh"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["nodeclaims"] },
+            ] },
+            "matchConditions": [{ "name": "has-zone", "expression": format!("has(object.metadata.labels) && '{zone}' in object.metadata.labels") }],
+            "mutations": [{
+                "patchType": "JSONPatch",
+                "jsonPatch": { "expression": format!("[JSONPatch{{op: 'remove', path: '/metadata/labels/' + jsonpatch.escapeKey('{zone}')}}]") },
+            }],
+        },
+    });
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": { "name": "no-zones" },
+        "spec": { "policyName": "no-zones" },
+    });
+    format!("{policy}\n---\n{binding}")
+}
+
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// Takes the denials away when this is dropped: later scenarios need to write.
@@ -239,6 +268,8 @@ impl Drop for Lifted<'_> {
             "validatingadmissionpolicybindings/not-now",
             "validatingadmissionpolicies/not-now",
             "validatingwebhookconfigurations/not-there",
+            "mutatingadmissionpolicybindings/no-zones",
+            "mutatingadmissionpolicies/no-zones",
         ] {
             self.0.api().delete(&format!("{ADMISSION}/{object}"));
         }
@@ -305,4 +336,50 @@ fn writes_that_admission_rejects_are_complained_of_once_and_made_when_it_lets_th
     let nodes = stage.ends_well(joiner);
     assert!(nodes.len() <= fewest(0, 21) + 2, "{} machines were bought", nodes.len());
     assert!(nodes.iter().all(|(claim, _)| condition_message(claim, "Launched").is_empty()));
+}
+
+#[test]
+#[ignore = "needs a control plane: tests/controlplane"]
+fn what_a_mutating_policy_takes_back_is_told_and_not_fought() {
+    let stage = Stage::set("stripped");
+    let api = stage.api();
+    let mut joiner = stage.joiner("joiner-a");
+    joiner.expect_error("does not keep label topology.kubernetes.io/zone");
+    stage.plane().apply(&pool("stripped", &small_machines()));
+    stage.plane().apply(&deployment("stripped", "before", 3, ["1", "1Gi"], &json!({})));
+    stage.all_run("stripped", 3);
+    let (old, _) = stage.settled().pop().expect("there is a node");
+
+    let lifted = Lifted(&stage);
+    stage.plane().apply(&stripping_policy());
+    let patch = r#"{"metadata":{"labels":{"example.com/try":"yes"}}}"#;
+    let shown = "jsonpath={.metadata.labels}";
+    let line = ["patch", "nodeclaim", &name(&old), "--type=merge", "-p", patch, "--dry-run=server", "-o", shown];
+    eventually("the policy is in force", LIMIT, || {
+        let labels = stage.plane().try_kubectl(&line, None).expect("the label is allowed");
+        (!labels.contains("topology.kubernetes.io/zone")).then_some(())
+    });
+    stage.plane().apply(&deployment("stripped", "after", 12, ["1", "1Gi"], &json!({})));
+    let late = || api.list(CLAIMS).into_iter().filter(|claim| condition(claim, "Ready") != "True/Ready");
+    let why =
+        |claim: &Value| joiner.actor("claim", &name(claim)).map(|actor| text(&actor, "/waitsFor")).unwrap_or_default();
+    let told = "does not keep label topology.kubernetes.io/zone: exempt NodeClaims from the mutating admission policy";
+    eventually("NodeClaims say what is taken from them", LIMIT, || {
+        let all: Vec<Value> = late().collect();
+        (!all.is_empty() && all.iter().all(|claim| why(claim).contains(told))).then_some(())
+    });
+    let patches = || {
+        let requests = joiner.metric("joiner_api_requests_total");
+        let of_claims = |labels: &&String| labels.contains("\"patch\"") && labels.contains("\"nodeclaims\"");
+        requests.iter().filter(|(labels, _)| of_claims(labels)).map(|(_, count)| count).sum::<f64>()
+    };
+    let (began, first, claims) = (Instant::now(), patches(), late().count());
+    #[expect(clippy::cast_precision_loss, reason = "a few")]
+    let four_each = 4.0 * claims as f64;
+    eventually("it is tried four times more", LIMIT, || (patches() >= first + four_each).then_some(()));
+    assert!(began.elapsed() >= Duration::from_secs(7), "after pauses that double: {:?}", began.elapsed());
+    assert!(joiner.complaints().len() <= claims, "one line for each NodeClaim: {:#?}", joiner.complaints());
+    drop(lifted);
+    stage.all_run("stripped", 15);
+    stage.ends_well(joiner);
 }
