@@ -19,16 +19,16 @@ use joiner::api::classes::kwok::KwokNodeClass;
 use joiner::clouds::catalog;
 use joiner::clouds::simulated::Change;
 use joiner::cluster;
-use joiner::command::{Rehearsal, rehearse};
+use joiner::command::{Rehearsal, mixed, rehearse};
 use joiner::core::audit::{Alarm, Finding};
 use joiner::core::consent;
-use joiner::core::facts::{Broken, Claim, NodeClass, Status, find_condition};
+use joiner::core::facts::{Broken, Claim, NodeClass, Snapshot, Status, find_condition};
 use joiner::core::health::HEALTHY;
-use joiner::core::ids::ProviderId;
+use joiner::core::ids::{ObjectKey, ProviderId};
 use joiner::core::labels;
 use joiner::core::writes::{ClaimPatch, PoolStatusPatch, Regarding};
 use joiner::sim::progress::{Progress, When};
-use joiner::sim::{Gate, Verdict, summary};
+use joiner::sim::{Act, Gate, Verdict, summary};
 use rehearsals::{
     assert_intact, assert_whole, burst, delete, first_claim, in_virtual_time, machines, play, rehearsal, settings,
     settled, truth,
@@ -525,6 +525,43 @@ fn a_renewal_that_is_lost_does_not_cost_the_lease() {
             joiner.kill();
         });
     }
+}
+
+/// A plan of thousands of pods takes seconds: for those that go meanwhile nothing is bought.
+#[test]
+fn nothing_is_bought_for_pods_that_go_while_the_plan_is_made() {
+    let (mut before, mut then) = (false, false);
+    for after in 18..32 {
+        let story = format!("the provisioner stands still after {after} messages, and all pods go");
+        let scenario = burst(PODS);
+        in_virtual_time(async {
+            let rehearsal = rehearsal(&scenario, 3, settings());
+            play(&rehearsal, &scenario, async {
+                let joiner = rehearsal.joiner();
+                joiner.house().saboteur.stall(Kind::Provisioner, after, Duration::from_mins(1));
+                while !joiner.house().saboteur.is_done() {
+                    sleep(Duration::from_millis(1)).await;
+                }
+                for deployment in mixed(PODS) {
+                    let name = deployment["metadata"]["name"].as_str().expect("it has a name").into();
+                    let key = ObjectKey { namespace: "default".into(), name };
+                    let act = Act::Scale { kind: "Deployment".to_owned(), key, replicas: 0 };
+                    rehearsal.world.perform(&act).expect("the Deployment is there");
+                }
+                sleep(Duration::from_secs(30)).await;
+                let bought = |now: &Snapshot| now.claims.keys().cloned().collect::<Vec<_>>();
+                let now = truth(&rehearsal);
+                assert!(now.pods.is_empty(), "{story}");
+                before |= now.claims.is_empty();
+                then |= !now.claims.is_empty();
+                sleep(Duration::from_mins(10)).await;
+                assert_eq!(bought(&truth(&rehearsal)), bought(&now), "{story}");
+                joiner.kill();
+            })
+            .await;
+        });
+    }
+    assert!(before && then, "the plan is carried out somewhere in between");
 }
 
 /// What is granted and not kept is not written again at once, says what takes it back, and is there soon after the policy is gone.
