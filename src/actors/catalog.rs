@@ -87,7 +87,8 @@ impl Catalog {
         for (reference, class) in &snapshot.classes {
             let known = self.classes.get(reference);
             let differs = |known: &Class| {
-                known.seen.generation != class.generation || (works_out && !Arc::ptr_eq(&known.seen, class))
+                let is_another = (&known.seen.uid, known.seen.generation) != (&class.uid, class.generation);
+                is_another || (works_out && !Arc::ptr_eq(&known.seen, class))
             };
             if known.is_none_or(differs) {
                 self.outdate(reference, cx);
@@ -189,8 +190,9 @@ impl Catalog {
         // What is sold out again and again must not put this off.
         if self.due <= now {
             self.due = now + self.wiring.settings.catalog_refresh;
-            let classes: Vec<ClassRef> = self.classes.keys().cloned().collect();
-            for reference in classes {
+            let idle = self.classes.iter().filter(|(_, class)| !class.fetching);
+            let idle: Vec<ClassRef> = idle.map(|(reference, _)| reference.clone()).collect();
+            for reference in idle {
                 self.fetch(&reference, cx);
             }
         }

@@ -6,12 +6,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::cluster;
 use crate::core::promises::LEASE_TRUSTED;
 use crate::core::writes::Lease;
 use crate::telemetry::metrics;
 
 use super::protocol::{AuditorMsg, LeaderMsg, NominatorMsg, PoolsMsg, ProvisionerMsg, StaticsMsg, Written};
-use super::runtime::{Behaviour, Cx, Kind, Permits, Timer, View};
+use super::runtime::{Behaviour, Cx, Kind, Outcome, Permits, Timer, View};
 use super::tree::Wiring;
 
 /// Pause between two attempts (client-go's retry period).
@@ -56,6 +57,10 @@ impl Leader {
     fn renewed(&mut self, sent: Instant, outcome: Written<Lease>, cx: &Cx<LeaderMsg>) {
         self.writing.take_if(|writing| *writing == sent);
         if self.answered.is_some_and(|answered| sent < answered) {
+            return;
+        }
+        // One whose renewal came in between, most likely this joiner's own: a later attempt is on its way, and sees it.
+        if self.sent != Some(sent) && matches!(outcome, Outcome::Failed(cluster::Error::Conflict(_))) {
             return;
         }
         let trouble = match outcome.answer() {

@@ -65,6 +65,8 @@ pub type Called<T> = Outcome<T, clouds::Error>;
 
 /// Instance types, and how soon they are to be asked for again, where something that they depend on could not be read.
 pub type Fetched = (Arc<Vec<Arc<InstanceType>>>, Option<Duration>);
+/// A NodeClaim as it is after a change, and what of the change it does not show.
+pub type Kept = (Arc<Claim>, Vec<String>);
 /// A Node and all of its pods.
 pub type Inhabited = (Arc<Node>, Vec<Arc<Pod>>);
 
@@ -177,7 +179,7 @@ pub enum ClaimMsg {
     /// *Fact.* Its node may open.
     Open,
     /// *Outcome.* Metadata or status of the NodeClaim was written, or the NodeClaim was deleted (then nothing is returned).
-    Written(OpId, Written<Option<Arc<Claim>>>),
+    Written(OpId, Written<Option<Kept>>),
     /// *Outcome.* The API server said how the NodeClaim is now.
     ClaimTold(OpId, Written<Option<Arc<Claim>>>),
     /// *Outcome.* The API server said whether there is a Node of this name.

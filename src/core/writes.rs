@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::core::facts::{BufferStatus, Claim, Condition, Node, OwnerClaim, Taint};
+use crate::core::facts::{BufferStatus, Claim, Condition, Node, OwnerClaim, Taint, finalizers};
 use crate::core::ids::{
     ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId,
 };
-use crate::core::labels::Labels;
+use crate::core::labels::{Labels, TERMINATION_FINALIZER};
 use crate::core::resources::{ResourceName, Resources};
 
 /// A change of a NodeClaim's metadata.
@@ -40,8 +40,11 @@ impl ClaimPatch {
         missing.extend(kept.map(|key| format!("the removal of annotation {key}")));
         let finalizers = self.finalizers.iter().flatten().filter(|finalizer| !claim.finalizers.contains(finalizer));
         missing.extend(finalizers.map(|finalizer| format!("finalizer {finalizer}")));
-        let freed = |wanted: &Vec<Arc<str>>| claim.finalizers.iter().find(|there| !wanted.contains(there)).cloned();
-        missing.extend(self.finalizers.as_ref().and_then(freed).map(|held| format!("the removal of finalizer {held}")));
+        // What others add meanwhile is theirs.
+        let is_held = |wanted: &Vec<Arc<str>>| !finalizers::is_held(wanted) && finalizers::is_held(&claim.finalizers);
+        if self.finalizers.as_ref().is_some_and(is_held) {
+            missing.push(format!("the removal of finalizer {TERMINATION_FINALIZER}"));
+        }
         missing
     }
 }

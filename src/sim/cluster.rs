@@ -298,17 +298,24 @@ impl Cluster for SimCluster {
     }
 
     fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
-        Box::pin(self.request("update", "leases", move |store| {
-            let (owner, remaining) = store.renew_lease(holder, LEASE);
-            if owner == holder
-                && let Some(record) = record
-            {
-                store.record = Some(record.into());
-            }
+        Box::pin(async move {
             let key = ObjectKey::new("kube-system", "karpenter-leader-election");
-            let (object, audit, record) = (Regarding::Lease(key, "".into()), store.audit.clone(), store.record.clone());
-            Ok(Lease { holder: owner, remaining, object, audit, record })
-        }))
+            let seen = self.request("get", "leases", |store| Ok(store.lease.clone())).await?;
+            let written = self.request("update", "leases", move |store| {
+                if store.lease != seen {
+                    return Err(Error::Conflict(format!("Lease {key}")));
+                }
+                let (owner, remaining) = store.renew_lease(holder, LEASE);
+                if owner == holder
+                    && let Some(record) = record
+                {
+                    store.record = Some(record.into());
+                }
+                let object = Regarding::Lease(key, "".into());
+                Ok(Lease { holder: owner, remaining, object, audit: store.audit.clone(), record: store.record.clone() })
+            });
+            written.await
+        })
     }
 
     fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>> {

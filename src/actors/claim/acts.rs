@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::actors::protocol::{ClaimMsg, EvictorMsg};
 use crate::actors::runtime::{Cx, OpId, Permits};
 use crate::clouds::LaunchSpec;
-use crate::cluster;
 use crate::core::eviction::Emptied;
 use crate::core::facts::{self, Snapshot, Status, finalizers, find_condition};
 use crate::core::ids::{ClaimName, ProviderId};
@@ -228,7 +227,8 @@ impl Claim {
         let (op, cluster) = (self.begin("the NodeClaim's metadata"), Arc::clone(&self.args.wiring.cluster));
         let call = async move {
             let claim = cluster.patch_claim(&name, &patch).await?;
-            kept(&name, &patch.missing_from(&claim)).map(|()| Some(claim))
+            let missing = patch.missing_from(&claim);
+            Ok(Some((claim, missing)))
         };
         cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
     }
@@ -237,7 +237,8 @@ impl Claim {
         let (op, cluster) = (self.begin("the NodeClaim's status"), Arc::clone(&self.args.wiring.cluster));
         let call = async move {
             let claim = cluster.patch_claim_status(&name, &patch).await?;
-            kept(&name, &patch.missing_from(&claim)).map(|()| Some(claim))
+            let missing = patch.missing_from(&claim);
+            Ok(Some((claim, missing)))
         };
         cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::Written(op, outcome));
     }
@@ -256,18 +257,6 @@ impl Claim {
         self.memory.launch_failure = Some(LaunchFailure { cause, message, attempts, retry_at });
         cx.cast(ClaimMsg::Look);
     }
-}
-
-/// A change that was granted and is not to be seen in the answer would be made again at once, and for ever: it has failed.
-fn kept(name: &ClaimName, missing: &[String]) -> Result<(), cluster::Error> {
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let what = missing.join(", ");
-    Err(cluster::Error::Temporary(format!(
-        "NodeClaim {name} was changed, and does not keep {what}: exempt NodeClaims from the mutating admission policy or webhook that takes this back, \
-         or apply the definitions of `joiner crds` if theirs is older"
-    )))
 }
 
 /// Why no machine is launched with a NodeClass.

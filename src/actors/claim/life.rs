@@ -66,8 +66,6 @@ pub(in crate::actors) struct Claim {
     pub(super) aside: Option<OpId>,
     /// Something was heard while an act was under way.
     look_again: bool,
-    /// The last act was not begun for want of the lease: it was one for the cloud, or for the API server.
-    barred: Option<bool>,
     last: Option<Step>,
     alarm: Option<Timer>,
     /// Since when it has not said what it waits for.
@@ -96,9 +94,9 @@ impl Claim {
             return;
         }
         self.look_again = false;
-        if let Some(by_cloud) = self.barred.take_if(|_| cx.house.operations.may_write()) {
-            let hold = self.memory.hold_mut(by_cloud);
-            (hold.until, hold.trouble) = (None, None);
+        if cx.house.operations.may_write() {
+            self.memory.cluster.unbar();
+            self.memory.cloud.unbar();
         }
         let Some(claim) = self.object() else {
             self.tell_of_end(cx);
@@ -254,10 +252,8 @@ impl Claim {
 
     /// The last act was not begun, as the lease is not certainly joiner's. That is nobody's failure, and over as soon as it is again.
     pub(super) fn barred(&mut self, by_cloud: bool, cx: &Cx<ClaimMsg>) {
-        self.barred = Some(by_cloud);
-        let hold = self.memory.hold_mut(by_cloud);
-        hold.until = Some(cx.now().saturating_add(BARRED).unwrap_or(Timestamp::MAX));
-        hold.trouble = Some("this joiner does not hold the lease".to_owned());
+        let until = cx.now().saturating_add(BARRED).unwrap_or(Timestamp::MAX);
+        self.memory.hold_mut(by_cloud).bar(until);
     }
 
     /// Says that an act failed; for each trouble once.
@@ -313,7 +309,6 @@ impl Behaviour for Claim {
             last_op: 0,
             aside: None,
             look_again: false,
-            barred: None,
             last: None,
             alarm: None,
             silent: None,

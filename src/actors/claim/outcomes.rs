@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, StateMsg, StaticsMsg, Written};
+use crate::actors::protocol::{Called, CatalogMsg, ClaimMsg, ClassesMsg, Kept, StateMsg, StaticsMsg, Written};
 use crate::actors::runtime::{Cx, Outcome};
 use crate::clouds::{self, Deletion, Hooks, LaunchRefused, Whereabouts};
 use crate::cluster;
@@ -28,19 +28,7 @@ impl Claim {
                     }
                     _ => {}
                 }
-                match self.written("the NodeClaim", outcome, cx) {
-                    Some(Some(claim)) => {
-                        // Nobody launches before the finalizer is there: whoever put it there knows that nobody has.
-                        if claim.has_finalizer() && self.known.as_ref().is_some_and(|known| !known.has_finalizer()) {
-                            self.memory.doubt_until = None;
-                        }
-                        self.tell_of_change(&claim, cx);
-                        self.written = Some(claim);
-                    }
-                    // Only a deletion returns no object.
-                    Some(None) => self.deletion_granted(cx),
-                    None => {}
-                }
+                self.claim_written(outcome, cx);
             }
             ClaimMsg::ClaimTold(op, outcome) if self.ends(op) => self.claim_told(outcome, cx),
             ClaimMsg::NodeTold(op, name, outcome) if self.ends(op) => self.node_told(name, outcome, cx),
@@ -87,6 +75,36 @@ impl Claim {
             | ClaimMsg::HooksTold(..)
             | ClaimMsg::Rebooted(..)
             | ClaimMsg::Deleted(..) => {}
+        }
+    }
+
+    /// The NodeClaim was changed, or will be deleted.
+    fn claim_written(&mut self, outcome: Written<Option<Kept>>, cx: &Cx<ClaimMsg>) {
+        // A change that is granted and not to be seen in the answer would be made again at once, and for ever.
+        if let Outcome::Done(Some((claim, missing))) = &outcome
+            && !missing.is_empty()
+        {
+            self.tell_of_change(claim, cx);
+            self.written = Some(Arc::clone(claim));
+            let what = format!(
+                "it was changed, and does not keep {}: exempt NodeClaims from the mutating admission policy or webhook that takes this back, or apply the \
+                 definitions of `joiner crds` if theirs is older",
+                missing.join(", ")
+            );
+            return self.failed("the NodeClaim", &what, false, cx);
+        }
+        match self.written("the NodeClaim", outcome, cx) {
+            Some(Some((claim, _))) => {
+                // Nobody launches before the finalizer is there: whoever put it there knows that nobody has.
+                if claim.has_finalizer() && self.known.as_ref().is_some_and(|known| !known.has_finalizer()) {
+                    self.memory.doubt_until = None;
+                }
+                self.tell_of_change(&claim, cx);
+                self.written = Some(claim);
+            }
+            // Only a deletion returns no object.
+            Some(None) => self.deletion_granted(cx),
+            None => {}
         }
     }
 

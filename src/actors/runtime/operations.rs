@@ -7,7 +7,8 @@
 //! before they send it, see [`crate::licence`]), and where an API server that asks to be left alone for a while is.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -39,17 +40,28 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// A failure that may say when to come back.
 pub trait Refusal {
+    /// Whether it is certain that nothing was changed.
+    fn is_certain(&self) -> bool;
+
     /// How long to leave everybody behind the callee alone; nothing where it does not say, or means one object.
     fn pause(&self) -> Option<Duration>;
 }
 
 impl Refusal for cluster::Error {
+    fn is_certain(&self) -> bool {
+        !matches!(self, Self::Unknown(_))
+    }
+
     fn pause(&self) -> Option<Duration> {
         if let Self::TooManyRequests { retry_after, .. } = self { *retry_after } else { None }
     }
 }
 
 impl Refusal for clouds::Error {
+    fn is_certain(&self) -> bool {
+        !matches!(self, Self::Unknown(_))
+    }
+
     /// Each cloud holds its own calls back: what a cloud refuses is one kind of call, or one account's.
     fn pause(&self) -> Option<Duration> {
         None
@@ -110,6 +122,8 @@ impl<T, E: std::fmt::Display> Outcome<T, E> {
 pub struct Operations {
     leader_until: watch::Receiver<Option<Instant>>,
     closing: watch::Sender<bool>,
+    /// Nothing more is sent, not even for the lease.
+    ended: watch::Sender<bool>,
     abandoned: watch::Sender<bool>,
     cluster: Arc<Semaphore>,
     events: Arc<Semaphore>,
@@ -129,6 +143,7 @@ impl Operations {
         Self {
             leader_until,
             closing: watch::Sender::new(false),
+            ended: watch::Sender::new(false),
             abandoned: watch::Sender::new(false),
             cluster: Arc::new(Semaphore::new(CLUSTER_PERMITS)),
             events: Arc::new(Semaphore::new(EVENT_PERMITS)),
@@ -150,14 +165,23 @@ impl Operations {
 
     /// Whether writes are allowed at this moment.
     pub fn may_write(&self) -> bool {
-        !*self.closing.borrow() && self.leader_until.borrow().is_some_and(|until| Instant::now() < until)
+        !*self.closing.borrow() && self.is_trusted()
     }
 
-    /// What clients ask before they send a write, once it has waited for its turn. Calls that read have one, too: a cloud may write the marks that
-    /// a machine lacks when it looks for it.
-    fn licence(&self) -> Licence {
+    /// Whether the lease is certainly ours.
+    fn is_trusted(&self) -> bool {
+        self.leader_until.borrow().is_some_and(|until| Instant::now() < until)
+    }
+
+    /// What clients ask before they send a write, once it has waited for its turn; `withheld` says afterwards whether it was refused. Calls that read
+    /// have one, too: a cloud may write the marks that a machine lacks when it looks for it. What was under way when joiner began to end may go on.
+    fn licence(&self, withheld: Arc<AtomicBool>) -> Licence {
         let operations = self.clone();
-        Arc::new(move || operations.may_write())
+        Arc::new(move || {
+            let holds = !*operations.ended.borrow() && operations.is_trusted();
+            withheld.fetch_or(!holds, Relaxed);
+            holds
+        })
     }
 
     /// Whether an Event can be told now; what cannot is said again when it is news again.
@@ -215,7 +239,12 @@ impl Operations {
         let to_cluster =
             matches!(permits, Permits::ReadCluster | Permits::WriteCluster | Permits::Announce | Permits::Delete);
         let operations = self.clone();
-        self.under_way.fetch_add(1, Relaxed);
+        if permits == Permits::Lease && *self.ended.borrow() {
+            return;
+        }
+        // Nobody waits for a renewal of the lease, which may be followed by the next before it ends.
+        let counts = u64::from(permits != Permits::Lease);
+        self.under_way.fetch_add(counts, Relaxed);
         let announces = u64::from(permits == Permits::Announce);
         self.announcing.fetch_add(announces, Relaxed);
         let mut abandoned = self.abandoned.subscribe();
@@ -235,9 +264,12 @@ impl Operations {
                     return Outcome::NotLeader;
                 }
                 // A panic ends the call and not its caller, who hears that nobody knows what became of it.
-                let call = AssertUnwindSafe(licence::under(operations.licence(), call)).catch_unwind();
+                let withheld = Arc::new(AtomicBool::new(false));
+                let call = licence::under(operations.licence(Arc::clone(&withheld)), call);
+                let call = AssertUnwindSafe(call).catch_unwind();
                 match tokio::time::timeout(deadline, call).await {
                     Ok(Ok(Ok(answer))) => Outcome::Done(answer),
+                    Ok(Ok(Err(error))) if withheld.load(Relaxed) && error.is_certain() => Outcome::NotLeader,
                     Ok(Ok(Err(error))) => {
                         if let Some(wait) = error.pause().filter(|_| to_cluster) {
                             operations.pause_for(wait);
@@ -257,7 +289,7 @@ impl Operations {
                 outcome = run => then(outcome),
             }
             operations.announcing.fetch_sub(announces, Relaxed);
-            let left = operations.under_way.fetch_sub(1, Relaxed) - 1;
+            let left = operations.under_way.fetch_sub(counts, Relaxed) - counts;
             operations.idle.send_replace(left);
         });
     }
@@ -265,14 +297,16 @@ impl Operations {
     /// Lets nothing begin and nothing end any more, as if the process were killed: calls under way are dropped where they stand.
     pub fn abandon(&self) {
         self.closing.send_replace(true);
+        self.ended.send_replace(true);
         self.abandoned.send_replace(true);
     }
 
-    /// Lets no new write begin, and waits until those under way have ended, at most for `patience`. Says whether all did.
+    /// Lets no new write begin, and waits until those under way have ended, at most for `patience`. Says whether all did. What still waits for its turn
+    /// then is not sent any more.
     pub async fn close(&self, patience: Duration) -> bool {
         self.closing.send_replace(true);
         let mut idle = self.idle.subscribe();
-        tokio::time::timeout(patience, async {
+        let in_time = tokio::time::timeout(patience, async {
             while self.under_way() > 0 {
                 if idle.changed().await.is_err() {
                     return;
@@ -280,7 +314,9 @@ impl Operations {
             }
         })
         .await
-        .is_ok()
+        .is_ok();
+        self.ended.send_replace(true);
+        in_time
     }
 }
 

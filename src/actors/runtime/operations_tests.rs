@@ -165,11 +165,60 @@ async fn a_call_that_waits_in_its_client_knows_when_it_may_no_longer_write() {
         start(permits);
         assert!(matches!(ends.recv().await, Some(Outcome::Done((true, false)))), "{permits:?}");
     }
-    lease.send_replace(Some(Instant::now() + Duration::from_hours(1)));
-    start(Permits::Launch);
-    tokio::time::sleep(Duration::from_secs(10)).await;
-    assert!(operations.close(Duration::from_secs(5)).await);
-    assert!(matches!(ends.recv().await, Some(Outcome::Done((true, false)))), "joiner ends");
+    // What is under way when joiner begins to end has until its patience ends.
+    for (patience, may) in [(5, true), (1, false)] {
+        lease.send_replace(Some(Instant::now() + Duration::from_hours(1)));
+        let operations = Operations::new(lease.subscribe());
+        let told = told.clone();
+        let call = async move {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            Ok::<_, clouds::Error>((true, licence::holds()))
+        };
+        operations.start(Permits::Launch, || true, call, move |outcome| told.send(outcome).unwrap());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(operations.close(Duration::from_secs(patience)).await, may);
+        assert!(matches!(ends.recv().await, Some(Outcome::Done((true, holds))) if holds == may));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_client_holds_back_for_want_of_the_lease_was_not_sent_and_has_not_failed() {
+    let (_lease, leader_until) = watch::channel(Some(Instant::now() + Duration::from_secs(10)));
+    let operations = Operations::new(leader_until);
+    let (told, mut ends) = tokio::sync::mpsc::unbounded_channel();
+    let waits = |error: clouds::Error| async move {
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        if licence::holds() { Ok(()) } else { Err(error) }
+    };
+    for error in
+        [clouds::Error::Temporary("held back".to_owned()), clouds::Error::Unknown("made, not marked".to_owned())]
+    {
+        let told = told.clone();
+        operations.start(Permits::Launch, || true, waits(error), move |outcome| told.send(outcome).unwrap());
+    }
+    assert!(matches!(ends.recv().await, Some(Outcome::NotLeader)));
+    assert!(matches!(ends.recv().await, Some(Outcome::Failed(clouds::Error::Unknown(_)))), "something was sent before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn renewals_of_the_lease_hold_up_no_end_and_none_begins_after_it() {
+    let (_lease, leader_until) = watch::channel(Some(Instant::now() + Duration::from_hours(1)));
+    let operations = Operations::new(leader_until);
+    let (told, mut ends) = tokio::sync::mpsc::unbounded_channel();
+    let start = || {
+        let told = told.clone();
+        let call = async {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            Ok::<(), cluster::Error>(())
+        };
+        operations.start(Permits::Lease, || true, call, move |_| told.send(()).unwrap());
+    };
+    start();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert!(operations.close(Duration::from_secs(1)).await, "no write was under way");
+    start();
+    drop(told);
+    assert!(ends.recv().await.is_some() && ends.recv().await.is_none());
 }
 
 #[tokio::test(start_paused = true)]

@@ -151,7 +151,7 @@ pub fn step(situation: &Situation<'_>) -> Step {
         && let Some(until) = hold.lasts_until(situation.now)
     {
         step.act = None;
-        step.waits_for = Some(hold.trouble.clone().unwrap_or_else(|| "backoff".to_owned()));
+        step.waits_for = Some(hold.why().unwrap_or_else(|| "backoff".to_owned()));
         step = step.look_at(until);
     }
     step

@@ -188,10 +188,12 @@ impl Client {
     }
 
     async fn repeat<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Error> {
-        let (began, mut attempt) = (Instant::now(), 1);
+        let (began, mut attempt, mut open) = (Instant::now(), 1, None);
         loop {
             let error = match self.attempt(call).await {
                 Ok(answer) => return Ok(answer),
+                // That this attempt was not made says nothing about the one before.
+                Err(error) if error.held_back => return Err(open.unwrap_or(error)),
                 Err(error) => error,
             };
             let pause = self.pause(attempt, error.retry_after);
@@ -205,6 +207,7 @@ impl Client {
                 return Err(error);
             }
             tracing::debug!(action = call.action, attempt, ?pause, %error, "calling again");
+            open = open.or_else(|| (error.class == Class::Unknown).then_some(error));
             sleep(pause).await;
             attempt += 1;
         }
@@ -237,8 +240,7 @@ impl Client {
                 let held = Error::silent(call.action, Class::Keys, why);
                 return Err(Error { retry_after: Some(left), held_back: true, ..held });
             }
-            let keys = self.keys.keys();
-            let (answer, clock_was_wrong) = self.send(call, &keys).await?;
+            let (answer, clock_was_wrong, keys) = self.send(call).await?;
             match self.understand(call, answer) {
                 Err(error) if error.class == Class::Keys && call.signed => {
                     // Keys that have been exchanged meanwhile are refused rightly, which says nothing of those that are used now.
@@ -283,8 +285,8 @@ impl Client {
         Ok((!self.standing.is_trusted()).then_some(trial))
     }
 
-    /// Sends a request. Also says whether the answer showed that the clock that it was signed with is wrong.
-    async fn send(&self, call: &Call, keys: &Keys) -> Result<(Answer, bool), Error> {
+    /// Sends a request. Also says whether the answer showed that the clock that it was signed with is wrong, and which keys it was signed with.
+    async fn send(&self, call: &Call) -> Result<(Answer, bool, Arc<Keys>), Error> {
         let action = call.action;
         if let Err(wait) = self.turns.wait(action, self.options.turn_within).await {
             let held = Error::silent(action, Class::Throttled, "not called, as joiner's own limit of calls is reached");
@@ -294,10 +296,11 @@ impl Client {
             let held = Error::silent(action, Class::Temporary, licence::WITHDRAWN);
             return Err(Error { held_back: true, ..held });
         }
-        let keys = call.signed.then_some((keys, self.access.dialect));
+        let keys = self.keys.keys();
+        let signed = call.signed.then_some((&*keys, self.access.dialect));
         let (sent, skew) = ((self.options.now)(), self.standing.skew());
         let place = (self.access.region.as_str(), &self.access.endpoint, action);
-        let headers = sign::headers(keys, place, &call.body, corrected(sent, skew))
+        let headers = sign::headers(signed, place, &call.body, corrected(sent, skew))
             .map_err(|why| Error::silent(action, Class::Invalid, format!("cannot be signed: {why}")))?;
         let post = Post { url: self.access.endpoint.url(action), headers, body: call.body.clone() };
         let began = Instant::now();
@@ -321,7 +324,8 @@ impl Client {
             tracing::warn!("{told}");
         }
         // Another answer may have taught it while this one was on its way.
-        Ok((answer, self.standing.skew() != skew))
+        let clock_was_wrong = self.standing.skew() != skew;
+        Ok((answer, clock_was_wrong, keys))
     }
 
     fn understand<T: DeserializeOwned>(&self, call: &Call, answer: Answer) -> Result<T, Error> {
