@@ -643,6 +643,28 @@ fn a_nodeclass_that_is_edited_while_its_list_is_fetched_has_it_fetched_again() {
     });
 }
 
+/// A look is not begun anew as long as one is under way: it would never end.
+#[test]
+fn a_listing_that_takes_longer_than_looks_are_apart_is_waited_for() {
+    let scenario = burst(200);
+    in_virtual_time(async {
+        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+        let rehearsal = rehearsal(&scenario, 5, settings());
+        let shop = Arc::new(Shop::new(rehearsal.world.cloud.clone()));
+        *shop.lists_in.lock().expect("no test has panicked") = Duration::from_secs(90);
+        play(&rehearsal, &scenario, async {
+            let joiner = customer(&rehearsal, clock, &shop);
+            settled(&rehearsal).await;
+            let orphans = orphan_some(&rehearsal, 1);
+            sleep(Duration::from_mins(45)).await;
+            let left = machines(&rehearsal).iter().filter(|one| orphans.contains(&one.machine.id)).count();
+            assert_eq!(left, 0, "{}", auditor(&joiner).await.state);
+            joiner.kill();
+        })
+        .await;
+    });
+}
+
 /// Of a list for which something could not be read, nobody knows what is missing; of a whole one, what is missing is no longer sold.
 #[test]
 fn what_is_missing_from_a_list_that_is_not_whole_makes_nothing_drift() {
@@ -711,7 +733,7 @@ fn approve(after: Duration) {
             assert!(view.state.contains("nothing was decided about 1"), "{story}: {}", view.state);
             for id in approved {
                 let told = |(what, why): &(String, String)| {
-                    what.starts_with("done at") && why.starts_with(&format!("took orphaned machine {id} down: "))
+                    what.starts_with("done at") && why.starts_with(&format!("takes orphaned machine {id} down: "))
                 };
                 assert!(view.details.iter().any(told), "{story}: why {id} went is told by whoever acts now");
             }

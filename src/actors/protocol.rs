@@ -67,8 +67,8 @@ pub type Called<T> = Outcome<T, clouds::Error>;
 pub type Fetched = (Arc<Vec<Arc<InstanceType>>>, Option<Duration>);
 /// A NodeClaim as it is after a change, and what of the change it does not show.
 pub type Kept = (Arc<Claim>, Vec<String>);
-/// A Node and all of its pods.
-pub type Inhabited = (Arc<Node>, Vec<Arc<Pod>>);
+/// A Node, all of its pods, and the VolumeAttachments there.
+pub type Inhabited = (Arc<Node>, Vec<Arc<Pod>>, Vec<Arc<VolumeAttachment>>);
 
 /// To `leader`.
 #[derive(Debug)]
@@ -311,14 +311,14 @@ pub enum Left {
     /// Its NodeClaim.
     Claim(ClaimName, ClaimUid),
     /// Its Node, which waits for joiner's finalizer.
-    Node(NodeName),
+    Node(NodeName, NodeUid),
 }
 
 impl fmt::Display for Left {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Claim(name, _) => name.fmt(f),
-            Self::Node(name) => name.fmt(f),
+            Self::Node(name, _) => name.fmt(f),
         }
     }
 }

@@ -145,11 +145,14 @@ pub struct Evidence {
     pub looks: u32,
     /// What the last look saw, in words.
     pub seen: String,
+    /// How often it was acted upon, and stands all the same. Whoever has failed so most often has his turn last, for else he would hold up all others.
+    pub vain: u32,
 }
 
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} looks since {:.0}: {}", self.looks, self.since, self.seen)
+        write!(f, "{} looks since {:.0}: {}", self.looks, self.since, self.seen)?;
+        if self.vain > 0 { write!(f, "; acted upon {} times in vain", self.vain) } else { Ok(()) }
     }
 }
 
@@ -166,9 +169,9 @@ pub struct Verdict {
     /// Machines that were ordered down before, and about which the cloud is to be told again until it says that they are gone.
     pub again: Vec<ProviderId>,
     /// NodeClaims to delete now.
-    pub finish: Vec<ClaimName>,
+    pub finish: Vec<(ClaimName, ClaimUid)>,
     /// Nodes to let go now, by taking joiner's finalizer off.
-    pub release: Vec<NodeName>,
+    pub release: Vec<(NodeName, NodeUid)>,
     /// Why nothing is removed although there are findings, when the look itself is not to be trusted.
     pub breaker: Option<Breaker>,
     /// What a person has just decided, and about how many findings each.
@@ -241,7 +244,8 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
     let findings = findings(look);
     history.retain(|finding, _| findings.contains_key(finding));
     for (finding, seen) in findings {
-        let evidence = history.entry(finding).or_insert(Evidence { since: look.now, looks: 0, seen: String::new() });
+        let new = Evidence { since: look.now, looks: 0, seen: String::new(), vain: 0 };
+        let evidence = history.entry(finding).or_insert(new);
         evidence.looks += 1;
         evidence.seen = seen;
         // A clock that was ahead may have dated it.
@@ -258,10 +262,12 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
     if !is_open {
         verdict.again = unconfirmed(look);
     }
-    let (launched, nodes) = (launched(look), look.own_nodes().count());
+    let (machines, launched, nodes) = (standing(look), launched(look), look.own_nodes().count());
     // Machines whose pods have begun to leave have had their turn.
     let mut chosen = 0;
-    for (finding, evidence) in &*history {
+    let mut turns: Vec<_> = history.iter().collect();
+    turns.sort_by_key(|(_, evidence)| evidence.vain);
+    for (finding, evidence) in turns {
         let decided = decided(look, consent, finding);
         // While the breaker is open only what a person has named goes on.
         if decided == Some(Decision::Dismiss) || is_open && decided.is_none() {
@@ -273,7 +279,7 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
         match finding {
             Finding::OrphanMachine(id) | Finding::SurplusMachine(id) => {
                 let begun = look.draining.get(id).copied();
-                if begun.is_none() && chosen >= share(look.machines.len(), SHARE) {
+                if begun.is_none() && chosen >= share(machines, SHARE) {
                     continue;
                 }
                 chosen += usize::from(begun.is_none());
@@ -283,11 +289,11 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
                     verdict.reap.push(id.clone());
                 }
             }
-            Finding::LostMachine(claim, _) if verdict.finish.len() < share(launched, SHARE) => {
-                verdict.finish.push(claim.clone());
+            Finding::LostMachine(claim, uid) if verdict.finish.len() < share(launched, SHARE) => {
+                verdict.finish.push((claim.clone(), uid.clone()));
             }
-            Finding::LeftNode(node, _) if verdict.release.len() < share(nodes, SHARE) => {
-                verdict.release.push(node.clone());
+            Finding::LeftNode(node, uid) if verdict.release.len() < share(nodes, SHARE) => {
+                verdict.release.push((node.clone(), uid.clone()));
             }
             Finding::LostMachine(..)
             | Finding::HiddenMachine(..)
@@ -365,7 +371,7 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
     let hidden = is(|finding| matches!(finding, Finding::HiddenMachine(..)));
     let unlisted = hidden + is(|finding| matches!(finding, Finding::LostMachine(..)));
     let left = is(|finding| matches!(finding, Finding::LeftNode(..)));
-    let (machines, launched, nodes) = (look.machines.len(), launched(look), look.own_nodes().count());
+    let (machines, launched, nodes) = (standing(look), launched(look), look.own_nodes().count());
     // Of one machine one is all of them, and a share that is rounded up lets it go. So it does where something shows that it is ours.
     let strange = (orphans > 0 && look.rules.breaker < 100).then(|| strange(look, count())).flatten();
     // A listing that shows machines, and none of this cluster's NodeClaims, is another cluster's.
@@ -447,8 +453,14 @@ fn decidable(history: &History) -> impl Iterator<Item = &Finding> + Clone {
     history.keys().filter(|finding| !matches!(finding, Finding::UnmarkedMachine(_)))
 }
 
+/// Machines that are to stay. What is going already is no measure of what may go besides.
+fn standing(look: &Look<'_>) -> usize {
+    look.machines.iter().filter(|machine| !machine.deleting).count()
+}
+
+/// NodeClaims with a machine that are to stay.
 fn launched(look: &Look<'_>) -> usize {
-    look.own_claims().filter(|claim| claim.provider_id.is_some()).count()
+    look.own_claims().filter(|claim| claim.provider_id.is_some() && claim.deleting.is_none()).count()
 }
 
 /// A share of a number, rounded up: of a small cluster one may always go.

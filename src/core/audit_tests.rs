@@ -115,6 +115,16 @@ impl World {
     }
 }
 
+/// The NodeClaims that are to be deleted.
+fn claims(verdict: &Verdict) -> Vec<ClaimName> {
+    verdict.finish.iter().map(|(name, _)| name.clone()).collect()
+}
+
+/// The Nodes that are to be let go.
+fn nodes(verdict: &Verdict) -> Vec<NodeName> {
+    verdict.release.iter().map(|(name, _)| name.clone()).collect()
+}
+
 #[test]
 fn an_orphan_is_taken_down_after_three_looks_and_five_minutes() {
     let mut world = World::new(0..20, 1..20);
@@ -231,8 +241,9 @@ fn a_listing_that_kubelets_speak_against_proves_no_absence() {
     });
     world.said = Some(said.collect::<Vec<_>>().join(" "));
     let verdict = world.look(40);
+    let goes = claims(&verdict);
     assert_eq!((verdict.breaker, verdict.decided), (None, vec![(Decision::Approve, 1), (Decision::Dismiss, 1)]));
-    assert_eq!((verdict.finish, world.consent.misunderstood()), (vec![claim(0).name.clone()], None));
+    assert_eq!((goes, world.consent.misunderstood()), (vec![claim(0).name.clone()], None));
 }
 
 #[test]
@@ -243,7 +254,7 @@ fn a_node_that_is_ready_for_a_while_after_its_machine_holds_up_no_other() {
     world.look(12);
     world.machines.push(Machine { deleting: true, ..machine(1) });
     world.look(14);
-    assert_eq!(world.look(16).finish, vec![claim(0).name.clone()], "a machine on its way out is listed");
+    assert_eq!(claims(&world.look(16)), [claim(0).name.clone()], "a machine on its way out is listed");
     assert!(!world.history.keys().any(|finding| matches!(finding, Finding::HiddenMachine(..))));
 }
 
@@ -277,7 +288,7 @@ fn a_nodeclaim_whose_machine_is_gone_is_finished_as_carefully() {
     for minute in [10, 12, 14] {
         assert_eq!(world.look(minute), Verdict::default());
     }
-    assert_eq!(world.look(16).finish, vec![ClaimName::from("claim-0")]);
+    assert_eq!(claims(&world.look(16)), [ClaimName::from("claim-0")]);
 }
 
 #[test]
@@ -292,7 +303,7 @@ fn a_nodeclaim_that_names_no_machine_of_the_listing_is_not_lost_while_one_carrie
     for minute in 40..50 {
         world.look(minute);
     }
-    assert_eq!(world.look(50).finish, vec![ClaimName::from("claim-0")], "one that is on its way out is none");
+    assert_eq!(claims(&world.look(50)), [ClaimName::from("claim-0")], "one that is on its way out is none");
 }
 
 #[test]
@@ -305,14 +316,52 @@ fn of_many_orphans_few_go_at_once() {
 }
 
 #[test]
+fn what_cannot_go_holds_up_nothing_else() {
+    // Of ten, one may go at a look.
+    let mut world = World::new(0..10, 2..10);
+    let first = ProviderId::from("sim://0");
+    assert_eq!(world.wait().reap, [first.clone()]);
+    world.history.get_mut(&Finding::OrphanMachine(first.clone())).unwrap().vain += 1;
+    let second = ProviderId::from("sim://1");
+    assert_eq!(world.look(18).reap, [second.clone()], "its deletion was refused: the other has its turn");
+    world.history.get_mut(&Finding::OrphanMachine(second)).unwrap().vain += 2;
+    assert_eq!(world.look(20).reap, [first], "and then it has its turn again");
+
+    let mut world = World::new(2..10, 0..10);
+    assert_eq!(claims(&world.wait()), [claim(0).name.clone()]);
+    let lost = Finding::LostMachine(claim(0).name.clone(), claim(0).uid.clone());
+    world.history.get_mut(&lost).unwrap().vain += 1;
+    assert_eq!(claims(&world.look(18)), [claim(1).name.clone()], "the cloud shows the machine of the first");
+}
+
+#[test]
+fn what_is_going_already_is_no_measure_of_what_may_go_besides() {
+    // A hundred go with their NodePool; of the twenty that are to stay, all have lost their NodeClaims.
+    let mut world = World::new(0..120, 20..120);
+    world.machines[20..].iter_mut().for_each(|machine| machine.deleting = true);
+    let going = |claim: &Arc<Claim>| Arc::new(Claim { deleting: Some(at(5)), ..Claim::clone(claim) });
+    world.claims = world.claims.iter().map(going).collect();
+    let verdict = world.wait();
+    assert!(verdict.reap.is_empty() && verdict.drain.is_empty(), "{verdict:?}");
+    let reason = verdict.breaker.unwrap().reason;
+    assert!(reason.starts_with("20 of 20 machines belong to no NodeClaim"), "{reason}");
+    // Nor are they when machines are not listed.
+    let mut world = World::new(10..120, 0..120);
+    world.claims[20..].iter_mut().for_each(|claim| *claim = going(claim));
+    let reason = world.wait().breaker.unwrap().reason;
+    assert_eq!(reason, "the machines of 10 of 20 NodeClaims are not in the listing");
+}
+
+#[test]
 fn of_a_hundred_machines_that_are_gone_at_once_every_nodeclaim_is_finished_and_no_other() {
     let mut world = World::new(100..1000, 0..1000);
     let mut finished = BTreeSet::new();
     for minute in (10..400).step_by(2) {
         let verdict = world.look(minute);
+        let goes = claims(&verdict);
         assert_eq!((verdict.breaker, verdict.reap), (None, vec![]));
-        world.claims.retain(|claim| !verdict.finish.contains(&claim.name));
-        finished.extend(verdict.finish);
+        world.claims.retain(|claim| !goes.contains(&claim.name));
+        finished.extend(goes);
     }
     assert_eq!(finished, (0..100).map(|n| claim(n).name.clone()).collect());
 }
@@ -350,7 +399,7 @@ fn a_node_that_lost_its_nodeclaim_and_its_machine_is_let_go() {
     for minute in [10, 12, 14] {
         assert!(world.look(minute).release.is_empty(), "at minute {minute}");
     }
-    assert_eq!(world.look(16).release, vec![NodeName::from("node-0")]);
+    assert_eq!(nodes(&world.look(16)), [NodeName::from("node-0")]);
 }
 
 #[test]
@@ -415,7 +464,7 @@ fn who_approves_that_a_machine_goes_is_not_asked_about_its_node() {
     world.said = Some(format!("approve {},{} dismiss {}", orphan(0), orphan(1), orphan(2)));
     let verdict = world.wait();
     assert!(verdict.breaker.is_some(), "nobody has approved that machine 2 goes");
-    assert_eq!(verdict.release, [NodeName::from("node-0")], "one at a time");
+    assert_eq!(nodes(&verdict), [NodeName::from("node-0")], "one at a time");
 }
 
 #[test]

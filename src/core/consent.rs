@@ -116,9 +116,10 @@ impl Consent {
         if self.decisions.is_empty() { None } else { self.decisions.get(&id(finding)).copied() }
     }
 
-    /// IDs of what a person was asked about.
+    /// IDs of what a person was asked about, those first that nobody has decided about.
     pub fn held(&self) -> impl Iterator<Item = &String> {
-        self.held.keys()
+        let (decided, open): (Vec<_>, Vec<_>) = self.held.keys().partition(|id| self.decisions.contains_key(*id));
+        open.into_iter().chain(decided)
     }
 
     /// Goes on with what an auditor before this one has asked about.
@@ -203,6 +204,15 @@ impl Consent {
             let mut ids: Vec<String> = if decision == now { open.to_vec() } else { Vec::new() };
             let decided = standing.iter().filter(|finding| self.about(finding) == Some(decision));
             ids.extend(decided.map(|finding| id(finding)));
+            if decision == Decision::Dismiss {
+                // What this look does not show may be there again at the next.
+                let kept = self
+                    .decisions
+                    .iter()
+                    .filter(|(id, decision)| **decision == Decision::Dismiss && !ids.contains(*id));
+                let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
+                ids.extend(kept);
+            }
             if !ids.is_empty() {
                 words.push(format!("{decision} {}", ids.join(",")));
             }

@@ -31,6 +31,10 @@ fn what_is_asked_repeats_what_was_decided() {
     assert_eq!(question.approve, format!("approve {},{} dismiss {}", id(&two), id(&three), id(&one)));
     assert_eq!(question.dismiss, format!("dismiss {},{},{}", id(&two), id(&three), id(&one)));
     assert_eq!(question.about, all.map(|finding| (id(finding), finding.to_string())).into());
+    // A look that does not show what was dismissed takes nothing back.
+    let question = consent.question(&[&two].into(), [&two].into_iter());
+    assert_eq!(question.approve, format!("approve {} dismiss {}", id(&two), id(&one)));
+    assert_eq!(question.dismiss, format!("dismiss {},{}", id(&two), id(&one)));
     assert_eq!(consent.misunderstood(), None);
 }
 

@@ -14,6 +14,8 @@ pub const ANNOTATION: &str = "joiner-audit-record";
 const MOST: usize = 8 << 10;
 /// Most characters of why one thing was done, and of what was seen of one finding.
 const LONGEST: usize = 500;
+/// Most characters of what a person wrote: some IDs, by which one word is known from the next.
+const EXCERPT: usize = 200;
 /// Most findings in it: a cluster that was renamed has hundreds, and they are all alike.
 const FINDINGS: usize = 10;
 /// Bytes of a line beside its text: the time, a space and the end.
@@ -68,6 +70,12 @@ impl Record {
         }
     }
 
+    /// Whether it is written down that this was done.
+    pub fn has(&self, what: &str) -> bool {
+        let what = format!("{what}: ").replace('\n', " ");
+        self.deeds.iter().any(|(_, deed)| deed.starts_with(&what))
+    }
+
     /// Takes in what a look has found, with what it saw. A finding is written down with the time of the first look that made it, were it one of an
     /// auditor before this one, and again when it is no more. Beyond the first few the page and the log have them.
     pub fn saw(&mut self, at: Timestamp, mut found: BTreeMap<String, &str>) {
@@ -88,6 +96,13 @@ impl Record {
             self.findings.remove(over);
         }
     }
+}
+
+/// The beginning of a text, in quotes, which may have any length.
+pub fn excerpt(text: &str) -> String {
+    let short: String = text.chars().take(EXCERPT).collect();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    format!("{short:?}{more}")
 }
 
 /// A text that fits into a line.

@@ -18,15 +18,23 @@ pub(crate) struct Shop {
     inner: Simulated,
     /// What is answered in place of the usual list, if anything, and how soon that is to be asked for again.
     pub(crate) list: Mutex<(Option<Types>, Option<Duration>)>,
-    /// How long an answer takes.
+    /// How long that takes.
     pub(crate) takes: Mutex<Duration>,
+    /// How long a list of the machines takes.
+    pub(crate) lists_in: Mutex<Duration>,
     /// The generations of the NodeClasses that were asked for.
     pub(crate) asked: Mutex<Vec<i64>>,
 }
 
 impl Shop {
     pub(crate) fn new(inner: Simulated) -> Self {
-        Self { inner, list: Mutex::default(), takes: Mutex::default(), asked: Mutex::default() }
+        Self {
+            inner,
+            list: Mutex::default(),
+            takes: Mutex::default(),
+            lists_in: Mutex::default(),
+            asked: Mutex::default(),
+        }
     }
 }
 
@@ -70,7 +78,11 @@ impl Cloud for Shop {
     }
 
     fn list(&self) -> BoxFuture<'_, Result<Listing, Error>> {
-        self.inner.list()
+        Box::pin(async {
+            let takes = *self.lists_in.lock().expect("no test has panicked");
+            sleep(takes).await;
+            self.inner.list().await
+        })
     }
 
     fn delete<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Deletion, Error>> {

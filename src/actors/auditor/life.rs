@@ -13,7 +13,7 @@ use crate::core::facts::{Claim, Machine, Snapshot};
 use crate::core::ids::ProviderId;
 use crate::core::lifecycle::Denials;
 use crate::core::promises::Looked;
-use crate::core::record::Record;
+use crate::core::record::{Record, excerpt};
 use crate::core::writes::Regarding;
 
 use crate::telemetry::dedupe::Dedupe;
@@ -67,11 +67,19 @@ pub(in crate::actors) struct Auditor {
     trouble: Option<String>,
     tick: Option<Timer>,
     pub(super) timeline: Timeline,
+    /// A look is under way since then.
+    looking: Option<Timestamp>,
 }
 
 impl Auditor {
     fn begin(&mut self, cx: &Cx<AuditorMsg>) {
         self.tick = Some(cx.after(self.wiring.settings.audit_every, AuditorMsg::Tick));
+        self.heed();
+        if let Some(since) = self.looking {
+            // Every call ends some time, and a look that is begun anew each time never would.
+            self.trouble = Some(format!("the look that began at {since:.0} to end"));
+            return;
+        }
         if !cx.house.operations.may_write() {
             // Whoever acts meanwhile looks for himself, and may have written something else.
             self.verdict = Verdict::default();
@@ -79,6 +87,7 @@ impl Auditor {
         }
         self.last_op += 1;
         self.began = cx.house.promises.moment();
+        self.looking = Some(cx.now());
         let (op, cloud) = (self.last_op, Arc::clone(&self.wiring.cloud));
         let call = async move { cloud.list().await };
         cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachinesListed(op, outcome));
@@ -89,7 +98,7 @@ impl Auditor {
     fn stand_by(&mut self) {
         // Answers to what is under way are another look's.
         self.last_op += 1;
-        self.machines = None;
+        (self.machines, self.looking) = (None, None);
         (self.history, self.consent) = (History::new(), Consent::default());
         self.verdict = Verdict::default();
         self.raise(Alarm::Unknown);
@@ -117,6 +126,7 @@ impl Auditor {
             Ok(claims) => claims,
             Err(why) => return self.interrupted(format!("NodeClaims not listed: {why}"), cx),
         };
+        self.looking = None;
         let Some(listing) = self.machines.take() else { return };
         let snapshot = self.wiring.boards.snapshot();
         self.tell_of_notices(listing.notices, &claims, &snapshot, cx);
@@ -242,9 +252,13 @@ impl Auditor {
         let mut said: Vec<_> = event.into_iter().collect();
         for (decision, findings) in self.verdict.decided.clone() {
             tracing::warn!(%decision, findings, "a person has decided about audit findings");
-            let deed = format!("a person said {decision} about {findings} findings");
-            self.write_down(&deed, self.consent.describe().unwrap_or_default(), cx);
-            self.timeline.note(cx.now(), deed);
+            let (words, about) = (self.consent.describe().unwrap_or_default(), format!("{findings} findings"));
+            // Whoever was just started hears it anew, and it was written down when it was said.
+            let deed = format!("a person said {decision}, in the words {}", excerpt(words));
+            if !self.record().has(&deed) {
+                self.write_down(&deed, &about, cx);
+            }
+            self.timeline.note(cx.now(), format!("a person said {decision} about {about}"));
             said.extend(lease.cloned().map(|lease| events::audit_decided(lease, &decision.to_string(), findings)));
         }
         for event in said {
@@ -324,7 +338,30 @@ impl Auditor {
         tracing::warn!(error = %why, "audit not finished");
         cx.slot().meter().failed(cx.now(), &why);
         self.trouble = Some(why);
-        self.machines = None;
+        (self.machines, self.looking) = (None, None);
+    }
+
+    /// What a person has just dismissed, or written so that nobody knows what it forbids, is left alone from now on, were the next look to fail.
+    fn heed(&mut self) {
+        let said = self.wiring.boards.lease.borrow().as_ref().and_then(|lease| lease.audit.clone());
+        self.consent.hear(said.as_deref());
+        let (consent, is_unread) = (&self.consent, self.consent.unread().is_some());
+        let may = |finding: Finding| !is_unread && consent.about(&finding) != Some(Decision::Dismiss);
+        let may_go =
+            |id: &ProviderId| may(Finding::OrphanMachine(id.clone())) && may(Finding::SurplusMachine(id.clone()));
+        let verdict = &mut self.verdict;
+        verdict.finish.retain(|(name, uid)| may(Finding::LostMachine(name.clone(), uid.clone())));
+        verdict.release.retain(|(name, uid)| may(Finding::LeftNode(name.clone(), uid.clone())));
+        verdict.reap.retain(may_go);
+        self.emptied.retain(may_go);
+        self.draining.retain(|id, _| may_go(id));
+    }
+
+    /// What was to be done was refused: it is said where it was written down that it is done.
+    fn not_done(&mut self, what: &str, why: &str, cx: &Cx<AuditorMsg>) {
+        cx.slot().meter().failed(cx.now(), &format!("{what}: {why}"));
+        self.timeline.note(cx.now(), what.to_owned());
+        self.write_down(what, why, cx);
     }
 }
 
@@ -356,6 +393,7 @@ impl Behaviour for Auditor {
             trouble: None,
             tick: Some(cx.after(wiring.settings.audit_every, AuditorMsg::Tick)),
             timeline: Timeline::new(TIMELINE),
+            looking: None,
         }
     }
 
@@ -373,6 +411,8 @@ impl Behaviour for Auditor {
             AuditorMsg::Inhabited(id, outcome) => self.told_of_pods(id, outcome, cx),
             AuditorMsg::Reaped(id, outcome) => match outcome {
                 Outcome::Done(Deletion::InProgress) => {
+                    // Were it to stand again, others have their turn first.
+                    self.was_in_vain(&id);
                     if self.ordered.insert(id.clone()) {
                         self.timeline.note(cx.now(), format!("{id} is going"));
                     }
@@ -382,8 +422,11 @@ impl Behaviour for Auditor {
                     self.ordered.remove(&id);
                     self.timeline.note(cx.now(), format!("{id} is gone"));
                 }
-                Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
-                Outcome::Lost | Outcome::NotLeader | Outcome::Late => {}
+                Outcome::Failed(error) => {
+                    self.was_in_vain(&id);
+                    self.not_done(&format!("machine {id} was not taken down"), &error.to_string(), cx);
+                }
+                Outcome::Lost | Outcome::NotLeader | Outcome::Late => self.was_in_vain(&id),
             },
             AuditorMsg::AskForLost if cx.house.operations.may_write() => self.ask_for_lost(cx),
             // The next look asks.
@@ -391,7 +434,9 @@ impl Behaviour for Auditor {
             AuditorMsg::MachineAsked(left, outcome) => self.machine_asked(left, outcome, cx),
             AuditorMsg::ClaimDeleted(name, outcome) => match outcome {
                 Outcome::Done(()) => self.count(&name),
-                Outcome::Failed(error) => cx.slot().meter().failed(cx.now(), &format!("{name}: {error}")),
+                Outcome::Failed(error) => {
+                    self.not_done(&format!("NodeClaim {name} was not deleted"), &error.to_string(), cx);
+                }
                 Outcome::Lost | Outcome::NotLeader | Outcome::Late => {}
             },
         }

@@ -8,7 +8,7 @@ use crate::actors::protocol::{AuditorMsg, Called, Left};
 use crate::actors::runtime::{Cx, Outcome, Permits};
 use crate::core::audit::Finding;
 use crate::core::facts::finalizers;
-use crate::core::ids::{ClaimName, ClaimUid, NodeName};
+use crate::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid};
 use crate::core::labels;
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::events;
@@ -24,10 +24,13 @@ impl Auditor {
     /// so: whoever is asked for the one machine knows better.
     pub(super) fn ask_for_lost(&mut self, cx: &Cx<AuditorMsg>) {
         let snapshot = self.wiring.boards.snapshot();
-        let claims = self.verdict.finish.iter().filter_map(|name| snapshot.claims.get(name));
+        // A namesake that has taken the place of one since is none of them.
+        let claim = |(name, uid): &(ClaimName, ClaimUid)| snapshot.claims.get(name).filter(|claim| claim.uid == *uid);
+        let node = |(name, uid): &(NodeName, NodeUid)| snapshot.nodes.get(name).filter(|node| node.uid == *uid);
+        let claims = self.verdict.finish.iter().filter_map(claim);
         let claims = claims.map(|claim| (Left::Claim(claim.name.clone(), claim.uid.clone()), &claim.provider_id));
-        let nodes = self.verdict.release.iter().filter_map(|name| snapshot.nodes.get(name));
-        let nodes = nodes.map(|node| (Left::Node(node.name.clone()), &node.provider_id));
+        let nodes = self.verdict.release.iter().filter_map(node);
+        let nodes = nodes.map(|node| (Left::Node(node.name.clone(), node.uid.clone()), &node.provider_id));
         let left: Vec<_> = claims.chain(nodes).map(|(left, id)| (left, id.clone())).collect();
         self.denied.retain(|denied, _| left.iter().any(|(left, _)| left == denied));
         let (may_deny_for, mut next) = (self.wiring.may_deny_for(), None::<Timestamp>);
@@ -53,12 +56,21 @@ impl Auditor {
     /// The cloud was asked for the one machine of something: only if it is certain that there is none does that go.
     pub(super) fn machine_asked(&mut self, left: Left, outcome: Called<bool>, cx: &Cx<AuditorMsg>) {
         // A later look may have found otherwise, and without the lease nobody looks.
-        let is_wanted = match &left {
-            Left::Claim(name, _) => self.verdict.finish.contains(name),
-            Left::Node(name) => self.verdict.release.contains(name),
+        let (is_wanted, finding) = match left.clone() {
+            Left::Claim(name, uid) => {
+                (self.verdict.finish.contains(&(name.clone(), uid.clone())), Finding::LostMachine(name, uid))
+            }
+            Left::Node(name, uid) => {
+                (self.verdict.release.contains(&(name.clone(), uid.clone())), Finding::LeftNode(name, uid))
+            }
         };
         if !is_wanted {
             return;
+        }
+        if !matches!(outcome, Outcome::Done(false))
+            && let Some(evidence) = self.history.get_mut(&finding)
+        {
+            evidence.vain += 1;
         }
         match outcome {
             Outcome::Done(false) => {
@@ -72,8 +84,8 @@ impl Auditor {
             }
             Outcome::Done(true) => {
                 self.denied.remove(&left);
-                self.timeline.note(cx.now(), format!("the machine of {left} is there, though not in the listing"));
-                if let Left::Node(name) = left {
+                self.timeline.note(cx.now(), format!("the cloud shows the machine of {left}"));
+                if let Left::Node(name, _) = left {
                     self.tell_of_kept(&name, cx);
                 }
                 return;
@@ -83,7 +95,7 @@ impl Auditor {
         }
         match left {
             Left::Claim(name, uid) => self.finish(name, uid, cx),
-            Left::Node(name) => self.release(name, cx),
+            Left::Node(name, uid) => self.release(name, &uid, cx),
         }
     }
 
@@ -92,7 +104,7 @@ impl Auditor {
         tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
         self.timeline.note(cx.now(), format!("deletes NodeClaim {name}"));
         let evidence = self.why(&Finding::LostMachine(name.clone(), uid.clone()));
-        self.write_down(&format!("deleted NodeClaim {name}, whose machine is gone"), &evidence, cx);
+        self.write_down(&format!("deletes NodeClaim {name}, whose machine is gone"), &evidence, cx);
         let about = Regarding::Claim(name.clone(), uid.clone());
         let event = events::terminating(about, &format!("Disrupting NodeClaim: its machine is gone: {evidence}"));
         self.wiring.announce(&cx.house, &mut self.said, event);
@@ -143,12 +155,15 @@ impl Auditor {
     }
 
     /// Takes joiner's finalizer off a Node whose NodeClaim and machine are both gone. It is tried again at the next look.
-    fn release(&mut self, name: NodeName, cx: &Cx<AuditorMsg>) {
+    fn release(&mut self, name: NodeName, uid: &NodeUid, cx: &Cx<AuditorMsg>) {
         let Some(node) = self.wiring.boards.snapshot().nodes.get(&name).cloned() else { return };
+        if node.uid != *uid {
+            return;
+        }
         tracing::warn!(node = %name, "letting a node go that has neither nodeclaim nor machine");
         self.timeline.note(cx.now(), format!("lets Node {name} go"));
         let evidence = self.why(&Finding::LeftNode(name.clone(), node.uid.clone()));
-        self.write_down(&format!("let Node {name} go, whose NodeClaim and machine are gone"), &evidence, cx);
+        self.write_down(&format!("lets Node {name} go, whose NodeClaim and machine are gone"), &evidence, cx);
         let about = Regarding::Node(node.name.clone(), node.uid.clone());
         let event =
             events::terminating(about, &format!("Letting Node go: its NodeClaim and machine are gone: {evidence}"));

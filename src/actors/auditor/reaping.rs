@@ -7,7 +7,7 @@ use crate::actors::runtime::{Cx, Outcome, Permits};
 use crate::core::audit::Finding;
 use crate::core::facts::Fact;
 use crate::core::ids::ProviderId;
-use crate::core::lifecycle::{close, is_waited_for};
+use crate::core::lifecycle::{are_volumes_seen, close, is_waited_for, still_attached};
 use crate::core::orphan::{begin_drain, drained_by};
 use crate::telemetry::events;
 
@@ -26,13 +26,16 @@ impl Auditor {
         }
     }
 
-    /// Asks the API server itself what runs on a machine. A watch that lags or began anew with an old list shows neither its Node nor its pods.
+    /// Asks the API server itself what runs on a machine and what is attached to it. A watch that lags or began anew with an old list shows neither its Node
+    /// nor its pods and volumes.
     fn ask_for_pods(&self, id: ProviderId, cx: &Cx<AuditorMsg>) {
         let (cluster, asked) = (Arc::clone(&self.wiring.cluster), id.clone());
+        let sees_volumes = are_volumes_seen(&self.wiring.boards.snapshot());
         let call = async move {
             let Some(node) = cluster.find_node(&asked).await? else { return Ok(None) };
             let pods = cluster.pods_on(&node.name).await?;
-            Ok(Some((node, pods)))
+            let volumes = if sees_volumes { cluster.attached_to(&node.name).await? } else { Vec::new() };
+            Ok(Some((node, pods, volumes)))
         };
         cx.start(Permits::ReadCluster, call, move |outcome| AuditorMsg::Inhabited(id, outcome));
     }
@@ -45,11 +48,16 @@ impl Auditor {
         }
         let found = match outcome {
             Outcome::Done(found) => found,
-            Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{id}: {error}")),
+            Outcome::Failed(error) => {
+                self.was_in_vain(&id);
+                return cx.slot().meter().failed(cx.now(), &format!("{id}: {error}"));
+            }
             Outcome::Lost | Outcome::NotLeader | Outcome::Late => return,
         };
-        let Some((node, pods)) = found else { return self.take_down(id, cx) };
-        let left = pods.iter().filter(|pod| is_waited_for(pod, cx.now())).count();
+        let Some((node, pods, volumes)) = found else { return self.take_down(id, cx) };
+        let running = pods.iter().filter(|pod| is_waited_for(pod, cx.now())).count();
+        let attached = still_attached(&volumes, &self.wiring.boards.snapshot(), &pods, cx.now());
+        let left = running + attached;
         let overdue = self.draining.get(&id).is_some_and(|begun| cx.now() >= drained_by(*begun));
         // One that is open takes pods in at any moment. It came when another Node of this machine had been closed, or nobody was seen on it, or it could not
         // be closed as long as the watch showed it as it was before: nobody has asked its pods to leave.
@@ -60,8 +68,10 @@ impl Auditor {
         let why = if left == 0 {
             format!("{id} stays for a moment: its Node was open")
         } else {
-            tracing::warn!(machine = %id, node = %node.name, pods = left, "pods run on an orphaned machine that was to go");
-            format!("{id} stays: {left} pods run there and have not been asked to leave, or are not seen")
+            tracing::warn!(machine = %id, node = %node.name, pods = running, volumes = attached, "an orphaned machine that was to go is not empty");
+            format!(
+                "{id} stays: {running} pods run there that have not been asked to leave, or are not seen; {attached} volumes are attached"
+            )
         };
         self.timeline.note(cx.now(), why);
         // They have as long as those that are seen.
@@ -98,7 +108,7 @@ impl Auditor {
         let evidence = self.why(&finding);
         tracing::warn!(machine = %id, evidence, "taking {what} down");
         self.timeline.note(cx.now(), format!("takes down {id}"));
-        self.write_down(&format!("took {what} {id} down"), &evidence, cx);
+        self.write_down(&format!("takes {what} {id} down"), &evidence, cx);
         // A machine without a NodeClaim has no object of its own.
         let lease = self.wiring.boards.lease_object();
         if let Some(lease) = lease {
@@ -106,6 +116,15 @@ impl Auditor {
             self.wiring.announce(&cx.house, &mut self.said, event);
         }
         self.order_down(id, cx);
+    }
+
+    /// Something was done about a machine, and it is there all the same: others have their turn first.
+    pub(super) fn was_in_vain(&mut self, id: &ProviderId) {
+        for finding in [Finding::OrphanMachine(id.clone()), Finding::SurplusMachine(id.clone())] {
+            if let Some(evidence) = self.history.get_mut(&finding) {
+                evidence.vain += 1;
+            }
+        }
     }
 
     /// Orders a machine down. What the cloud does not confirm is looked at again by the next look.

@@ -28,11 +28,28 @@ pub(super) fn pending(
     pods: &[&Arc<Pod>],
     now: Timestamp,
 ) -> Option<Vec<Arc<str>>> {
-    if [Kind::VolumeAttachment, Kind::VolumeClaim].iter().any(|kind| snapshot.withheld.contains(kind)) {
+    if !are_volumes_seen(snapshot) {
         return None;
     }
     let attachments = nodes.iter().flat_map(|node| snapshot.attachments_of(&node.name));
     Some(to_go(attachments, snapshot, pods, now))
+}
+
+/// How many of the volumes that are attached to a node without a NodeClaim are to be detached before its machine goes: all but those that a pod goes on
+/// using.
+pub fn still_attached(
+    attached: &[Arc<VolumeAttachment>],
+    snapshot: &Snapshot,
+    pods: &[Arc<Pod>],
+    now: Timestamp,
+) -> usize {
+    let pods: Vec<&Arc<Pod>> = pods.iter().collect();
+    to_go(attached.iter(), snapshot, &pods, now).len()
+}
+
+/// Whether joiner may look at what is attached, and at whose volumes these are.
+pub fn are_volumes_seen(snapshot: &Snapshot) -> bool {
+    ![Kind::VolumeAttachment, Kind::VolumeClaim].iter().any(|kind| snapshot.withheld.contains(kind))
 }
 
 /// Names of those VolumeAttachments whose volume no pod goes on using.

@@ -41,6 +41,7 @@ pub use act::{Act, DeleteReason, PodRef};
 pub use consistency::listed as inconsistencies;
 pub use deletion::Deletion;
 pub use denials::Denials;
+pub use detach::{are_volumes_seen, still_attached};
 pub use drain::{Drain, Way, drain_of, is_occupied, is_waited_for, protected_until, way_off, way_out};
 pub use drift::{CloudDrift, EVERY as DRIFT_EVERY, class_version};
 pub use hold::Hold;
