@@ -573,7 +573,7 @@ fn a_policy_that_strips_nodeclaims_is_told_and_not_fought() {
         in_virtual_time(async {
             let rehearsal = rehearsal(&scenario, 3, settings());
             let joiner = play(&rehearsal, &scenario, async {
-                rehearsal.world.cluster.store().strip_claims_of(&[key]);
+                rehearsal.world.cluster.store().strip(&[key]);
                 let joiner = rehearsal.joiner();
                 first_claim(&rehearsal).await;
                 let patches = || {
@@ -594,7 +594,52 @@ fn a_policy_that_strips_nodeclaims_is_told_and_not_fought() {
                     assert!(why.contains(key) && why.contains("exempt NodeClaims"), "{story}: {} {why}", view.state);
                     assert_eq!(view.state, waits_in, "{story}");
                 }
-                rehearsal.world.cluster.store().strip_claims_of(&[]);
+                rehearsal.world.cluster.store().strip(&[]);
+                settled(&rehearsal).await;
+                joiner
+            })
+            .await;
+            assert_intact(&rehearsal, PODS, &story);
+            assert_whole(&joiner, &rehearsal, &story);
+            joiner.kill();
+        });
+    }
+}
+
+/// A Node that cannot be closed is not drained politely, and says why; when the time of its pods is up they go all the same.
+#[test]
+fn a_policy_that_strips_nodes_holds_up_no_deadline() {
+    for deadline in [None, Some(Duration::from_mins(6))] {
+        let story = format!("a policy strips the taint of a node with the deadline {deadline:?}");
+        let scenario = burst(PODS);
+        in_virtual_time(async {
+            let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+            let rehearsal = rehearsal(&scenario, 3, settings());
+            let joiner = play(&rehearsal, &scenario, async {
+                let joiner = rehearsal.joiner();
+                settled(&rehearsal).await;
+                rehearsal.world.cluster.store().strip(&[labels::DISRUPTED_TAINT]);
+                let claim = truth(&rehearsal).claims.values().next().cloned().expect("there are some");
+                if let Some(deadline) = deadline {
+                    let at = (clock.now() + deadline).to_string();
+                    let annotations = [(labels::TERMINATION_TIMESTAMP.into(), at.into())].into();
+                    let patch = ClaimPatch { annotations, ..ClaimPatch::default() };
+                    rehearsal.world.cluster.store().patch_claim(&claim.name, &patch).expect("it is there");
+                }
+                rehearsal.world.cluster.store().delete_claim(&claim.name).expect("it is there");
+                sleep(Duration::from_mins(4)).await;
+                let views =
+                    joiner.house().observations.read(Duration::from_secs(1), |one| one.name == claim.name.as_str());
+                let waits = views.await.into_iter().find_map(|one| one.view?.waits_for).unwrap_or_default();
+                let told = format!("does not keep taint {}: exempt Nodes", labels::DISRUPTED_TAINT);
+                assert!(waits.contains(&told), "{story}: {waits}");
+                let patches = rehearsal.world.cluster.requests().get(&("patch", "nodes")).copied().unwrap_or(0);
+                sleep(Duration::from_mins(10)).await;
+                let written =
+                    rehearsal.world.cluster.requests().get(&("patch", "nodes")).copied().unwrap_or(0) - patches;
+                assert!(written <= 40, "{story}: {written} writes in ten minutes");
+                assert_eq!(truth(&rehearsal).claims.contains_key(&claim.name), deadline.is_none(), "{story}");
+                rehearsal.world.cluster.store().strip(&[]);
                 settled(&rehearsal).await;
                 joiner
             })

@@ -283,7 +283,7 @@ async fn patch_current(cluster: &KubeCluster, nodes: &Api<Node>, name: &NodeName
         patch.version = node.metadata.resource_version.map(Arc::from);
         match cluster.patch_node(name, patch).await {
             Err(Error::Conflict(_)) => {}
-            other => return other.expect("the version is current"),
+            other => return drop(other.expect("the version is current")),
         }
     }
 }

@@ -193,7 +193,7 @@ pub enum ClaimMsg {
     /// *Outcome.* The API server said which ResourceSlices the Node has.
     SlicesListed(OpId, Written<Vec<Arc<DeviceSlice>>>),
     /// *Outcome.* The Node was written.
-    NodeWritten(OpId, NodeName, NodeUid, Written<()>),
+    NodeWritten(OpId, NodeName, NodeUid, Written<Vec<String>>),
     /// *Outcome.* The cloud launched a machine, or did not.
     Launched(OpId, Called<Box<Machine>>),
     /// *Outcome.* The machines with this NodeClaim's token.

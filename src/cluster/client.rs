@@ -440,11 +440,16 @@ impl Cluster for KubeCluster {
         self.devices_of(node).boxed()
     }
 
-    fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
+    fn patch_node<'a>(
+        &'a self,
+        name: &'a NodeName,
+        patch: &'a NodePatch,
+    ) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
         async move {
             let object = format!("Node {name}");
             let (content, body) = patch::node(&object, patch)?;
-            self.tell(Request::new("patch", "", "nodes", object).at(name.as_str()).with(content, body)).await
+            let request = Request::new("patch", "", "nodes", object).at(name.as_str()).with(content, body);
+            self.node(&request).await.map(Some)
         }
         .boxed()
     }

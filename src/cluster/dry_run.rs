@@ -256,8 +256,13 @@ impl Cluster for DryRun {
         self.inner.slices_of(node)
     }
 
-    fn patch_node<'a>(&'a self, name: &'a NodeName, _: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
-        self.only_said("change Node", name)
+    fn patch_node<'a>(
+        &'a self,
+        name: &'a NodeName,
+        _: &'a NodePatch,
+    ) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        self.state().say("change Node", name);
+        async { Ok(None) }.boxed()
     }
 
     fn delete_node<'a>(&'a self, name: &'a NodeName, _: &'a NodeUid) -> BoxFuture<'a, Result<(), Error>> {

@@ -72,9 +72,13 @@ impl KubeCluster {
     /// The Node of this name.
     pub(super) async fn node_named(&self, name: &NodeName) -> Result<Option<Arc<Node>>, Error> {
         let request = Request::new("get", "", "nodes", format!("Node {name}")).at(name.as_str());
-        let Some(node) = answer::if_there(self.call::<wire::Node>(&request).await)? else { return Ok(None) };
-        let node = convert::node(&node).map_err(|error| answer::unclear(&request, &error.to_string()))?;
-        Ok(Some(Arc::new(node)))
+        answer::if_there(self.node(&request).await)
+    }
+
+    /// Sends a request that is answered with a Node.
+    pub(super) async fn node(&self, request: &Request) -> Result<Arc<Node>, Error> {
+        let node: wire::Node = self.call(request).await?;
+        convert::node(&node).map(Arc::new).map_err(|error| answer::unclear(request, &error.to_string()))
     }
 
     /// The Node that carries this provider ID; the first by name, where several do.

@@ -95,8 +95,12 @@ pub trait Cluster: Send + Sync + 'static {
     /// The ResourceSlices of a Node as the API server has them now, not from a cache: those that name it, or are owned by it.
     fn slices_of<'a>(&'a self, node: &'a NodeName) -> BoxFuture<'a, Result<Vec<Arc<DeviceSlice>>, Error>>;
 
-    /// Changes metadata and taints of a Node.
-    fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>>;
+    /// Changes metadata and taints of a Node. The answer is the Node as it is then, where there is one: nobody has changed it in a dry run.
+    fn patch_node<'a>(
+        &'a self,
+        name: &'a NodeName,
+        patch: &'a NodePatch,
+    ) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>>;
 
     /// Asks for the deletion of a Node; finalizers decide when it happens.
     fn delete_node<'a>(&'a self, name: &'a NodeName, uid: &'a NodeUid) -> BoxFuture<'a, Result<(), Error>>;

@@ -350,7 +350,8 @@ async fn lists_are_not_replaced_without_the_version_they_were_made_from() {
 
 #[tokio::test]
 async fn a_node_is_taken_over_in_one_request() {
-    let server = Server::new(|_| Reply::Json(200, json!({})));
+    let node = json!({ "metadata": { "name": "n", "uid": "nu", "resourceVersion": "8", "creationTimestamp": "2026-11-21T12:00:00Z" } });
+    let server = Server::new(move |_| Reply::Json(200, node.clone()));
     let cluster = server.cluster();
     let mut patch = NodePatch {
         version: Some("7".into()),
@@ -360,7 +361,10 @@ async fn a_node_is_taken_over_in_one_request() {
         owner: Some(OwnerClaim { name: "c".into(), uid: "cu".into() }),
         ..NodePatch::default()
     };
-    cluster.patch_node(&"n".into(), &patch).await.unwrap();
+    let node = cluster.patch_node(&"n".into(), &patch).await.unwrap().expect("it is answered with what it is then");
+    let missing =
+        ["label karpenter.sh/registered", "taint k", "finalizer karpenter.sh/termination", "owner NodeClaim c"];
+    assert_eq!(patch.missing_from(&node), missing, "all of that was taken back");
     let asked = server.last();
     assert_eq!((&*asked.path, &*asked.content), ("/api/v1/nodes/n", "application/strategic-merge-patch+json"));
     assert_eq!(

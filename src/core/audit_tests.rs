@@ -320,10 +320,10 @@ fn what_cannot_go_holds_up_nothing_else() {
     // Of ten, one may go at a look.
     let mut world = World::new(0..10, 2..10);
     let first = ProviderId::from("sim://0");
-    assert_eq!(world.wait().reap, [first.clone()]);
+    assert_eq!(world.wait().reap, vec![first.clone()]);
     world.history.get_mut(&Finding::OrphanMachine(first.clone())).unwrap().vain += 1;
     let second = ProviderId::from("sim://1");
-    assert_eq!(world.look(18).reap, [second.clone()], "its deletion was refused: the other has its turn");
+    assert_eq!(world.look(18).reap, vec![second.clone()], "its deletion was refused: the other has its turn");
     world.history.get_mut(&Finding::OrphanMachine(second)).unwrap().vain += 2;
     assert_eq!(world.look(20).reap, [first], "and then it has its turn again");
 

@@ -12,6 +12,27 @@ use crate::core::ids::{
 use crate::core::labels::{Labels, TERMINATION_FINALIZER};
 use crate::core::resources::{ResourceName, Resources};
 
+/// Labels or annotations that were to be set and are not.
+fn unset(what: &str, wanted: &Labels, there: &Labels) -> Vec<String> {
+    let unset = wanted.iter().filter(|(key, value)| there.get(&**key) != Some(*value));
+    unset.map(|(key, _)| format!("{what} {key}")).collect()
+}
+
+/// Labels or annotations that were to be taken off and are there.
+fn still_set(what: &str, keys: &[Arc<str>], there: &Labels) -> Vec<String> {
+    keys.iter().filter(|key| there.contains_key(*key)).map(|key| format!("the removal of {what} {key}")).collect()
+}
+
+/// Finalizers that were to be there and are not, and joiner's where it was to be taken off. What others add meanwhile is theirs.
+fn finalizers_missing(wanted: &[Arc<str>], there: &[Arc<str>]) -> Vec<String> {
+    let unset = wanted.iter().filter(|finalizer| !there.contains(finalizer));
+    let mut missing: Vec<String> = unset.map(|finalizer| format!("finalizer {finalizer}")).collect();
+    if !finalizers::is_held(wanted) && finalizers::is_held(there) {
+        missing.push(format!("the removal of finalizer {TERMINATION_FINALIZER}"));
+    }
+    missing
+}
+
 /// A change of a NodeClaim's metadata.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ClaimPatch {
@@ -30,21 +51,10 @@ pub struct ClaimPatch {
 impl ClaimPatch {
     /// What of this change a NodeClaim does not show that was answered to it: a mutating admission policy has taken it back.
     pub fn missing_from(&self, claim: &Claim) -> Vec<String> {
-        let unset = |what: &str, wanted: &Labels, there: &Labels| -> Vec<String> {
-            let unset = wanted.iter().filter(|(key, value)| there.get(&**key) != Some(*value));
-            unset.map(|(key, _)| format!("{what} {key}")).collect()
-        };
         let mut missing = unset("label", &self.labels, &claim.labels);
         missing.extend(unset("annotation", &self.annotations, &claim.annotations));
-        let kept = self.without_annotations.iter().filter(|key| claim.annotations.contains_key(*key));
-        missing.extend(kept.map(|key| format!("the removal of annotation {key}")));
-        let finalizers = self.finalizers.iter().flatten().filter(|finalizer| !claim.finalizers.contains(finalizer));
-        missing.extend(finalizers.map(|finalizer| format!("finalizer {finalizer}")));
-        // What others add meanwhile is theirs.
-        let is_held = |wanted: &Vec<Arc<str>>| !finalizers::is_held(wanted) && finalizers::is_held(&claim.finalizers);
-        if self.finalizers.as_ref().is_some_and(is_held) {
-            missing.push(format!("the removal of finalizer {TERMINATION_FINALIZER}"));
-        }
+        missing.extend(still_set("annotation", &self.without_annotations, &claim.annotations));
+        missing.extend(self.finalizers.iter().flat_map(|wanted| finalizers_missing(wanted, &claim.finalizers)));
         missing
     }
 }
@@ -113,6 +123,26 @@ pub struct NodePatch {
 }
 
 impl NodePatch {
+    /// What of this change a Node does not show that was answered to it: a mutating admission policy has taken it back.
+    pub fn missing_from(&self, node: &Node) -> Vec<String> {
+        let mut missing = unset("label", &self.labels, &node.labels);
+        missing.extend(unset("annotation", &self.annotations, &node.annotations));
+        missing.extend(still_set("label", &self.without_labels, &node.labels));
+        missing.extend(still_set("annotation", &self.without_annotations, &node.annotations));
+        if let Some(taints) = &self.taints {
+            let has =
+                |all: &[Taint], taint: &Taint| all.iter().any(|one| one.key == taint.key && one.effect == taint.effect);
+            let unset = taints.iter().filter(|taint| !has(&node.taints, taint));
+            missing.extend(unset.map(|taint| format!("taint {}", taint.key)));
+            let left = node.taints.iter().filter(|taint| !has(taints, taint));
+            missing.extend(left.map(|taint| format!("the removal of taint {}", taint.key)));
+        }
+        missing.extend(self.finalizers.iter().flat_map(|wanted| finalizers_missing(wanted, &node.finalizers)));
+        let owner = self.owner.iter().filter(|owner| !node.owner_claims.contains(owner));
+        missing.extend(owner.map(|owner| format!("owner NodeClaim {}", owner.name)));
+        missing
+    }
+
     /// A change of a Node as it was seen, for `..`: refused when it is another by now, and the version says until when it is not yet seen.
     pub fn of(node: &Node) -> Self {
         Self { version: Some(Arc::clone(&node.version)), ..Self::default() }

@@ -219,8 +219,12 @@ impl Cluster for SimCluster {
         }))
     }
 
-    fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
-        Box::pin(self.request("patch", "nodes", |store| store.patch_node(name, patch)))
+    fn patch_node<'a>(
+        &'a self,
+        name: &'a NodeName,
+        patch: &'a NodePatch,
+    ) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
+        Box::pin(self.request("patch", "nodes", |store| store.patch_node(name, patch).map(Some)))
     }
 
     fn delete_node<'a>(&'a self, name: &'a NodeName, uid: &'a NodeUid) -> BoxFuture<'a, Result<(), Error>> {

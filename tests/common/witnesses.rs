@@ -95,7 +95,11 @@ impl Cluster for SeenCluster {
         self.inner.slices_of(node)
     }
 
-    fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
+    fn patch_node<'a>(
+        &'a self,
+        name: &'a NodeName,
+        patch: &'a NodePatch,
+    ) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
         self.inner.patch_node(name, patch)
     }
 

@@ -58,13 +58,16 @@ impl Claim {
                     self.warn_of_missing_taint(claim, node, cx);
                 }
                 let name = node.clone();
-                let call = async move { cluster.patch_node(&node, &patch).await };
+                let call = async move {
+                    let node = cluster.patch_node(&node, &patch).await?;
+                    Ok(node.map(|node| patch.missing_from(&node)).unwrap_or_default())
+                };
                 cx.start(Permits::WriteCluster, call, move |outcome| ClaimMsg::NodeWritten(op, name, uid, outcome));
             }
             Act::DeleteNode(node, uid) => {
                 let op = self.begin("the Node's deletion");
                 let (name, doomed) = (node.clone(), uid.clone());
-                let call = async move { cluster.delete_node(&node, &uid).await };
+                let call = async move { cluster.delete_node(&node, &uid).await.map(|()| Vec::new()) };
                 cx.start(Permits::Delete, call, move |outcome| ClaimMsg::NodeWritten(op, name, doomed, outcome));
             }
             Act::Drain { evict, force } => {

@@ -8,7 +8,7 @@ use crate::actors::runtime::{Cx, Outcome};
 use crate::clouds::{self, Deletion, Hooks, LaunchRefused, Whereabouts};
 use crate::cluster;
 use crate::core::facts::Machine;
-use crate::core::ids::ProviderId;
+use crate::core::ids::{NodeName, NodeUid, ProviderId};
 use crate::core::lifecycle::{DeleteReason, Hold, Sight};
 
 use super::Claim;
@@ -37,17 +37,7 @@ impl Claim {
             ClaimMsg::AttachmentsListed(op, outcome) if self.ends(op) => self.attachments_listed(outcome, cx),
             ClaimMsg::SlicesListed(op, outcome) if self.ends(op) => self.slices_listed(outcome, cx),
             ClaimMsg::NodeWritten(op, name, uid, outcome) if self.ends(op) => {
-                if matches!(outcome, Outcome::Failed(cluster::Error::NotFound(_))) {
-                    self.args.wiring.slots.state.cast(StateMsg::NoNode(name, uid));
-                }
-                let overtaken = matches!(outcome, Outcome::Failed(cluster::Error::Conflict(_)));
-                // After a conflict the version that was patched is known to be outdated: nothing before the next one is seen.
-                if self.written("the Node", outcome, cx).is_none() && !overtaken {
-                    self.memory.patched_node = None;
-                }
-                if overtaken {
-                    self.memory.cluster.until = None;
-                }
+                self.node_written(name, uid, outcome, cx);
             }
             ClaimMsg::DriftTold(op, outcome) if self.ends_aside(op) => self.drift_told(outcome, cx),
             ClaimMsg::Launched(op, outcome) if self.ends(op) => self.launched(outcome, cx),
@@ -78,6 +68,29 @@ impl Claim {
         }
     }
 
+    /// A Node was changed, or will be deleted.
+    fn node_written(&mut self, name: NodeName, uid: NodeUid, outcome: Written<Vec<String>>, cx: &Cx<ClaimMsg>) {
+        if let Outcome::Done(missing) = &outcome
+            && !missing.is_empty()
+        {
+            self.memory.patched_node = None;
+            let what =
+                not_kept(missing, "exempt Nodes from the mutating admission policy or webhook that takes this back");
+            return self.failed("the Node", &what, false, cx);
+        }
+        if matches!(outcome, Outcome::Failed(cluster::Error::NotFound(_))) {
+            self.args.wiring.slots.state.cast(StateMsg::NoNode(name, uid));
+        }
+        let overtaken = matches!(outcome, Outcome::Failed(cluster::Error::Conflict(_)));
+        // After a conflict the version that was patched is known to be outdated: nothing before the next one is seen.
+        if self.written("the Node", outcome, cx).is_none() && !overtaken {
+            self.memory.patched_node = None;
+        }
+        if overtaken {
+            self.memory.cluster.until = None;
+        }
+    }
+
     /// The NodeClaim was changed, or will be deleted.
     fn claim_written(&mut self, outcome: Written<Option<Kept>>, cx: &Cx<ClaimMsg>) {
         // A change that is granted and not to be seen in the answer would be made again at once, and for ever.
@@ -86,11 +99,9 @@ impl Claim {
         {
             self.tell_of_change(claim, cx);
             self.written = Some(Arc::clone(claim));
-            let what = format!(
-                "it was changed, and does not keep {}: exempt NodeClaims from the mutating admission policy or webhook that takes this back, or apply the \
-                 definitions of `joiner crds` if theirs is older",
-                missing.join(", ")
-            );
+            let remedy = "exempt NodeClaims from the mutating admission policy or webhook that takes this back, or apply the definitions of \
+                          `joiner crds` if theirs is older";
+            let what = not_kept(missing, remedy);
             return self.failed("the NodeClaim", &what, false, cx);
         }
         match self.written("the NodeClaim", outcome, cx) {
@@ -337,4 +348,9 @@ impl Claim {
         }
         answer.ok()
     }
+}
+
+/// A change that was granted and is not there.
+fn not_kept(missing: &[String], remedy: &str) -> String {
+    format!("it was changed, and does not keep {}: {remedy}", missing.join(", "))
 }

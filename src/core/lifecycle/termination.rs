@@ -159,7 +159,11 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     if let Some(step) = look_for_machine(situation, &nodes) {
         return Some(step);
     }
-    if let Some((node, patch)) = nodes.iter().find_map(|node| Some((node, close(node)?))) {
+    // Whose time is up goes, and so does the machine, were the taint refused or taken back each time.
+    let is_forced = situation.drain.as_ref().is_some_and(|drain| !drain.force.is_empty());
+    let is_late = is_forced || is_overdue(situation);
+    let is_refused = is_late && situation.memory.cluster.failures > 0;
+    if let Some((node, patch)) = nodes.iter().find_map(|node| Some((node, close(node)?))).filter(|_| !is_refused) {
         let waits_for = "the Node to show its taint";
         return Some(Step::patch_node(situation, Phase::Draining, node, patch, waits_for));
     }

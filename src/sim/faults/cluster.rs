@@ -345,7 +345,11 @@ impl Cluster for HostileCluster {
         Box::pin(self.pass(request("list", "resourceslices", node, false), self.inner.slices_of(node)))
     }
 
-    fn patch_node<'a>(&'a self, name: &'a NodeName, patch: &'a NodePatch) -> BoxFuture<'a, Result<(), Error>> {
+    fn patch_node<'a>(
+        &'a self,
+        name: &'a NodeName,
+        patch: &'a NodePatch,
+    ) -> BoxFuture<'a, Result<Option<Arc<Node>>, Error>> {
         self.invariants.node_to_be_changed(name, patch);
         let asked = request("patch", "nodes", name, patch.version.is_some());
         Box::pin(self.send(asked, self.inner.patch_node(name, patch), afterwards!(self, name, patch_node(name, patch))))

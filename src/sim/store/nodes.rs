@@ -19,7 +19,7 @@ impl Store {
     }
 
     /// Changes metadata and taints of a Node; with the last finalizer a deleted one goes.
-    pub fn patch_node(&mut self, name: &NodeName, patch: &NodePatch) -> Result<(), Error> {
+    pub fn patch_node(&mut self, name: &NodeName, patch: &NodePatch) -> Result<Arc<Node>, Error> {
         let there = self.nodes.get(name).ok_or_else(|| Error::NotFound(object(name)))?;
         check_version(&object(name), patch.version.as_ref(), &there.version)?;
         let guarded = patch.version.is_some();
@@ -27,15 +27,12 @@ impl Store {
         check_guarded(&object(name), "metadata.finalizers", guarded || patch.finalizers.is_none())?;
         check_guarded(&object(name), "metadata.ownerReferences", guarded || patch.owner.is_none())?;
         let mut node = (**there).clone();
-        let mut changed = merge(&mut node.labels, &patch.labels)
-            | merge(&mut node.annotations, &patch.annotations)
-            | without(&mut node.labels, &patch.without_labels)
-            | without(&mut node.annotations, &patch.without_annotations);
-        if let Some(taints) = &patch.taints
-            && *taints != node.taints
-        {
+        merge(&mut node.labels, &patch.labels);
+        merge(&mut node.annotations, &patch.annotations);
+        without(&mut node.labels, &patch.without_labels);
+        without(&mut node.annotations, &patch.without_annotations);
+        if let Some(taints) = &patch.taints {
             node.taints.clone_from(taints);
-            changed = true;
         }
         if let Some(finalizers) = &patch.finalizers
             && *finalizers != node.finalizers
@@ -45,20 +42,19 @@ impl Store {
                 return Err(Error::Invalid { object: object(name), message });
             }
             node.finalizers.clone_from(finalizers);
-            changed = true;
         }
         if let Some(owner) = &patch.owner {
-            let before = node.owner_claims.clone();
             node.owner_claims.retain(|owner| !patch.disowned.contains(owner));
             if !node.owner_claims.contains(owner) {
                 node.owner_claims.push(owner.clone());
             }
-            changed |= node.owner_claims != before;
         }
-        if changed {
-            self.save_node(node);
+        node.taints.retain(|taint| !self.stripped.contains(&taint.key));
+        if node == **there {
+            return Ok(Arc::clone(there));
         }
-        Ok(())
+        self.save_node(node.clone());
+        Ok(self.nodes.get(name).cloned().unwrap_or_else(|| Arc::new(node)))
     }
 
     /// Lets the kubelet or the node controllers change a Node; nothing happens when it is gone.

@@ -64,7 +64,7 @@ pub struct Store {
     pub(in crate::sim) audit: Option<Arc<str>>,
     /// What the auditor has written into it.
     pub(in crate::sim) record: Option<Arc<str>>,
-    /// Labels and finalizers that a mutating admission policy takes off whatever of NodeClaims is changed.
+    /// Labels and finalizers that a mutating admission policy takes off whatever of NodeClaims is changed, and taints off Nodes.
     pub(in crate::sim) stripped: BTreeSet<Arc<str>>,
     subscribers: Vec<Subscriber>,
     last_change: Instant,
@@ -174,8 +174,8 @@ impl Store {
         self.audit = audit.map(Into::into);
     }
 
-    /// Has a mutating admission policy take these labels and finalizers off whatever of NodeClaims is changed from now on.
-    pub fn strip_claims_of(&mut self, keys: &[&str]) {
+    /// Has a mutating admission policy take these labels and finalizers off whatever of NodeClaims is changed from now on, and these taints off Nodes.
+    pub fn strip(&mut self, keys: &[&str]) {
         self.stripped = keys.iter().map(|&key| key.into()).collect();
     }
 
