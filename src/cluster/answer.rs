@@ -72,6 +72,8 @@ pub(super) fn refusal(request: &Request, code: StatusCode, retry_after: Option<&
             ),
         },
         409 if reason == "AlreadyExists" => Error::Exists(object()),
+        // Many evictions at once have written to one budget.
+        409 if request.resource == EVICTION && message.contains("poddisruptionbudgets") => Error::Temporary(message),
         409 if request.guarded => Error::NotFound(object()),
         409 => Error::Conflict(object()),
         422 if request.guarded && message.contains("metadata.uid") => Error::NotFound(object()),

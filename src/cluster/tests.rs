@@ -189,6 +189,15 @@ async fn a_budget_that_forbids_is_named_by_the_cause() {
 }
 
 #[tokio::test]
+async fn a_conflict_about_a_budget_does_not_mean_that_the_pod_is_gone() {
+    let about = "Operation cannot be fulfilled on poddisruptionbudgets.policy \"web\": the object has been modified";
+    let error = evict_against(status(409, "Conflict", about)).await;
+    assert!(matches!(&error, Error::Temporary(_)), "{error}");
+    let error = evict_against(status(409, "Conflict", "Precondition failed: UID in precondition: pu")).await;
+    assert!(matches!(&error, Error::NotFound(_)), "{error}");
+}
+
+#[tokio::test]
 async fn a_budget_that_forbids_is_known_by_the_message_alone() {
     let error = evict_against(forbidden(&json!({ "retryAfterSeconds": 10 }))).await;
     let Error::Budget { code: 429, budget, retry_after, message } = &error else { panic!("{error:?}") };

@@ -35,6 +35,10 @@ const GRANTED: Duration = Duration::from_mins(2);
 /// A pod that nobody has named for so long is not to leave any more: drains are looked at every ten seconds.
 const FORGOTTEN: Duration = Duration::from_secs(30);
 
+/// A pod that nobody has named for so long is not asked to leave a node without a NodeClaim: its drain may have been called off, which the Node does not
+/// show at once.
+const NAMED_WITHIN: Duration = Duration::from_secs(20);
+
 /// What pods are to leave.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Emptied {
@@ -126,7 +130,8 @@ impl Queue {
             trouble: None,
         });
         leaving.named = now;
-        if leaving.state == State::Idle {
+        // Where a deadline was moved, the new one counts. Who is ready stands in the row of a node, and is looked at when it is his turn.
+        if matches!(leaving.state, State::Idle | State::Later(_)) {
             leaving.from = from.clone();
         }
         let sooner = forced && !leaving.forced;
@@ -146,7 +151,9 @@ impl Queue {
         while self.asking < AT_ONCE {
             let (from, uid) = self.take_turn()?;
             let Some(leaving) = self.pods.get_mut(&uid) else { continue };
-            let Some(way) = way(&leaving.from, &uid) else {
+            let is_named = leaving.named.saturating_add(NAMED_WITHIN) >= now;
+            let is_wanted = is_named || matches!(leaving.from, Emptied::Claim(_));
+            let Some(way) = way(&leaving.from, &uid).filter(|_| is_wanted) else {
                 (leaving.state, leaving.trouble) = (State::Idle, None);
                 continue;
             };

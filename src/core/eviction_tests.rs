@@ -164,6 +164,31 @@ fn who_may_not_be_asked_now_is_asked_when_it_is_named_again() {
 }
 
 #[test]
+fn nobody_leaves_a_node_without_a_nodeclaim_once_its_drain_is_called_off() {
+    let orphan = |deadline: i64| Emptied::Node("node".into(), Timestamp::from_second(deadline).unwrap());
+    let mut queue = Queue::default();
+    queue.name(&orphan(600), pod(0, 0), false, seconds(0));
+    assert_eq!(asked(&mut queue, seconds(0)).len(), 1);
+    queue.refused(&pod(0, 0).uid, Way::Evict, by_budget("web"), seconds(1));
+    queue.name(&orphan(600), pod(0, 0), false, seconds(10));
+    assert_eq!(asked(&mut queue, seconds(10)).len(), 1, "it is named still");
+    queue.refused(&pod(0, 0).uid, Way::Evict, by_budget("web"), seconds(11));
+    // A deadline that was moved counts from the next question on.
+    queue.name(&orphan(900), pod(0, 0), false, seconds(12));
+    let from = std::cell::RefCell::new(None);
+    let way = |leaving: &Emptied, _: &PodUid| {
+        *from.borrow_mut() = Some(leaving.clone());
+        Some(Way::Evict)
+    };
+    assert!(queue.next(seconds(30), way).is_some());
+    assert_eq!(from.take(), Some(orphan(900)));
+    queue.refused(&pod(0, 0).uid, Way::Evict, by_budget("web"), seconds(31));
+    assert_eq!(asked(&mut queue, seconds(60)), [], "nobody names it any more");
+    queue.name(&orphan(900), pod(0, 0), false, seconds(61));
+    assert_eq!(asked(&mut queue, seconds(61)).len(), 1, "it is named again");
+}
+
+#[test]
 fn who_is_named_no_more_is_forgotten() {
     let mut queue = queue(&[40], seconds(0));
     let under_way = asked(&mut queue, seconds(0));
