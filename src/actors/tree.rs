@@ -208,6 +208,7 @@ impl Joiner {
         let ended = self.house.operations.close(patience).await;
         self.root.stop();
         if self.wiring.settings.leader_election {
+            self.house.operations.lease_rests(Duration::from_secs(3)).await;
             let release = self.wiring.cluster.release_lease(&self.wiring.settings.identity);
             if let Ok(Err(error)) = tokio::time::timeout(Duration::from_secs(5), release).await {
                 tracing::warn!(%error, "lease not given back; a successor waits until it expires");

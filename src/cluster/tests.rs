@@ -365,15 +365,21 @@ async fn a_node_is_taken_over_in_one_request() {
     let mut patch = NodePatch {
         version: Some("7".into()),
         labels: [("karpenter.sh/registered".into(), "true".into())].into(),
+        annotations: [("example.com/team".into(), "a".into()), ("karpenter.sh/x".into(), "y".into())].into(),
         taints: Some(vec![Taint { key: "k".into(), value: "v".into(), effect: Effect::NoSchedule }]),
         finalizers: Some(vec!["karpenter.sh/termination".into()]),
         owner: Some(OwnerClaim { name: "c".into(), uid: "cu".into() }),
         ..NodePatch::default()
     };
     let node = cluster.patch_node(&"n".into(), &patch).await.unwrap().expect("it is answered with what it is then");
-    let missing =
-        ["label karpenter.sh/registered", "taint k", "finalizer karpenter.sh/termination", "owner NodeClaim c"];
-    assert_eq!(patch.missing_from(&node), missing, "all of that was taken back");
+    let missing = [
+        "label karpenter.sh/registered",
+        "annotation karpenter.sh/x",
+        "taint k",
+        "finalizer karpenter.sh/termination",
+        "owner NodeClaim c",
+    ];
+    assert_eq!(patch.missing_from(&node), missing, "of a Node's annotations only Karpenter's are known");
     let asked = server.last();
     assert_eq!((&*asked.path, &*asked.content), ("/api/v1/nodes/n", "application/strategic-merge-patch+json"));
     assert_eq!(
@@ -382,6 +388,7 @@ async fn a_node_is_taken_over_in_one_request() {
             "metadata": {
                 "resourceVersion": "7",
                 "labels": { "karpenter.sh/registered": "true" },
+                "annotations": { "example.com/team": "a", "karpenter.sh/x": "y" },
                 "finalizers": ["karpenter.sh/termination"],
                 "ownerReferences": [{
                     "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": "c", "uid": "cu",

@@ -123,6 +123,12 @@ pub fn value<'a>(labels: &'a Labels, key: &str) -> Option<&'a Arc<str>> {
     labels.get(key).or_else(deprecated)
 }
 
+/// Whether the domain of a label or annotation is one of Karpenter's, as `karpenter.sh` and `karpenter.outscale.com` are. Of a Node's annotations no others
+/// are kept in mind.
+pub fn is_of_karpenter(key: &str) -> bool {
+    domain(key).split('.').any(|part| part == "karpenter")
+}
+
 /// Domain of a label key: what stands before the first `/`, or nothing.
 pub fn domain(key: &str) -> &str {
     key.split_once('/').map_or("", |(domain, _)| domain)

@@ -9,7 +9,7 @@ use crate::core::facts::{BufferStatus, Claim, Condition, Node, OwnerClaim, Taint
 use crate::core::ids::{
     ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId,
 };
-use crate::core::labels::{Labels, TERMINATION_FINALIZER};
+use crate::core::labels::{Labels, TERMINATION_FINALIZER, is_of_karpenter};
 use crate::core::resources::{ResourceName, Resources};
 
 /// Labels or annotations that were to be set and are not.
@@ -126,7 +126,10 @@ impl NodePatch {
     /// What of this change a Node does not show that was answered to it: a mutating admission policy has taken it back.
     pub fn missing_from(&self, node: &Node) -> Vec<String> {
         let mut missing = unset("label", &self.labels, &node.labels);
-        missing.extend(unset("annotation", &self.annotations, &node.annotations));
+        // What is known of a Node has no others.
+        let own = self.annotations.iter().filter(|(key, _)| is_of_karpenter(key));
+        let own: Labels = own.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect();
+        missing.extend(unset("annotation", &own, &node.annotations));
         missing.extend(still_set("label", &self.without_labels, &node.labels));
         missing.extend(still_set("annotation", &self.without_annotations, &node.annotations));
         if let Some(taints) = &self.taints {

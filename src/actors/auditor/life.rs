@@ -411,8 +411,6 @@ impl Behaviour for Auditor {
             AuditorMsg::Inhabited(id, outcome) => self.told_of_pods(id, outcome, cx),
             AuditorMsg::Reaped(id, outcome) => match outcome {
                 Outcome::Done(Deletion::InProgress) => {
-                    // Were it to stand again, others have their turn first.
-                    self.was_in_vain(&id);
                     if self.ordered.insert(id.clone()) {
                         self.timeline.note(cx.now(), format!("{id} is going"));
                     }
@@ -423,10 +421,9 @@ impl Behaviour for Auditor {
                     self.timeline.note(cx.now(), format!("{id} is gone"));
                 }
                 Outcome::Failed(error) => {
-                    self.was_in_vain(&id);
                     self.not_done(&format!("machine {id} was not taken down"), &error.to_string(), cx);
                 }
-                Outcome::Lost | Outcome::NotLeader | Outcome::Late => self.was_in_vain(&id),
+                Outcome::Lost | Outcome::NotLeader | Outcome::Late => {}
             },
             AuditorMsg::AskForLost if cx.house.operations.may_write() => self.ask_for_lost(cx),
             // The next look asks.

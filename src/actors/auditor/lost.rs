@@ -67,10 +67,8 @@ impl Auditor {
         if !is_wanted {
             return;
         }
-        if !matches!(outcome, Outcome::Done(false))
-            && let Some(evidence) = self.history.get_mut(&finding)
-        {
-            evidence.vain += 1;
+        if !matches!(outcome, Outcome::Done(false)) {
+            self.has_had_its_turn(&[finding]);
         }
         match outcome {
             Outcome::Done(false) => {
@@ -103,7 +101,9 @@ impl Auditor {
     fn finish(&mut self, name: ClaimName, uid: ClaimUid, cx: &Cx<AuditorMsg>) {
         tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
         self.timeline.note(cx.now(), format!("deletes NodeClaim {name}"));
-        let evidence = self.why(&Finding::LostMachine(name.clone(), uid.clone()));
+        let finding = Finding::LostMachine(name.clone(), uid.clone());
+        let evidence = self.why(&finding);
+        self.has_had_its_turn(&[finding]);
         self.write_down(&format!("deletes NodeClaim {name}, whose machine is gone"), &evidence, cx);
         let about = Regarding::Claim(name.clone(), uid.clone());
         let event = events::terminating(about, &format!("Disrupting NodeClaim: its machine is gone: {evidence}"));
@@ -162,7 +162,9 @@ impl Auditor {
         }
         tracing::warn!(node = %name, "letting a node go that has neither nodeclaim nor machine");
         self.timeline.note(cx.now(), format!("lets Node {name} go"));
-        let evidence = self.why(&Finding::LeftNode(name.clone(), node.uid.clone()));
+        let finding = Finding::LeftNode(name.clone(), node.uid.clone());
+        let evidence = self.why(&finding);
+        self.has_had_its_turn(&[finding]);
         self.write_down(&format!("lets Node {name} go, whose NodeClaim and machine are gone"), &evidence, cx);
         let about = Regarding::Node(node.name.clone(), node.uid.clone());
         let event =

@@ -48,11 +48,11 @@ impl Auditor {
         }
         let found = match outcome {
             Outcome::Done(found) => found,
-            Outcome::Failed(error) => {
-                self.was_in_vain(&id);
-                return cx.slot().meter().failed(cx.now(), &format!("{id}: {error}"));
+            other => {
+                self.has_had_its_turn(&[Finding::OrphanMachine(id.clone()), Finding::SurplusMachine(id.clone())]);
+                let why = other.answer().err().unwrap_or_default();
+                return cx.slot().meter().failed(cx.now(), &format!("{id}: {why}"));
             }
-            Outcome::Lost | Outcome::NotLeader | Outcome::Late => return,
         };
         let Some((node, pods, volumes)) = found else { return self.take_down(id, cx) };
         let running = pods.iter().filter(|pod| is_waited_for(pod, cx.now())).count();
@@ -99,6 +99,7 @@ impl Auditor {
 
     fn take_down(&mut self, id: ProviderId, cx: &Cx<AuditorMsg>) {
         self.verdict.reap.retain(|other| *other != id);
+        self.has_had_its_turn(&[Finding::OrphanMachine(id.clone()), Finding::SurplusMachine(id.clone())]);
         let surplus = Finding::SurplusMachine(id.clone());
         let (what, finding) = if self.history.contains_key(&surplus) {
             ("second machine of a nodeclaim", surplus)
@@ -118,10 +119,10 @@ impl Auditor {
         self.order_down(id, cx);
     }
 
-    /// Something was done about a machine, and it is there all the same: others have their turn first.
-    pub(super) fn was_in_vain(&mut self, id: &ProviderId) {
-        for finding in [Finding::OrphanMachine(id.clone()), Finding::SurplusMachine(id.clone())] {
-            if let Some(evidence) = self.history.get_mut(&finding) {
+    /// Something is done about what was found, or was tried. Where it stands at the next look all the same, others have their turn first.
+    pub(super) fn has_had_its_turn(&mut self, findings: &[Finding]) {
+        for finding in findings {
+            if let Some(evidence) = self.history.get_mut(finding) {
                 evidence.vain += 1;
             }
         }

@@ -133,6 +133,8 @@ pub struct Operations {
     cloud_writes: Arc<Semaphore>,
     /// Until when the API server has asked to be left alone.
     paused: Arc<Mutex<Option<Instant>>>,
+    /// Renewals of the lease under way.
+    renewing: watch::Sender<u64>,
     under_way: Arc<AtomicU64>,
     idle: watch::Sender<u64>,
 }
@@ -152,6 +154,7 @@ impl Operations {
             launches: Arc::new(Semaphore::new(CLOUD_PERMITS)),
             cloud_writes: Arc::new(Semaphore::new(CLOUD_PERMITS)),
             paused: Arc::default(),
+            renewing: watch::Sender::new(0),
             under_way: Arc::default(),
             idle: watch::Sender::new(0),
         }
@@ -243,7 +246,9 @@ impl Operations {
             return;
         }
         // Nobody waits for a renewal of the lease, which may be followed by the next before it ends.
-        let counts = u64::from(permits != Permits::Lease);
+        let renews = u64::from(permits == Permits::Lease);
+        let counts = 1 - renews;
+        self.renewing.send_modify(|renewing| *renewing += renews);
         self.under_way.fetch_add(counts, Relaxed);
         let announces = u64::from(permits == Permits::Announce);
         self.announcing.fetch_add(announces, Relaxed);
@@ -289,9 +294,18 @@ impl Operations {
                 outcome = run => then(outcome),
             }
             operations.announcing.fetch_sub(announces, Relaxed);
+            operations.renewing.send_modify(|renewing| *renewing -= renews);
             let left = operations.under_way.fetch_sub(counts, Relaxed) - counts;
             operations.idle.send_replace(left);
         });
+    }
+
+    /// Waits for a renewal of the lease that is under way, at most for so long: it would take the lease again that is given back meanwhile.
+    pub async fn lease_rests(&self, patience: Duration) {
+        let mut renewing = self.renewing.subscribe();
+        let rests = renewing.wait_for(|renewing| *renewing == 0);
+        // Who waits longer is late for the end itself.
+        drop(tokio::time::timeout(patience, rests).await);
     }
 
     /// Lets nothing begin and nothing end any more, as if the process were killed: calls under way are dropped where they stand.

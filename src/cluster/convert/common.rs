@@ -22,11 +22,10 @@ pub(super) fn shared(map: Option<&BTreeMap<String, String>>) -> Labels {
 
 /// Those annotations whose domain is one of Karpenter's.
 pub(super) fn own_annotations(meta: &ObjectMeta) -> Labels {
-    let own = |key: &str| labels::domain(key).split('.').any(|part| part == "karpenter");
     meta.annotations
         .iter()
         .flatten()
-        .filter(|(key, _)| own(key))
+        .filter(|(key, _)| labels::is_of_karpenter(key))
         .map(|(key, value)| (key.as_str().into(), value.as_str().into()))
         .collect()
 }

@@ -25,6 +25,8 @@ const REFUSED: u32 = 3;
 const LOOK_AGAIN: i64 = 10;
 /// Seconds for which the API server's word that a node is empty is good.
 pub(super) const GOOD_FOR: i64 = 60;
+/// Seconds after the deadline for which pods may end that were deleted on a Node that cannot be closed.
+const GIVEN_UP: i64 = 60;
 /// Shortest drain: kube-scheduler needs a moment to see the taint (Karpenter's `MinDrainTime`).
 const SHORTEST_DRAIN: SignedDuration = SignedDuration::from_secs(5);
 
@@ -159,13 +161,26 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
     if let Some(step) = look_for_machine(situation, &nodes) {
         return Some(step);
     }
-    // Whose time is up goes, and so does the machine, were the taint refused or taken back each time.
-    let is_forced = situation.drain.as_ref().is_some_and(|drain| !drain.force.is_empty());
-    let is_late = is_forced || is_overdue(situation);
-    let is_refused = is_late && situation.memory.cluster.failures > 0;
-    if let Some((node, patch)) = nodes.iter().find_map(|node| Some((node, close(node)?))).filter(|_| !is_refused) {
-        let waits_for = "the Node to show its taint";
-        return Some(Step::patch_node(situation, Phase::Draining, node, patch, waits_for));
+    let look = step::after(situation.now, LOOK_AGAIN);
+    if let Some((node, patch)) = nodes.iter().find_map(|node| Some((node, close(node)?))) {
+        let drain = situation.drain.as_ref();
+        if situation.memory.cluster.failures > 0 {
+            // A taint that is refused or taken back each time holds up no deadline: pods whose time is up go, and in the end so does the machine, on which there
+            // are always new ones.
+            if deadline(situation.claim).is_some_and(|at| step::after(at, GIVEN_UP) <= situation.now) {
+                return None;
+            }
+            if let Some(act) = drain.filter(|drain| !drain.force.is_empty()).and_then(ask_to_leave) {
+                let mut step = Step::act(Phase::Draining, act);
+                step.waits_for = Some("pods to leave a Node that cannot be closed".to_owned());
+                return Some(step.look_at(look));
+            }
+        }
+        let step = Step::patch_node(situation, Phase::Draining, node, patch, "the Node to show its taint");
+        return Some(match drain.and_then(|drain| drain.force_at) {
+            Some(force_at) => step.look_at(force_at),
+            None => step,
+        });
     }
     let drain = situation.drain.as_ref()?;
     // First say that the drain has begun; when nobody is left for a while, that it is over.
@@ -183,7 +198,6 @@ fn empty_nodes(situation: &Situation<'_>) -> Option<Step> {
             return Some(Step::act(Phase::Draining, act));
         }
     }
-    let look = step::after(situation.now, LOOK_AGAIN);
     if !begun || drain.waiting == 0 {
         // That nothing is to be written does not mean that the nodes are empty.
         let wait = || Step::wait(Phase::Draining, "the drain to be written down").look_at(look);
