@@ -132,7 +132,7 @@ fn nodes_of<'a>(store: &'a Store, id: &'a ProviderId) -> impl Iterator<Item = &'
 fn settled_pods(store: &Store, node: &NodeName, now: Timestamp) -> Vec<String> {
     let settled = store.pods_on(node).filter(|pod| {
         let started = pod.started.is_some_and(|at| store.now().duration_since(at).unsigned_abs() > JUST_NOW);
-        started && pod.deleting.is_none() && is_waited_for(pod, now)
+        started && is_waited_for(pod, now)
     });
     settled.map(|pod| pod.key.to_string()).collect()
 }

@@ -60,6 +60,21 @@ async fn pods_are_waited_for_on_a_node_that_is_not_ready_but_not_once_the_order_
     assert_eq!(stage.broken(Invariant::PodsFirst), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_leaves_is_waited_for_until_it_is_stuck() {
+    for (past, broken) in [(-300, 1), (59, 1), (61, 0)] {
+        let (stage, id, node) = drained().await;
+        {
+            let mut store = stage.cluster.store();
+            let pod = Arc::clone(store.pods_on(&node).next().unwrap());
+            let deleting = Some(store.now() - SignedDuration::from_secs(past));
+            store.pods.get_mut(&pod.uid).unwrap().pod = Arc::new(Pod { deleting, ..Pod::clone(&pod) });
+        }
+        stage.invariants.machine_to_be_deleted(&id);
+        assert_eq!(stage.broken(Invariant::PodsFirst), broken, "{past} s past its end");
+    }
+}
+
 /// A NodeClaim that somebody has deleted, and whose only pod goes, with a volume that stays attached, so many seconds after its grace period.
 async fn deserted(late: i64) -> (Stage, ProviderId) {
     let (stage, id, node) = drained().await;
