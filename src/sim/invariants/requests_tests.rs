@@ -4,8 +4,9 @@ use tokio::time::sleep;
 
 use super::*;
 use crate::clouds::Cloud;
-use crate::core::facts::{Access, Effect, Pod, Status, Taint, Volume, VolumeClaim};
-use crate::core::ids::{ObjectKey, PodUid};
+use crate::core::facts::samples::volume_claim;
+use crate::core::facts::{Effect, Pod, Status, Taint, Volume};
+use crate::core::ids::PodUid;
 use crate::core::labels;
 use crate::core::time::rfc3339;
 use crate::core::writes::NodePatch;
@@ -120,15 +121,7 @@ async fn deserted(late: i64) -> (Stage, ProviderId) {
             on_one_node: true,
             topologies: None,
         });
-        store.apply_volume_claim(VolumeClaim {
-            key: ObjectKey::new("default", "data"),
-            deleting: false,
-            lost: false,
-            class: None,
-            volume: Some(Arc::clone(&volume)),
-            bound: true,
-            access: Access::OneNode,
-        });
+        store.apply_volume_claim(volume_claim("default", "data", Some(&volume)));
         store.attach(&volume, &node);
     }
     sleep(JUST_NOW + Duration::from_secs(1)).await;
