@@ -16,7 +16,7 @@ fn settings(protections: Protections) -> Settings {
 
 fn play(profile: Profile, seeds: RangeInclusive<u64>, protections: Protections) -> Verdict {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    trial(&Trial { profile, seeds, settings: settings(protections), threads }, &|_, _| {}).expect("days can be played")
+    trial(&Trial { profile, seeds, settings: settings(protections), threads }, &|_, _| {})
 }
 
 #[test]

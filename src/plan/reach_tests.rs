@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::Reach;
-use crate::core::facts::samples::{node, pod};
-use crate::core::facts::{Access, Catalog, Pod, Snapshot, StorageClass, Topologies, Volume, VolumeClaim};
-use crate::core::ids::ObjectKey;
+use crate::core::facts::samples::{node, pod, volume_claim};
+use crate::core::facts::{Catalog, Pod, Snapshot, StorageClass, Topologies, Volume, VolumeClaim};
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
 
@@ -18,19 +17,9 @@ fn reasons(of_volume: Option<&[&str]>, of_class: &[&str]) -> Vec<String> {
     let mut there = node();
     there.labels.insert(labels::ZONE.into(), "here".into());
     snapshot.nodes.insert(there.name.clone(), Arc::new(there));
-    let key = ObjectKey::new("default", "data");
-    let volume = of_volume.map(|_| Arc::from("disk"));
     let class = Some("class".into());
-    let claim = VolumeClaim {
-        key: key.clone(),
-        deleting: false,
-        lost: false,
-        class,
-        bound: true,
-        volume,
-        access: Access::OneNode,
-    };
-    snapshot.volume_claims.insert(key, Arc::new(claim));
+    let claim = VolumeClaim { class, bound: true, ..volume_claim("default", "data", of_volume.map(|_| "disk")) };
+    snapshot.volume_claims.insert(claim.key.clone(), Arc::new(claim));
     if let Some(zones) = of_volume {
         let topologies = Some(within(zones));
         let disk = Volume { name: "disk".into(), deleting: false, driver: None, on_one_node: false, topologies };

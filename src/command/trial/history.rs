@@ -39,6 +39,8 @@ const WITH_LEASE: u64 = 8;
 pub struct History {
     /// The seed that it was drawn from.
     pub seed: u64,
+    /// Which faults it was drawn with.
+    pub profile: Profile,
     /// What users do.
     pub day: Day,
     /// What goes wrong.
@@ -74,7 +76,7 @@ impl History {
         let day = Day::draw(Seed(seed))?;
         let plan = Plan::draw(Seed(seed), profile, &day.busy(), CALM);
         let lease = seed.is_multiple_of(WITH_LEASE) || profile.names(&[Fault::LeaseLost, Fault::LeaseLostMidWrite]);
-        Ok(Self { seed, day, plan, lease, candid: true })
+        Ok(Self { seed, profile: profile.clone(), day, plan, lease, candid: true })
     }
 
     /// Plays it in a runtime of its own, whose clock stands still unless everybody sleeps.

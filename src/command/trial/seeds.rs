@@ -5,12 +5,14 @@ use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
 use crate::actors;
 use crate::command::stopwatch::Stopwatch;
 use crate::sim::faults::Profile;
+use crate::sim::invariants::{Invariant, Violation, time_of_day};
 
 use super::history::{History, Told};
 use super::verdict::{Broken, Verdict};
@@ -34,7 +36,7 @@ pub struct Trial {
 }
 
 /// Plays all histories of a trial. `tell` hears, whenever one has been played, how many have, and what was broken in it, without traces.
-pub fn trial(trial: &Trial, tell: &(dyn Fn(u64, &[Broken]) + Sync)) -> Result<Verdict> {
+pub fn trial(trial: &Trial, tell: &(dyn Fn(u64, &[Broken]) + Sync)) -> Verdict {
     let stopwatch = Stopwatch::start();
     let next = AtomicU64::new(*trial.seeds.start());
     let (told, done) = (Mutex::new(BTreeMap::new()), AtomicU64::new(0));
@@ -47,34 +49,62 @@ pub fn trial(trial: &Trial, tell: &(dyn Fn(u64, &[Broken]) + Sync)) -> Result<Ve
                         return;
                     }
                     let one = play(trial, seed, false);
-                    let broken = one.as_ref().map(|one| broken(seed, one)).unwrap_or_default();
+                    let broken = broken(seed, &one);
                     told.lock().unwrap_or_else(PoisonError::into_inner).insert(seed, one);
                     tell(done.fetch_add(1, Ordering::Relaxed) + 1, &broken);
                 }
             });
         }
     });
-    let mut verdict = Verdict::default();
-    let mut failed = 0;
-    for (seed, one) in told.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        let mut one = one?;
-        verdict.count(&one);
-        if !one.violations.is_empty() {
-            failed += 1;
-            if failed <= TRACED {
-                // The same history once more, this time with a journal.
-                one = play(trial, seed, true)?;
-            }
-        }
-        verdict.violations.extend(broken(seed, &one));
-    }
+    let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut verdict = judge(told, |seed| play(trial, seed, true));
     verdict.wall_seconds = stopwatch.elapsed().as_secs_f64();
-    Ok(verdict)
+    verdict
 }
 
-/// What was broken in a history, each with its trace if there is a journal.
-pub(super) fn broken(seed: u64, told: &Told) -> Vec<Broken> {
-    let one = |violation: &crate::sim::invariants::Violation| Broken {
+/// Counts histories. The first that failed are played `again`, the same once more, this time with a journal.
+fn judge(told: BTreeMap<u64, Result<Told>>, again: impl Fn(u64) -> Result<Told>) -> Verdict {
+    let mut verdict = Verdict::default();
+    let mut failed = 0;
+    for (seed, one) in told {
+        let mut broken = broken(seed, &one);
+        if let Ok(one) = &one {
+            verdict.count(one);
+            if !broken.is_empty() {
+                failed += 1;
+                if failed <= TRACED {
+                    broken = with_traces(seed, broken, &again(seed));
+                }
+            }
+        }
+        verdict.violations.extend(broken);
+    }
+    verdict
+}
+
+/// What was broken, with the traces of the second playing. One that went otherwise takes nothing back: that the seed is not one history is said as well.
+fn with_traces(seed: u64, first: Vec<Broken>, again: &Result<Told>) -> Vec<Broken> {
+    let second = broken(seed, again);
+    let all = |broken: &[Broken]| {
+        let each =
+            broken.iter().map(|one| format!("{} at {} ({})", one.invariant.as_str(), time_of_day(one.at), one.what));
+        if broken.is_empty() { "nothing".to_owned() } else { each.collect::<Vec<_>>().join(", ") }
+    };
+    let (one, other) = (all(&first), all(&second));
+    if one == other {
+        return second;
+    }
+    let what = format!("seed {seed} is not one history: the first time it broke {one}, the second time {other}");
+    first.into_iter().chain([unplayed(seed, what)]).collect()
+}
+
+/// What was broken in a history, each with its trace if there is a journal, or why there is no history.
+fn broken(seed: u64, told: &Result<Told>) -> Vec<Broken> {
+    let told = match told {
+        Ok(told) => told,
+        Err(error) => return vec![unplayed(seed, format!("seed {seed} cannot be played: {error:#}"))],
+    };
+    let one = |violation: &Violation| Broken {
         seed,
         invariant: violation.invariant,
         at: violation.at,
@@ -85,7 +115,16 @@ pub(super) fn broken(seed: u64, told: &Told) -> Vec<Broken> {
     told.violations.iter().map(one).collect()
 }
 
+/// A seed does not stand for a history.
+fn unplayed(seed: u64, what: String) -> Broken {
+    Broken { seed, invariant: Invariant::OneHistory, at: Duration::ZERO, objects: vec![], what, trace: vec![] }
+}
+
 fn play(trial: &Trial, seed: u64, journal: bool) -> Result<Told> {
     let played = catch_unwind(AssertUnwindSafe(|| History::draw(seed, &trial.profile)?.play(&trial.settings, journal)));
-    played.unwrap_or_else(|_| Err(anyhow!("seed {seed}: the simulator panicked; the message is above")))
+    played.unwrap_or_else(|_| Err(anyhow!("the simulator panicked; the message is above")))
 }
+
+#[cfg(test)]
+#[path = "seeds_tests.rs"]
+mod tests;

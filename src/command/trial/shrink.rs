@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::actors;
 use crate::sim::faults::{Fault, Plan};
-use crate::sim::invariants::{Invariant, time_of_day};
+use crate::sim::invariants::{Invariant, Violation, time_of_day};
 
 use super::history::{History, Told};
 
@@ -16,6 +16,8 @@ const ATTEMPTS: usize = 120;
 /// The shortest history found that still breaks a promise.
 #[derive(Clone)]
 pub struct Shortest {
+    /// The promise that it was sought for.
+    pub invariant: Invariant,
     /// The history.
     pub history: History,
     /// What comes of it, with its journal.
@@ -30,10 +32,14 @@ pub struct Shortest {
 pub(super) const LINES: usize = 120;
 
 impl Shortest {
-    /// What happened in it to the objects of the first promise that it breaks, up to that moment.
+    /// How it breaks its promise, for the first time. It may break others before.
+    fn broken(&self) -> Option<&Violation> {
+        self.told.violations.iter().find(|broken| broken.invariant == self.invariant)
+    }
+
+    /// What happened in it to the objects of the promise that it breaks, up to that moment.
     pub(super) fn trace(&self, lines: usize) -> Vec<String> {
-        let first = self.told.violations.first();
-        first.map_or_else(Vec::new, |broken| self.told.journal.trace(&broken.objects, broken.at, lines))
+        self.broken().map_or_else(Vec::new, |broken| self.told.journal.trace(&broken.objects, broken.at, lines))
     }
 
     /// For people: its faults, what still goes wrong in it, and how that came.
@@ -58,14 +64,15 @@ impl Shortest {
                 mishap.pick
             );
         }
-        if let Some(broken) = self.told.violations.first() {
+        if let Some(broken) = self.broken() {
             let at = time_of_day(broken.at);
             let _ = writeln!(text, "\nwhat it breaks: {} at {at}: {}", broken.invariant.as_str(), broken.what);
         }
         for line in self.trace(LINES) {
             let _ = writeln!(text, "    {line}");
         }
-        let _ = write!(text, "play it again with --seed {}", self.history.seed);
+        let History { seed, profile, .. } = &self.history;
+        let _ = write!(text, "play its whole day again: joiner simulate --faults {profile} --seed {seed}");
         text
     }
 }
@@ -97,7 +104,7 @@ pub fn shrink(history: &History, invariant: Invariant, settings: &actors::Settin
         part = if part == 1 { 0 } else { part.div_ceil(2) };
     }
     let told = search.best.play(settings, true)?;
-    Ok(Shortest { history: search.best, told, attempts: search.attempts, cut_off: search.cut_off })
+    Ok(Shortest { invariant, history: search.best, told, attempts: search.attempts, cut_off: search.cut_off })
 }
 
 impl Search<'_> {
@@ -119,3 +126,7 @@ impl Search<'_> {
         Ok(fails)
     }
 }
+
+#[cfg(test)]
+#[path = "shrink_tests.rs"]
+mod tests;

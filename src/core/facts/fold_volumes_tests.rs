@@ -2,20 +2,12 @@
 
 use std::sync::Arc;
 
-use super::super::{Access, Kind, Snapshot, VolumeClaim};
+use super::super::samples::volume_claim;
+use super::super::{Kind, Snapshot};
 use super::*;
-use crate::core::ids::ObjectKey;
 
 fn claim(volume: Option<&str>) -> Fact {
-    Fact::VolumeClaimSeen(Arc::new(VolumeClaim {
-        key: ObjectKey::new("shop", "data"),
-        deleting: false,
-        lost: false,
-        class: None,
-        volume: volume.map(Arc::from),
-        bound: volume.is_some(),
-        access: Access::OneNode,
-    }))
+    Fact::VolumeClaimSeen(Arc::new(volume_claim("shop", "data", volume)))
 }
 
 fn attachment(name: &str, node: &str) -> Fact {

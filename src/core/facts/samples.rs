@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{
-    Claim, Condition, ConsolidationPolicy, Disruption, Effect, Machine, Node, NodeClass, OwnerClaim, Pod, PodPhase,
-    PodShape, PolicyHonor, Pool, Status, Taint, Template, TopologySpread,
+    Access, Claim, Condition, ConsolidationPolicy, Disruption, Effect, Machine, Node, NodeClass, OwnerClaim, Pod,
+    PodPhase, PodShape, PolicyHonor, Pool, Status, Taint, Template, TopologySpread, VolumeClaim,
 };
 use crate::core::ids::{ClassRef, ObjectKey};
 use crate::core::labels::{self, Labels};
@@ -116,6 +116,19 @@ pub(crate) fn pod(name: &str, node: Option<&str>) -> Pod {
         ready: None,
         owned_by: None,
         volume_claims: vec![],
+    }
+}
+
+/// A PersistentVolumeClaim for the pods of one node, bound if it has a volume.
+pub(crate) fn volume_claim(namespace: &str, name: &str, volume: Option<&str>) -> VolumeClaim {
+    VolumeClaim {
+        key: ObjectKey::new(namespace, name),
+        deleting: false,
+        lost: false,
+        class: None,
+        volume: volume.map(Into::into),
+        bound: volume.is_some(),
+        access: Access::OneNode,
     }
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::core::facts::samples::{claim, condition, machine, node, pod, start};
+use crate::core::facts::samples::{claim, condition, machine, node, pod, start, volume_claim};
 use crate::core::facts::{
-    Access, Broken, Claim, Condition, DoNotDisrupt, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape,
-    Status, VolumeAttachment, VolumeClaim, find_condition,
+    Broken, Claim, Condition, DoNotDisrupt, Fact, Fold, InstanceType, Node, Offering, Owner, Pod, PodShape, Status,
+    VolumeAttachment, find_condition,
 };
-use crate::core::ids::{ObjectKey, PodUid};
+use crate::core::ids::PodUid;
 use crate::core::labels;
 use crate::core::requirements::{Operator, Requirement};
 use crate::core::resources::Resources;
@@ -951,15 +951,7 @@ fn attachment(name: &str, volume: &str) -> Fact {
 }
 
 fn bound(claim: &str, volume: &str) -> Fact {
-    Fact::VolumeClaimSeen(Arc::new(VolumeClaim {
-        key: ObjectKey::new("default", claim),
-        deleting: false,
-        lost: false,
-        class: None,
-        volume: Some(volume.into()),
-        bound: true,
-        access: Access::OneNode,
-    }))
+    Fact::VolumeClaimSeen(Arc::new(volume_claim("default", claim, Some(volume))))
 }
 
 #[test]

@@ -58,6 +58,8 @@ invariants! {
     MemoryReturns = "memory-returns-to-its-level";
     /// No code of joiner's panics, unless it is made to. What is started anew after a panic looks healthy and is not.
     NoPanic = "no-panic";
+    /// A seed can be played, and what is broken in it is broken each time: the simulator's own promise.
+    OneHistory = "one-seed-one-history";
 }
 
 impl Invariant {

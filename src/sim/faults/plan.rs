@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
 use super::kind::Fault;
@@ -96,6 +97,20 @@ impl Profile {
     /// Whether one of these kinds is asked for by its name.
     pub fn names(&self, faults: &[Fault]) -> bool {
         matches!(self, Self::These(these) if these.iter().any(|(named, _)| faults.contains(named)))
+    }
+}
+
+/// As it is read.
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Mixed => f.write_str("mixed"),
+            Self::These(these) => {
+                let words = these.iter().map(|(fault, a_day)| format!("{}={a_day}", fault.as_str()));
+                f.write_str(&words.collect::<Vec<_>>().join(","))
+            }
+        }
     }
 }
 

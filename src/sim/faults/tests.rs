@@ -43,6 +43,9 @@ fn profiles_are_named_and_an_unknown_one_says_which_there_are() {
     assert!(!only.is_empty() && only.iter().all(|mishap| mishap.fault == Fault::MachineDies));
     let these = vec![(Fault::SoldOut, 2.5), (Fault::WatchStale, 300.0)];
     assert_eq!(Profile::parse("sold-out=2.5,watch-stale=300"), Ok(Profile::These(these.into())));
+    for words in ["none", "mixed", "sold-out=2.5,watch-stale=300"] {
+        assert_eq!(Profile::parse(words).unwrap().to_string(), words);
+    }
     for unknown in ["everything", "", "mixed=2", "sold-out,everything"] {
         let message = Profile::parse(unknown).unwrap_err().to_string();
         assert!(message.contains("mixed") && message.contains("kubelet-silent"), "{message}");

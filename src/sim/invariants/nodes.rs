@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::watch::Invariants;
 use crate::core::facts::{Claim, Effect, Node, Taint, finalizers};
-use crate::core::ids::{NodeName, NodeUid, ProviderId};
+use crate::core::ids::{ClaimUid, NodeName, NodeUid, ProviderId};
 use crate::core::promises::Invariant;
 use crate::core::writes::NodePatch;
 use crate::sim::kubelet::node_name;
@@ -24,7 +24,8 @@ impl Invariants {
         self.node_to_be_tainted(&node, patch);
         let released = patch.finalizers.as_ref().is_some_and(|left| !finalizers::is_held(left));
         let released = released && node.has_finalizer();
-        if let Some(id) = self.machine_of(&node).map(|(id, ..)| id).filter(|id| released && self.needs(id, &node)) {
+        let machine = self.machine_of(&node).filter(|(id, _, token)| released && self.needs(id, token, &node));
+        if let Some((id, ..)) = machine {
             let what = format!("Node {name} is let go, and its machine {id} still runs");
             self.broken(Invariant::NodeFinalizerLast, vec![name.to_string(), id.to_string()], what);
         }
@@ -32,10 +33,9 @@ impl Invariants {
 
     /// Whether a machine runs and a Node is its own: the one that its kubelet has made, or one that its NodeClaim has taken. One that merely carries its ID may
     /// do so by mistake.
-    fn needs(&self, id: &ProviderId, node: &Node) -> bool {
-        self.runs_for(id).is_some_and(|claim| {
-            node_name(id) == node.name || node.owner_claims.iter().any(|owner| owner.name == claim)
-        })
+    fn needs(&self, id: &ProviderId, token: &ClaimUid, node: &Node) -> bool {
+        self.runs_for(id).is_some()
+            && (node_name(id) == node.name || node.owner_claims.iter().any(|owner| owner.uid == *token))
     }
 
     /// A NoExecute taint throws pods out and asks no budget. joiner adds those that the NodeClaim asks for, before the Node opens.

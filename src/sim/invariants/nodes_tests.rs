@@ -101,6 +101,19 @@ async fn a_node_is_let_go_when_its_machine_is_gone_whatever_somebody_has_written
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_second_node_is_a_machines_when_its_own_nodeclaim_has_taken_it_and_not_one_of_that_name() {
+    let stage = Stage::new();
+    let (_, node) = stage.serving(&draft("one")).await;
+    for (uid, broken) in [("another".into(), 0), (stage.claim("one").uid.clone(), 1)] {
+        let name = NodeName::from(format!("second-{broken}"));
+        let owner_claims = vec![OwnerClaim { name: "one".into(), uid }];
+        let second = Node { name: name.clone(), owner_claims, ..Node::clone(&stage.node(&node)) };
+        stage.cluster.store().create_node(second).unwrap();
+        assert_eq!(let_go(&stage, &name), broken);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn joiner_throws_no_pod_out_by_a_taint() {
     let stage = Stage::new();
     let (_, node) = stage.serving(&draft("one")).await;

@@ -84,12 +84,12 @@ impl Invariants {
 
     /// When pods must have left a node: at the deadlines of its NodeClaims, and of the machine without one that it may be. NodeClaims that have just gone
     /// may still be there for joiner.
-    fn deadlines_of(&self, node: &Node) -> Vec<Timestamp> {
-        // By provider ID too: a user may have taken the owner off the Node. By owner and by mark too: a user may have changed the provider ID.
-        let marked = self.machine_of(node).map(|(_, claim, _)| claim);
-        let is_of = |claim: &Claim| {
-            let named = claim.provider_id.is_some() && claim.provider_id == node.provider_id;
-            named || node.is_owned_by(claim) || marked.as_ref() == Some(&claim.name)
+    pub(super) fn deadlines_of(&self, node: &Node) -> Vec<Timestamp> {
+        let token = self.machine_of(node).map(|(.., token)| token);
+        // By the machine, whatever somebody has written. Where none is known by provider ID too: a user may have taken the owner off the Node.
+        let is_of = |claim: &Claim| match &token {
+            Some(token) => claim.uid == *token,
+            None => node.is_owned_by(claim) || claim.provider_id.is_some() && claim.provider_id == node.provider_id,
         };
         let mut claims: Vec<_> = self.cluster.store().claims.values().cloned().collect();
         claims.extend(self.gone_within(UNKNOWN_FOR));

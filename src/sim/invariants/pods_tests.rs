@@ -3,7 +3,7 @@
 use tokio::time::sleep;
 
 use super::*;
-use crate::core::facts::PodShape;
+use crate::core::facts::{OwnerClaim, PodShape};
 use crate::core::ids::NodeName;
 use crate::core::time::rfc3339;
 use crate::sim::invariants::stage::Stage;
@@ -77,6 +77,49 @@ async fn a_pod_that_leaves_is_hurried_by_a_deadline_only() {
     assert_eq!(stage.broken(Invariant::BudgetsHold), 0, "it loses nothing");
     stage.invariants.pod_to_be_deleted(&uid, 1);
     assert_eq!(stage.broken(Invariant::BudgetsHold), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_is_that_of_the_machines_own_nodeclaim_whatever_somebody_has_written() {
+    for (name, broken) in [("one", 0), ("two", 1)] {
+        let stage = Stage::new();
+        let (id, node) = stage.serving(&draft("one")).await;
+        let (_, other) = stage.serving(&draft("two")).await;
+        let uid = pod_on(&stage, &node, DoNotDisrupt::Unsaid);
+        let mut store = stage.cluster.store();
+        // NodeClaim `two` says that the machine is its own, and has taken the Node.
+        let two = OwnerClaim::of(&store.claims[&"two".into()]);
+        store.update_claim(&"two".into(), |claim| claim.provider_id = Some(id));
+        store.update_node(&node, |node| node.owner_claims = vec![two]);
+        store.update_claim(&name.into(), |claim| claim.termination_grace = Some(Duration::ZERO));
+        store.delete_claim(&name.into()).unwrap();
+        drop(store);
+        stage.invariants.pod_to_be_deleted(&uid, 1);
+        assert_eq!(stage.broken(Invariant::BudgetsHold), broken, "the deadline of {name}");
+        let uid = add_pod(&stage.cluster, "other", &shape("app", 100, 128).into());
+        stage.cluster.store().bind(&uid, &other);
+        stage.invariants.pod_to_be_deleted(&uid, 1);
+        assert_eq!(stage.broken(Invariant::BudgetsHold), 1, "of the machine of NodeClaim two");
+    }
+}
+
+/// The Node of a machine that nobody knows is that of the NodeClaim which has taken it.
+#[tokio::test(start_paused = true)]
+async fn a_node_of_no_machine_has_the_deadline_of_its_owner() {
+    for (taken, broken) in [(true, 0), (false, 1)] {
+        let stage = Stage::new();
+        let (_, node) = stage.serving(&draft("one")).await;
+        let owner_claims = stage.node(&node).owner_claims.iter().filter(|_| taken).cloned().collect();
+        let nowhere = Some("sim://nowhere/m-0".into());
+        let second =
+            Node { name: "second".into(), provider_id: nowhere, owner_claims, ..Node::clone(&stage.node(&node)) };
+        stage.cluster.store().create_node(second).unwrap();
+        let uid = pod_on(&stage, &"second".into(), DoNotDisrupt::Unsaid);
+        stage.cluster.store().update_claim(&"one".into(), |claim| claim.termination_grace = Some(Duration::ZERO));
+        stage.cluster.store().delete_claim(&"one".into()).unwrap();
+        stage.invariants.pod_to_be_deleted(&uid, 1);
+        assert_eq!(stage.broken(Invariant::BudgetsHold), broken, "{taken}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,8 @@ use tokio::time::sleep;
 use super::*;
 use crate::clouds::simulated::Conduct;
 use crate::cluster::Cluster;
-use crate::core::facts::{Access, ClaimDraft, Count, OwnerClaim, PodBudget, PodShape, Selector, VolumeClaim};
+use crate::core::facts::samples::volume_claim;
+use crate::core::facts::{ClaimDraft, Count, OwnerClaim, PodBudget, PodShape, Selector};
 use crate::core::ids::{ClaimName, NodeName, PodUid};
 use crate::core::labels;
 use crate::core::requirements::Requirement;
@@ -52,7 +53,6 @@ fn cluster(pods: [usize; 2]) -> SimCluster {
 /// One pod more, whose volume is in a zone.
 fn one_more(cluster: &SimCluster, zone: Option<&str>) -> PodUid {
     let uid = props::add_pod(cluster, "more", &set());
-    let key = ObjectKey::new("default", "data");
     let mut store = cluster.store();
     let there = zone.map(|zone| vec![vec![Requirement::new(labels::ZONE, Operator::In, [Arc::from(zone)])]]);
     store.apply_volume(Volume {
@@ -62,16 +62,7 @@ fn one_more(cluster: &SimCluster, zone: Option<&str>) -> PodUid {
         on_one_node: false,
         topologies: there,
     });
-    let volume = Some("disk".into());
-    store.apply_volume_claim(VolumeClaim {
-        key,
-        deleting: false,
-        lost: false,
-        class: None,
-        volume,
-        bound: true,
-        access: Access::OneNode,
-    });
+    store.apply_volume_claim(volume_claim("default", "data", Some("disk")));
     let mut pod = Pod::clone(&store.pods[&uid].pod);
     pod.volume_claims = vec!["data".into()];
     store.pods.get_mut(&uid).unwrap().pod = Arc::new(pod);

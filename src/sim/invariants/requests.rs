@@ -33,7 +33,7 @@ impl Invariants {
         });
         let is_given = self.was_ordered_down(id);
         self.node_to_be_left(id, &name, is_given);
-        self.orphan_to_be_left(id, &name);
+        self.orphan_to_be_left(id, &name, is_given);
         if claimed {
             let what =
                 format!("machine {id} is ordered down, and NodeClaim {name}, which nobody has deleted, claims it");
@@ -44,7 +44,7 @@ impl Invariants {
     /// A machine is about to be ordered down: the pods of its node must have left it, and their volumes must have gone. What came a moment ago does
     /// not count, nor, once it was ordered, who comes though the node is closed.
     fn node_to_be_left(&self, id: &ProviderId, name: &ClaimName, is_given: bool) {
-        let (pods, volumes) = {
+        let all_left = {
             let store = self.cluster.store();
             let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_some()) else { return };
             let now = store.now().max((self.clock)());
@@ -52,52 +52,33 @@ impl Invariants {
                 return;
             }
             // An order that was given is not taken back for the pods that came after it; but they are asked to leave.
-            let nodes = nodes_of(&store, id).filter(|node| !is_given || !is_disrupted(node));
-            let nodes: Vec<_> = nodes.map(|node| &node.name).collect();
-            let old = |since: &Instant| since.elapsed() > JUST_NOW;
-            // A pod that nobody waits for, a stuck one say, goes on using its volumes.
-            let staying = nodes.iter().flat_map(|node| store.pods_on(node)).filter(|pod| !is_waited_for(pod, now));
-            let used: Vec<_> = staying.flat_map(|pod| store.attachable(pod)).collect();
-            let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
-            let all = all.filter(|one| one.volume.as_ref().is_none_or(|volume| !used.contains(volume)));
-            let known = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
-            let volumes = known.filter(|one| {
-                store.volumes.last_user.get(&one.name).is_none_or(|(went, pod)| {
-                    let then = now.saturating_sub(went.elapsed().try_into().unwrap_or(SignedDuration::MAX));
-                    old(went) || then.is_ok_and(|then| is_waited_for(pod, then))
-                })
-            });
-            let volumes: Vec<_> = volumes.map(|one| one.name.to_string()).collect();
-            let pods: Vec<_> = nodes.iter().flat_map(|node| settled_pods(&store, node, now)).collect();
-            (pods, volumes)
+            let nodes: Vec<_> = nodes_of(&store, id).filter(|node| !is_given || !is_disrupted(node)).collect();
+            left_on(&store, &nodes, now)
         };
-        for (invariant, left, how) in
-            [(Invariant::PodsFirst, pods, "running on"), (Invariant::VolumesFirst, volumes, "attached to")]
-        {
-            if !left.is_empty() {
-                let what = format!("machine {id} is ordered down with {} {how} its node", left.join(", "));
-                let objects = [name.to_string(), id.to_string()].into_iter().chain(left).collect();
-                self.broken(invariant, objects, what);
-            }
-        }
+        self.ordered_too_early(id, name, all_left, "");
     }
 
-    /// The same of a machine that no NodeClaim is deleted for: its pods may be taken past their time, but not without having been asked to leave.
-    fn orphan_to_be_left(&self, id: &ProviderId, name: &ClaimName) {
-        let pods: Vec<_> = {
+    /// The same of a machine that no NodeClaim is deleted for: its pods may be taken past their time, but not without having been asked to leave, nor
+    /// before that time is over.
+    fn orphan_to_be_left(&self, id: &ProviderId, name: &ClaimName, is_given: bool) {
+        let (now, nodes) = {
             let store = self.cluster.store();
             if store.claims.get(name).is_some_and(|claim| claim.deleting.is_some()) {
                 return;
             }
-            let now = store.now().max((self.clock)());
-            let open = nodes_of(&store, id).filter(|node| !is_disrupted(node));
-            open.flat_map(|node| settled_pods(&store, &node.name, now)).collect()
+            (store.now().max((self.clock)()), nodes_of(&store, id).cloned().collect::<Vec<_>>())
         };
-        if !pods.is_empty() {
-            let what =
-                format!("machine {id}, an orphan, is ordered down, and nobody has asked {} to leave", pods.join(", "));
-            let objects = [id.to_string()].into_iter().chain(pods).collect();
-            self.broken(Invariant::PodsFirst, objects, what);
+        let is_early = |node: &Node| !is_given && self.deadlines_of(node).iter().all(|deadline| *deadline > now);
+        let early: Vec<_> = nodes.iter().filter(|node| !is_disrupted(node) || is_early(node)).collect();
+        let all_left = left_on(&self.cluster.store(), &early, now);
+        self.ordered_too_early(id, name, all_left, ", that of an orphan, and their time to leave is not over");
+    }
+
+    fn ordered_too_early(&self, id: &ProviderId, name: &ClaimName, all_left: [Left; 2], whose: &str) {
+        for (invariant, left, how) in all_left.into_iter().filter(|(_, left, _)| !left.is_empty()) {
+            let what = format!("machine {id} is ordered down with {} {how} its node{whose}", left.join(", "));
+            let objects = [name.to_string(), id.to_string()].into_iter().chain(left).collect();
+            self.broken(invariant, objects, what);
         }
     }
 
@@ -128,11 +109,35 @@ fn nodes_of<'a>(store: &'a Store, id: &'a ProviderId) -> impl Iterator<Item = &'
     store.nodes.values().filter(move |node| node.provider_id.as_ref() == Some(id))
 }
 
+/// What has not left a node, as of which promise, and how it is there.
+type Left = (Invariant, Vec<String>, &'static str);
+
+/// The pods and the volumes that have not left the nodes of a machine.
+fn left_on(store: &Store, nodes: &[&Arc<Node>], now: Timestamp) -> [Left; 2] {
+    let nodes: Vec<_> = nodes.iter().map(|node| &node.name).collect();
+    let old = |since: &Instant| since.elapsed() > JUST_NOW;
+    // A pod that nobody waits for, a stuck one say, goes on using its volumes.
+    let staying = nodes.iter().flat_map(|node| store.pods_on(node)).filter(|pod| !is_waited_for(pod, now));
+    let used: Vec<_> = staying.flat_map(|pod| store.attachable(pod)).collect();
+    let all = store.volumes.attachments.values().filter(|one| nodes.contains(&&one.node));
+    let all = all.filter(|one| one.volume.as_ref().is_none_or(|volume| !used.contains(volume)));
+    let known = all.filter(|one| store.volumes.since.get(&one.name).is_some_and(old));
+    let volumes = known.filter(|one| {
+        store.volumes.last_user.get(&one.name).is_none_or(|(went, pod)| {
+            let then = now.saturating_sub(went.elapsed().try_into().unwrap_or(SignedDuration::MAX));
+            old(went) || then.is_ok_and(|then| is_waited_for(pod, then))
+        })
+    });
+    let volumes = volumes.map(|one| one.name.to_string()).collect();
+    let pods = nodes.iter().flat_map(|node| settled_pods(store, node, now)).collect();
+    [(Invariant::PodsFirst, pods, "running on"), (Invariant::VolumesFirst, volumes, "attached to")]
+}
+
 /// Pods that run on a node since more than a moment, and that a drain of it would wait for, by joiner's own clock.
 fn settled_pods(store: &Store, node: &NodeName, now: Timestamp) -> Vec<String> {
     let settled = store.pods_on(node).filter(|pod| {
         let started = pod.started.is_some_and(|at| store.now().duration_since(at).unsigned_abs() > JUST_NOW);
-        started && pod.deleting.is_none() && is_waited_for(pod, now)
+        started && is_waited_for(pod, now)
     });
     settled.map(|pod| pod.key.to_string()).collect()
 }

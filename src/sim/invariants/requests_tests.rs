@@ -4,9 +4,12 @@ use tokio::time::sleep;
 
 use super::*;
 use crate::clouds::Cloud;
-use crate::core::facts::{Access, Effect, Pod, Status, Taint, Volume, VolumeClaim};
-use crate::core::ids::{ObjectKey, PodUid};
+use crate::core::facts::samples::volume_claim;
+use crate::core::facts::{Effect, Pod, Status, Taint, Volume};
+use crate::core::ids::PodUid;
 use crate::core::labels;
+use crate::core::time::rfc3339;
+use crate::core::writes::NodePatch;
 use crate::sim::faults::{Fault, HostileCloud, Mishap, Mishaps, Plan};
 use crate::sim::invariants::Journal;
 use crate::sim::invariants::stage::Stage;
@@ -60,6 +63,51 @@ async fn pods_are_waited_for_on_a_node_that_is_not_ready_but_not_once_the_order_
     assert_eq!(stage.broken(Invariant::PodsFirst), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_leaves_is_waited_for_until_it_is_stuck() {
+    for (past, broken) in [(-300, 1), (59, 1), (61, 0)] {
+        let (stage, id, node) = drained().await;
+        {
+            let mut store = stage.cluster.store();
+            let pod = Arc::clone(store.pods_on(&node).next().unwrap());
+            let deleting = Some(store.now() - SignedDuration::from_secs(past));
+            store.pods.get_mut(&pod.uid).unwrap().pod = Arc::new(Pod { deleting, ..Pod::clone(&pod) });
+        }
+        stage.invariants.machine_to_be_deleted(&id);
+        assert_eq!(stage.broken(Invariant::PodsFirst), broken, "{past} s past its end");
+    }
+}
+
+/// A machine whose NodeClaim is gone, with a pod on its closed node: the auditor began to empty it six minutes later, if at all, and so many minutes
+/// have passed since.
+async fn orphaned(begun: bool, minutes: u64) -> (Stage, ProviderId) {
+    let (stage, id, node) = drained().await;
+    stage.cluster.store().update_claim(&"one".into(), |claim| claim.finalizers.clear());
+    stage.settle().await;
+    sleep(Duration::from_mins(6)).await;
+    let end = stage.cluster.store().now() + SignedDuration::from_mins(10);
+    if begun {
+        let annotations = [(labels::ORPHAN_TERMINATION_TIMESTAMP.into(), rfc3339(end).into())].into();
+        stage.invariants.node_to_be_changed(&node, &NodePatch { annotations, ..NodePatch::default() });
+    }
+    sleep(Duration::from_mins(minutes)).await;
+    (stage, id)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pods_of_an_orphan_have_their_ten_minutes_but_the_order_is_given_once() {
+    for (begun, minutes, given, broken) in
+        [(false, 10, false, 1), (true, 9, false, 1), (true, 9, true, 0), (true, 10, false, 0)]
+    {
+        let (stage, id) = orphaned(begun, minutes).await;
+        if given {
+            stage.invariants.order_arrived(&id);
+        }
+        stage.invariants.machine_to_be_deleted(&id);
+        assert_eq!(stage.broken(Invariant::PodsFirst), broken, "{begun}, {minutes} min, {given}");
+    }
+}
+
 /// A NodeClaim that somebody has deleted, and whose only pod goes, with a volume that stays attached, so many seconds after its grace period.
 async fn deserted(late: i64) -> (Stage, ProviderId) {
     let (stage, id, node) = drained().await;
@@ -73,15 +121,7 @@ async fn deserted(late: i64) -> (Stage, ProviderId) {
             on_one_node: true,
             topologies: None,
         });
-        store.apply_volume_claim(VolumeClaim {
-            key: ObjectKey::new("default", "data"),
-            deleting: false,
-            lost: false,
-            class: None,
-            volume: Some(Arc::clone(&volume)),
-            bound: true,
-            access: Access::OneNode,
-        });
+        store.apply_volume_claim(volume_claim("default", "data", Some(&volume)));
         store.attach(&volume, &node);
     }
     sleep(JUST_NOW + Duration::from_secs(1)).await;

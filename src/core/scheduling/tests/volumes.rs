@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::super::{Plan, Reason, Violation, VolumeFault, check, improved, lower_bound, solve};
 use super::build::*;
+use crate::core::facts::samples::volume_claim;
 use crate::core::facts::{
     Access, CsiNode, Kind, Pod, PodShape, Snapshot, StorageClass, Topologies, Volume, VolumeAttachment, VolumeClaim,
 };
@@ -18,19 +19,8 @@ pub(super) const DRIVER: &str = "ebs.csi.aws.com";
 impl Scene {
     /// A claim; `volume` binds it.
     pub(super) fn with_volume_claim(mut self, name: &str, class: Option<&str>, volume: Option<&str>) -> Self {
-        let key = ObjectKey::new("default", name);
-        let (class, volume) = (class.map(Arc::from), volume.map(Arc::<str>::from));
-        let bound = volume.is_some();
-        let claim = VolumeClaim {
-            key: key.clone(),
-            deleting: false,
-            lost: false,
-            class,
-            bound,
-            volume,
-            access: Access::OneNode,
-        };
-        self.snapshot.volume_claims.insert(key, Arc::new(claim));
+        let claim = VolumeClaim { class: class.map(Arc::from), ..volume_claim("default", name, volume) };
+        self.snapshot.volume_claims.insert(claim.key.clone(), Arc::new(claim));
         self
     }
 
