@@ -99,7 +99,6 @@ impl Auditor {
 
     fn take_down(&mut self, id: ProviderId, cx: &Cx<AuditorMsg>) {
         self.verdict.reap.retain(|other| *other != id);
-        self.has_had_its_turn(&[Finding::OrphanMachine(id.clone()), Finding::SurplusMachine(id.clone())]);
         let surplus = Finding::SurplusMachine(id.clone());
         let (what, finding) = if self.history.contains_key(&surplus) {
             ("second machine of a nodeclaim", surplus)
@@ -107,6 +106,7 @@ impl Auditor {
             ("orphaned machine", Finding::OrphanMachine(id.clone()))
         };
         let evidence = self.why(&finding);
+        self.has_had_its_turn(&[finding]);
         tracing::warn!(machine = %id, evidence, "taking {what} down");
         self.timeline.note(cx.now(), format!("takes down {id}"));
         self.write_down(&format!("takes {what} {id} down"), &evidence, cx);
