@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(super) struct Leader {
     wiring: Arc<Wiring>,
-    /// When the last attempt was sent: trust counts from there, not from its answer.
+    /// When the last attempt was sent. Trust counts from when the one that is answered was, not from its answer.
     sent: Option<Instant>,
     /// When the last attempt was sent that has been answered: answers to those before it are outdated.
     answered: Option<Instant>,

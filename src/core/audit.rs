@@ -108,6 +108,11 @@ pub enum Finding {
 }
 
 impl Finding {
+    /// What can be found about a machine for which it would be removed.
+    pub fn of_machine(id: &ProviderId) -> [Self; 2] {
+        [Self::OrphanMachine(id.clone()), Self::SurplusMachine(id.clone())]
+    }
+
     /// What tells apart its object from one that has the same name later.
     pub fn uid(&self) -> Option<&str> {
         match self {
@@ -342,8 +347,10 @@ fn decided(look: &Look<'_>, consent: &Consent, finding: &Finding) -> Option<Deci
     let of_its_machine = || {
         let Finding::LeftNode(node, _) = finding else { return None };
         let id = look.snapshot.nodes.get(node)?.provider_id.clone()?;
-        let machine = [Finding::OrphanMachine(id.clone()), Finding::SurplusMachine(id)];
-        machine.iter().find_map(|machine| consent.about(machine)).filter(|decision| *decision == Decision::Approve)
+        Finding::of_machine(&id)
+            .iter()
+            .find_map(|machine| consent.about(machine))
+            .filter(|decision| *decision == Decision::Approve)
     };
     consent.about(finding).or_else(of_its_machine)
 }

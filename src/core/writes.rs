@@ -13,8 +13,12 @@ use crate::core::labels::{Labels, TERMINATION_FINALIZER, is_of_karpenter};
 use crate::core::resources::{ResourceName, Resources};
 
 /// Labels or annotations that were to be set and are not.
-fn unset(what: &str, wanted: &Labels, there: &Labels) -> Vec<String> {
-    let unset = wanted.iter().filter(|(key, value)| there.get(&**key) != Some(*value));
+fn unset<'a>(
+    what: &str,
+    wanted: impl IntoIterator<Item = (&'a Arc<str>, &'a Arc<str>)>,
+    there: &Labels,
+) -> Vec<String> {
+    let unset = wanted.into_iter().filter(|(key, value)| there.get(&**key) != Some(*value));
     unset.map(|(key, _)| format!("{what} {key}")).collect()
 }
 
@@ -128,8 +132,7 @@ impl NodePatch {
         let mut missing = unset("label", &self.labels, &node.labels);
         // What is known of a Node has no others.
         let own = self.annotations.iter().filter(|(key, _)| is_of_karpenter(key));
-        let own: Labels = own.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect();
-        missing.extend(unset("annotation", &own, &node.annotations));
+        missing.extend(unset("annotation", own, &node.annotations));
         missing.extend(still_set("label", &self.without_labels, &node.labels));
         missing.extend(still_set("annotation", &self.without_annotations, &node.annotations));
         if let Some(taints) = &self.taints {

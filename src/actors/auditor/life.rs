@@ -347,8 +347,7 @@ impl Auditor {
         self.consent.hear(said.as_deref());
         let (consent, is_unread) = (&self.consent, self.consent.unread().is_some());
         let may = |finding: Finding| !is_unread && consent.about(&finding) != Some(Decision::Dismiss);
-        let may_go =
-            |id: &ProviderId| may(Finding::OrphanMachine(id.clone())) && may(Finding::SurplusMachine(id.clone()));
+        let may_go = |id: &ProviderId| Finding::of_machine(id).into_iter().all(may);
         let verdict = &mut self.verdict;
         verdict.finish.retain(|(name, uid)| may(Finding::LostMachine(name.clone(), uid.clone())));
         verdict.release.retain(|(name, uid)| may(Finding::LeftNode(name.clone(), uid.clone())));

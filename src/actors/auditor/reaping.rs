@@ -49,7 +49,7 @@ impl Auditor {
         let found = match outcome {
             Outcome::Done(found) => found,
             other => {
-                self.has_had_its_turn(&[Finding::OrphanMachine(id.clone()), Finding::SurplusMachine(id.clone())]);
+                self.has_had_its_turn(&Finding::of_machine(&id));
                 let why = other.answer().err().unwrap_or_default();
                 return cx.slot().meter().failed(cx.now(), &format!("{id}: {why}"));
             }

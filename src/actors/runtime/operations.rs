@@ -135,8 +135,8 @@ pub struct Operations {
     paused: Arc<Mutex<Option<Instant>>>,
     /// Renewals of the lease under way.
     renewing: watch::Sender<u64>,
-    under_way: Arc<AtomicU64>,
-    idle: watch::Sender<u64>,
+    /// All other calls under way.
+    under_way: watch::Sender<u64>,
 }
 
 impl Operations {
@@ -155,8 +155,7 @@ impl Operations {
             cloud_writes: Arc::new(Semaphore::new(CLOUD_PERMITS)),
             paused: Arc::default(),
             renewing: watch::Sender::new(0),
-            under_way: Arc::default(),
-            idle: watch::Sender::new(0),
+            under_way: watch::Sender::new(0),
         }
     }
 
@@ -194,7 +193,7 @@ impl Operations {
 
     /// Calls that have been started and have not ended.
     pub fn under_way(&self) -> u64 {
-        self.under_way.load(Relaxed)
+        *self.under_way.borrow()
     }
 
     /// Waits for as long as the API server has asked for, and says whether it has.
@@ -246,10 +245,8 @@ impl Operations {
             return;
         }
         // Nobody waits for a renewal of the lease, which may be followed by the next before it ends.
-        let renews = u64::from(permits == Permits::Lease);
-        let counts = 1 - renews;
-        self.renewing.send_modify(|renewing| *renewing += renews);
-        self.under_way.fetch_add(counts, Relaxed);
+        let count = if permits == Permits::Lease { &self.renewing } else { &self.under_way }.clone();
+        count.send_modify(|calls| *calls += 1);
         let announces = u64::from(permits == Permits::Announce);
         self.announcing.fetch_add(announces, Relaxed);
         let mut abandoned = self.abandoned.subscribe();
@@ -294,18 +291,14 @@ impl Operations {
                 outcome = run => then(outcome),
             }
             operations.announcing.fetch_sub(announces, Relaxed);
-            operations.renewing.send_modify(|renewing| *renewing -= renews);
-            let left = operations.under_way.fetch_sub(counts, Relaxed) - counts;
-            operations.idle.send_replace(left);
+            count.send_modify(|calls| *calls -= 1);
         });
     }
 
     /// Waits for a renewal of the lease that is under way, at most for so long: it would take the lease again that is given back meanwhile.
     pub async fn lease_rests(&self, patience: Duration) {
-        let mut renewing = self.renewing.subscribe();
-        let rests = renewing.wait_for(|renewing| *renewing == 0);
         // Who waits longer is late for the end itself.
-        drop(tokio::time::timeout(patience, rests).await);
+        none_left(&self.renewing, patience).await;
     }
 
     /// Lets nothing begin and nothing end any more, as if the process were killed: calls under way are dropped where they stand.
@@ -319,19 +312,15 @@ impl Operations {
     /// then is not sent any more.
     pub async fn close(&self, patience: Duration) -> bool {
         self.closing.send_replace(true);
-        let mut idle = self.idle.subscribe();
-        let in_time = tokio::time::timeout(patience, async {
-            while self.under_way() > 0 {
-                if idle.changed().await.is_err() {
-                    return;
-                }
-            }
-        })
-        .await
-        .is_ok();
+        let in_time = none_left(&self.under_way, patience).await;
         self.ended.send_replace(true);
         in_time
     }
+}
+
+/// Waits until none of these calls is under way, at most for `patience`. Says whether none is.
+async fn none_left(calls: &watch::Sender<u64>, patience: Duration) -> bool {
+    tokio::time::timeout(patience, calls.subscribe().wait_for(|calls| *calls == 0)).await.is_ok()
 }
 
 #[cfg(test)]

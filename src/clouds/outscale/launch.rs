@@ -18,7 +18,7 @@ use super::birth::user_data;
 use super::catalogue::{self, region};
 use super::cloud::{Outscale, read_failed};
 use super::fit::no_node_name;
-use super::marking::{Names, Remembered, marked};
+use super::marking::{Names, Remembered, class_not_ready, marked};
 use super::marks::Marked;
 use super::oapi::wire::{self, UserData, Vm};
 use super::oapi::{Class, Error as Failure};
@@ -255,7 +255,7 @@ impl Birth<'_> {
     }
 
     fn class_not_ready(&self, why: &str) -> Error {
-        Error::Launch(LaunchRefused::ClassNotReady(format!("{}: {why}", self.spec.class.reference)))
+        class_not_ready(&self.spec.class, why)
     }
 
     fn remembered(&self, template: &Template) -> Remembered {

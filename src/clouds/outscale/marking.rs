@@ -116,6 +116,11 @@ async fn addressed(client: &Client, vm: Vm, fqdn: bool) -> Result<Vm, Failure> {
     Ok(vm)
 }
 
+/// Nothing is launched with this NodeClass as it is.
+pub(super) fn class_not_ready(class: &NodeClass, why: &str) -> Error {
+    Error::Launch(LaunchRefused::ClassNotReady(format!("{}: {why}", class.reference)))
+}
+
 impl Outscale {
     /// Writes the marks that a machine lacks, if it is of a launch in this life whose answer was lost, perhaps before they were written.
     pub(super) async fn finished(&self, token: &ClaimUid, vm: Vm) -> Result<Vm, Error> {
@@ -174,7 +179,6 @@ impl Outscale {
         if error.class != Class::Denied {
             self.unmarkable.remember(&birth.class, &why);
         }
-        let why = format!("{}: {why} (a machine was made, and taken down again)", birth.class.reference);
-        Error::Launch(LaunchRefused::ClassNotReady(why))
+        class_not_ready(&birth.class, &format!("{why} (a machine was made, and taken down again)"))
     }
 }

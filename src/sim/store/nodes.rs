@@ -50,11 +50,7 @@ impl Store {
             }
         }
         node.taints.retain(|taint| !self.stripped.contains(&taint.key));
-        if node == **there {
-            return Ok(Arc::clone(there));
-        }
-        self.save_node(node.clone());
-        Ok(self.nodes.get(name).cloned().unwrap_or_else(|| Arc::new(node)))
+        Ok(if node == **there { Arc::clone(there) } else { self.save_node(node) })
     }
 
     /// Lets the kubelet or the node controllers change a Node; nothing happens when it is gone.

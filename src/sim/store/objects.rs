@@ -278,9 +278,9 @@ pub(super) fn check_guarded(object: &str, field: &str, guarded: bool) -> Result<
     Err(Error::Invalid { object: object.to_owned(), message })
 }
 
-/// Takes keys away; says whether any was there.
-pub(super) fn without(from: &mut Labels, keys: &[Arc<str>]) -> bool {
-    keys.iter().filter(|key| from.remove(*key).is_some()).count() > 0
+/// Takes keys away.
+pub(super) fn without(from: &mut Labels, keys: &[Arc<str>]) {
+    from.retain(|key, _| !keys.contains(key));
 }
 
 /// Adds labels or annotations; whether anything changed.
