@@ -39,6 +39,19 @@ use tokio::time::{Instant, sleep};
 /// Pods of a burst in which one actor is struck.
 const PODS: usize = 60;
 
+/// Tells the story of a burst of so many pods, at whose end all is well with the world and with the joiner that is left.
+fn comes_out_well(pods: usize, seed: u64, story: &str, told: impl AsyncFnOnce(&Rehearsal, Clock) -> Joiner) {
+    let scenario = burst(pods);
+    in_virtual_time(async {
+        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+        let rehearsal = rehearsal(&scenario, seed, settings());
+        let joiner = play(&rehearsal, &scenario, told(&rehearsal, clock)).await;
+        assert_intact(&rehearsal, pods, story);
+        assert_whole(&joiner, &rehearsal, story);
+        joiner.kill();
+    });
+}
+
 /// Strikes the actors of a kind while pods are pending, and looks whether it hurts.
 fn strike(kind: Kind, after: u64, times: u64) {
     let story = format!("{kind} struck {times} times after {after} messages");
@@ -213,26 +226,18 @@ impl Moment {
 /// Ends a joiner at a moment of a burst of 200 pods, and starts another in the same world.
 fn replace(moment: Moment, end: End) {
     let story = format!("joiner {end:?} at {moment:?}");
-    let scenario = burst(200);
-    in_virtual_time(async {
-        let rehearsal = rehearsal(&scenario, 11, settings());
-        let second = play(&rehearsal, &scenario, async {
-            let first = rehearsal.joiner();
-            moment.come(&rehearsal).await;
-            match end {
-                End::Killed => first.kill(),
-                End::Stopped => assert!(first.stop(Duration::from_secs(30)).await, "{story}: all writes had ended"),
-            }
-            let second = rehearsal.joiner();
-            settled(&rehearsal).await;
-            // Time for the auditor to look twice.
-            sleep(Duration::from_mins(1)).await;
-            second
-        })
-        .await;
-        assert_intact(&rehearsal, 200, &story);
-        assert_whole(&second, &rehearsal, &story);
-        second.kill();
+    comes_out_well(200, 11, &story, async |rehearsal, _| {
+        let first = rehearsal.joiner();
+        moment.come(rehearsal).await;
+        match end {
+            End::Killed => first.kill(),
+            End::Stopped => assert!(first.stop(Duration::from_secs(30)).await, "{story}: all writes had ended"),
+        }
+        let second = rehearsal.joiner();
+        settled(rehearsal).await;
+        // Time for the auditor to look twice.
+        sleep(Duration::from_mins(1)).await;
+        second
     });
 }
 
@@ -370,41 +375,37 @@ fn writes(rehearsal: &Rehearsal) -> u64 {
     requests.iter().filter(|((verb, kind), _)| *verb != "list" && *kind != "leases").map(|(_, count)| count).sum()
 }
 
+/// How often objects of a kind were patched.
+fn patches(rehearsal: &Rehearsal, kind: &'static str) -> u64 {
+    rehearsal.world.cluster.requests().get(&("patch", kind)).copied().unwrap_or(0)
+}
+
 /// Two joiners, one lease; the one that has it ends at a moment of the burst.
 fn succeed(moment: Moment, end: End) {
     let story = format!("leader {end:?} at {moment:?}");
-    let scenario = burst(PODS);
-    in_virtual_time(async {
-        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
-        let rehearsal = rehearsal(&scenario, 3, settings());
-        let second = play(&rehearsal, &scenario, async {
-            let (first, second) = (candidate(&rehearsal, clock, "one"), candidate(&rehearsal, clock, "two"));
-            moment.come(&rehearsal).await;
-            assert!(first.house().operations.may_write(), "{story}: the first one leads");
-            assert!(!second.house().operations.may_write(), "{story}: the second one stands by");
-            let claims = |joiner: &Joiner| joiner.house().observations.count().get(&Kind::Claim).copied().unwrap_or(0);
-            assert_eq!(claims(&second), 0, "{story}: who stands by owns no machine");
-            match end {
-                End::Killed => first.kill(),
-                End::Stopped => assert!(first.stop(Duration::from_secs(30)).await, "{story}: all writes had ended"),
-            }
-            let (ended, written) = (Instant::now(), writes(&rehearsal));
-            while !second.house().operations.may_write() {
-                assert!(ended.elapsed() < Duration::from_secs(17), "{story}: taken over in time");
-                assert_eq!(writes(&rehearsal), written, "{story}: nobody writes without the lease");
-                sleep(Duration::from_millis(50)).await;
-            }
-            if let End::Stopped = end {
-                assert!(ended.elapsed() < Duration::from_secs(3), "{story}: a lease that is given back is free");
-            }
-            settled(&rehearsal).await;
-            sleep(Duration::from_mins(1)).await;
-            second
-        })
-        .await;
-        assert_intact(&rehearsal, PODS, &story);
-        assert_whole(&second, &rehearsal, &story);
-        second.kill();
+    comes_out_well(PODS, 3, &story, async |rehearsal, clock| {
+        let (first, second) = (candidate(rehearsal, clock, "one"), candidate(rehearsal, clock, "two"));
+        moment.come(rehearsal).await;
+        assert!(first.house().operations.may_write(), "{story}: the first one leads");
+        assert!(!second.house().operations.may_write(), "{story}: the second one stands by");
+        let claims = |joiner: &Joiner| joiner.house().observations.count().get(&Kind::Claim).copied().unwrap_or(0);
+        assert_eq!(claims(&second), 0, "{story}: who stands by owns no machine");
+        match end {
+            End::Killed => first.kill(),
+            End::Stopped => assert!(first.stop(Duration::from_secs(30)).await, "{story}: all writes had ended"),
+        }
+        let (ended, written) = (Instant::now(), writes(rehearsal));
+        while !second.house().operations.may_write() {
+            assert!(ended.elapsed() < Duration::from_secs(17), "{story}: taken over in time");
+            assert_eq!(writes(rehearsal), written, "{story}: nobody writes without the lease");
+            sleep(Duration::from_millis(50)).await;
+        }
+        if let End::Stopped = end {
+            assert!(ended.elapsed() < Duration::from_secs(3), "{story}: a lease that is given back is free");
+        }
+        settled(rehearsal).await;
+        sleep(Duration::from_mins(1)).await;
+        second
     });
 }
 
@@ -467,20 +468,11 @@ impl Gate for SlowLease {
 fn a_lease_that_is_renewed_late_loses_nothing() {
     for seconds in [1.5, 2.9, 3.6, 4.5] {
         let story = format!("renewals take two requests of {seconds} s");
-        let scenario = burst(PODS);
-        in_virtual_time(async {
-            let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
-            let rehearsal = rehearsal(&scenario, 3, settings());
+        comes_out_well(PODS, 3, &story, async |rehearsal, clock| {
             rehearsal.world.cluster.set_gate(Box::new(SlowLease(Duration::from_secs_f64(seconds))));
-            let joiner = play(&rehearsal, &scenario, async {
-                let joiner = candidate(&rehearsal, clock, "slow");
-                settled(&rehearsal).await;
-                joiner
-            })
-            .await;
-            assert_intact(&rehearsal, PODS, &story);
-            assert_whole(&joiner, &rehearsal, &story);
-            joiner.kill();
+            let joiner = candidate(rehearsal, clock, "slow");
+            settled(rehearsal).await;
+            joiner
         });
     }
 }
@@ -502,27 +494,18 @@ impl Gate for SilentLease {
 fn a_renewal_that_is_lost_does_not_cost_the_lease() {
     for (lost, costs) in [(1, false), (2, false), (3, true)] {
         let story = format!("{lost} renewals are not answered");
-        let scenario = burst(PODS);
-        in_virtual_time(async {
-            let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
-            let rehearsal = rehearsal(&scenario, 3, settings());
-            let joiner = play(&rehearsal, &scenario, async {
-                let joiner = leader(&rehearsal, clock).await;
-                let silent = Arc::new(AtomicUsize::new(lost));
-                rehearsal.world.cluster.set_gate(Box::new(SilentLease(Arc::clone(&silent))));
-                let (began, mut may_always) = (Instant::now(), true);
-                while began.elapsed() < Duration::from_mins(1) {
-                    sleep(Duration::from_millis(50)).await;
-                    may_always &= joiner.house().operations.may_write();
-                }
-                assert_eq!((silent.load(Relaxed), may_always), (0, !costs), "{story}");
-                assert!(joiner.house().operations.may_write(), "{story}: and all is well again");
-                joiner
-            })
-            .await;
-            assert_intact(&rehearsal, PODS, &story);
-            assert_whole(&joiner, &rehearsal, &story);
-            joiner.kill();
+        comes_out_well(PODS, 3, &story, async |rehearsal, clock| {
+            let joiner = leader(rehearsal, clock).await;
+            let silent = Arc::new(AtomicUsize::new(lost));
+            rehearsal.world.cluster.set_gate(Box::new(SilentLease(Arc::clone(&silent))));
+            let (began, mut may_always) = (Instant::now(), true);
+            while began.elapsed() < Duration::from_mins(1) {
+                sleep(Duration::from_millis(50)).await;
+                may_always &= joiner.house().operations.may_write();
+            }
+            assert_eq!((silent.load(Relaxed), may_always), (0, !costs), "{story}");
+            assert!(joiner.house().operations.may_write(), "{story}: and all is well again");
+            joiner
         });
     }
 }
@@ -569,39 +552,27 @@ fn nothing_is_bought_for_pods_that_go_while_the_plan_is_made() {
 fn a_policy_that_strips_nodeclaims_is_told_and_not_fought() {
     for (key, waits_in) in [(labels::ZONE, "Launching"), (labels::TERMINATION_FINALIZER, "Pending")] {
         let story = format!("a policy strips {key}");
-        let scenario = burst(PODS);
-        in_virtual_time(async {
-            let rehearsal = rehearsal(&scenario, 3, settings());
-            let joiner = play(&rehearsal, &scenario, async {
-                rehearsal.world.cluster.store().strip(&[key]);
-                let joiner = rehearsal.joiner();
-                first_claim(&rehearsal).await;
-                let patches = || {
-                    let requests = rehearsal.world.cluster.requests();
-                    requests.get(&("patch", "nodeclaims")).copied().unwrap_or(0)
-                };
-                sleep(Duration::from_mins(4)).await;
-                let before = patches();
-                sleep(Duration::from_mins(10)).await;
-                let claims = u64::try_from(truth(&rehearsal).claims.len()).expect("a few");
-                let written = patches() - before;
-                // Each is given up after five minutes, before which it tries ten times.
-                assert!((claims..=30 * claims).contains(&written), "{story}: {written} writes to {claims} NodeClaims");
-                let views =
-                    joiner.house().observations.read(Duration::from_secs(1), |one| one.kind == Kind::Claim).await;
-                for view in views.into_iter().filter_map(|one| one.view) {
-                    let why = view.waits_for.unwrap_or_default();
-                    assert!(why.contains(key) && why.contains("exempt NodeClaims"), "{story}: {} {why}", view.state);
-                    assert_eq!(view.state, waits_in, "{story}");
-                }
-                rehearsal.world.cluster.store().strip(&[]);
-                settled(&rehearsal).await;
-                joiner
-            })
-            .await;
-            assert_intact(&rehearsal, PODS, &story);
-            assert_whole(&joiner, &rehearsal, &story);
-            joiner.kill();
+        comes_out_well(PODS, 3, &story, async |rehearsal, _| {
+            rehearsal.world.cluster.store().strip(&[key]);
+            let joiner = rehearsal.joiner();
+            first_claim(rehearsal).await;
+            let patches = || patches(rehearsal, "nodeclaims");
+            sleep(Duration::from_mins(4)).await;
+            let before = patches();
+            sleep(Duration::from_mins(10)).await;
+            let claims = u64::try_from(truth(rehearsal).claims.len()).expect("a few");
+            let written = patches() - before;
+            // Each is given up after five minutes, before which it tries ten times.
+            assert!((claims..=30 * claims).contains(&written), "{story}: {written} writes to {claims} NodeClaims");
+            let views = joiner.house().observations.read(Duration::from_secs(1), |one| one.kind == Kind::Claim).await;
+            for view in views.into_iter().filter_map(|one| one.view) {
+                let why = view.waits_for.unwrap_or_default();
+                assert!(why.contains(key) && why.contains("exempt NodeClaims"), "{story}: {} {why}", view.state);
+                assert_eq!(view.state, waits_in, "{story}");
+            }
+            rehearsal.world.cluster.store().strip(&[]);
+            settled(rehearsal).await;
+            joiner
         });
     }
 }
@@ -611,42 +582,31 @@ fn a_policy_that_strips_nodeclaims_is_told_and_not_fought() {
 fn a_policy_that_strips_nodes_holds_up_no_deadline() {
     for deadline in [None, Some(Duration::from_mins(6))] {
         let story = format!("a policy strips the taint of a node with the deadline {deadline:?}");
-        let scenario = burst(PODS);
-        in_virtual_time(async {
-            let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
-            let rehearsal = rehearsal(&scenario, 3, settings());
-            let joiner = play(&rehearsal, &scenario, async {
-                let joiner = rehearsal.joiner();
-                settled(&rehearsal).await;
-                rehearsal.world.cluster.store().strip(&[labels::DISRUPTED_TAINT]);
-                let claim = truth(&rehearsal).claims.values().next().cloned().expect("there are some");
-                if let Some(deadline) = deadline {
-                    let at = (clock.now() + deadline).to_string();
-                    let annotations = [(labels::TERMINATION_TIMESTAMP.into(), at.into())].into();
-                    let patch = ClaimPatch { annotations, ..ClaimPatch::default() };
-                    rehearsal.world.cluster.store().patch_claim(&claim.name, &patch).expect("it is there");
-                }
-                rehearsal.world.cluster.store().delete_claim(&claim.name).expect("it is there");
-                sleep(Duration::from_mins(4)).await;
-                let views =
-                    joiner.house().observations.read(Duration::from_secs(1), |one| one.name == claim.name.as_str());
-                let waits = views.await.into_iter().find_map(|one| one.view?.waits_for).unwrap_or_default();
-                let told = format!("does not keep taint {}: exempt Nodes", labels::DISRUPTED_TAINT);
-                assert!(waits.contains(&told), "{story}: {waits}");
-                let patches = rehearsal.world.cluster.requests().get(&("patch", "nodes")).copied().unwrap_or(0);
-                sleep(Duration::from_mins(10)).await;
-                let written =
-                    rehearsal.world.cluster.requests().get(&("patch", "nodes")).copied().unwrap_or(0) - patches;
-                assert!(written <= 40, "{story}: {written} writes in ten minutes");
-                assert_eq!(truth(&rehearsal).claims.contains_key(&claim.name), deadline.is_none(), "{story}");
-                rehearsal.world.cluster.store().strip(&[]);
-                settled(&rehearsal).await;
-                joiner
-            })
-            .await;
-            assert_intact(&rehearsal, PODS, &story);
-            assert_whole(&joiner, &rehearsal, &story);
-            joiner.kill();
+        comes_out_well(PODS, 3, &story, async |rehearsal, clock| {
+            let joiner = rehearsal.joiner();
+            settled(rehearsal).await;
+            rehearsal.world.cluster.store().strip(&[labels::DISRUPTED_TAINT]);
+            let claim = truth(rehearsal).claims.values().next().cloned().expect("there are some");
+            if let Some(deadline) = deadline {
+                let at = (clock.now() + deadline).to_string();
+                let annotations = [(labels::TERMINATION_TIMESTAMP.into(), at.into())].into();
+                let patch = ClaimPatch { annotations, ..ClaimPatch::default() };
+                rehearsal.world.cluster.store().patch_claim(&claim.name, &patch).expect("it is there");
+            }
+            rehearsal.world.cluster.store().delete_claim(&claim.name).expect("it is there");
+            sleep(Duration::from_mins(4)).await;
+            let views = joiner.house().observations.read(Duration::from_secs(1), |one| one.name == claim.name.as_str());
+            let waits = views.await.into_iter().find_map(|one| one.view?.waits_for).unwrap_or_default();
+            let told = format!("does not keep taint {}: exempt Nodes", labels::DISRUPTED_TAINT);
+            assert!(waits.contains(&told), "{story}: {waits}");
+            let before = patches(rehearsal, "nodes");
+            sleep(Duration::from_mins(10)).await;
+            let written = patches(rehearsal, "nodes") - before;
+            assert!(written <= 40, "{story}: {written} writes in ten minutes");
+            assert_eq!(truth(rehearsal).claims.contains_key(&claim.name), deadline.is_none(), "{story}");
+            rehearsal.world.cluster.store().strip(&[]);
+            settled(rehearsal).await;
+            joiner
         });
     }
 }
@@ -746,51 +706,42 @@ fn what_is_missing_from_a_list_that_is_not_whole_makes_nothing_drift() {
 /// Ends joiner so long after somebody has approved a part of what its auditor asks about, and begins another.
 fn approve(after: Duration) {
     let story = format!("joiner killed {after:?} after the approval");
-    let scenario = burst(200);
-    in_virtual_time(async {
-        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
-        let rehearsal = rehearsal(&scenario, 5, settings());
-        let second = play(&rehearsal, &scenario, async {
-            let first = leader(&rehearsal, clock).await;
-            let before: Vec<ProviderId> = machines(&rehearsal).iter().map(|one| one.machine.id.clone()).collect();
-            let orphans = orphan_some(&rehearsal, before.len() - 2);
-            let asked = Instant::now();
-            while !auditor(&first).await.state.starts_with("breaker open") {
-                assert!(asked.elapsed() < Duration::from_mins(2), "{story}: so many are asked about");
-                sleep(Duration::from_secs(5)).await;
-            }
-            let (approved, left_out) = orphans.split_at(orphans.len() - 1);
-            let word = |ids: &[ProviderId]| {
-                let ids = ids.iter().map(|id| consent::id(&Finding::OrphanMachine(id.clone())));
-                format!("approve {}", ids.collect::<Vec<_>>().join(","))
+    comes_out_well(200, 5, &story, async |rehearsal, clock| {
+        let first = leader(rehearsal, clock).await;
+        let before: Vec<ProviderId> = machines(rehearsal).iter().map(|one| one.machine.id.clone()).collect();
+        let orphans = orphan_some(rehearsal, before.len() - 2);
+        let asked = Instant::now();
+        while !auditor(&first).await.state.starts_with("breaker open") {
+            assert!(asked.elapsed() < Duration::from_mins(2), "{story}: so many are asked about");
+            sleep(Duration::from_secs(5)).await;
+        }
+        let (approved, left_out) = orphans.split_at(orphans.len() - 1);
+        let word = |ids: &[ProviderId]| {
+            let ids = ids.iter().map(|id| consent::id(&Finding::OrphanMachine(id.clone())));
+            format!("approve {}", ids.collect::<Vec<_>>().join(","))
+        };
+        let ends = rehearsal.world.cloud.changes();
+        rehearsal.world.cluster.store().annotate_lease(Some(&word(approved)));
+        sleep(after).await;
+        first.kill();
+        let second = candidate(rehearsal, clock, "two");
+        sleep(Duration::from_mins(45)).await;
+        // Each went once, and nothing went with them.
+        let mut gone = ends_of(ends);
+        gone.sort();
+        assert_eq!(gone, approved, "{story}: exactly what was approved has gone");
+        let view = auditor(&second).await;
+        assert!(view.state.contains("nothing was decided about 1"), "{story}: {}", view.state);
+        for id in approved {
+            let told = |(what, why): &(String, String)| {
+                what.starts_with("done at") && why.starts_with(&format!("takes orphaned machine {id} down: "))
             };
-            let ends = rehearsal.world.cloud.changes();
-            rehearsal.world.cluster.store().annotate_lease(Some(&word(approved)));
-            sleep(after).await;
-            first.kill();
-            let second = candidate(&rehearsal, clock, "two");
-            sleep(Duration::from_mins(45)).await;
-            // Each went once, and nothing went with them.
-            let mut gone = ends_of(ends);
-            gone.sort();
-            assert_eq!(gone, approved, "{story}: exactly what was approved has gone");
-            let view = auditor(&second).await;
-            assert!(view.state.contains("nothing was decided about 1"), "{story}: {}", view.state);
-            for id in approved {
-                let told = |(what, why): &(String, String)| {
-                    what.starts_with("done at") && why.starts_with(&format!("takes orphaned machine {id} down: "))
-                };
-                assert!(view.details.iter().any(told), "{story}: why {id} went is told by whoever acts now");
-            }
-            rehearsal.world.cluster.store().annotate_lease(Some(&word(left_out)));
-            sleep(Duration::from_mins(30)).await;
-            settled(&rehearsal).await;
-            second
-        })
-        .await;
-        assert_intact(&rehearsal, 200, &story);
-        assert_whole(&second, &rehearsal, &story);
-        second.kill();
+            assert!(view.details.iter().any(told), "{story}: why {id} went is told by whoever acts now");
+        }
+        rehearsal.world.cluster.store().annotate_lease(Some(&word(left_out)));
+        sleep(Duration::from_mins(30)).await;
+        settled(rehearsal).await;
+        second
     });
 }
 
@@ -817,34 +768,25 @@ async fn lose_lease(rehearsal: &Rehearsal, lasting: Duration) {
 #[test]
 fn an_auditor_that_has_lost_the_lease_begins_anew() {
     let story = "the lease is another's for a while";
-    let scenario = burst(200);
-    in_virtual_time(async {
-        let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
-        let rehearsal = rehearsal(&scenario, 5, settings());
-        let joiner = play(&rehearsal, &scenario, async {
-            let joiner = leader(&rehearsal, clock).await;
-            orphan_some(&rehearsal, 1);
-            let leaves = |view: View| view.details.iter().any(|(what, _)| what.starts_with("pods leave"));
-            let began = Instant::now();
-            while !leaves(auditor(&joiner).await) {
-                assert!(began.elapsed() < Duration::from_mins(12), "{story}: it is drained");
-                sleep(Duration::from_secs(1)).await;
-            }
-            let ends = rehearsal.world.cloud.changes();
-            lose_lease(&rehearsal, Duration::from_mins(15)).await;
-            let view = auditor(&joiner).await;
-            assert_eq!(view.state, "nothing found", "{story}");
-            assert!(!leaves(view), "{story}");
-            sleep(Duration::from_mins(5)).await;
-            assert_eq!(ends_of(ends), [], "{story}: there is no evidence yet");
-            sleep(Duration::from_mins(20)).await;
-            settled(&rehearsal).await;
-            joiner
-        })
-        .await;
-        assert_intact(&rehearsal, 200, story);
-        assert_whole(&joiner, &rehearsal, story);
-        joiner.kill();
+    comes_out_well(200, 5, story, async |rehearsal, clock| {
+        let joiner = leader(rehearsal, clock).await;
+        orphan_some(rehearsal, 1);
+        let leaves = |view: View| view.details.iter().any(|(what, _)| what.starts_with("pods leave"));
+        let began = Instant::now();
+        while !leaves(auditor(&joiner).await) {
+            assert!(began.elapsed() < Duration::from_mins(12), "{story}: it is drained");
+            sleep(Duration::from_secs(1)).await;
+        }
+        let ends = rehearsal.world.cloud.changes();
+        lose_lease(rehearsal, Duration::from_mins(15)).await;
+        let view = auditor(&joiner).await;
+        assert_eq!(view.state, "nothing found", "{story}");
+        assert!(!leaves(view), "{story}");
+        sleep(Duration::from_mins(5)).await;
+        assert_eq!(ends_of(ends), [], "{story}: there is no evidence yet");
+        sleep(Duration::from_mins(20)).await;
+        settled(rehearsal).await;
+        joiner
     });
 }
 
