@@ -143,8 +143,8 @@ faults! {
     UserDeletesNewClaim = "user-deletes-new-nodeclaim", 6.0, 0..=0;
     /// A user deletes a Node.
     UserDeletesNode = "user-deletes-node", 8.0, 0..=0;
-    /// A user takes all finalizers off a NodeClaim that is being deleted.
-    UserStripsFinalizers = "user-strips-finalizers", 2.0, 0..=0;
+    /// A user takes all finalizers off a NodeClaim that is being deleted; some leave one of their own there for a while.
+    UserStripsFinalizers = "user-strips-finalizers", 2.0, 0..=600;
     /// A user puts nonsense of some kind into an annotation of a NodeClaim.
     UserEditsClaim = "user-edits-nodeclaim", 4.0, 0..=0;
     /// A user writes another machine's provider ID, one of no machine, or nonsense into a NodeClaim's status, or takes it out.
@@ -181,4 +181,6 @@ faults! {
     OrderLate = "order-late", 4.0, 1..=60;
     /// The cloud forgets a machine that has ended: from then on it knows of none, and not that it has ended.
     MachineForgotten = "machine-forgotten", 12.0, 0..=0;
+    /// A user deletes a NodeClaim, or takes the finalizers off one that is being deleted, and makes it anew under its name.
+    UserRemakesClaim = "user-remakes-nodeclaim", 3.0, 0..=600;
 }

@@ -122,6 +122,11 @@ impl Mishaps {
         self.state().count(fault);
     }
 
+    /// Whether nothing goes wrong any more.
+    pub(super) fn are_over(&self) -> bool {
+        self.0.start.elapsed() >= self.0.calm
+    }
+
     /// When the history began.
     pub(super) fn start(&self) -> Instant {
         self.0.start

@@ -16,13 +16,14 @@ use crate::core::facts::{
 };
 use crate::core::ids::{ClaimName, NodeName, ObjectKey, ProviderId};
 use crate::core::labels::{self, Labels};
+use crate::core::resources::Resources;
 use crate::sim::SimCluster;
 use crate::sim::agenda::Agenda;
 use crate::sim::invariants::Invariants;
 use crate::sim::store::Store;
 
 /// The faults that need no occasion but an object that is there.
-const BY_THEMSELVES: [Fault; 24] = [
+const BY_THEMSELVES: [Fault; 25] = [
     Fault::MachineDies,
     Fault::RegistersTwice,
     Fault::NodeNotReady,
@@ -47,6 +48,7 @@ const BY_THEMSELVES: [Fault; 24] = [
     Fault::UserEditsPool,
     Fault::UserDeletesPool,
     Fault::UserRebootsNode,
+    Fault::UserRemakesClaim,
 ];
 
 /// Taints of nodes that are not ready, and of those whose kubelet is silent.
@@ -58,6 +60,8 @@ const FOREIGN: &str = "example.com/hold";
 const HELD: Duration = Duration::from_mins(10);
 /// A node that is younger is not swept away.
 const SETTLING_IN: Duration = Duration::from_mins(15);
+/// So often does a user try to make anew what is not gone yet.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Does what happens by itself.
 pub struct Player {
@@ -79,6 +83,7 @@ enum Todo {
     LetTwinGo(NodeName),
     RestorePool(Box<Pool>),
     LetGo(ClaimName),
+    Remake(Box<Claim>),
     SetClock,
 }
 
@@ -130,6 +135,7 @@ impl Player {
                 store.update_node(&name, |node| node.finalizers.retain(|held| &**held != FOREIGN));
             }
             Todo::RestorePool(pool) => drop(store.apply_pool(*pool)),
+            Todo::Remake(claim) => self.remake(&mut store, claim),
             Todo::LetGo(name) => {
                 set_finalizers(&mut store, &name, |finalizers| finalizers.retain(|held| &**held != FOREIGN));
             }
@@ -254,14 +260,22 @@ impl Player {
         match mishap.fault {
             Fault::UserDeletesClaim => store.delete_claim(&claim.name).ok()?,
             Fault::UserStripsFinalizers => {
-                self.invariants.finalizers_stripped(&claim.name);
                 let is_kept = (pick >> 8).is_multiple_of(2);
                 if is_kept {
                     set_finalizers(store, &claim.name, |finalizers| finalizers.push(FOREIGN.into()));
                     self.agenda.after(lasting, Todo::LetGo(claim.name.clone()));
                 }
                 store.delete_claim(&claim.name).ok()?;
-                set_finalizers(store, &claim.name, |finalizers| finalizers.retain(|one| is_kept && **one == *FOREIGN));
+                self.strip(store, &claim.name, is_kept);
+            }
+            Fault::UserRemakesClaim => {
+                store.delete_claim(&claim.name).ok()?;
+                if (pick >> 8).is_multiple_of(2) {
+                    self.strip(store, &claim.name, false);
+                }
+                self.mishaps.laid(mishap.fault, claim.name.as_str());
+                self.agenda.after(lasting, Todo::Remake(Box::new(as_applied(&claim, pick >> 16))));
+                return None;
             }
             Fault::UserEditsClaim => {
                 let field = [labels::TERMINATION_TIMESTAMP, labels::TERMINATION_TIMESTAMP, labels::REBOOT_GRACE];
@@ -302,6 +316,24 @@ impl Player {
             _ => return None,
         }
         Some(claim.name.to_string())
+    }
+
+    /// Takes all finalizers off a NodeClaim, or all but the user's own.
+    fn strip(&self, store: &mut Store, name: &ClaimName, but_own: bool) {
+        self.invariants.finalizers_stripped(name);
+        set_finalizers(store, name, |finalizers| finalizers.retain(|one| but_own && **one == *FOREIGN));
+    }
+
+    /// Makes a NodeClaim anew as soon as its predecessor is gone, which may take its time.
+    fn remake(&mut self, store: &mut Store, claim: Box<Claim>) {
+        if self.mishaps.are_over() {
+            return;
+        }
+        if store.claims.contains_key(&claim.name) {
+            return self.agenda.after(TRY_AGAIN, Todo::Remake(claim));
+        }
+        store.apply_claim(*claim);
+        self.mishaps.bitten(Fault::UserRemakesClaim);
     }
 
     /// Puts a budget that allows nothing over the pods of one app.
@@ -427,11 +459,19 @@ fn disfigure(node: &mut Node, pick: u64) {
     }
 }
 
-/// The NodeClaims of which one is meant: living ones. Edits meet as often those that are being deleted, where there are some: the worst moment is a drain.
+/// The NodeClaims of which one is meant: living ones. What can befall those that are being deleted meets them as often, where there are some: the worst
+/// moment is a drain.
 fn victims(store: &Store, mishap: Mishap) -> Vec<Arc<Claim>> {
-    let is_edit = matches!(mishap.fault, Fault::UserEditsClaim | Fault::UserEditsProviderId | Fault::UserEditsStatus);
+    let meets_ending = matches!(
+        mishap.fault,
+        Fault::UserEditsClaim
+            | Fault::UserEditsProviderId
+            | Fault::UserEditsStatus
+            | Fault::UserStripsFinalizers
+            | Fault::UserRemakesClaim
+    );
     let all = |ending: bool| store.claims.values().filter(move |claim| claim.deleting.is_some() == ending).cloned();
-    let ending: Vec<_> = all(true).filter(|_| is_edit && (mishap.pick >> 32).is_multiple_of(2)).collect();
+    let ending: Vec<_> = all(true).filter(|_| meets_ending && (mishap.pick >> 32).is_multiple_of(2)).collect();
     if ending.is_empty() { all(false).collect() } else { ending }
 }
 
@@ -470,6 +510,26 @@ fn ask_for_reboot(claim: &mut Claim, pick: u64, now: Timestamp) {
         0 => drop(claim.annotations.insert(labels::REBOOT_GRACE.into(), "0s".into())),
         1 => drop(claim.annotations.insert(labels::REBOOT_GRACE.into(), "2m".into())),
         _ => drop(claim.annotations.remove(labels::REBOOT_GRACE)),
+    }
+}
+
+/// A NodeClaim as a user applies it who has kept its manifest: without its status, with the annotations and finalizers that it had, or without.
+fn as_applied(claim: &Claim, pick: u64) -> Claim {
+    let keeps = |bit: u32| (pick >> bit).is_multiple_of(2);
+    // What somebody else holds it with is not the user's.
+    let finalizers = claim.finalizers.iter().filter(|one| keeps(1) && ***one != *FOREIGN).cloned().collect();
+    Claim {
+        annotations: if keeps(0) { claim.annotations.clone() } else { Labels::new() },
+        finalizers,
+        deleting: None,
+        provider_id: None,
+        node: None,
+        image: None,
+        capacity: Resources::default(),
+        allocatable: Resources::default(),
+        last_pod_event: None,
+        conditions: Vec::new(),
+        ..claim.clone()
     }
 }
 

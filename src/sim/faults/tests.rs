@@ -15,6 +15,7 @@ use crate::clouds::{self, Cloud, Deletion, Whereabouts};
 use crate::cluster::{Cluster, Error};
 use crate::core::facts::{Fact, Fold, Kind};
 use crate::core::ids::ProviderId;
+use crate::core::labels::TERMINATION_FINALIZER;
 use crate::sim::invariants::{Invariants, Journal};
 use crate::sim::{Seed, SimCluster, props};
 
@@ -148,6 +149,29 @@ async fn an_order_that_comes_late_takes_a_machine_down_and_then_it_is_forgotten(
     for _ in 0..2 {
         assert_eq!(hostile.get(&id).await.unwrap(), Whereabouts::Unknown, "and not that it has ended");
         assert_eq!(hostile.delete(&id).await.unwrap(), Deletion::Missing);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nodeclaim_is_made_anew_under_its_name_when_its_predecessor_is_gone_and_counts_then() {
+    for (stripped, calm) in [(true, CALM), (false, CALM), (false, Duration::from_mins(1))] {
+        let (cluster, cloud) = (props::cluster(1), props::cloud(1, Conduct::default()));
+        let old = cluster.store().create_claim(&props::draft("one")).unwrap();
+        cluster.store().update_claim(&old.name, |claim| claim.finalizers = vec![TERMINATION_FINALIZER.into()]);
+        let clock = Arc::new(|| Timestamp::UNIX_EPOCH);
+        let invariants = Invariants::new(cluster.clone(), cloud.clone(), clock, Journal::default());
+        // Of `pick`, the lowest bit of the second byte says whether the finalizers are left on.
+        let remade = Mishap { pick: u64::from(!stripped) << 8, ..mishap(1, Fault::UserRemakesClaim, 60, 0) };
+        let (mishaps, _orders) = Mishaps::new(&Plan(vec![remade]), calm, Journal::default());
+        tokio::spawn(Player::new(invariants, cloud, mishaps.clone(), &[]).run());
+        sleep(Duration::from_mins(2)).await;
+        let now = || cluster.store().claims.get(&old.name).cloned();
+        let anew = || now().is_some_and(|claim| claim.uid != old.uid && claim.deleting.is_none());
+        assert_eq!(anew(), stripped);
+        cluster.store().update_claim(&old.name, |claim| claim.finalizers.clear());
+        sleep(Duration::from_secs(2)).await;
+        assert_eq!((anew(), now().is_some()), (calm == CALM, calm == CALM), "what is calm stays calm");
+        assert_eq!(mishaps.counts().get("user-remakes-nodeclaim").is_some(), calm == CALM);
     }
 }
 

@@ -22,7 +22,7 @@ impl Invariants {
             && claim.annotations.contains_key(labels::REBOOT_GRACE)
             && claim.provider_id.as_ref().is_some_and(|id| self.reboot_has_failed(id));
         if let Some(text) = patch.annotations.get(labels::TERMINATION_TIMESTAMP).filter(|_| is_given_up) {
-            self.book().hurried.insert(claim.name.clone(), Arc::clone(text));
+            self.book().hurried.insert(claim.uid.clone(), Arc::clone(text));
         }
     }
 
@@ -30,7 +30,7 @@ impl Invariants {
     pub(super) fn deadline(&self, claim: &Claim) -> Option<Timestamp> {
         claim.deleting?;
         let said = claim.annotations.get(labels::TERMINATION_TIMESTAMP);
-        let hurried = said.filter(|said| self.book().hurried.get(&claim.name) == Some(said));
+        let hurried = said.filter(|said| self.book().hurried.get(&claim.uid) == Some(said));
         let hurried = hurried.and_then(|said| said.parse().ok());
         let granted = granted(claim).and_then(|end| end.checked_sub(ROUNDED).ok());
         granted.into_iter().chain(hurried).min()

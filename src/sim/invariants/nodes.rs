@@ -34,8 +34,7 @@ impl Invariants {
     /// Whether a machine runs and a Node is its own: the one that its kubelet has made, or one that its NodeClaim has taken. One that merely carries its ID may
     /// do so by mistake.
     fn needs(&self, id: &ProviderId, token: &ClaimUid, node: &Node) -> bool {
-        self.runs_for(id).is_some()
-            && (node_name(id) == node.name || node.owner_claims.iter().any(|owner| owner.uid == *token))
+        self.runs(id) && (node_name(id) == node.name || node.owner_claims.iter().any(|owner| owner.uid == *token))
     }
 
     /// A NoExecute taint throws pods out and asks no budget. joiner adds those that the NodeClaim asks for, before the Node opens.
@@ -83,7 +82,7 @@ impl Invariants {
                 .then(|| (name.to_string(), format!("of machine {id}, whose NodeClaim {name} nobody has deleted"))),
             // Whose NodeClaim a user let go at once is deleted as long as joiner has not heard of it.
             None => self
-                .gone_for(&name)
+                .gone_for(&token)
                 .filter(|time| *time > UNKNOWN_FOR)
                 .map(|_| (id.to_string(), format!("of machine {id}, whose NodeClaim {name} is long gone"))),
         }
@@ -91,7 +90,7 @@ impl Invariants {
 
     /// Whether a Node goes at once that its machine still needs: nobody would know any more which pods are to leave.
     fn would_vanish(&self, node: &Node) -> Option<(String, String)> {
-        let (id, ..) = self.machine_of(node).filter(|(id, ..)| self.runs_for(id).is_some())?;
+        let (id, ..) = self.machine_of(node).filter(|(id, ..)| self.runs(id))?;
         let vanishes = !node.has_finalizer() && !self.was_held_within(&node.name, UNKNOWN_FOR);
         vanishes.then(|| (id.to_string(), format!("which has no finalizer, and its machine {id} still runs")))
     }

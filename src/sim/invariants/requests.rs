@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::watch::Invariants;
 use crate::core::facts::{Claim, Node};
-use crate::core::ids::{ClaimName, NodeName, ProviderId};
+use crate::core::ids::{ClaimName, ClaimUid, NodeName, ProviderId};
 use crate::core::labels;
 use crate::core::lifecycle::is_waited_for;
 use crate::core::promises::Invariant;
@@ -20,6 +20,9 @@ use crate::sim::store::Store;
 /// nobody waited for has gone at last.
 const JUST_NOW: Duration = Duration::from_mins(3);
 
+/// The NodeClaim and the token in the mark of a machine.
+type Mark<'a> = (&'a ClaimName, &'a ClaimUid);
+
 impl Invariants {
     /// joiner is about to order a machine down.
     pub(in crate::sim) fn machine_to_be_deleted(&self, id: &ProviderId) {
@@ -28,12 +31,11 @@ impl Invariants {
             let what = format!("machine {id} carries no mark and is ordered down");
             return self.broken(Invariant::NoClaimedMachineDeleted, self.objects_of(id), what);
         };
-        let claimed = self.cluster.store().claims.get(&name).is_some_and(|claim| {
-            claim.uid == token && claim.deleting.is_none() && !self.is_twin(id, &token, claim.provider_id.as_ref())
-        });
+        let claimed = claim_of(&self.cluster.store(), (&name, &token))
+            .is_some_and(|claim| claim.deleting.is_none() && !self.is_twin(id, &token, claim.provider_id.as_ref()));
         let is_given = self.was_ordered_down(id);
-        self.node_to_be_left(id, &name, is_given);
-        self.orphan_to_be_left(id, &name, is_given);
+        self.node_to_be_left(id, (&name, &token), is_given);
+        self.orphan_to_be_left(id, (&name, &token), is_given);
         if claimed {
             let what =
                 format!("machine {id} is ordered down, and NodeClaim {name}, which nobody has deleted, claims it");
@@ -43,10 +45,10 @@ impl Invariants {
 
     /// A machine is about to be ordered down: the pods of its node must have left it, and their volumes must have gone. What came a moment ago does
     /// not count, nor, once it was ordered, who comes though the node is closed.
-    fn node_to_be_left(&self, id: &ProviderId, name: &ClaimName, is_given: bool) {
+    fn node_to_be_left(&self, id: &ProviderId, whose: Mark<'_>, is_given: bool) {
         let all_left = {
             let store = self.cluster.store();
-            let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_some()) else { return };
+            let Some(claim) = claim_of(&store, whose).filter(|claim| claim.deleting.is_some()) else { return };
             let now = store.now().max((self.clock)());
             if self.deadline(claim).is_some_and(|deadline| deadline <= now) {
                 return;
@@ -55,15 +57,15 @@ impl Invariants {
             let nodes: Vec<_> = nodes_of(&store, id).filter(|node| !is_given || !is_disrupted(node)).collect();
             left_on(&store, &nodes, now)
         };
-        self.ordered_too_early(id, name, all_left, "");
+        self.ordered_too_early(id, whose.0, all_left, "");
     }
 
     /// The same of a machine that no NodeClaim is deleted for: its pods may be taken past their time, but not without having been asked to leave, nor
     /// before that time is over.
-    fn orphan_to_be_left(&self, id: &ProviderId, name: &ClaimName, is_given: bool) {
+    fn orphan_to_be_left(&self, id: &ProviderId, whose: Mark<'_>, is_given: bool) {
         let (now, nodes) = {
             let store = self.cluster.store();
-            if store.claims.get(name).is_some_and(|claim| claim.deleting.is_some()) {
+            if claim_of(&store, whose).is_some_and(|claim| claim.deleting.is_some()) {
                 return;
             }
             (store.now().max((self.clock)()), nodes_of(&store, id).cloned().collect::<Vec<_>>())
@@ -71,7 +73,7 @@ impl Invariants {
         let is_early = |node: &Node| !is_given && self.deadlines_of(node).iter().all(|deadline| *deadline > now);
         let early: Vec<_> = nodes.iter().filter(|node| !is_disrupted(node) || is_early(node)).collect();
         let all_left = left_on(&self.cluster.store(), &early, now);
-        self.ordered_too_early(id, name, all_left, ", that of an orphan, and their time to leave is not over");
+        self.ordered_too_early(id, whose.0, all_left, ", that of an orphan, and their time to leave is not over");
     }
 
     fn ordered_too_early(&self, id: &ProviderId, name: &ClaimName, all_left: [Left; 2], whose: &str) {
@@ -103,6 +105,11 @@ impl Invariants {
             self.broken(Invariant::NoServingClaimDeleted, vec![name.to_string(), id.to_string()], what);
         }
     }
+}
+
+/// The NodeClaim that a machine's mark names: one that was made anew under that name is another.
+fn claim_of<'a>(store: &'a Store, (name, token): Mark<'_>) -> Option<&'a Arc<Claim>> {
+    store.claims.get(name).filter(|claim| claim.uid == *token)
 }
 
 fn nodes_of<'a>(store: &'a Store, id: &'a ProviderId) -> impl Iterator<Item = &'a Arc<Node>> {

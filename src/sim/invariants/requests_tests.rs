@@ -108,6 +108,30 @@ async fn the_pods_of_an_orphan_have_their_ten_minutes_but_the_order_is_given_onc
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_namesake_that_was_made_anew_excuses_nothing_of_its_predecessors_and_claims_nothing() {
+    let (stage, id) = orphaned(false, 1).await;
+    let ended = |stage: &Stage| {
+        let mut store = stage.cluster.store();
+        store.create_claim(&draft("one")).unwrap();
+        store.update_claim(&"one".into(), |claim| {
+            claim.finalizers = vec!["example.com/hold".into()];
+            claim.termination_grace = Some(Duration::ZERO);
+        });
+        store.delete_claim(&"one".into()).unwrap();
+    };
+    ended(&stage);
+    stage.invariants.machine_to_be_deleted(&id);
+    assert_eq!(stage.broken(Invariant::PodsFirst), 1, "its deadline is not that of another's machine");
+    let finalizers = stage.broken(Invariant::FinalizerLast);
+    stage.cluster.store().update_claim(&"one".into(), |claim| claim.finalizers.clear());
+    stage.settle().await;
+    assert_eq!(stage.broken(Invariant::FinalizerLast), finalizers, "the machine that still runs is not its own");
+    stage.cluster.store().create_claim(&draft("one")).unwrap();
+    sleep(Duration::from_hours(3)).await;
+    assert_eq!(stage.broken(Invariant::NoOrphan), 1, "and a machine without a NodeClaim stays one");
+}
+
 /// A NodeClaim that somebody has deleted, and whose only pod goes, with a volume that stays attached, so many seconds after its grace period.
 async fn deserted(late: i64) -> (Stage, ProviderId) {
     let (stage, id, node) = drained().await;

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::journal::Journal;
 use super::lease::Candidate;
+use super::nodes::UNKNOWN_FOR;
 use super::reboots::Reboots;
 use super::violation::Violation;
 use crate::clouds::simulated::{Change, Simulated};
@@ -42,14 +43,15 @@ pub struct Invariants {
 #[derive(Default)]
 pub(super) struct Book {
     machines: BTreeMap<ProviderId, Known>,
-    by_claim: BTreeMap<ClaimName, BTreeSet<ProviderId>>,
+    /// The machines that carry a NodeClaim's UID. One that is made anew under its name has machines of its own.
+    by_claim: BTreeMap<ClaimUid, BTreeSet<ProviderId>>,
     claims: BTreeMap<ClaimName, Arc<Claim>>,
     /// NodeClaims whose finalizers somebody else took off.
     stripped: BTreeSet<ClaimName>,
     /// NodeClaims that are gone, as they were, and since when.
-    ended: BTreeMap<ClaimName, (Instant, Option<Arc<Claim>>)>,
+    ended: BTreeMap<ClaimUid, (Instant, Arc<Claim>)>,
     /// Deadlines that joiner had to set, as it wrote them.
-    pub(super) hurried: BTreeMap<ClaimName, Arc<str>>,
+    pub(super) hurried: BTreeMap<ClaimUid, Arc<str>>,
     /// When the pods of Nodes must have left whose machines have no NodeClaim, by the earlier of two clocks.
     pub(super) evacuated: BTreeMap<NodeName, Timestamp>,
     /// Nodes that joiner's finalizer holds, or held, and since when it does no more.
@@ -124,6 +126,11 @@ impl Book {
 impl Known {
     fn is_going(&self) -> bool {
         self.gone_at.is_some()
+    }
+
+    /// Whether it runs, as far as joiner can know.
+    fn stands(&self) -> bool {
+        self.gone_at.is_none_or(|at| at.elapsed() < UNKNOWN_FOR)
     }
 
     fn is_gone(&self) -> bool {
@@ -238,13 +245,13 @@ impl Invariants {
                     book.machines.retain(|_, known| !known.is_forgotten());
                     book.machines.insert(machine.id.clone(), known);
                     book.peak = book.peak.max(book.machines.values().filter(|known| !known.is_gone()).count());
-                    if let Some(claim) = &machine.claim {
-                        let Book { by_claim, machines, .. } = &mut *book;
-                        let ids = by_claim.entry(claim.clone()).or_default();
+                    if let Some(token) = &machine.token {
+                        let Book { by_claim, machines, claims, .. } = &mut *book;
+                        let ids = by_claim.entry(token.clone()).or_default();
                         ids.retain(|id| machines.get(id).is_some_and(|known| !known.is_gone()));
                         twins = ids.iter().filter(|id| !machines[*id].is_going()).cloned().collect();
                         ids.insert(machine.id.clone());
-                        if !book.claims.contains_key(claim) {
+                        if !claims.values().any(|claim| claim.uid == *token) {
                             book.orphaned(machine.id.clone());
                         }
                     }
@@ -286,10 +293,11 @@ impl Invariants {
         {
             let mut book = self.book();
             let book = &mut *book;
-            let claim = book.claims.remove(name);
-            book.ended.insert(name.clone(), (Instant::now(), claim));
+            let Some(claim) = book.claims.remove(name) else { return };
+            let uid = claim.uid.clone();
+            book.ended.insert(uid.clone(), (Instant::now(), claim));
             let stripped = book.stripped.remove(name);
-            for id in book.by_claim.remove(name).unwrap_or_default() {
+            for id in book.by_claim.remove(&uid).unwrap_or_default() {
                 let Some(known) = book.machines.get(&id).filter(|known| !known.is_gone()) else { continue };
                 if !known.is_going() {
                     book.orphaned(id.clone());
@@ -331,9 +339,9 @@ impl Invariants {
         }
     }
 
-    /// The NodeClaim of a machine that is not gone.
-    pub(super) fn runs_for(&self, id: &ProviderId) -> Option<ClaimName> {
-        self.book().machines.get(id).filter(|known| !known.is_gone())?.claim.clone()
+    /// Whether a machine that was made for a NodeClaim is not gone.
+    pub(super) fn runs(&self, id: &ProviderId) -> bool {
+        self.book().machines.get(id).is_some_and(|known| !known.is_gone() && known.token.is_some())
     }
 
     /// The machine that a Node is of, as its kubelet named it or else by the ID that it carries, and the NodeClaim and the token in that machine's mark.
@@ -346,15 +354,15 @@ impl Invariants {
     }
 
     /// For how long a NodeClaim has been gone; nothing while it is there, and when that has just happened.
-    pub(super) fn gone_for(&self, name: &ClaimName) -> Option<Duration> {
-        self.book().ended.get(name).map(|(since, _)| since.elapsed())
+    pub(super) fn gone_for(&self, uid: &ClaimUid) -> Option<Duration> {
+        self.book().ended.get(uid).map(|(since, _)| since.elapsed())
     }
 
     /// NodeClaims that went no longer ago than this, as they were.
     pub(super) fn gone_within(&self, time: Duration) -> Vec<Arc<Claim>> {
         let book = self.book();
         let lately = book.ended.values().filter(|(since, _)| since.elapsed() <= time);
-        lately.filter_map(|(_, claim)| claim.clone()).collect()
+        lately.map(|(_, claim)| Arc::clone(claim)).collect()
     }
 
     /// Whether joiner's finalizer was on a Node no longer ago than this.
@@ -371,7 +379,7 @@ impl Invariants {
     pub(super) fn is_twin(&self, id: &ProviderId, token: &ClaimUid, claimed: Option<&ProviderId>) -> bool {
         let book = self.book();
         let other = claimed.filter(|claimed| *claimed != id).and_then(|claimed| book.machines.get(claimed));
-        other.is_some_and(|other| other.token.as_ref() == Some(token))
+        other.is_some_and(|other| other.token.as_ref() == Some(token) && other.stands())
     }
 
     /// The machines that were launched for a NodeClaim and run.
@@ -386,9 +394,8 @@ impl Invariants {
 
     fn machines_where(&self, claim: &Claim, wanted: impl Fn(&Known) -> bool) -> Vec<ProviderId> {
         let book = self.book();
-        let own = |known: &Known| wanted(known) && known.token.as_ref() == Some(&claim.uid);
-        let ids = book.by_claim.get(&claim.name).into_iter().flatten();
-        ids.filter(|id| book.machines.get(id).is_some_and(own)).cloned().collect()
+        let ids = book.by_claim.get(&claim.uid).into_iter().flatten();
+        ids.filter(|id| book.machines.get(id).is_some_and(&wanted)).cloned().collect()
     }
 
     /// The names under which the journal knows what concerns a machine.

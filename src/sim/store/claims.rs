@@ -15,14 +15,10 @@ impl Store {
         }
         let (uid, version) = (ClaimUid::from(self.uid()), self.next_version());
         let claim = draft.claim(uid, version, self.now());
-        let claim = self.put_claim(claim);
-        if self.gone_pools.contains(&draft.pool_uid) {
-            self.collect_claims_of(&draft.pool_uid);
-        }
-        Ok(claim)
+        Ok(self.put_new_claim(claim))
     }
 
-    /// Puts a NodeClaim as a user wrote it; identity, age and status of one that exists already stay.
+    /// Puts a NodeClaim as a user wrote it; identity, age and status of one that exists already stay. One whose NodePool has gone goes with it.
     pub fn apply_claim(&mut self, mut claim: Claim) -> Arc<Claim> {
         if let Some(there) = self.claims.get(&claim.name) {
             // The spec of a NodeClaim is immutable; a second apply can only bring labels and annotations, and mend what was no spec.
@@ -36,7 +32,8 @@ impl Store {
         claim.uid = ClaimUid::from(self.uid());
         claim.created = self.now();
         claim.generation = 1;
-        self.save_claim(claim)
+        claim.version = self.next_version();
+        self.put_new_claim(claim)
     }
 
     /// Changes metadata of a NodeClaim; with the last finalizer a deleted one goes.
@@ -110,6 +107,15 @@ impl Store {
             // Nobody can have taken it away in between: the store is held.
             self.delete_claim(&name).ok();
         }
+    }
+
+    /// Puts a NodeClaim that was not there. Kubernetes' garbage collector finds that its owner is gone, if it is.
+    fn put_new_claim(&mut self, claim: Claim) -> Arc<Claim> {
+        let claim = self.put_claim(claim);
+        if let Some(pool) = claim.owner_pool.as_ref().filter(|pool| self.gone_pools.contains(pool)) {
+            self.collect_claims_of(pool);
+        }
+        claim
     }
 
     fn claim(&self, name: &ClaimName) -> Result<Arc<Claim>, Error> {
