@@ -183,4 +183,12 @@ faults! {
     MachineForgotten = "machine-forgotten", 12.0, 0..=0;
     /// A user deletes a NodeClaim, or takes the finalizers off one that is being deleted, and makes it anew under its name.
     UserRemakesClaim = "user-remakes-nodeclaim", 3.0, 0..=600;
+    /// A user cordons a node for a while.
+    UserCordonsNode = "user-cordons-node", 4.0, 60..=3600;
+    /// A user deletes a pod by force: it is gone at once, from a node that goes above all.
+    UserForcesPod = "user-forces-pod", 6.0, 0..=0;
+    /// A user deletes a VolumeAttachment: it is gone at once, from a node that goes above all.
+    UserDetachesVolume = "user-detaches-volume", 4.0, 0..=0;
+    /// A user lets a PodDisruptionBudget allow none, one or all of its pods to go, and puts it right a while later.
+    UserEditsBudget = "user-edits-budget", 3.0, 60..=3600;
 }

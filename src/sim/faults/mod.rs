@@ -20,6 +20,7 @@ mod stream;
 
 mod day;
 mod player;
+mod users;
 
 pub use cloud::HostileCloud;
 pub use cluster::HostileCluster;

@@ -1,29 +1,28 @@
-//! What goes wrong by itself: machines die, nodes fall silent, users change and delete things, joiner is killed.
+//! What goes wrong by itself: machines die, nodes fall silent, joiner is killed, and users do what they do.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::kind::Fault;
 use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
+use super::users::set_finalizers;
 use crate::clouds::simulated::Simulated;
-use crate::cluster::ClaimPatch;
 use crate::core::facts::{
-    Claim, Condition, Count, Effect, Node, Owner, Pod, PodBudget, Pool, Selector, Status, Taint, VolumeAttachment,
+    Claim, Count, Effect, Node, Owner, Pod, PodBudget, Pool, Selector, Status, Taint, VolumeAttachment,
 };
 use crate::core::ids::{ClaimName, NodeName, ObjectKey, ProviderId};
-use crate::core::labels::{self, Labels};
-use crate::core::resources::Resources;
+use crate::core::labels;
 use crate::sim::SimCluster;
 use crate::sim::agenda::Agenda;
 use crate::sim::invariants::Invariants;
 use crate::sim::store::Store;
 
 /// The faults that need no occasion but an object that is there.
-const BY_THEMSELVES: [Fault; 25] = [
+const BY_THEMSELVES: [Fault; 29] = [
     Fault::MachineDies,
     Fault::RegistersTwice,
     Fault::NodeNotReady,
@@ -49,30 +48,36 @@ const BY_THEMSELVES: [Fault; 25] = [
     Fault::UserDeletesPool,
     Fault::UserRebootsNode,
     Fault::UserRemakesClaim,
+    Fault::UserCordonsNode,
+    Fault::UserForcesPod,
+    Fault::UserDetachesVolume,
+    Fault::UserEditsBudget,
 ];
 
 /// Taints of nodes that are not ready, and of those whose kubelet is silent.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 /// A finalizer of somebody else.
-const FOREIGN: &str = "example.com/hold";
+pub(super) const FOREIGN: &str = "example.com/hold";
 /// For so long is a second Node, which somebody has deleted, held by that.
 const HELD: Duration = Duration::from_mins(10);
 /// A node that is younger is not swept away.
 const SETTLING_IN: Duration = Duration::from_mins(15);
 /// So often does a user try to make anew what is not gone yet.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
+pub(super) const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Does what happens by itself.
 pub struct Player {
     cluster: SimCluster,
     cloud: Simulated,
-    mishaps: Mishaps,
-    invariants: Invariants,
-    agenda: Agenda<Todo>,
+    pub(super) mishaps: Mishaps,
+    pub(super) invariants: Invariants,
+    pub(super) agenda: Agenda<Todo>,
+    /// Budgets that users have edited and not put right yet.
+    pub(super) edited: BTreeSet<ObjectKey>,
 }
 
-enum Todo {
+pub(super) enum Todo {
     Befall(Mishap),
     Sweep,
     Recover(Vec<ProviderId>),
@@ -82,6 +87,8 @@ enum Todo {
     DeleteTwin(NodeName),
     LetTwinGo(NodeName),
     RestorePool(Box<Pool>),
+    RestoreBudget(Box<PodBudget>),
+    Uncordon(NodeName),
     LetGo(ClaimName),
     Remake(Box<Claim>),
     SetClock,
@@ -97,7 +104,8 @@ impl Player {
         for at in sweeps {
             agenda.at(mishaps.start() + *at, Todo::Sweep);
         }
-        Self { cluster: invariants.cluster().clone(), cloud, mishaps, invariants, agenda }
+        let cluster = invariants.cluster().clone();
+        Self { cluster, cloud, mishaps, invariants, agenda, edited: BTreeSet::new() }
     }
 
     /// Plays for as long as it is polled.
@@ -135,6 +143,16 @@ impl Player {
                 store.update_node(&name, |node| node.finalizers.retain(|held| &**held != FOREIGN));
             }
             Todo::RestorePool(pool) => drop(store.apply_pool(*pool)),
+            Todo::RestoreBudget(budget) => {
+                self.edited.remove(&budget.key);
+                // Unless it went meanwhile.
+                if store.budgets.contains_key(&budget.key) {
+                    store.apply_budget(*budget);
+                }
+            }
+            Todo::Uncordon(name) => {
+                store.update_node(&name, |node| node.cordoned = false);
+            }
             Todo::Remake(claim) => self.remake(&mut store, claim),
             Todo::LetGo(name) => {
                 set_finalizers(&mut store, &name, |finalizers| finalizers.retain(|held| &**held != FOREIGN));
@@ -176,30 +194,15 @@ impl Player {
                 Some(String::new())
             }
             Fault::PodStuck => {
-                // Best of all one that should go.
-                let all = |wanted: &dyn Fn(&Pod) -> bool| -> Vec<Arc<Pod>> {
-                    store
-                        .pods
-                        .values()
-                        .map(|record| &record.pod)
-                        .filter(|pod| pod.node.is_some() && wanted(pod))
-                        .cloned()
-                        .collect()
-                };
-                let pod =
-                    one_of(&all(&|pod| pod.deleting.is_some()), pick).or_else(|| one_of(&all(&|_| true), pick))?;
+                let pod = worst(&on_nodes(store), |pod| pod.deleting.is_some(), pick)?;
                 store.stuck.insert(pod.uid.clone(), Instant::now() + lasting);
                 self.lay(mishap, pod.uid.to_string(), &pod.key.to_string())
             }
             Fault::AttachmentStuck => {
-                // Best of all one whose node is to go.
-                let all = |wanted: &dyn Fn(&Node) -> bool| -> Vec<Arc<str>> {
-                    let there = store.volumes.attachments.values();
-                    let of = |one: &&Arc<VolumeAttachment>| store.nodes.get(&one.node).is_some_and(|node| wanted(node));
-                    there.filter(of).map(|one| Arc::clone(&one.name)).collect()
-                };
-                let name =
-                    one_of(&all(&|node| node.deleting.is_some()), pick).or_else(|| one_of(&all(&|_| true), pick))?;
+                let of_nodes = store.volumes.attachments.values().filter(|one| store.nodes.contains_key(&one.node));
+                let goes =
+                    |one: &VolumeAttachment| store.nodes.get(&one.node).is_some_and(|node| node.deleting.is_some());
+                let name = Arc::clone(&worst(&of_nodes.cloned().collect::<Vec<_>>(), goes, pick)?.name);
                 store.volumes.stuck.insert(Arc::clone(&name), Instant::now() + lasting);
                 self.lay(mishap, name.to_string(), &name)
             }
@@ -225,115 +228,6 @@ impl Player {
             }
             _ => self.user(store, mishap),
         }
-    }
-
-    /// What users do.
-    fn user(&mut self, store: &mut Store, mishap: Mishap) -> Option<String> {
-        let (pick, lasting) = (mishap.pick, mishap.lasting);
-        match mishap.fault {
-            Fault::UserDeletesNode => {
-                let node = one_of(&nodes(store, |node| node.deleting.is_none()), pick)?;
-                store.delete_node(&node.name, None).ok()?;
-                return Some(node.name.to_string());
-            }
-            Fault::UserEditsNode => {
-                let node = one_of(&nodes(store, |_| true), pick)?;
-                store.update_node(&node.name, |node| disfigure(node, pick >> 8));
-                return Some(node.name.to_string());
-            }
-            Fault::UserEditsPool | Fault::UserDeletesPool => {
-                let pool = one_of(&store.pools.values().cloned().collect::<Vec<_>>(), pick)?;
-                if mishap.fault == Fault::UserDeletesPool {
-                    store.delete_pool(&pool.name).ok()?;
-                    self.agenda.after(lasting, Todo::RestorePool(Box::new(as_written(&pool))));
-                } else {
-                    let mut edited = as_written(&pool);
-                    edited.template.labels.insert("example.com/edition".into(), format!("{}", pick % 1_000).into());
-                    store.apply_pool(edited);
-                }
-                return Some(pool.name.to_string());
-            }
-            _ => {}
-        }
-        let living = victims(store, mishap);
-        let claim = one_of(&living, pick)?;
-        match mishap.fault {
-            Fault::UserDeletesClaim => store.delete_claim(&claim.name).ok()?,
-            Fault::UserStripsFinalizers => {
-                let is_kept = (pick >> 8).is_multiple_of(2);
-                if is_kept {
-                    set_finalizers(store, &claim.name, |finalizers| finalizers.push(FOREIGN.into()));
-                    self.agenda.after(lasting, Todo::LetGo(claim.name.clone()));
-                }
-                store.delete_claim(&claim.name).ok()?;
-                self.strip(store, &claim.name, is_kept);
-            }
-            Fault::UserRemakesClaim => {
-                store.delete_claim(&claim.name).ok()?;
-                if (pick >> 8).is_multiple_of(2) {
-                    self.strip(store, &claim.name, false);
-                }
-                self.mishaps.laid(mishap.fault, claim.name.as_str());
-                self.agenda.after(lasting, Todo::Remake(Box::new(as_applied(&claim, pick >> 16))));
-                return None;
-            }
-            Fault::UserEditsClaim => {
-                let field = [labels::TERMINATION_TIMESTAMP, labels::TERMINATION_TIMESTAMP, labels::REBOOT_GRACE];
-                let field = field[usize::try_from((pick >> 16) % 3).unwrap_or(0)];
-                let annotations = Labels::from([(field.into(), nonsense(pick >> 8))]);
-                drop(store.patch_claim(&claim.name, &ClaimPatch { annotations, ..ClaimPatch::default() }).ok()?);
-            }
-            Fault::UserEditsProviderId => {
-                let launched: Vec<_> = living.iter().filter(|claim| claim.provider_id.is_some()).cloned().collect();
-                let claim = one_of(&launched, pick)?;
-                let other = one_of(&launched, pick >> 16)?.provider_id.clone();
-                store.update_claim(&claim.name, |claim| claim.provider_id = misread(pick >> 8, other));
-                return Some(claim.name.to_string());
-            }
-            Fault::UserEditsStatus => {
-                let now = store.now();
-                store.update_claim(&claim.name, |claim| match (pick >> 8) % 7 {
-                    0 => claim.conditions.clear(),
-                    1 => claim.conditions.retain(|condition| &*condition.kind != "Launched"),
-                    2 => claim.conditions.retain(|condition| &*condition.kind != "Registered"),
-                    3 => claim.node = None,
-                    4 => claim.node = Some(NodeName::from("no-such-node")),
-                    5 => claim.conditions.iter_mut().for_each(|condition| condition.status = Status::Unknown),
-                    _ => pretend_drained(claim, pick >> 16, now),
-                });
-            }
-            Fault::UserRebootsNode => {
-                let serving: Vec<_> = living.iter().filter(|claim| claim.is("Initialized")).cloned().collect();
-                let claim = one_of(&serving, pick)?;
-                let now = store.now();
-                store.update_claim(&claim.name, |claim| ask_for_reboot(claim, pick >> 8, now));
-                return Some(claim.name.to_string());
-            }
-            Fault::ForeignFinalizer => {
-                set_finalizers(store, &claim.name, |finalizers| finalizers.push(FOREIGN.into()));
-                self.agenda.after(lasting, Todo::LetGo(claim.name.clone()));
-            }
-            _ => return None,
-        }
-        Some(claim.name.to_string())
-    }
-
-    /// Takes all finalizers off a NodeClaim, or all but the user's own.
-    fn strip(&self, store: &mut Store, name: &ClaimName, but_own: bool) {
-        self.invariants.finalizers_stripped(name);
-        set_finalizers(store, name, |finalizers| finalizers.retain(|one| but_own && **one == *FOREIGN));
-    }
-
-    /// Makes a NodeClaim anew as soon as its predecessor is gone, which may take its time.
-    fn remake(&mut self, store: &mut Store, claim: Box<Claim>) {
-        if self.mishaps.are_over() {
-            return;
-        }
-        if store.claims.contains_key(&claim.name) {
-            return self.agenda.after(TRY_AGAIN, Todo::Remake(claim));
-        }
-        store.apply_claim(*claim);
-        self.mishaps.bitten(Fault::UserRemakesClaim);
     }
 
     /// Puts a budget that allows nothing over the pods of one app.
@@ -381,17 +275,6 @@ impl Player {
     }
 }
 
-/// What stands where a NodeClaim's provider ID was: nothing, a machine that is nowhere, nonsense, or the ID of another.
-fn misread(pick: u64, other: Option<ProviderId>) -> Option<ProviderId> {
-    match pick % 6 {
-        0 => None,
-        1 => Some(ProviderId::from("sim://nowhere/m-0")),
-        // The API server admits any text. An empty one is read as none.
-        2 => Some(ProviderId::from(nonsense(pick >> 16))).filter(|id| !id.as_str().is_empty()),
-        _ => other,
-    }
-}
-
 /// By how many milliseconds a clock jumps: seconds as often as minutes as often as hours, up to six of them, forwards as often as backwards.
 fn jump(pick: u64) -> i64 {
     let most = [10_000, 600_000, 21_600_000][(pick % 3) as usize];
@@ -399,20 +282,23 @@ fn jump(pick: u64) -> i64 {
     if (pick >> 4).is_multiple_of(2) { by } else { -by }
 }
 
-/// What users write where a time, a duration or an ID belongs: words, nothing, numbers, a truth, days that no calendar has, and far too much.
-fn nonsense(pick: u64) -> Arc<str> {
-    const SHORT: [&str; 7] =
-        ["tomorrow at noon", "", "-1", "0", "true", "2026-02-30T12:00:00Z", "+99999-01-01T00:00:00Z"];
-    let at = usize::try_from(pick % 8).unwrap_or(0);
-    SHORT.get(at).map_or_else(|| "9".repeat(4_096).into(), |text| Arc::from(*text))
-}
-
-fn one_of<T: Clone>(all: &[T], pick: u64) -> Option<T> {
+pub(super) fn one_of<T: Clone>(all: &[T], pick: u64) -> Option<T> {
     let at = pick.checked_rem(all.len() as u64)?;
     all.get(usize::try_from(at).ok()?).cloned()
 }
 
-fn nodes(store: &Store, wanted: impl Fn(&Node) -> bool) -> Vec<Arc<Node>> {
+/// One of those that are at the worst moment, or else one of all.
+pub(super) fn worst<T>(all: &[Arc<T>], is_worst: impl Fn(&T) -> bool, pick: u64) -> Option<Arc<T>> {
+    let those: Vec<_> = all.iter().filter(|one| is_worst(one)).cloned().collect();
+    one_of(&those, pick).or_else(|| one_of(all, pick))
+}
+
+/// The pods that have a node.
+pub(super) fn on_nodes(store: &Store) -> Vec<Arc<Pod>> {
+    store.pods.values().map(|record| &record.pod).filter(|pod| pod.node.is_some()).cloned().collect()
+}
+
+pub(super) fn nodes(store: &Store, wanted: impl Fn(&Node) -> bool) -> Vec<Arc<Node>> {
     store.nodes.values().filter(|node| wanted(node)).cloned().collect()
 }
 
@@ -448,110 +334,6 @@ fn twin(node: &Node, name: &NodeName, is_held: bool) -> Node {
     twin.labels.insert(labels::HOSTNAME.into(), name.as_str().into());
     twin.taints = vec![Taint::new(labels::UNREGISTERED_TAINT, Effect::NoExecute)];
     twin
-}
-
-fn disfigure(node: &mut Node, pick: u64) {
-    match pick % 4 {
-        0 => drop(node.labels.remove(labels::REGISTERED)),
-        1 => node.taints.clear(),
-        2 => node.owner_claims.clear(),
-        _ => node.finalizers.clear(),
-    }
-}
-
-/// The NodeClaims of which one is meant: living ones. What can befall those that are being deleted meets them as often, where there are some: the worst
-/// moment is a drain.
-fn victims(store: &Store, mishap: Mishap) -> Vec<Arc<Claim>> {
-    let meets_ending = matches!(
-        mishap.fault,
-        Fault::UserEditsClaim
-            | Fault::UserEditsProviderId
-            | Fault::UserEditsStatus
-            | Fault::UserStripsFinalizers
-            | Fault::UserRemakesClaim
-    );
-    let all = |ending: bool| store.claims.values().filter(move |claim| claim.deleting.is_some() == ending).cloned();
-    let ending: Vec<_> = all(true).filter(|_| meets_ending && (mishap.pick >> 32).is_multiple_of(2)).collect();
-    if ending.is_empty() { all(false).collect() } else { ending }
-}
-
-/// Says of a NodeClaim how far its drain is, though it lives or its pods and volumes are still there.
-fn pretend_drained(claim: &mut Claim, pick: u64, now: Timestamp) {
-    let kinds = ["Drained", "VolumesDetached", "InstanceTerminating"];
-    let said: Vec<&str> = match pick % 4 {
-        3 => kinds.to_vec(),
-        one => kinds.into_iter().skip(usize::try_from(one).unwrap_or(0)).take(1).collect(),
-    };
-    for kind in said {
-        claim.conditions.retain(|condition| &*condition.kind != kind);
-        claim.conditions.push(Condition {
-            kind: kind.into(),
-            status: Status::True,
-            reason: kind.into(),
-            message: "".into(),
-            since: now,
-            generation: claim.generation,
-        });
-    }
-}
-
-/// Asks for a reboot: with the pods on the node, with two minutes for them to leave, or with all the time that they take.
-fn ask_for_reboot(claim: &mut Claim, pick: u64, now: Timestamp) {
-    claim.conditions.retain(|condition| &*condition.kind != "Rebooting");
-    claim.conditions.push(Condition {
-        kind: "Rebooting".into(),
-        status: Status::True,
-        reason: "RebootRequested".into(),
-        message: "".into(),
-        since: now,
-        generation: claim.generation,
-    });
-    match pick % 3 {
-        0 => drop(claim.annotations.insert(labels::REBOOT_GRACE.into(), "0s".into())),
-        1 => drop(claim.annotations.insert(labels::REBOOT_GRACE.into(), "2m".into())),
-        _ => drop(claim.annotations.remove(labels::REBOOT_GRACE)),
-    }
-}
-
-/// A NodeClaim as a user applies it who has kept its manifest: without its status, with the annotations and finalizers that it had, or without.
-fn as_applied(claim: &Claim, pick: u64) -> Claim {
-    let keeps = |bit: u32| (pick >> bit).is_multiple_of(2);
-    // What somebody else holds it with is not the user's.
-    let finalizers = claim.finalizers.iter().filter(|one| keeps(1) && ***one != *FOREIGN).cloned().collect();
-    Claim {
-        annotations: if keeps(0) { claim.annotations.clone() } else { Labels::new() },
-        finalizers,
-        deleting: None,
-        provider_id: None,
-        node: None,
-        image: None,
-        capacity: Resources::default(),
-        allocatable: Resources::default(),
-        last_pod_event: None,
-        conditions: Vec::new(),
-        ..claim.clone()
-    }
-}
-
-/// A NodePool without what the API server and joiner added to it.
-fn as_written(pool: &Pool) -> Pool {
-    Pool {
-        annotations: Labels::new(),
-        status_nodes: None,
-        class_generation: None,
-        conditions: Vec::new(),
-        deleting: None,
-        ..pool.clone()
-    }
-}
-
-fn set_finalizers(store: &mut Store, name: &ClaimName, change: impl FnOnce(&mut Vec<Arc<str>>)) {
-    let Some(claim) = store.claims.get(name) else { return };
-    let mut finalizers = claim.finalizers.clone();
-    change(&mut finalizers);
-    let version = Some(claim.version.clone());
-    // A finalizer cannot be added to what is being deleted; then it is not.
-    drop(store.patch_claim(name, &ClaimPatch { version, finalizers: Some(finalizers), ..ClaimPatch::default() }));
 }
 
 /// Operators delete the NodeClaims whose nodes serve nobody.
