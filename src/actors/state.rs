@@ -1,10 +1,11 @@
 //! `state`: folds facts into snapshots, publishes them, and nudges those whom the news concerns.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
 use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -17,10 +18,14 @@ use super::protocol::{
 use super::runtime::{Behaviour, Cx, Kind, Mailbox, Timer, View};
 use super::tree::Wiring;
 use super::witness::Witness;
+use crate::core::backoff::backoff;
 use crate::core::facts::{Fact, Fold, News};
 
-/// Pause before a stream of facts that ended is begun anew.
+/// Pause before a stream of facts that ended is begun anew; it doubles with each that ends soon, up to the longest.
 const RECONNECT: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_mins(1);
+/// A stream that ends sooner has failed like the one before.
+const SOON: Duration = Duration::from_mins(5);
 
 /// So many facts of watches wait at most to be folded; a pod's is a few KB. Beyond, nothing is read from the watches, and the API server keeps what
 /// has happened, or ends a watch that is too slow: then that kind is listed anew.
@@ -37,6 +42,9 @@ pub(super) struct State {
     /// Carries facts from the cluster to this instance; ends with it.
     pump: tokio::task::JoinHandle<()>,
     reconnect: Option<Timer>,
+    /// When the stream began, and how many ended soon before it.
+    began: Timestamp,
+    failures: u32,
     facts: u64,
     synced: bool,
     /// Whether pods had a place in a plan when the nominator was last told: it hears of the end, too.
@@ -58,14 +66,18 @@ fn pump(wiring: &Wiring, mailbox: Mailbox<StateMsg>) -> tokio::task::JoinHandle<
     })
 }
 
-/// Hands out facts, each with its place in the backlog, until there are no more, or nobody takes them.
+/// Hands out facts, each with its place in the backlog, until there are no more, reading one panics, or nobody takes them.
 async fn carry(mut facts: BoxStream<'static, Fact>, hand_over: impl Fn(Fact, OwnedSemaphorePermit) -> bool) {
     let backlog = Arc::new(Semaphore::new(BACKLOG));
-    // A place first: what is not read yet costs nothing here.
-    while let Ok(place) = Arc::clone(&backlog).acquire_owned().await
-        && let Some(fact) = facts.next().await
-        && hand_over(fact, place)
-    {}
+    let carrying = async {
+        // A place first: what is not read yet costs nothing here.
+        while let Ok(place) = Arc::clone(&backlog).acquire_owned().await
+            && let Some(fact) = facts.next().await
+            && hand_over(fact, place)
+        {}
+    };
+    // A panic while an object is read is an end like any other. Were it not told, nothing would be heard of any more.
+    drop(AssertUnwindSafe(carrying).catch_unwind().await);
 }
 
 impl State {
@@ -133,7 +145,19 @@ impl Behaviour for State {
         let pump = pump(wiring, cx.mailbox());
         metrics::cluster_synced(false);
         let (wiring, said) = (Arc::clone(wiring), Dedupe::default());
-        Self { wiring, fold, witness, said, pump, reconnect: None, facts: 0, synced: false, plans: true }
+        Self {
+            wiring,
+            fold,
+            witness,
+            said,
+            pump,
+            reconnect: None,
+            began: cx.now(),
+            failures: 0,
+            facts: 0,
+            synced: false,
+            plans: true,
+        }
     }
 
     fn handle(&mut self, message: StateMsg, cx: &Cx<StateMsg>) {
@@ -162,9 +186,13 @@ impl Behaviour for State {
             }
             StateMsg::Reconnect => {
                 if self.reconnect.take().is_none() {
-                    tracing::error!("the stream of facts ended; listing anew");
-                    self.reconnect = Some(cx.after(RECONNECT, StateMsg::Reconnect));
+                    let lasted = Duration::try_from(cx.now().duration_since(self.began)).unwrap_or_default();
+                    self.failures = if lasted < SOON { self.failures + 1 } else { 1 };
+                    let pause = backoff(RECONNECT, LONGEST, self.failures);
+                    tracing::error!(?pause, "the stream of facts ended; listing anew after a pause");
+                    self.reconnect = Some(cx.after(pause, StateMsg::Reconnect));
                 } else {
+                    self.began = cx.now();
                     self.pump = pump(&self.wiring, cx.mailbox());
                 }
                 return;
@@ -177,9 +205,16 @@ impl Behaviour for State {
     fn observe(&self, _: Timestamp) -> View {
         let snapshot = self.fold.snapshot();
         let missing = self.fold.not_listed();
+        let (state, waits_for) = if self.reconnect.is_some() {
+            ("cut off", Some("a pause after the stream of facts ended; the log says why".to_owned()))
+        } else if missing.is_empty() {
+            ("up to date", None)
+        } else {
+            ("listing", Some(format!("first list of {}", missing.join(", "))))
+        };
         View {
-            state: if missing.is_empty() { "up to date" } else { "listing" }.to_owned(),
-            waits_for: (!missing.is_empty()).then(|| format!("first list of {}", missing.join(", "))),
+            state: state.to_owned(),
+            waits_for,
             details: vec![
                 ("facts".to_owned(), self.facts.to_string()),
                 ("epoch".to_owned(), snapshot.epoch.to_string()),

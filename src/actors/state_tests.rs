@@ -33,6 +33,12 @@ fn a_watch_is_read_no_further_than_the_backlog_reaches() {
 }
 
 #[test]
+fn a_panic_while_an_object_is_read_is_the_end_of_the_stream_and_not_of_who_tells_of_it() {
+    let broken = stream::once(async { panic!("an object that nobody thought of") }).boxed();
+    assert_eq!(carry(broken, |_, _| true).now_or_never(), Some(()));
+}
+
+#[test]
 fn nothing_is_carried_to_nobody() {
     let endless = stream::repeat_with(|| Fact::Relisting(Kind::Pod)).boxed();
     assert_eq!(carry(endless, |_, _| false).now_or_never(), Some(()));

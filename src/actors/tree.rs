@@ -202,6 +202,12 @@ impl Joiner {
         &self.house
     }
 
+    /// Answers, for as long as it is asked, whether the tree stands: whoever restarts all others has nobody above.
+    pub fn pulse(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        let root = self.root.clone();
+        move || root.is_alive()
+    }
+
     /// Takes the tree down: no new write begins, those under way are waited for, the lease is given back. Says whether all writes had
     /// ended within `patience`.
     pub async fn stop(self, patience: Duration) -> bool {

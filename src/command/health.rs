@@ -22,11 +22,18 @@ pub(super) fn listed(joiner: &Joiner) -> Check {
     })
 }
 
-/// For liveness: every actor comes back from its messages, and every plan to its actor. One that does not cannot be ended from within; only a new process
+/// For liveness: the tree stands, every actor comes back from its messages, and every plan to its actor. One that does not cannot be ended from within; only a new process
 /// helps.
 pub(super) fn stirring(joiner: &Joiner) -> Check {
     let observations = joiner.house().observations.clone();
+    let stands = joiner.pulse();
     Check::new("actors", move || {
+        if !stands() {
+            tracing::error!(
+                "the supervisor has ended, and all actors with it; the liveness probe fails, so that joiner is started anew"
+            );
+            return Err("the supervisor has ended, and all actors with it".to_owned());
+        }
         let named = |(kind, name, time): (Kind, String, Duration)| format!("{kind} {name} for {} s", time.as_secs());
         let stalled = observations.stalled(STALLED).into_iter().map(named);
         let lost = observations.lost_in_thought(LOST).into_iter().map(|one| format!("the plan of {}", named(one)));

@@ -86,3 +86,16 @@ async fn a_plan_that_does_not_come_back_fails_the_liveness_probe() {
     assert_eq!(provisioner.meter.computing_for(), None);
     joiner.kill();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_tree_without_its_root_fails_the_liveness_probe() {
+    let (_rehearsal, joiner) = started(&scenario_of("burst", &mixed(1)).unwrap(), Settings::default());
+    let stirring = stirring(&joiner);
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!((stirring.holds)(), Ok(()));
+    // The supervisor fails when it hears that somebody is to be started again.
+    joiner.house().saboteur.strike(Kind::Supervisor, 0, 1);
+    joiner.house().saboteur.strike(Kind::Catalog, 0, 1);
+    sleep(Duration::from_mins(20)).await;
+    assert_eq!((stirring.holds)(), Err("the supervisor has ended, and all actors with it".to_owned()));
+}

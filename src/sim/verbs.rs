@@ -56,10 +56,10 @@ impl Answers {
         if self.named().any(|(call, answer)| call != Call::Get && answer == Refusal::Silent) {
             return Some("Silent is an answer to get only; write Throttled, Error, Lost or AnswerLost".to_owned());
         }
-        let of_machines = [Call::Get, Call::Find, Call::List, Call::Delete];
+        let of_machines = [Call::Get, Call::Find, Call::List, Call::Delete, Call::Reboot];
         if self.named().any(|(call, answer)| answer == Refusal::NoSuchMachine && !of_machines.contains(&call)) {
             return Some(
-                "NoSuchMachine is an answer to get, find, list and delete only; write Throttled, Error, Lost or AnswerLost"
+                "NoSuchMachine is an answer to get, find, list, delete and reboot only; write Throttled, Error, Lost or AnswerLost"
                     .to_owned(),
             );
         }

@@ -259,6 +259,8 @@ impl Claim {
         }
         let uid = self.known.as_ref().map(|known| &known.uid);
         let machine = whereabouts.machine();
+        let theirs = machine.as_ref().and_then(|machine| machine.token.as_ref()).filter(|token| Some(*token) != uid);
+        self.memory.anothers = theirs.map(|_| id.clone());
         if machine.as_ref().is_none_or(|machine| machine.token.as_ref() != uid) {
             self.memory.tried.insert(id);
         }

@@ -10,7 +10,7 @@ use crate::core::facts::{self, Node, Snapshot, Status, finalizers, find_conditio
 use crate::core::health::Failure;
 use crate::core::ids::PoolName;
 use crate::core::labels;
-use crate::core::lifecycle::{DeleteReason, Sight, conditions_of, inconsistencies};
+use crate::core::lifecycle::{DeleteReason, Sight, conditions_of, inconsistencies, reboot_issued_at};
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::conditions::{Transition, transitions};
 use crate::telemetry::events;
@@ -131,12 +131,12 @@ impl Claim {
 
     /// The reboot that somebody asked for has ended and the node goes on, or it could not be understood.
     fn tell_of_end_of_reboot(&mut self, before: &facts::Claim, transition: &Transition, cx: &Cx<ClaimMsg>) {
-        let since =
-            |kind: &str| find_condition(&before.conditions, kind).map(|condition| between(condition.since, cx.now()));
-        let took = since("Rebooting").unwrap_or_default();
+        let now = cx.now();
+        let asked = find_condition(&before.conditions, "Rebooting").map(|condition| condition.since);
+        let took = asked.map(|asked| between(asked, now)).unwrap_or_default();
         if &*transition.reason == "RebootSucceeded" {
             metrics::reboot_ended(RebootResult::Succeeded, took);
-            metrics::reboot_recovered(since("Initialized").unwrap_or_default());
+            metrics::reboot_recovered(between(reboot_issued_at(before, &self.memory, now), now));
             self.note(cx.now(), "back from the reboot");
         } else {
             metrics::reboot_ended(RebootResult::InvalidRequest, took);

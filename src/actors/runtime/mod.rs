@@ -26,7 +26,7 @@ pub use meter::Meter;
 pub use observation::{Observation, Observations, Timeline, View};
 pub use operations::{OpId, Operations, Outcome, Permits, Refusal};
 pub use promises::Promises;
-pub use saboteur::{SABOTAGE, Saboteur};
+pub use saboteur::Saboteur;
 pub use shell::Envelope;
 pub use slot::Slot;
 pub use supervisor::{Post, RootMsg, Supervisor};

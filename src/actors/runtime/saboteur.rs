@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Kind;
+use crate::core::promises::SABOTAGE;
 
 /// Makes actors panic or stand still. Does nothing unless it is told to; production never tells it.
 #[derive(Clone, Default, Debug)]
@@ -14,9 +15,6 @@ pub struct Saboteur {
     /// Whether its panics do not say that they are on purpose.
     silent: Arc<AtomicBool>,
 }
-
-/// How the message of a panic on purpose begins. All others are defects.
-pub const SABOTAGE: &str = "sabotage of";
 
 #[derive(Debug)]
 struct Plan {

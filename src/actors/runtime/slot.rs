@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use ractor::ActorStatus;
+
 use super::instance::Instance;
 use super::{Message, Meter};
 
@@ -37,6 +39,12 @@ impl<M: Message> Slot<M> {
     /// Whether somebody is there.
     pub fn is_filled(&self) -> bool {
         self.0.current.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Whether whoever was put there last has not ended; also where nobody vacates the place.
+    pub fn is_alive(&self) -> bool {
+        let current = self.0.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().is_some_and(|instance| instance.actor().get_status() < ActorStatus::Stopping)
     }
 
     /// Puts a new instance there.

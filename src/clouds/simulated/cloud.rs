@@ -364,6 +364,9 @@ impl Cloud for Simulated {
     fn reboot<'a>(&'a self, id: &'a ProviderId, operation: &'a str) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move {
             self.wait().await;
+            if self.denies(Call::Reboot) {
+                return Err(Error::Missing(id.clone()));
+            }
             let scripted = self.scripted(Call::Reboot, Vec::new);
             if let Some((error, false)) = scripted {
                 return Err(error);

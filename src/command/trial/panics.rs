@@ -4,8 +4,7 @@ use std::cell::RefCell;
 
 use tokio::time::Instant;
 
-use crate::actors::runtime::SABOTAGE;
-use crate::core::promises::Invariant;
+use crate::core::promises::{Invariant, SABOTAGE};
 use crate::sim::invariants::{Invariants, Journal, Violation};
 
 /// A panic.

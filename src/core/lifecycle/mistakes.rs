@@ -40,10 +40,12 @@ pub(super) fn found(situation: &Situation<'_>) -> Vec<String> {
         ));
     }
     if let Some(id) = &claim.provider_id {
-        if let Sight::Present(machine) = &situation.memory.sight
-            && machine.id == *id
-            && !is_own(situation, machine)
-        {
+        let is_anothers = match &situation.memory.sight {
+            Sight::Present(machine) if machine.id == *id => !is_own(situation, machine),
+            // It was shown, and its own is looked for since.
+            _ => situation.memory.anothers.as_ref() == Some(id),
+        };
+        if is_anothers {
             found.push(format!(
                 "status.providerID: machine {id} carries the mark of another NodeClaim and is left alone; write back the ID of this one's own"
             ));

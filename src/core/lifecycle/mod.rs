@@ -49,7 +49,7 @@ pub use hooks::Hooks;
 pub use launch::{Candidates, candidates};
 pub use liveness::LAUNCH_TIMEOUT;
 pub use quarantine::{HEALTHY_AFTER, quarantine};
-pub use reboot::{Reboot, is_held, is_rebooting};
+pub use reboot::{Reboot, is_held, is_rebooting, issued_at as reboot_issued_at};
 pub use repair::Repair;
 pub use situation::{LaunchFailure, Memory, Sight, Situation};
 pub use status::conditions_of;

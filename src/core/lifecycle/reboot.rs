@@ -22,7 +22,7 @@ use crate::core::writes::{ClaimPatch, NodePatch};
 
 use super::drain::drain;
 use super::step::{self, Phase, Step, after};
-use super::{Act, DeleteReason, Situation, holdup, liveness, status, termination};
+use super::{Act, DeleteReason, Memory, Situation, holdup, liveness, status, termination};
 
 /// The condition that asks for a reboot, and says how far it is.
 pub(super) const REBOOTING: &str = "Rebooting";
@@ -286,7 +286,7 @@ fn gives_up_at(situation: &Situation<'_>, request: &Condition) -> Option<Timesta
     if is_issued(request) {
         return situation
             .has("Initialized", Status::Unknown)
-            .then(|| after(issued_at(situation, request), BACK_WITHIN));
+            .then(|| after(issued_at(situation.claim, situation.memory, situation.now), BACK_WITHIN));
     }
     // From when it is written down that the cloud has taken the order, the node has its time; until then there is nothing to give up.
     if has_been_issued(situation, request) {
@@ -304,12 +304,12 @@ fn gives_up_at(situation: &Situation<'_>, request: &Condition) -> Option<Timesta
 
 /// When the reboot was ordered, or a moment after that. `Initialized` became Unknown with it, unless the node was not initialized when somebody asked: then
 /// it is as long ago as this actor knows of the order.
-fn issued_at(situation: &Situation<'_>, request: &Condition) -> Timestamp {
-    let (initialized, asked) = (situation.since("Initialized"), since(situation, request));
-    if initialized >= asked {
+pub fn issued_at(claim: &Claim, memory: &Memory, now: Timestamp) -> Timestamp {
+    let since = |kind: &str| find_condition(&claim.conditions, kind).map(|condition| condition.since.min(now));
+    let (initialized, asked) = (since("Initialized"), since("Rebooting").unwrap_or(now));
+    if let Some(initialized) = initialized.filter(|initialized| *initialized >= asked) {
         return initialized;
     }
-    let memory = situation.memory;
     let known = memory.reboot.first.as_ref().map(|(_, first)| *first).or(memory.since);
     known.map_or(asked, |known| known.max(asked))
 }

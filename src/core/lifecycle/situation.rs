@@ -266,6 +266,8 @@ pub struct Memory {
     pub heard: bool,
     /// Provider IDs about which the cloud was asked, and under which it has no machine with this NodeClaim's mark.
     pub tried: BTreeSet<ProviderId>,
+    /// The provider ID under which it last showed a machine with another NodeClaim's mark.
+    pub anothers: Option<ProviderId>,
     /// When the cloud last said which machines were launched with the token.
     pub looked: Option<Timestamp>,
     /// Since when it has said that there is none.
@@ -328,6 +330,7 @@ impl Memory {
         self.absent_since = None;
         self.undenied();
         self.tried.remove(&machine.id);
+        self.anothers.take_if(|id| *id == machine.id);
         self.sight = Sight::Present(Arc::new(machine));
     }
 

@@ -1,5 +1,8 @@
 //! The promises, by name, and what it looks like when a running joiner sees one broken.
 
+/// How the message of a panic on purpose begins, in tests and in the simulator. All others are defects.
+pub const SABOTAGE: &str = "sabotage of";
+
 /// Declares the invariants with the word that names each.
 macro_rules! invariants {
     ($($(#[doc = $doc:literal])* $name:ident = $word:literal;)*) => {

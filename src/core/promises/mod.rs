@@ -10,7 +10,7 @@ mod lease;
 mod vigil;
 
 pub use deadline::{granted, is_deadline_near};
-pub use invariant::{Broken, Invariant};
+pub use invariant::{Broken, Invariant, SABOTAGE};
 pub use judge::{is_silent, judge_deletion, judge_node_deletion, judge_order};
 pub use lease::LEASE_TRUSTED;
 pub use vigil::{Looked, ORPHANED_AT_MOST, Released, Vigil};

@@ -191,4 +191,6 @@ faults! {
     UserDetachesVolume = "user-detaches-volume", 4.0, 0..=0;
     /// A user lets a PodDisruptionBudget allow none, one or all of its pods to go, and puts it right a while later.
     UserEditsBudget = "user-edits-budget", 3.0, 60..=3600;
+    /// The code that reads the watches panics.
+    WatchPanics = "watch-panics", 1.0, 0..=0;
 }

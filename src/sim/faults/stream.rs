@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::kind::Fault;
 use super::mishaps::Mishaps;
 use crate::core::facts::{Fact, Kind};
+use crate::core::promises::SABOTAGE;
 use crate::sim::SimCluster;
 use crate::sim::store::Store;
 
@@ -81,6 +82,9 @@ impl Watch {
         self.recent.push_back(fact);
         if self.recent.len() > REMEMBERED {
             self.recent.pop_front();
+        }
+        if self.mishaps.strikes(Fault::WatchPanics).is_some() {
+            panic!("{SABOTAGE} the watches");
         }
         if self.mishaps.strikes(Fault::WatchDuplicated).is_some() {
             self.ready.extend(self.recent.iter().cloned());
