@@ -10,7 +10,7 @@ mod narrator;
 mod witnesses;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -24,11 +24,15 @@ use joiner::cluster::convert::ShapeStore;
 use joiner::command::with_features;
 use joiner::manifests::Object;
 use joiner::sim::{Act, End, Latency, Pace, Rhythm, Scenario, Seed, World, WorldConfig, read_scenario};
+use joiner::telemetry::metrics::{Exporter, Samples, sample_budgets};
 use libtest_mimic::{Arguments, Failed, Trial};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use narrator::Narrator;
 use tokio::time::{Instant, sleep_until};
 use witnesses::{SeenCloud, SeenCluster};
+
+/// Turns what is sampled into text; what is recorded, each scenario keeps for itself.
+static EXPORTER: LazyLock<Exporter> = LazyLock::new(|| Exporter::install().expect("nobody else records"));
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -74,11 +78,14 @@ fn tell(scenario: &Scenario) -> String {
     let figures = recorder.handle();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime starts");
-    let narrator = metrics::with_local_recorder(&recorder, || runtime.block_on(play(scenario)));
-    narrator.text(&figures.render())
+    let (narrator, samples) = metrics::with_local_recorder(&recorder, || runtime.block_on(play(scenario)));
+    // What actors set is shared by all scenarios that play meanwhile: left out.
+    let sampled = EXPORTER.render(samples);
+    let budgets = sampled.lines().filter(|line| line.starts_with("karpenter_nodepools_"));
+    narrator.text(&(figures.render() + &budgets.collect::<Vec<_>>().join("\n")))
 }
 
-async fn play(scenario: &Scenario) -> Narrator {
+async fn play(scenario: &Scenario) -> (Narrator, Samples) {
     let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
     let world = World::new(round_world(scenario, clock));
     let narrator = Narrator::new(scenario.narration.clone());
@@ -112,8 +119,10 @@ async fn play(scenario: &Scenario) -> Narrator {
         () = timeline => {}
         _ = join_all(world.stand_ins().into_iter().map(|(_, player)| player)) => {}
     }
+    let mut samples = Samples::new();
+    sample_budgets(&mut samples, &joiner.boards().snapshot(), clock.now());
     joiner.kill();
-    narrator
+    (narrator, samples)
 }
 
 /// A world in which everything takes a round number of seconds, and a machine has the name of its NodeClaim.
