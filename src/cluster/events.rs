@@ -12,8 +12,6 @@ use super::{Announcement, Regarding};
 
 /// Who says so: dashboards and Karpenter's own suites look for this name.
 const COMPONENT: &str = "karpenter";
-/// The most that an Event's message may hold.
-const LONGEST_MESSAGE: usize = 1024;
 /// Where Events about cluster-scoped objects are kept.
 const DEFAULT_NAMESPACE: &str = "default";
 
@@ -55,7 +53,7 @@ pub(super) fn event(announcement: &Announcement, kinds: &[ClassKind], instance: 
                 "involvedObject": involved,
                 "type": if announcement.warning { "Warning" } else { "Normal" },
                 "reason": announcement.reason,
-                "message": cut(&announcement.message),
+                "message": &announcement.message,
                 "source": { "component": COMPONENT },
                 "reportingComponent": COMPONENT,
                 "reportingInstance": instance,
@@ -64,13 +62,4 @@ pub(super) fn event(announcement: &Announcement, kinds: &[ClassKind], instance: 
                 "count": 1,
             }),
         )
-}
-
-/// The message, cut where a character ends.
-fn cut(message: &str) -> &str {
-    if message.len() <= LONGEST_MESSAGE {
-        return message;
-    }
-    let end = (0..=LONGEST_MESSAGE).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
-    message.get(..end).unwrap_or_default()
 }

@@ -95,7 +95,7 @@ async fn a_tree_without_its_root_fails_the_liveness_probe() {
     assert_eq!((stirring.holds)(), Ok(()));
     // The supervisor fails when it hears that somebody is to be started again.
     joiner.house().saboteur.strike(Kind::Supervisor, 0, 1);
-    joiner.house().saboteur.strike(Kind::Catalog, 0, 1);
+    joiner.house().saboteur.strike(Kind::Auditor, 0, 1);
     sleep(Duration::from_mins(20)).await;
     assert_eq!((stirring.holds)(), Err("the supervisor has ended, and all actors with it".to_owned()));
 }

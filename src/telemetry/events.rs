@@ -10,8 +10,10 @@ pub use crate::core::writes::Regarding as About;
 
 use super::conditions::Transition;
 
-/// Most characters of a message; the API server refuses longer ones.
+/// Most bytes of a message; the API server refuses longer ones.
 const LONGEST: usize = 1024;
+/// Where the rest was left out, as in conditions.
+const DOTS: &str = "...";
 /// For how long the same is not said again, unless an event says otherwise; Karpenter's.
 const WINDOW: Duration = Duration::from_mins(2);
 
@@ -60,11 +62,12 @@ impl Event {
 }
 
 /// At most so many characters, with an ellipsis where something was cut.
-fn shortened(text: String, longest: usize) -> String {
-    if text.chars().count() <= longest {
-        return text;
+fn shortened(mut text: String, longest: usize) -> String {
+    if text.len() > longest {
+        text.truncate(text.floor_char_boundary(longest - DOTS.len()));
+        text.push_str(DOTS);
     }
-    text.chars().take(longest - 1).chain(['…']).collect()
+    text
 }
 
 // Pods
