@@ -219,6 +219,11 @@ impl Consent {
         words.join(" ")
     }
 
+    /// Whether a person says nothing. A word that is not understood takes nothing back.
+    pub fn is_silent(&self) -> bool {
+        self.said.is_none()
+    }
+
     /// The decisions that hold, in words.
     pub fn describe(&self) -> Option<&str> {
         self.understood.as_deref()

@@ -10,10 +10,10 @@ use crate::clouds::{Deletion, Listing, Notice};
 use crate::core::audit::{Alarm, Evidence, Finding, History, Look, Rules, Verdict, audit};
 use crate::core::consent::{self, ANNOTATION, Consent, Decision};
 use crate::core::facts::{Claim, Machine, Snapshot};
-use crate::core::ids::ProviderId;
+use crate::core::ids::{NodeUid, ProviderId};
 use crate::core::lifecycle::Denials;
 use crate::core::promises::Looked;
-use crate::core::record::{Record, excerpt};
+use crate::core::record::Record;
 use crate::core::writes::Regarding;
 
 use crate::telemetry::dedupe::Dedupe;
@@ -167,7 +167,7 @@ impl Auditor {
         }
         self.tell_of_findings(known, cx.now());
         self.tell_of_unmarked(cx);
-        self.write_down_findings(listing.complete, cx.now());
+        self.write_down_look(listing.complete, cx.now());
         self.tell_of_breaker(lease.as_ref().map(|lease| &lease.object), cx);
         self.choose_drains(&claims, cx);
         self.act(cx);
@@ -252,13 +252,7 @@ impl Auditor {
         let mut said: Vec<_> = event.into_iter().collect();
         for (decision, findings) in self.verdict.decided.clone() {
             tracing::warn!(%decision, findings, "a person has decided about audit findings");
-            let (words, about) = (self.consent.describe().unwrap_or_default(), format!("{findings} findings"));
-            // Whoever was just started hears it anew, and it was written down when it was said.
-            let deed = format!("a person said {decision}, in the words {}", excerpt(words));
-            if !self.record().has(&deed) {
-                self.write_down(&deed, &about, cx);
-            }
-            self.timeline.note(cx.now(), format!("a person said {decision} about {about}"));
+            self.timeline.note(cx.now(), format!("a person said {decision} about {findings} findings"));
             said.extend(lease.cloned().map(|lease| events::audit_decided(lease, &decision.to_string(), findings)));
         }
         for event in said {
@@ -356,11 +350,14 @@ impl Auditor {
         self.draining.retain(|id, _| may_go(id));
     }
 
-    /// What was to be done was refused: it is said where it was written down that it is done.
-    fn not_done(&mut self, what: &str, why: &str, cx: &Cx<AuditorMsg>) {
+    /// What was to be done was refused: it is said where it was written down that it is done, once while it is refused for the same reason.
+    pub(super) fn not_done(&mut self, what: &str, why: &str, cx: &Cx<AuditorMsg>) {
         cx.slot().meter().failed(cx.now(), &format!("{what}: {why}"));
-        self.timeline.note(cx.now(), what.to_owned());
-        self.write_down(what, why, cx);
+        if !self.record().has(what, why) {
+            tracing::warn!(error = why, "{what}");
+            self.timeline.note(cx.now(), what.to_owned());
+            self.write_down(what, why, cx);
+        }
     }
 }
 
