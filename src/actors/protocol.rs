@@ -336,6 +336,8 @@ pub enum AuditorMsg {
     MachinesListed(OpId, Called<Listing>),
     /// *Nudge.* Time to look how far the pods of orphaned machines have left.
     Drain,
+    /// *Outcome.* A Node was changed, or not; what of the change it has not kept.
+    NodeWritten(NodeName, NodeUid, Written<Vec<String>>),
     /// *Outcome.* The Node of a machine that looks empty and is to be taken down, and its pods, as the API server has them.
     Inhabited(ProviderId, Written<Option<Inhabited>>),
     /// *Outcome.* An orphaned machine was taken down.

@@ -48,6 +48,8 @@ pub(in crate::actors) struct Auditor {
     pub(super) drain: Option<Timer>,
     /// Machines on which nothing ran when their Nodes were closed a moment ago.
     pub(super) emptied: BTreeSet<ProviderId>,
+    /// Nodes that have not kept what closes them although the write was granted, as of the look with this number: an admission policy takes it back.
+    pub(super) kept_open: BTreeMap<NodeUid, u64>,
     /// How the cloud has said that it has no such machine, of those that are to be finished for it.
     pub(super) denied: BTreeMap<Left, Denials>,
     /// For the next question about them.
@@ -62,7 +64,7 @@ pub(in crate::actors) struct Auditor {
     /// being newer than the list.
     machines: Option<Listing>,
     pub(super) verdict: Verdict,
-    looks: u64,
+    pub(super) looks: u64,
     last_look: Option<Timestamp>,
     trouble: Option<String>,
     tick: Option<Timer>,
@@ -103,6 +105,7 @@ impl Auditor {
         self.verdict = Verdict::default();
         self.raise(Alarm::Unknown);
         (self.draining, self.drain, self.emptied) = (BTreeMap::new(), None, BTreeSet::new());
+        self.kept_open = BTreeMap::new();
         (self.denied, self.asking) = (BTreeMap::new(), None);
     }
 
@@ -376,6 +379,7 @@ impl Behaviour for Auditor {
             draining: BTreeMap::new(),
             drain: None,
             emptied: BTreeSet::new(),
+            kept_open: BTreeMap::new(),
             denied: BTreeMap::new(),
             asking: None,
             notices: Vec::new(),
@@ -404,6 +408,7 @@ impl Behaviour for Auditor {
                 self.drain(cx);
                 self.reap_emptied(cx);
             }
+            AuditorMsg::NodeWritten(name, uid, outcome) => self.node_written(&name, uid, outcome, cx),
             AuditorMsg::Inhabited(id, outcome) => self.told_of_pods(id, outcome, cx),
             AuditorMsg::Reaped(id, outcome) => match outcome {
                 Outcome::Done(Deletion::InProgress) => {
