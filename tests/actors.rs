@@ -510,6 +510,23 @@ fn a_renewal_that_is_lost_does_not_cost_the_lease() {
     }
 }
 
+/// The record waits for no answer that does not come: the renewal after that carries it.
+#[test]
+fn a_renewal_that_is_lost_does_not_hold_up_the_record() {
+    let story = "a renewal that carries the record is not answered";
+    comes_out_well(PODS, 3, story, async |rehearsal, clock| {
+        let joiner = leader(rehearsal, clock).await;
+        let silent = Arc::new(AtomicUsize::new(1));
+        rehearsal.world.cluster.set_gate(Box::new(SilentLease(Arc::clone(&silent))));
+        joiner.boards().record.send_replace(Some("1970-01-01T00:00:00Z takes it down: it is nobody's\n".into()));
+        sleep(Duration::from_secs(10)).await;
+        let written =
+            joiner.boards().lease.borrow().as_ref().and_then(|lease| lease.record.clone()).unwrap_or_default();
+        assert!(silent.load(Relaxed) == 0 && written.contains("it is nobody's"), "{story}: {written}");
+        joiner
+    });
+}
+
 /// A plan of thousands of pods takes seconds: for those that go meanwhile nothing is bought.
 #[test]
 fn nothing_is_bought_for_pods_that_go_while_the_plan_is_made() {

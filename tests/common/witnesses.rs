@@ -184,7 +184,7 @@ impl Cluster for SeenCluster {
         })
     }
 
-    fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
+    fn renew_lease<'a>(&'a self, holder: &'a str, record: RecordNow<'a>) -> BoxFuture<'a, Result<Lease, Error>> {
         self.inner.renew_lease(holder, record)
     }
 
