@@ -17,7 +17,7 @@ use joiner::actors::runtime::{Clock, Kind, Permits, View};
 use joiner::actors::{Joiner, Parts, Settings};
 use joiner::api::classes::kwok::KwokNodeClass;
 use joiner::clouds::catalog;
-use joiner::clouds::simulated::Change;
+use joiner::clouds::simulated::{Call, Change, Refusal};
 use joiner::cluster;
 use joiner::command::{Rehearsal, mixed, rehearse};
 use joiner::core::audit::{Alarm, Finding};
@@ -510,6 +510,23 @@ fn a_renewal_that_is_lost_does_not_cost_the_lease() {
     }
 }
 
+/// The record waits for no answer that does not come: the renewal after that carries it.
+#[test]
+fn a_renewal_that_is_lost_does_not_hold_up_the_record() {
+    let story = "a renewal that carries the record is not answered";
+    comes_out_well(PODS, 3, story, async |rehearsal, clock| {
+        let joiner = leader(rehearsal, clock).await;
+        let silent = Arc::new(AtomicUsize::new(1));
+        rehearsal.world.cluster.set_gate(Box::new(SilentLease(Arc::clone(&silent))));
+        joiner.boards().record.send_replace(Some("1970-01-01T00:00:00Z takes it down: it is nobody's\n".into()));
+        sleep(Duration::from_secs(10)).await;
+        let written =
+            joiner.boards().lease.borrow().as_ref().and_then(|lease| lease.record.clone()).unwrap_or_default();
+        assert!(silent.load(Relaxed) == 0 && written.contains("it is nobody's"), "{story}: {written}");
+        joiner
+    });
+}
+
 /// A plan of thousands of pods takes seconds: for those that go meanwhile nothing is bought.
 #[test]
 fn nothing_is_bought_for_pods_that_go_while_the_plan_is_made() {
@@ -609,6 +626,59 @@ fn a_policy_that_strips_nodes_holds_up_no_deadline() {
             joiner
         });
     }
+}
+
+/// The Node of a machine of nobody that cannot be closed is told once with what takes the taint back, is not fought, and keeps no machine.
+#[test]
+fn a_policy_that_strips_nodes_keeps_no_orphan() {
+    let story = "a policy strips the taint of an orphan's Node";
+    comes_out_well(200, 5, story, async |rehearsal, clock| {
+        let joiner = leader(rehearsal, clock).await;
+        rehearsal.world.cluster.store().strip(&[labels::DISRUPTED_TAINT]);
+        let orphans = orphan_some(rehearsal, 1);
+        let before = patches(rehearsal, "nodes");
+        sleep(Duration::from_mins(25)).await;
+        let left = machines(rehearsal).iter().filter(|one| orphans.contains(&one.machine.id)).count();
+        let view = auditor(&joiner).await;
+        assert_eq!(left, 0, "{story}: {view:?}");
+        let kept =
+            |(what, why): &&(String, String)| what.starts_with("done at") && why.contains("was not changed as asked");
+        let told: Vec<_> = view.details.iter().filter(kept).collect();
+        let wanted = format!("does not keep taint {}: exempt Nodes", labels::DISRUPTED_TAINT);
+        assert!(told.len() == 1 && told[0].1.contains(&wanted), "{story}: {view:?}");
+        let noted = view.timeline.iter().filter(|(_, what)| what.contains("was not changed as asked")).count();
+        assert_eq!(noted, 1, "{story}: {view:?}");
+        let written = patches(rehearsal, "nodes") - before;
+        // Ten minutes have thirty looks, and sixty times at which pods are asked to leave.
+        assert!(written < 45, "{story}: {written} writes");
+        rehearsal.world.cluster.store().strip(&[]);
+        settled(rehearsal).await;
+        joiner
+    });
+}
+
+/// A machine that was ordered down is ordered down again at each look until the cloud confirms that it is gone. That this fails is said once.
+#[test]
+fn an_order_that_fails_again_and_again_is_told_once() {
+    let story = "the cloud refuses to be told again";
+    comes_out_well(200, 5, story, async |rehearsal, clock| {
+        let joiner = leader(rehearsal, clock).await;
+        orphan_some(rehearsal, 1);
+        let noted =
+            async |what: &str| auditor(&joiner).await.timeline.iter().filter(|(_, it)| it.ends_with(what)).count();
+        let began = Instant::now();
+        while noted("is going").await == 0 {
+            assert!(began.elapsed() < Duration::from_mins(30), "{story}: it is ordered down");
+            sleep(Duration::from_secs(1)).await;
+        }
+        rehearsal.world.cloud.refuse(Call::Delete, Refusal::Error, "not now", 4);
+        sleep(Duration::from_secs(70)).await;
+        assert_eq!((noted("was not taken down").await, noted("is gone").await), (1, 0), "{story}");
+        sleep(Duration::from_mins(1)).await;
+        assert_eq!((noted("was not taken down").await, noted("is gone").await), (1, 1), "{story}");
+        settled(rehearsal).await;
+        joiner
+    });
 }
 
 /// A joiner that buys from a shop.

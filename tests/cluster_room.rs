@@ -342,11 +342,11 @@ async fn events_and_lease(plane: &ControlPlane, cluster: &KubeCluster, pool: &Po
     let line = plane.kubectl("get events -n default --field-selector reason=NoCompatibleInstanceTypes -o jsonpath={.items[*].source.component}/{.items[*].type}");
     assert_eq!(line, "karpenter/Warning");
 
-    let lease = cluster.renew_lease("one", None).await.expect("it is free");
+    let lease = cluster.renew_lease("one", &|| None).await.expect("it is free");
     assert_eq!(lease.holder, "one");
-    assert_eq!(cluster.renew_lease("one", None).await.expect("it is ours").holder, "one");
-    let lease = cluster.renew_lease("two", None).await.expect("it can be read");
+    assert_eq!(cluster.renew_lease("one", &|| None).await.expect("it is ours").holder, "one");
+    let lease = cluster.renew_lease("two", &|| None).await.expect("it can be read");
     assert!(lease.holder == "one" && lease.remaining > Duration::from_secs(10), "{lease:?}");
     cluster.release_lease("one").await.expect("it is ours");
-    assert_eq!(cluster.renew_lease("two", None).await.expect("it is free").holder, "two");
+    assert_eq!(cluster.renew_lease("two", &|| None).await.expect("it is free").holder, "two");
 }

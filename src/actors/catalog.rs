@@ -7,12 +7,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use crate::clouds::SoldOut;
+use crate::clouds::{Assortment, SoldOut};
 use crate::core::facts::{Catalog as Published, InstanceType, NodeClass, Offering, Snapshot, Verdict};
 use crate::core::ids::{ClassRef, PoolName};
 use crate::core::overlays;
 
-use super::protocol::{BatcherMsg, Called, CatalogMsg, Fetched, PoolsMsg};
+use super::protocol::{BatcherMsg, Called, CatalogMsg, PoolsMsg};
 use super::runtime::{Behaviour, Cx, Kind, Permits, Timer, View};
 use super::tree::Wiring;
 
@@ -118,11 +118,11 @@ impl Catalog {
         known.seen = Arc::clone(&class);
         known.fetching = true;
         let (cloud, reference) = (Arc::clone(&self.wiring.cloud), reference.clone());
-        let call = async move { Ok((cloud.catalog(&class).await?, cloud.catalog_lacks())) };
+        let call = async move { cloud.catalog(&class).await };
         cx.start(Permits::ReadCloud, call, move |outcome| CatalogMsg::Fetched(reference, outcome));
     }
 
-    fn fetched(&mut self, reference: &ClassRef, outcome: Called<Fetched>, cx: &Cx<CatalogMsg>) {
+    fn fetched(&mut self, reference: &ClassRef, outcome: Called<Assortment>, cx: &Cx<CatalogMsg>) {
         let Some(class) = self.classes.get_mut(reference) else { return };
         class.fetching = false;
         let is_outdated = std::mem::take(&mut class.outdated);
@@ -132,10 +132,10 @@ impl Catalog {
         }
     }
 
-    fn answered(&mut self, reference: &ClassRef, outcome: Called<Fetched>, cx: &Cx<CatalogMsg>) {
+    fn answered(&mut self, reference: &ClassRef, outcome: Called<Assortment>, cx: &Cx<CatalogMsg>) {
         let Some(class) = self.classes.get_mut(reference) else { return };
         let failure = match outcome.answer() {
-            Ok((types, lacks)) => {
+            Ok(Assortment { types, lacks }) => {
                 class.failure = None;
                 let was_partial = std::mem::replace(&mut class.is_partial, lacks.is_some());
                 let before = class.types.replace(Arc::clone(&types));

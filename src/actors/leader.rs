@@ -29,8 +29,6 @@ pub(super) struct Leader {
     sent: Option<Instant>,
     /// When the last attempt was sent that has been answered: answers to those before it are outdated.
     answered: Option<Instant>,
-    /// When the attempt under way was sent that writes the auditor's record. There is one at most, so that no record is written over by an older one.
-    writing: Option<Instant>,
     holder: Option<String>,
     leading: bool,
     /// Why the last attempt failed.
@@ -44,18 +42,14 @@ impl Leader {
         let sent = Instant::now();
         self.sent = Some(sent);
         let (cluster, identity) = (Arc::clone(&self.wiring.cluster), self.wiring.settings.identity.clone());
-        let record = self.wiring.boards.record.borrow().clone().filter(|_| self.writing.is_none());
-        if record.is_some() {
-            self.writing = Some(sent);
-        }
-        let call = async move { cluster.renew_lease(&identity, record.as_deref()).await };
+        let record = self.wiring.boards.record.clone();
+        let call = async move { cluster.renew_lease(&identity, &|| record.borrow().clone()).await };
         cx.start(Permits::Lease, call, move |outcome| LeaderMsg::Renewed(sent, outcome));
         self.next = Some(cx.after(PATIENCE, LeaderMsg::Renew));
     }
 
     /// An attempt ended, perhaps not the last one.
     fn renewed(&mut self, sent: Instant, outcome: Written<Lease>, cx: &Cx<LeaderMsg>) {
-        self.writing.take_if(|writing| *writing == sent);
         if self.answered.is_some_and(|answered| sent < answered) {
             return;
         }
@@ -163,7 +157,6 @@ impl Behaviour for Leader {
             wiring: Arc::clone(wiring),
             sent: None,
             answered: None,
-            writing: None,
             holder: None,
             leading: false,
             trouble: None,

@@ -11,15 +11,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use crate::clouds::{self, Deletion, Hooks, Listing, Resolution, SoldOut, Whereabouts};
+use crate::clouds::{self, Assortment, Deletion, Hooks, Listing, Resolution, SoldOut, Whereabouts};
 use crate::cluster::{self, Lease};
 use crate::core::eviction::Emptied;
-use crate::core::facts::{Claim, DeviceSlice, Fact, InstanceType, Machine, Node, Pod, VolumeAttachment};
+use crate::core::facts::{Claim, DeviceSlice, Fact, Machine, Node, Pod, VolumeAttachment};
 use crate::core::health::Failure;
 use crate::core::ids::{
     ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, PoolUid, ProviderId,
@@ -63,8 +62,6 @@ pub type Written<T> = Outcome<T, cluster::Error>;
 /// The outcome of a cloud call.
 pub type Called<T> = Outcome<T, clouds::Error>;
 
-/// Instance types, and how soon they are to be asked for again, where something that they depend on could not be read.
-pub type Fetched = (Arc<Vec<Arc<InstanceType>>>, Option<Duration>);
 /// A NodeClaim as it is after a change, and what of the change it does not show.
 pub type Kept = (Arc<Claim>, Vec<String>);
 /// A Node, all of its pods, and the VolumeAttachments there.
@@ -113,7 +110,7 @@ pub enum CatalogMsg {
     /// *Fact.* Offerings that could not be had.
     SoldOut(Vec<SoldOut>),
     /// *Outcome.* Instance types of a class.
-    Fetched(ClassRef, Called<Fetched>),
+    Fetched(ClassRef, Called<Assortment>),
     /// *Nudge.* NodePools or NodeClasses have changed.
     Look,
     /// *Nudge.* Time to ask the cloud again, or to forget what was sold out.
@@ -336,6 +333,8 @@ pub enum AuditorMsg {
     MachinesListed(OpId, Called<Listing>),
     /// *Nudge.* Time to look how far the pods of orphaned machines have left.
     Drain,
+    /// *Outcome.* A Node was changed, or not; what of the change it has not kept.
+    NodeWritten(NodeName, NodeUid, Written<Vec<String>>),
     /// *Outcome.* The Node of a machine that looks empty and is to be taken down, and its pods, as the API server has them.
     Inhabited(ProviderId, Written<Option<Inhabited>>),
     /// *Outcome.* An orphaned machine was taken down.

@@ -7,12 +7,13 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool};
+use crate::core::facts::{Claim, Machine, NodeClass, Pool};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::telemetry::metrics::{self, CloudCall, CloudFailure};
 
 use super::{
-    Cloud, Deletion, Error, Hooks, LaunchRefused, LaunchSpec, Listing, RepairPolicy, Resolution, Shown, Whereabouts,
+    Assortment, Cloud, Deletion, Error, Hooks, LaunchRefused, LaunchSpec, Listing, RepairPolicy, Resolution, Shown,
+    Whereabouts,
 };
 
 /// Wraps any cloud.
@@ -75,12 +76,8 @@ impl Cloud for Metered {
         self.0.misfit(class, pool)
     }
 
-    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {
+    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Assortment, Error>> {
         self.time(("catalog", CloudCall::GetInstanceTypes), String::new(), self.0.catalog(class))
-    }
-
-    fn catalog_lacks(&self) -> Option<Duration> {
-        self.0.catalog_lacks()
     }
 
     fn learn(&self, shown: &Shown<'_>) -> bool {

@@ -12,18 +12,17 @@ pub mod kwok;
 mod metered;
 pub mod outscale;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool};
+use crate::core::facts::{Claim, Machine, NodeClass, Pool};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::core::lifecycle::{DRIFT_EVERY, LAUNCH_TIMEOUT};
 
 pub use error::{Error, LaunchRefused, SoldOut};
 pub use metered::Metered;
-pub use spec::{Deletion, Judgement, LaunchSpec, Listing, Notice, Resolution, Shown, Whereabouts};
+pub use spec::{Assortment, Deletion, Judgement, LaunchSpec, Listing, Notice, Resolution, Shown, Whereabouts};
 
 pub use crate::core::lifecycle::Hooks;
 pub use crate::core::repair::{RepairAction, RepairPolicy};
@@ -60,14 +59,9 @@ pub trait Cloud: Send + Sync + 'static {
         None
     }
 
-    /// All instance types of a NodeClass with all offerings, those that cannot be had now included. As long as nothing has changed, the
+    /// All instance types of a NodeClass. As long as nothing has changed, the
     /// answer is the same shared list, so that asking often costs nothing.
-    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>>;
-
-    /// How soon [`Cloud::catalog`] is to be asked again, as something that it depends on could not be read; nothing when all was.
-    fn catalog_lacks(&self) -> Option<Duration> {
-        None
-    }
+    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Assortment, Error>>;
 
     /// Learns from a registered Node what machines of its type and image really have: of memory, a hypervisor and a kernel keep a part that nobody
     /// announces; and how its machine's Node is called. Says whether [`Cloud::catalog`] now answers otherwise. Costs no call.

@@ -24,6 +24,21 @@ pub struct LaunchSpec {
     pub candidates: Vec<Arc<InstanceType>>,
 }
 
+/// The instance types of a NodeClass, as one reading shows them.
+#[derive(Clone, Debug, Default)]
+pub struct Assortment {
+    /// The types with all offerings, those that cannot be had now included.
+    pub types: Arc<Vec<Arc<InstanceType>>>,
+    /// How soon they are to be asked for again, as something that they depend on could not be read; nothing when all was.
+    pub lacks: Option<Duration>,
+}
+
+impl From<Arc<Vec<Arc<InstanceType>>>> for Assortment {
+    fn from(types: Arc<Vec<Arc<InstanceType>>>) -> Self {
+        Self { types, lacks: None }
+    }
+}
+
 /// What became of a deletion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deletion {

@@ -32,7 +32,7 @@ use super::request::{JSON, MERGE, Request, VERSION};
 use super::throttle::Throttle;
 use super::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
-    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, answer, events, evict, patch, watch,
+    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, RecordNow, answer, events, evict, patch, watch,
 };
 
 /// How the client behaves.
@@ -547,7 +547,7 @@ impl Cluster for KubeCluster {
         self.tell(events::event(announcement, &self.options().classes, &self.options().instance, self.now())).boxed()
     }
 
-    fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
+    fn renew_lease<'a>(&'a self, holder: &'a str, record: RecordNow<'a>) -> BoxFuture<'a, Result<Lease, Error>> {
         self.take_lease(holder, record).boxed()
     }
 

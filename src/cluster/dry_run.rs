@@ -20,7 +20,7 @@ use crate::core::labels::Labels;
 
 use super::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
-    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
+    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, RecordNow, Regarding,
 };
 
 /// Sentences that are remembered, so that none is said twice.
@@ -368,7 +368,7 @@ impl Cluster for DryRun {
         self.only_said("write Event", &format_args!("{reason} about {}: {message}", named(regarding)))
     }
 
-    fn renew_lease<'a>(&'a self, holder: &'a str, _: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
+    fn renew_lease<'a>(&'a self, holder: &'a str, _: RecordNow<'a>) -> BoxFuture<'a, Result<Lease, Error>> {
         // Nobody is kept from acting by somebody who does not act.
         let object = Regarding::Lease(ObjectKey::new("", ""), "".into());
         let (holder, remaining) = (holder.to_owned(), Duration::from_secs(15));

@@ -16,7 +16,7 @@ use crate::core::ids::ObjectKey;
 use crate::core::{consent, record};
 
 use super::request::{JSON, Request};
-use super::{Error, KubeCluster, Lease, Regarding, answer};
+use super::{Error, KubeCluster, Lease, RecordNow, Regarding, answer};
 
 /// What was seen of the lease.
 #[derive(Default, Debug)]
@@ -120,7 +120,7 @@ impl KubeCluster {
     }
 
     /// Takes or renews the lease, if it is free, expired or ours, and writes the record into it.
-    pub(super) async fn take_lease(&self, holder: &str, record: Option<&str>) -> Result<Lease, Error> {
+    pub(super) async fn take_lease(&self, holder: &str, record: RecordNow<'_>) -> Result<Lease, Error> {
         let old = self.read_lease().await?;
         let now = Instant::now();
         let spec = old.as_ref().and_then(|lease| lease.spec.clone()).unwrap_or_default();
@@ -150,7 +150,7 @@ impl KubeCluster {
                 "renewTime": time,
                 "leaseTransitions": transitions,
             }),
-            record,
+            record().as_deref(),
         );
         let request = match &old {
             Some(_) => self.lease_request("update", &self.options().lease_name),

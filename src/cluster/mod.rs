@@ -40,6 +40,9 @@ pub use dry_run::DryRun;
 pub use error::Error;
 pub use permissions::Permissions;
 
+/// What the auditor's record says now; nothing leaves what is written.
+pub type RecordNow<'a> = &'a (dyn Fn() -> Option<Arc<str>> + Send + Sync);
+
 /// A Kubernetes API server as joiner needs it. Object-safe; every write is a single request.
 pub trait Cluster: Send + Sync + 'static {
     /// Everything that happens, from a first full list onwards, without end: gaps are healed inside by listing again, and said
@@ -161,9 +164,10 @@ pub trait Cluster: Send + Sync + 'static {
     /// Writes an Event.
     fn announce<'a>(&'a self, announcement: &'a Announcement) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// Takes or renews the leader lease for `holder`; the answer says who holds it now. If that is `holder`, the auditor's `record` is written down in it;
-    /// without one what stands there stays.
-    fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>>;
+    /// Takes or renews the leader lease for `holder`; the answer says who holds it now. If that is `holder`, the auditor's record is written down in it, as
+    /// it is after the lease was read: of attempts that overtake each other the API server takes none that has read another's lease, so that no record is
+    /// written over by an older one.
+    fn renew_lease<'a>(&'a self, holder: &'a str, record: RecordNow<'a>) -> BoxFuture<'a, Result<Lease, Error>>;
 
     /// Gives the lease back, if `holder` has it, so that a successor need not wait.
     fn release_lease<'a>(&'a self, holder: &'a str) -> BoxFuture<'a, Result<(), Error>>;

@@ -603,7 +603,7 @@ async fn requests_keep_to_the_rate_and_the_lease_does_not_wait() {
         cluster.delete_claim(&"c".into(), &"u".into()).await.unwrap();
     }
     assert_eq!(started.elapsed().as_millis(), 2000);
-    cluster.renew_lease("me", None).await.unwrap();
+    cluster.renew_lease("me", &|| None).await.unwrap();
     assert_eq!(started.elapsed().as_millis(), 2000);
 }
 
@@ -660,7 +660,7 @@ fn lease_json(version: &str, holder: &str, seconds: i64) -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_missing_lease_is_created() {
     let server = Server::replies([status(404, "NotFound", ""), Reply::Json(201, lease_json("1", "me", 15))]);
-    let lease = server.cluster().renew_lease("me", None).await.unwrap();
+    let lease = server.cluster().renew_lease("me", &|| None).await.unwrap();
     let object = Regarding::Lease(ObjectKey::new("kube-system", "karpenter-leader-election"), "lu".into());
     let term = Duration::from_secs(15);
     assert_eq!(lease, Lease { holder: "me".to_owned(), remaining: term, object, audit: None, record: None });
@@ -678,12 +678,12 @@ async fn a_foreign_lease_is_respected_until_it_was_unchanged_for_its_duration_as
         _ => Reply::Json(200, lease_json("8", "me", 15)),
     });
     let cluster = server.cluster();
-    let lease = cluster.renew_lease("me", None).await.unwrap();
+    let lease = cluster.renew_lease("me", &|| None).await.unwrap();
     assert_eq!((&*lease.holder, lease.remaining), ("other", Duration::from_secs(15)));
     tokio::time::advance(Duration::from_secs(10)).await;
-    assert_eq!(cluster.renew_lease("me", None).await.unwrap().remaining, Duration::from_secs(5));
+    assert_eq!(cluster.renew_lease("me", &|| None).await.unwrap().remaining, Duration::from_secs(5));
     tokio::time::advance(Duration::from_secs(5)).await;
-    assert_eq!(cluster.renew_lease("me", None).await.unwrap().holder, "me");
+    assert_eq!(cluster.renew_lease("me", &|| None).await.unwrap().holder, "me");
     let asked = server.last();
     assert_eq!((&*asked.method, &asked.body["metadata"]["resourceVersion"]), ("PUT", &json!("7")));
     assert_eq!(asked.body["spec"]["leaseTransitions"], 5);
@@ -704,12 +704,12 @@ async fn the_lease_carries_the_auditors_record() {
     });
     let cluster = server.cluster();
     for (record, written) in [(Some("new"), "new"), (None, "old")] {
-        let lease = cluster.renew_lease("me", record).await.unwrap();
+        let lease = cluster.renew_lease("me", &|| record.map(Into::into)).await.unwrap();
         assert_eq!((lease.audit.as_deref(), lease.record.as_deref()), (Some("approve 1a2b3c"), Some(written)));
         let annotations = json!({ "joiner-audit": "approve 1a2b3c", "joiner-audit-record": written });
         assert_eq!(server.last().body["metadata"]["annotations"], annotations);
     }
-    let lease = cluster.renew_lease("you", Some("mine")).await.unwrap();
+    let lease = cluster.renew_lease("you", &|| Some("mine".into())).await.unwrap();
     assert_eq!((&*lease.holder, lease.record.as_deref(), &*server.last().method), ("me", Some("old"), "GET"));
 }
 
@@ -740,22 +740,22 @@ async fn what_is_written_on_a_lease_outlives_it() {
     let cluster = server.cluster();
     // Seen while another leads, and then on the new lease of a third, who has not known it.
     lease("you", "old", said("old"));
-    cluster.renew_lease("me", None).await.unwrap();
+    cluster.renew_lease("me", &|| None).await.unwrap();
     lease("", "another", json!({ "joiner-audit-record": "of another" }));
-    let renewed = cluster.renew_lease("me", None).await.unwrap();
+    let renewed = cluster.renew_lease("me", &|| None).await.unwrap();
     assert_eq!(server.last().body["metadata"]["annotations"], said("of another"));
     assert_eq!((renewed.audit.as_deref(), renewed.record.as_deref()), (Some("dismiss 1a2b3c"), Some("of another")));
     *there.lock().unwrap() = None;
-    cluster.renew_lease("me", None).await.unwrap();
+    cluster.renew_lease("me", &|| None).await.unwrap();
     assert_eq!((&*server.last().method, &server.last().body["metadata"]["annotations"]), ("POST", &said("of another")));
     *there.lock().unwrap() = None;
-    cluster.renew_lease("me", Some("newer")).await.unwrap();
+    cluster.renew_lease("me", &|| Some("newer".into())).await.unwrap();
     assert_eq!(server.last().body["metadata"]["annotations"], said("newer"));
     lease("me", "new", json!({ "joiner-audit-record": "newer" }));
-    let renewed = cluster.renew_lease("me", None).await.unwrap();
+    let renewed = cluster.renew_lease("me", &|| None).await.unwrap();
     assert_eq!(renewed.audit, None, "a person has taken it back");
     *there.lock().unwrap() = None;
-    cluster.renew_lease("me", None).await.unwrap();
+    cluster.renew_lease("me", &|| None).await.unwrap();
     assert_eq!(server.last().body["metadata"]["annotations"], json!({ "joiner-audit-record": "newer" }));
 }
 
@@ -765,12 +765,12 @@ async fn a_renewed_foreign_lease_counts_anew_and_our_own_keeps_its_beginning() {
     let shown = Arc::clone(&version);
     let server = Server::new(move |_| Reply::Json(200, lease_json(*shown.lock().unwrap(), "other", 15)));
     let cluster = server.cluster();
-    cluster.renew_lease("me", None).await.unwrap();
+    cluster.renew_lease("me", &|| None).await.unwrap();
     tokio::time::advance(Duration::from_secs(14)).await;
     *version.lock().unwrap() = "8";
-    assert_eq!(cluster.renew_lease("me", None).await.unwrap().remaining, Duration::from_secs(15));
+    assert_eq!(cluster.renew_lease("me", &|| None).await.unwrap().remaining, Duration::from_secs(15));
     // The same answers, asked by their holder: renewed, not acquired.
-    let lease = cluster.renew_lease("other", None).await.unwrap();
+    let lease = cluster.renew_lease("other", &|| None).await.unwrap();
     assert_eq!(lease.holder, "other");
     let asked = server.last();
     assert_eq!(asked.body["spec"]["acquireTime"], "2020-01-01T00:00:00.000000Z");
@@ -783,7 +783,7 @@ async fn whoever_loses_the_race_for_the_lease_is_told_so() {
         Reply::Json(200, lease_json("7", "", 1)),
         status(409, "Conflict", "the object has been modified"),
     ]);
-    assert!(matches!(server.cluster().renew_lease("me", None).await.unwrap_err(), Error::Conflict(_)));
+    assert!(matches!(server.cluster().renew_lease("me", &|| None).await.unwrap_err(), Error::Conflict(_)));
 }
 
 #[tokio::test]

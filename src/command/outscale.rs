@@ -137,7 +137,7 @@ pub(super) async fn sell(
         }
         let unready = unready(&resolution);
         // What `run` would launch nothing for is not bought for either.
-        let types = if unready.is_none() { cloud.catalog(class).await? } else { Arc::default() };
+        let types = if unready.is_none() { cloud.catalog(class).await?.types } else { Arc::default() };
         input.sell(&class.reference, &types);
         for pool in pools() {
             let why = unready.as_ref().map(|why| format!("{} is not ready: {why}", class.reference));

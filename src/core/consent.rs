@@ -69,7 +69,7 @@ pub struct Consent {
     /// What was last understood: words that are none take nothing back.
     understood: Option<String>,
     decisions: BTreeMap<String, Decision>,
-    /// IDs of findings that a person was asked about, and since when each of them is not found, if it is not.
+    /// IDs of findings that a person was asked about or has dismissed, and since when each of them is not found, if it is not.
     held: BTreeMap<String, Option<Timestamp>>,
     /// It was told that this was heard.
     told: bool,
@@ -87,6 +87,8 @@ impl Consent {
         self.said = said.map(ToOwned::to_owned);
         match said.map_or_else(|| Ok(BTreeMap::new()), read) {
             Ok(decisions) => {
+                let dismissed = decisions.iter().filter(|(_, decision)| **decision == Decision::Dismiss);
+                self.resume(dismissed.map(|(id, _)| id.clone()).collect());
                 self.understood.clone_from(&self.said);
                 self.told &= self.decisions == decisions;
                 self.decisions = decisions;
@@ -116,7 +118,7 @@ impl Consent {
         if self.decisions.is_empty() { None } else { self.decisions.get(&id(finding)).copied() }
     }
 
-    /// IDs of what a person was asked about, those first that nobody has decided about.
+    /// IDs of what a person was asked about or has dismissed, those first that nobody has decided about.
     pub fn held(&self) -> impl Iterator<Item = &String> {
         let (decided, open): (Vec<_>, Vec<_>) = self.held.keys().partition(|id| self.decisions.contains_key(*id));
         open.into_iter().chain(decided)
@@ -134,7 +136,7 @@ impl Consent {
         self.resume(open.into_iter().map(id).collect());
     }
 
-    /// Forgets what was asked about and was not found for so long: a look that does not show it may be the one that is wrong.
+    /// Forgets what was asked about or dismissed and was not found for so long: a look that does not show it may be the one that is wrong.
     pub fn forget<'a>(&mut self, found: impl Iterator<Item = &'a Finding>, now: Timestamp, patience: SignedDuration) {
         if self.held.is_empty() {
             return;
@@ -205,12 +207,9 @@ impl Consent {
             let decided = standing.iter().filter(|finding| self.about(finding) == Some(decision));
             ids.extend(decided.map(|finding| id(finding)));
             if decision == Decision::Dismiss {
-                // What this look does not show may be there again at the next.
-                let kept = self
-                    .decisions
-                    .iter()
-                    .filter(|(id, decision)| **decision == Decision::Dismiss && !ids.contains(*id));
-                let kept: Vec<String> = kept.map(|(id, _)| id.clone()).collect();
+                // What this look does not show may be there again at the next. What is gone for good needs no word any more.
+                let is_kept = |id: &&String| self.decisions.get(*id) == Some(&decision) && !ids.contains(*id);
+                let kept: Vec<String> = self.held.keys().filter(is_kept).cloned().collect();
                 ids.extend(kept);
             }
             if !ids.is_empty() {
@@ -218,6 +217,11 @@ impl Consent {
             }
         }
         words.join(" ")
+    }
+
+    /// Whether a person says nothing. A word that is not understood takes nothing back.
+    pub fn is_silent(&self) -> bool {
+        self.said.is_none()
     }
 
     /// The decisions that hold, in words.

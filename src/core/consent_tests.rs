@@ -39,6 +39,28 @@ fn what_is_asked_repeats_what_was_decided() {
 }
 
 #[test]
+fn a_dismissal_is_repeated_until_what_it_is_about_is_gone_for_good() {
+    let patience = SignedDuration::from_mins(5);
+    let (one, two, three) = (orphan(1), orphan(2), orphan(3));
+    let mut consent = Consent::default();
+    consent.hear(Some(&format!("dismiss {},{}", id(&one), id(&two))));
+    for (minute, found, repeats) in [
+        (0, vec![&one, &two, &three], true),
+        (2, vec![&two, &three], true),
+        (6, vec![&two, &three], true),
+        (7, vec![&two, &three], false),
+    ] {
+        consent.forget(found.iter().copied(), Timestamp::from_second(minute * 60).unwrap(), patience);
+        let question = consent.question(&[&three].into(), found.into_iter());
+        for words in [question.approve, question.dismiss] {
+            assert!(words.contains(&id(&two)), "it stands: {words}");
+            assert_eq!(words.contains(&id(&one)), repeats, "at minute {minute}: {words}");
+        }
+    }
+    assert_eq!(consent.about(&one), Some(Decision::Dismiss), "as long as the annotation says so, were it found again");
+}
+
+#[test]
 fn no_two_of_a_hundred_thousand_findings_have_one_id() {
     let ids: BTreeSet<String> = (0..100_000).map(|n| id(&orphan(n))).collect();
     assert_eq!(ids.len(), 100_000);

@@ -24,6 +24,8 @@ const STAMP: usize = "1970-01-01T00:00:00Z ".len() + 1;
 const HELD: &str = "asked about: ";
 /// Most findings in that line. While one of them waits nothing goes, so that the next auditor finds and asks about the others.
 pub const HELD_MOST: usize = 300;
+/// What begins with, behind the time, that a person has said.
+const PERSON: &str = "a person ";
 /// What a finding begins with, behind the time.
 const FOUND: &str = "found: ";
 /// What is behind a finding that is no more, before the time.
@@ -61,7 +63,7 @@ impl Record {
 
     /// Writes down what was done, and why. What had to be tried again is there once; the oldest deeds go when there is no room.
     pub fn note(&mut self, at: Timestamp, what: &str, why: &str) {
-        let what = format!("{what}: ").replace('\n', " ");
+        let what = beginning(what);
         self.deeds.retain(|(_, deed)| !deed.starts_with(&what));
         self.deeds.push_front((at, what + &line(why)));
         let size = |deeds: &VecDeque<(_, String)>| deeds.iter().map(|(_, deed)| STAMP + deed.len()).sum::<usize>();
@@ -70,10 +72,24 @@ impl Record {
         }
     }
 
-    /// Whether it is written down that this was done.
-    pub fn has(&self, what: &str) -> bool {
-        let what = format!("{what}: ").replace('\n', " ");
-        self.deeds.iter().any(|(_, deed)| deed.starts_with(&what))
+    /// Writes down what a person has said, or that it was taken back, unless that is the last word that stands there: whoever was just started hears it
+    /// anew.
+    pub fn heard(&mut self, at: Timestamp, words: Option<&str>, about: &str) {
+        let last = self.deeds.iter().map(|(_, deed)| deed).find(|deed| deed.starts_with(PERSON));
+        let what = match words {
+            Some(words) => format!("{PERSON}said {}", excerpt(words)),
+            None if last.is_none() => return,
+            None => format!("{PERSON}took back what was said"),
+        };
+        if last.is_none_or(|last| !last.starts_with(&beginning(&what))) {
+            self.note(at, &what, about);
+        }
+    }
+
+    /// Whether it is written down that this was done, for that reason.
+    pub fn has(&self, what: &str, why: &str) -> bool {
+        let deed = beginning(what) + &line(why);
+        self.deeds.iter().any(|(_, known)| *known == deed)
     }
 
     /// Takes in what a look has found, with what it saw. A finding is written down with the time of the first look that made it, were it one of an
@@ -98,8 +114,13 @@ impl Record {
     }
 }
 
+/// What a deed begins with: all but the reason.
+fn beginning(what: &str) -> String {
+    format!("{what}: ").replace('\n', " ")
+}
+
 /// The beginning of a text, in quotes, which may have any length.
-pub fn excerpt(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     let short: String = text.chars().take(EXCERPT).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
     format!("{short:?}{more}")

@@ -36,6 +36,48 @@ fn the_oldest_deeds_make_room() {
 }
 
 #[test]
+fn a_word_is_written_down_when_it_is_said_again_and_not_when_it_is_heard_anew() {
+    let (one, both) = ("approve 1", "approve 1 dismiss 2");
+    let mut record = Record::default();
+    for (second, words, kept) in [
+        (0, None, 0),
+        (1, Some(one), 1),
+        // Whoever was just started hears it anew.
+        (2, Some(one), 1),
+        (3, Some(both), 2),
+        (4, Some(both), 2),
+        (5, Some(one), 2),
+        (6, None, 3),
+        (7, None, 3),
+        (8, Some(one), 3),
+    ] {
+        let at = Timestamp::from_second(second).unwrap();
+        let mut next = Record::read(&record.to_string());
+        next.heard(at, words, "a finding");
+        assert_eq!(next.deeds.len(), kept, "at second {second}: {next}");
+        let is_news = ![0, 2, 4, 7].contains(&second);
+        assert_eq!(next.deeds.front().is_some_and(|(last, _)| *last == at), is_news, "at second {second}: {next}");
+        record = next;
+    }
+    assert_eq!(
+        record.to_string(),
+        "1970-01-01T00:00:08Z a person said \"approve 1\": a finding\n\
+         1970-01-01T00:00:06Z a person took back what was said: a finding\n\
+         1970-01-01T00:00:03Z a person said \"approve 1 dismiss 2\": a finding\n"
+    );
+}
+
+#[test]
+fn what_fails_is_known_by_its_reason() {
+    let mut record = Record::default();
+    record.note(Timestamp::UNIX_EPOCH, "machine a was not taken down", "no\nrights");
+    let record = Record::read(&record.to_string());
+    let reasons = ["no\nrights", "no rights at all", ""];
+    assert_eq!(reasons.map(|why| record.has("machine a was not taken down", why)), [true, false, false]);
+    assert!(!record.has("machine b was not taken down", "no\nrights"));
+}
+
+#[test]
 fn a_finding_keeps_its_date_until_it_is_no_more() {
     let found = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), "seen\nso")).collect();
     let at = |second| Timestamp::from_second(second).unwrap();

@@ -12,6 +12,14 @@ use crate::core::ids::{
 use crate::core::labels::{Labels, TERMINATION_FINALIZER, is_of_karpenter};
 use crate::core::resources::{ResourceName, Resources};
 
+/// What to do about a change of a Node that is granted and not kept.
+pub const EXEMPT_NODES: &str = "exempt Nodes from the mutating admission policy or webhook that takes this back";
+
+/// What is to be said of a change that was granted and is not there.
+pub fn not_kept(missing: &[String], remedy: &str) -> String {
+    format!("it was changed, and does not keep {}: {remedy}", missing.join(", "))
+}
+
 /// Labels or annotations that were to be set and are not.
 fn unset<'a>(
     what: &str,

@@ -14,7 +14,7 @@ use super::seed::{self, Seed};
 use super::store::{Store, Written};
 use crate::cluster::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
-    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, Regarding,
+    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, RecordNow, Regarding,
 };
 use crate::core::facts::{Claim, ClaimDraft, DeviceSlice, Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
@@ -301,10 +301,11 @@ impl Cluster for SimCluster {
         }))
     }
 
-    fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
+    fn renew_lease<'a>(&'a self, holder: &'a str, record: RecordNow<'a>) -> BoxFuture<'a, Result<Lease, Error>> {
         Box::pin(async move {
             let key = ObjectKey::new("kube-system", "karpenter-leader-election");
             let seen = self.request("get", "leases", |store| Ok(store.lease.clone())).await?;
+            let record = record();
             let written = self.request("update", "leases", move |store| {
                 if store.lease != seen {
                     return Err(Error::Conflict(format!("Lease {key}")));
@@ -313,7 +314,7 @@ impl Cluster for SimCluster {
                 if owner == holder
                     && let Some(record) = record
                 {
-                    store.record = Some(record.into());
+                    store.record = Some(record);
                 }
                 let object = Regarding::Lease(key, "".into());
                 Ok(Lease { holder: owner, remaining, object, audit: store.audit.clone(), record: store.record.clone() })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use joiner::clouds::simulated::Simulated;
-use joiner::clouds::{Cloud, Deletion, Error, LaunchSpec, Listing, RepairPolicy, Whereabouts};
+use joiner::clouds::{Assortment, Cloud, Deletion, Error, LaunchSpec, Listing, RepairPolicy, Whereabouts};
 use joiner::core::facts::{Claim, InstanceType, Machine, NodeClass};
 use joiner::core::ids::{ClaimUid, ProviderId};
 use tokio::time::sleep;
@@ -51,18 +51,15 @@ impl Cloud for Shop {
         self.inner.label_keys()
     }
 
-    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Types, Error>> {
+    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Assortment, Error>> {
         Box::pin(async move {
             self.asked.lock().expect("no test has panicked").push(class.generation);
             let takes = *self.takes.lock().expect("no test has panicked");
             sleep(takes).await;
-            let list = self.list.lock().expect("no test has panicked").0.clone();
-            if let Some(list) = list { Ok(list) } else { self.inner.catalog(class).await }
+            let (list, lacks) = self.list.lock().expect("no test has panicked").clone();
+            let types = if let Some(list) = list { list } else { self.inner.catalog(class).await?.types };
+            Ok(Assortment { types, lacks })
         })
-    }
-
-    fn catalog_lacks(&self) -> Option<Duration> {
-        self.list.lock().expect("no test has panicked").1
     }
 
     fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>> {

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use joiner::clouds::simulated::Simulated;
-use joiner::clouds::{self, Cloud, Deletion, Hooks, LaunchSpec, Listing, RepairPolicy, Whereabouts};
-use joiner::cluster::{Cluster, Error};
-use joiner::core::facts::{
-    Claim, ClaimDraft, DeviceSlice, Fact, InstanceType, Machine, Node, NodeClass, Pod, VolumeAttachment,
-};
+use joiner::clouds::{self, Assortment, Cloud, Deletion, Hooks, LaunchSpec, Listing, RepairPolicy, Whereabouts};
+use joiner::cluster::{Cluster, Error, RecordNow};
+use joiner::core::facts::{Claim, ClaimDraft, DeviceSlice, Fact, Machine, Node, NodeClass, Pod, VolumeAttachment};
 use joiner::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use joiner::core::writes::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Lease, NodePatch,
@@ -186,7 +184,7 @@ impl Cluster for SeenCluster {
         })
     }
 
-    fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
+    fn renew_lease<'a>(&'a self, holder: &'a str, record: RecordNow<'a>) -> BoxFuture<'a, Result<Lease, Error>> {
         self.inner.renew_lease(holder, record)
     }
 
@@ -208,10 +206,7 @@ impl Cloud for SeenCloud {
         self.inner.label_keys()
     }
 
-    fn catalog<'a>(
-        &'a self,
-        class: &'a NodeClass,
-    ) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, clouds::Error>> {
+    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Assortment, clouds::Error>> {
         self.inner.catalog(class)
     }
 

@@ -1,20 +1,21 @@
 //! What runs on an orphaned machine leaves it before it is taken down: nobody else would see to that, as it has no NodeClaim.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::actors::protocol::{AuditorMsg, EvictorMsg};
-use crate::actors::runtime::{Cx, Permits};
+use crate::actors::protocol::{AuditorMsg, EvictorMsg, Written};
+use crate::actors::runtime::{Cx, Outcome, Permits};
 use crate::core::audit::Finding;
 use crate::core::consent::Decision;
 use crate::core::eviction::Emptied;
 use crate::core::facts::{Claim, Node};
-use crate::core::ids::ProviderId;
-use crate::core::lifecycle::drain_of;
+use crate::core::ids::{NodeName, NodeUid, ProviderId};
+use crate::core::lifecycle::{close, drain_of};
 use crate::core::orphan::{begin_drain, drained_by, end_drain, runs_since};
-use crate::core::writes::{NodePatch, Regarding};
+use crate::core::writes::{EXEMPT_NODES, NodePatch, Regarding, not_kept};
 use crate::telemetry::events;
 
 use super::Auditor;
@@ -35,6 +36,9 @@ impl Auditor {
         // Those that look empty by now keep their deadline until the API server itself has said that they are.
         let proven = self.verdict.reap.iter().filter_map(|id| before.remove_entry(id));
         self.draining.extend(proven);
+        let drained: BTreeSet<_> =
+            self.draining.keys().flat_map(|id| snapshot.nodes_with(id)).map(|node| &node.uid).collect();
+        self.kept_open.retain(|uid, _| drained.contains(uid));
         let named = claims.iter().filter(|claim| claim.deleting.is_none());
         let named = named.filter_map(|claim| Some((claim.provider_id.as_ref()?, Some(&claim.name))));
         let dismissed = self.history.keys().filter_map(|finding| match finding {
@@ -80,21 +84,36 @@ impl Auditor {
         let snapshot = self.wiring.boards.snapshot();
         for (id, begun) in self.draining.clone() {
             let nodes: Vec<&Node> = snapshot.nodes_with(&id).map(AsRef::as_ref).collect();
-            let begun = runs_since(&nodes, begun, cx.now());
+            // A Node that keeps nothing does not say until when, and never will.
+            let is_kept_open = nodes.iter().any(|node| self.kept_open.contains_key(&node.uid));
+            let begun = if is_kept_open { begun } else { runs_since(&nodes, begun, cx.now()) };
             self.draining.insert(id.clone(), begun);
             let deadline = drained_by(begun);
             for node in nodes {
-                if let Some(patch) = begin_drain(node, deadline) {
-                    self.tell_of_drain(&id, node, deadline, cx);
+                if let Some(patch) = begin_drain(node, deadline)
+                    && !self.is_closed_in_vain(node)
+                {
+                    if !self.kept_open.contains_key(&node.uid) {
+                        self.tell_of_drain(&id, node, deadline, cx);
+                    }
                     self.patch(node, patch, cx);
                     continue;
                 }
-                let drain = drain_of(node, &snapshot, deadline, cx.now());
+                let mut drain = drain_of(node, &snapshot, deadline, cx.now());
+                if close(node).is_some() {
+                    // They would come back: only those leave whose time is up.
+                    drain.evict.clear();
+                }
                 let from = Emptied::Node(node.name.clone(), deadline);
                 let force = drain.force.into_iter().map(|(pod, _)| pod).collect();
                 self.wiring.slots.evictor.cast(EvictorMsg::Drain { from, evict: drain.evict, force });
             }
         }
+    }
+
+    /// Whether it was tried since the last look to close a Node that does not keep it: the next look tries again.
+    pub(super) fn is_closed_in_vain(&self, node: &Node) -> bool {
+        self.kept_open.get(&node.uid) == Some(&self.looks)
     }
 
     fn tell_of_drain(&mut self, id: &ProviderId, node: &Node, deadline: Timestamp, cx: &Cx<AuditorMsg>) {
@@ -110,8 +129,29 @@ impl Auditor {
 
     /// What is not written is tried again at the next look.
     pub(super) fn patch(&self, node: &Node, patch: NodePatch, cx: &Cx<AuditorMsg>) {
-        let (cluster, name) = (Arc::clone(&self.wiring.cluster), node.name.clone());
-        let call = async move { cluster.patch_node(&name, &patch).await };
-        cx.start_unheard(Permits::WriteCluster, call);
+        let (cluster, name, uid) = (Arc::clone(&self.wiring.cluster), node.name.clone(), node.uid.clone());
+        let changed = name.clone();
+        let call = async move {
+            let node = cluster.patch_node(&name, &patch).await?;
+            Ok(node.map(|node| patch.missing_from(&node)).unwrap_or_default())
+        };
+        cx.start(Permits::WriteCluster, call, move |outcome| AuditorMsg::NodeWritten(changed, uid, outcome));
+    }
+
+    /// A Node was changed, or not. What it was granted and does not keep holds up nobody's deadline.
+    pub(super) fn node_written(
+        &mut self,
+        name: &NodeName,
+        uid: NodeUid,
+        outcome: Written<Vec<String>>,
+        cx: &Cx<AuditorMsg>,
+    ) {
+        let Outcome::Done(missing) = outcome else { return };
+        if missing.is_empty() {
+            self.kept_open.remove(&uid);
+        } else {
+            self.kept_open.insert(uid, self.looks);
+            self.not_done(&format!("Node {name} was not changed as asked"), &not_kept(&missing, EXEMPT_NODES), cx);
+        }
     }
 }

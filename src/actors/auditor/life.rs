@@ -10,10 +10,10 @@ use crate::clouds::{Deletion, Listing, Notice};
 use crate::core::audit::{Alarm, Evidence, Finding, History, Look, Rules, Verdict, audit};
 use crate::core::consent::{self, ANNOTATION, Consent, Decision};
 use crate::core::facts::{Claim, Machine, Snapshot};
-use crate::core::ids::ProviderId;
+use crate::core::ids::{NodeUid, ProviderId};
 use crate::core::lifecycle::Denials;
 use crate::core::promises::Looked;
-use crate::core::record::{Record, excerpt};
+use crate::core::record::Record;
 use crate::core::writes::Regarding;
 
 use crate::telemetry::dedupe::Dedupe;
@@ -48,6 +48,8 @@ pub(in crate::actors) struct Auditor {
     pub(super) drain: Option<Timer>,
     /// Machines on which nothing ran when their Nodes were closed a moment ago.
     pub(super) emptied: BTreeSet<ProviderId>,
+    /// Nodes that have not kept what closes them although the write was granted, as of the look with this number: an admission policy takes it back.
+    pub(super) kept_open: BTreeMap<NodeUid, u64>,
     /// How the cloud has said that it has no such machine, of those that are to be finished for it.
     pub(super) denied: BTreeMap<Left, Denials>,
     /// For the next question about them.
@@ -62,7 +64,7 @@ pub(in crate::actors) struct Auditor {
     /// being newer than the list.
     machines: Option<Listing>,
     pub(super) verdict: Verdict,
-    looks: u64,
+    pub(super) looks: u64,
     last_look: Option<Timestamp>,
     trouble: Option<String>,
     tick: Option<Timer>,
@@ -103,6 +105,7 @@ impl Auditor {
         self.verdict = Verdict::default();
         self.raise(Alarm::Unknown);
         (self.draining, self.drain, self.emptied) = (BTreeMap::new(), None, BTreeSet::new());
+        self.kept_open = BTreeMap::new();
         (self.denied, self.asking) = (BTreeMap::new(), None);
     }
 
@@ -167,7 +170,7 @@ impl Auditor {
         }
         self.tell_of_findings(known, cx.now());
         self.tell_of_unmarked(cx);
-        self.write_down_findings(listing.complete, cx.now());
+        self.write_down_look(listing.complete, cx.now());
         self.tell_of_breaker(lease.as_ref().map(|lease| &lease.object), cx);
         self.choose_drains(&claims, cx);
         self.act(cx);
@@ -252,13 +255,7 @@ impl Auditor {
         let mut said: Vec<_> = event.into_iter().collect();
         for (decision, findings) in self.verdict.decided.clone() {
             tracing::warn!(%decision, findings, "a person has decided about audit findings");
-            let (words, about) = (self.consent.describe().unwrap_or_default(), format!("{findings} findings"));
-            // Whoever was just started hears it anew, and it was written down when it was said.
-            let deed = format!("a person said {decision}, in the words {}", excerpt(words));
-            if !self.record().has(&deed) {
-                self.write_down(&deed, &about, cx);
-            }
-            self.timeline.note(cx.now(), format!("a person said {decision} about {about}"));
+            self.timeline.note(cx.now(), format!("a person said {decision} about {findings} findings"));
             said.extend(lease.cloned().map(|lease| events::audit_decided(lease, &decision.to_string(), findings)));
         }
         for event in said {
@@ -356,11 +353,14 @@ impl Auditor {
         self.draining.retain(|id, _| may_go(id));
     }
 
-    /// What was to be done was refused: it is said where it was written down that it is done.
-    fn not_done(&mut self, what: &str, why: &str, cx: &Cx<AuditorMsg>) {
+    /// What was to be done was refused: it is said where it was written down that it is done, once while it is refused for the same reason.
+    pub(super) fn not_done(&mut self, what: &str, why: &str, cx: &Cx<AuditorMsg>) {
         cx.slot().meter().failed(cx.now(), &format!("{what}: {why}"));
-        self.timeline.note(cx.now(), what.to_owned());
-        self.write_down(what, why, cx);
+        if !self.record().has(what, why) {
+            tracing::warn!(error = why, "{what}");
+            self.timeline.note(cx.now(), what.to_owned());
+            self.write_down(what, why, cx);
+        }
     }
 }
 
@@ -379,6 +379,7 @@ impl Behaviour for Auditor {
             draining: BTreeMap::new(),
             drain: None,
             emptied: BTreeSet::new(),
+            kept_open: BTreeMap::new(),
             denied: BTreeMap::new(),
             asking: None,
             notices: Vec::new(),
@@ -407,6 +408,7 @@ impl Behaviour for Auditor {
                 self.drain(cx);
                 self.reap_emptied(cx);
             }
+            AuditorMsg::NodeWritten(name, uid, outcome) => self.node_written(&name, uid, outcome, cx),
             AuditorMsg::Inhabited(id, outcome) => self.told_of_pods(id, outcome, cx),
             AuditorMsg::Reaped(id, outcome) => match outcome {
                 Outcome::Done(Deletion::InProgress) => {

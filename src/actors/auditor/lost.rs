@@ -171,8 +171,6 @@ impl Auditor {
             events::terminating(about, &format!("Letting Node go: its NodeClaim and machine are gone: {evidence}"));
         self.wiring.announce(&cx.house, &mut self.said, event);
         let patch = NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(&node) };
-        let cluster = Arc::clone(&self.wiring.cluster);
-        let call = async move { cluster.patch_node(&name, &patch).await };
-        cx.start_unheard(Permits::WriteCluster, call);
+        self.patch(&node, patch, cx);
     }
 }

@@ -62,7 +62,9 @@ impl Auditor {
         // One that is open takes pods in at any moment. It came when another Node of this machine had been closed, or nobody was seen on it, or it could not
         // be closed as long as the watch showed it as it was before: nobody has asked its pods to leave.
         let open = close(&node).is_some();
-        if left == 0 && overdue || !open && (left == 0 || overdue) {
+        // One that no write closes is as good as closed when their time is over, for else they would stay for ever.
+        let has_had_its_time = overdue && (left == 0 || !open || self.kept_open.contains_key(&node.uid));
+        if has_had_its_time || left == 0 && !open {
             return self.take_down(id, cx);
         }
         let why = if left == 0 {
@@ -80,10 +82,11 @@ impl Auditor {
             *begun = cx.now();
         }
         let deadline = drained_by(*begun);
-        if let Some(patch) = begin_drain(&node, deadline) {
+        let is_closed_in_vain = self.is_closed_in_vain(&node);
+        if let Some(patch) = begin_drain(&node, deadline).filter(|_| !is_closed_in_vain) {
             self.patch(&node, patch, cx);
         }
-        if left == 0 {
+        if left == 0 && !is_closed_in_vain {
             self.emptied.insert(id);
         }
         self.wiring.slots.state.cast(StateMsg::Seen(Fact::NodeSeen(node)));

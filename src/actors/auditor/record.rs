@@ -27,14 +27,21 @@ impl Auditor {
         self.publish(&record);
     }
 
-    /// Writes down what a look has found and what a person was asked about, if that has changed. A list with holes has found nothing, which is not
-    /// the same as that there is nothing.
-    pub(super) fn write_down_findings(&self, complete: bool, now: Timestamp) {
+    /// Writes down what a look has found, what a person was asked about, and what they have just said, if that has changed. A list with holes has found
+    /// nothing, which is not the same as that there is nothing.
+    pub(super) fn write_down_look(&self, complete: bool, now: Timestamp) {
         let known = self.record();
         let mut record = known.clone();
         record.held = self.consent.held().take(HELD_MOST).cloned().collect();
         if complete {
             record.saw(now, self.history.iter().map(|(found, seen)| (found.to_string(), &*seen.seen)).collect());
+        }
+        let decided = self.verdict.decided.iter();
+        let decided: Vec<_> = decided.map(|(decision, findings)| format!("{decision} {findings} findings")).collect();
+        if !decided.is_empty() {
+            record.heard(now, self.consent.describe(), &decided.join(", "));
+        } else if self.consent.is_silent() {
+            record.heard(now, None, "the annotation is gone");
         }
         if record != known {
             self.publish(&record);

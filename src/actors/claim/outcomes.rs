@@ -10,6 +10,7 @@ use crate::cluster;
 use crate::core::facts::Machine;
 use crate::core::ids::{NodeName, NodeUid, ProviderId};
 use crate::core::lifecycle::{DeleteReason, Hold, Sight};
+use crate::core::writes::{EXEMPT_NODES, not_kept};
 
 use super::Claim;
 use super::life::DOUBT;
@@ -74,9 +75,7 @@ impl Claim {
             && !missing.is_empty()
         {
             self.memory.patched_node = None;
-            let what =
-                not_kept(missing, "exempt Nodes from the mutating admission policy or webhook that takes this back");
-            return self.failed("the Node", &what, false, cx);
+            return self.failed("the Node", &not_kept(missing, EXEMPT_NODES), false, cx);
         }
         if matches!(outcome, Outcome::Failed(cluster::Error::NotFound(_))) {
             self.args.wiring.slots.state.cast(StateMsg::NoNode(name, uid));
@@ -350,9 +349,4 @@ impl Claim {
         }
         answer.ok()
     }
-}
-
-/// A change that was granted and is not there.
-fn not_kept(missing: &[String], remedy: &str) -> String {
-    format!("it was changed, and does not keep {}: {remedy}", missing.join(", "))
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::clouds::catalog::KWOK_LABEL_KEYS;
 use crate::clouds::{
-    Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Whereabouts,
+    Assortment, Cloud, Deletion, Error, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Whereabouts,
 };
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Status, find_condition};
 use crate::core::ids::{ClaimUid, ProviderId};
@@ -158,8 +158,8 @@ impl Cloud for Kwok {
         KWOK_LABEL_KEYS.to_vec()
     }
 
-    fn catalog<'a>(&'a self, _: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {
-        async { Ok(Arc::clone(&self.catalog)) }.boxed()
+    fn catalog<'a>(&'a self, _: &'a NodeClass) -> BoxFuture<'a, Result<Assortment, Error>> {
+        async { Ok(Arc::clone(&self.catalog).into()) }.boxed()
     }
 
     fn create<'a>(&'a self, spec: &'a LaunchSpec) -> BoxFuture<'a, Result<Machine, Error>> {

@@ -413,7 +413,7 @@ async fn what_the_cloud_says_of_itself() {
     assert_eq!(kwok.name(), "kwok");
     assert_eq!(kwok.class_kinds(), [("karpenter.kwok.sh", "KWOKNodeClass")]);
     assert_eq!(kwok.label_keys().len(), 4);
-    assert_eq!(kwok.catalog(&class(None, Status::True)).await.unwrap().len(), 144);
+    assert_eq!(kwok.catalog(&class(None, Status::True)).await.unwrap().types.len(), 144);
     assert_eq!(kwok.drift(&claim(), &class(None, Status::True)).await.unwrap(), None);
     let policies = kwok.repair_policies();
     assert!(Policies::new(policies.clone()).is_ok());

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use crate::api::classes::outscale::{DEPENDENTS, OutscaleNodeClass, OutscaleNodeClassStatus};
 use crate::clouds::{
-    Cloud, Deletion, Error, Judgement, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, Resolution,
-    Shown, Whereabouts,
+    Assortment, Cloud, Deletion, Error, Judgement, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy,
+    Resolution, Shown, Whereabouts,
 };
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass, Pool, Status, find_condition};
 use crate::core::ids::{ClaimUid, ProviderId};
@@ -109,7 +109,7 @@ pub(super) struct Memory {
     pub(super) leaving: BTreeMap<String, Instant>,
     /// Machines of a dry run.
     pub(super) imagined: BTreeMap<ProviderId, Machine>,
-    /// What classes came to in a dry run, which writes no status, by name and generation.
+    /// What classes came to in a dry run, which writes no status, by UID and generation: a namesake is another.
     pub(super) resolved: BTreeMap<(Arc<str>, i64), OutscaleNodeClassStatus>,
 }
 
@@ -221,14 +221,14 @@ impl Outscale {
     /// The typed class. A dry run writes no status: what it found out stands in its memory.
     pub(super) fn body<'a>(&self, class: &'a NodeClass) -> Result<Cow<'a, OutscaleNodeClass>, Error> {
         let body = opened(class)?;
-        let key = (Arc::clone(&class.reference.name), class.generation);
+        let key = (Arc::clone(&class.uid), class.generation);
         match self.memory().resolved.get(&key) {
             Some(status) => Ok(Cow::Owned(OutscaleNodeClass { status: Some(status.clone()), ..body.clone() })),
             None => Ok(Cow::Borrowed(body)),
         }
     }
 
-    pub(super) async fn types(&self, class: &NodeClass) -> Result<Arc<Vec<Arc<InstanceType>>>, Error> {
+    pub(super) async fn types(&self, class: &NodeClass) -> Result<Assortment, Error> {
         let body = self.body(class)?;
         let offer = self.market.offer().await;
         let status = body.status.clone().unwrap_or_default();
@@ -244,7 +244,7 @@ impl Outscale {
         if let Some(kept) = self.catalogues.lock().unwrap_or_else(PoisonError::into_inner).get(name)
             && kept.key == key
         {
-            return Ok(Arc::clone(&kept.types));
+            return Ok(Assortment { types: Arc::clone(&kept.types), lacks: offer.lacks() });
         }
         let wanted = Wanted {
             spec: &body.spec,
@@ -257,7 +257,7 @@ impl Outscale {
         let types = Arc::new(catalogue::instance_types(&wanted).into_iter().map(Arc::new).collect());
         let kept = Kept { key, types: Arc::clone(&types) };
         self.catalogues.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(name), kept);
-        Ok(types)
+        Ok(Assortment { types, lacks: offer.lacks() })
     }
 
     async fn launched(&self, spec: &LaunchSpec) -> Result<Machine, Error> {
@@ -380,7 +380,7 @@ impl Cloud for Outscale {
             let subnets = status.subnets.iter().map(|subnet| subnet.id.clone()).collect();
             self.memory().subnets.insert(Arc::clone(&class.reference.name), subnets);
             if self.settings.dry_run {
-                let key = (Arc::clone(&class.reference.name), class.generation);
+                let key = (Arc::clone(&class.uid), class.generation);
                 self.memory().resolved.insert(key, status);
             }
             Ok(resolution)
@@ -393,12 +393,8 @@ impl Cloud for Outscale {
         fit::misfit(&body, &class.reference, pool)
     }
 
-    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {
+    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Assortment, Error>> {
         self.types(class).boxed()
-    }
-
-    fn catalog_lacks(&self) -> Option<Duration> {
-        self.market.lacks()
     }
 
     fn learn(&self, shown: &Shown<'_>) -> bool {

@@ -234,7 +234,7 @@ async fn what_a_quota_leaves_no_room_for_is_not_offered_and_the_rest_is() {
     };
     let (types, message) = lost(1, &["tinav6.c8r16p2"]).await;
     assert!(message.contains("reached: core_limit (0 of 6 used, 8 needed); ask Outscale for more"), "{message}");
-    let all = cloud.catalog(&class).await.unwrap();
+    let all = cloud.catalog(&class).await.unwrap().types;
     let more_than = |cores: u32| {
         let is_more = |kind: &&std::sync::Arc<InstanceType>| VmType::parse(kind.name.as_str()).unwrap().cores > cores;
         all.iter().filter(is_more).map(|kind| kind.name.as_str().to_owned()).collect::<std::collections::BTreeSet<_>>()
@@ -311,7 +311,7 @@ async fn who_may_not_read_the_accounts_prices_buys_at_public_ones() {
         "public price list of http://127.0.0.1:1/api/v1, read on 2026-01-02",
         "the account's own list is not what these prices are of"
     );
-    assert!(cloud.catalog(&class).await.unwrap().iter().any(|kind| kind.name.as_str() == SMALL));
+    assert!(cloud.catalog(&class).await.unwrap().types.iter().any(|kind| kind.name.as_str() == SMALL));
     for _ in 0..10 {
         tokio::time::sleep(std::time::Duration::from_mins(5)).await;
         resolved(&cloud, &class_of(spec())).await;
@@ -608,7 +608,7 @@ async fn machines_are_shown_and_taken_down_however_long_the_lists_of_types_and_p
     };
     let (catalog, took) = tokio::join!(cloud.catalog(&class), others);
     // The catalogue comes after all, with the built-in prices.
-    assert!(catalog.unwrap().iter().any(|kind| kind.name.as_str() == SMALL));
+    assert!(catalog.unwrap().types.iter().any(|kind| kind.name.as_str() == SMALL));
     assert!(began.elapsed() <= Duration::from_secs(45), "{:?}", began.elapsed());
     // The account's price list was the first call with these keys: the others waited for what would become of it.
     assert!(took <= Duration::from_secs(25), "{took:?}");

@@ -337,7 +337,7 @@ impl Birth<'_> {
             Some(left) => !left.has_room_for(catalogue::size(kind)),
             None => catalogue::size(kind).holds(size),
         };
-        let all = self.cloud.types(&self.spec.class).await.unwrap_or_default();
+        let all = self.cloud.types(&self.spec.class).await.unwrap_or_default().types;
         let beyond = all.iter().chain(&self.spec.candidates).filter(is_beyond);
         let offerings = beyond.flat_map(|kind| kind.offerings.iter().map(move |offering| (kind, offering)));
         let lost: BTreeSet<SoldOut> =

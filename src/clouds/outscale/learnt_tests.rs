@@ -58,7 +58,7 @@ async fn what_a_node_shows_takes_the_place_of_the_estimate() {
         let kind = types.iter().find(|kind| kind.name.as_str() == name).unwrap();
         kind.capacity.get(&ResourceName::Memory)
     };
-    let before = cloud.catalog(&class).await.unwrap();
+    let before = cloud.catalog(&class).await.unwrap().types;
     let seen = Resources::new().with("memory", room(&before, SMALL) + 20_000_000_000);
     let shown = Shown {
         machine: &"aws:///eu-west-2a/i-00000001".into(),
@@ -69,7 +69,7 @@ async fn what_a_node_shows_takes_the_place_of_the_estimate() {
     };
     assert!(cloud.learn(&shown));
     assert!(!cloud.learn(&shown), "no news");
-    let after = cloud.catalog(&class).await.unwrap();
+    let after = cloud.catalog(&class).await.unwrap().types;
     assert_eq!(room(&after, SMALL), seen.get(&ResourceName::Memory));
     assert_eq!(room(&after, LARGE), room(&before, LARGE));
     let machine = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap();
@@ -77,6 +77,6 @@ async fn what_a_node_shows_takes_the_place_of_the_estimate() {
     // Machines are launched with the class's image, of which this says nothing.
     let less = Resources::new().with("memory", room(&before, SMALL) - 20_000_000_000);
     assert!(cloud.learn(&Shown { image: "ami-0000ffff", capacity: &less, ..shown }));
-    assert_eq!(room(&cloud.catalog(&class).await.unwrap(), SMALL), room(&after, SMALL));
+    assert_eq!(room(&cloud.catalog(&class).await.unwrap().types, SMALL), room(&after, SMALL));
     assert!(!cloud.learn(&Shown { capacity: &Resources::new(), ..shown }), "a kubelet that has said nothing yet");
 }

@@ -7,7 +7,6 @@
 //! once a list has been waited for in vain, until it is time to ask again.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -38,8 +37,6 @@ pub(super) struct Market {
     state: std::sync::Mutex<State>,
     /// Held by the one who asks for lists.
     turn: Mutex<()>,
-    /// Whether both lists have been had.
-    is_whole: AtomicBool,
 }
 
 struct State {
@@ -90,23 +87,26 @@ pub(super) struct Offer {
     pub(super) prices: Arc<Prices>,
     /// When they were read of the API; nothing as long as only the built-in ones and those of the file are known.
     pub(super) read: Option<Timestamp>,
-    /// Rises with every change.
+    /// Whether both lists have been had.
+    pub(super) is_whole: bool,
+    /// Rises with every change of the lists.
     pub(super) epoch: u64,
+}
+
+impl Offer {
+    /// How soon a list that has never been had is asked for again; nothing when both have been.
+    pub(super) fn lacks(&self) -> Option<Duration> {
+        (!self.is_whole).then_some(FIRST_RETRY)
+    }
 }
 
 impl Market {
     /// A market of which only the built-in prices are known, and those of the file.
     pub(super) fn new(client: Arc<Client>, file: Option<PathBuf>) -> Result<Self, PriceError> {
         let prices = over(Prices::built_in(), file.as_ref())?;
-        let offer = Offer { listed: Arc::default(), prices: Arc::new(prices), read: None, epoch: 0 };
+        let offer = Offer { listed: Arc::default(), prices: Arc::new(prices), read: None, is_whole: false, epoch: 0 };
         let state = State { offer, types: List::default(), prices: List::default(), own_due: None, has_own: false };
-        Ok(Self {
-            client,
-            file,
-            state: std::sync::Mutex::new(state),
-            turn: Mutex::default(),
-            is_whole: AtomicBool::new(false),
-        })
+        Ok(Self { client, file, state: std::sync::Mutex::new(state), turn: Mutex::default() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -116,8 +116,11 @@ impl Market {
     /// What is known, after having asked if it is time to. Never fails: what was known stays in use. Who comes while another one asks gets what is
     /// known; before both lists have been had, that one is waited for.
     pub(super) async fn offer(&self) -> Offer {
-        let is_whole = self.is_whole.load(Relaxed);
-        if !is_whole || self.state().is_due() {
+        let (is_whole, is_due) = {
+            let state = self.state();
+            (state.offer.is_whole, state.is_due())
+        };
+        if !is_whole || is_due {
             let turn =
                 if is_whole { self.turn.try_lock().ok() } else { timeout(LISTED_WITHIN, self.turn.lock()).await.ok() };
             if turn.is_some() {
@@ -130,11 +133,6 @@ impl Market {
     /// What is known, without asking.
     pub(super) fn known(&self) -> Offer {
         self.state().offer.clone()
-    }
-
-    /// How soon a list that has never been had is asked for again; nothing when both have been.
-    pub(super) fn lacks(&self) -> Option<Duration> {
-        (!self.is_whole.load(Relaxed)).then_some(FIRST_RETRY)
     }
 
     async fn read_types(&self) {
@@ -151,7 +149,7 @@ impl Market {
                     state.offer.epoch += 1;
                 }
                 state.types.came(FRESH_FOR);
-                self.is_whole.store(state.prices.had, Relaxed);
+                state.offer.is_whole = state.prices.had;
                 return;
             }
             Ok(_) => tracing::warn!("the API lists no VM types; what was known stays in use"),
@@ -209,7 +207,7 @@ impl Market {
         state.offer.read = Some(self.client.now());
         state.has_own = is_own;
         state.prices.came(good_for);
-        self.is_whole.store(state.types.had, Relaxed);
+        state.offer.is_whole = state.types.had;
     }
 
     /// The account's own prices. Who is refused them for good does not ask again for a while.

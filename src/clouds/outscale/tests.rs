@@ -149,7 +149,7 @@ pub(super) fn claim(number: usize) -> Claim {
 
 /// A launch of one of these types.
 pub(super) async fn launch(cloud: &Outscale, class: &NodeClass, number: usize, types: &[&str]) -> LaunchSpec {
-    let catalog = cloud.catalog(class).await.unwrap();
+    let catalog = cloud.catalog(class).await.unwrap().types;
     let candidates: Vec<Arc<InstanceType>> =
         catalog.iter().filter(|kind| types.contains(&kind.name.as_str())).cloned().collect();
     assert_eq!(candidates.len(), types.len(), "{types:?}");
@@ -427,7 +427,7 @@ async fn a_used_up_quota_is_told_as_such() {
     fake.account(|account| account.quotas.vms = 0);
     let error = cloud.create(&launch(&cloud, &class, 1, &[SMALL]).await).await.unwrap_err();
     let Error::Launch(LaunchRefused::InsufficientCapacity { sold_out, .. }) = &error else { panic!("{error}") };
-    let offerings: usize = cloud.catalog(&class).await.unwrap().iter().map(|kind| kind.offerings.len()).sum();
+    let offerings: usize = cloud.catalog(&class).await.unwrap().types.iter().map(|kind| kind.offerings.len()).sum();
     assert_eq!(sold_out.len(), offerings, "there is no room for any machine");
     assert!(error.to_string().contains("reached: vm_limit (0 of 0 used, 1 needed); ask Outscale for more"), "{error}");
     // Many launches that are refused at once ask once; without the permission to ask, the message says what to allow.
@@ -539,9 +539,15 @@ async fn a_dry_run_asks_and_makes_nothing() {
     let class = ready(&real, spec()).await;
     let standing = real.create(&launch(&real, &class, 1, &[SMALL]).await).await.unwrap();
     let dry = self::cloud(&fake, &secrets, true);
-    // Nobody has written the class' status: what was found out is remembered.
+    // Nobody has written the class' status: what was found out is remembered, and of no namesake.
     let (unwritten, _) = resolved(&dry, &class_of(spec())).await;
     let bare = NodeClass { body: class_of(spec()).body, ..unwritten };
+    let namesake = NodeClass { uid: "another".into(), ..bare.clone() };
+    let offerings = async |class: &NodeClass| {
+        let types = dry.catalog(class).await.unwrap().types;
+        types.iter().map(|kind| kind.offerings.len()).sum::<usize>()
+    };
+    assert_eq!((offerings(&bare).await > 0, offerings(&namesake).await), (true, 0));
     let wanted = launch(&dry, &bare, 2, &[SMALL]).await;
     let machine = dry.create(&wanted).await.unwrap();
     assert_eq!(machine.id.as_str(), "dry-run:///eu-west-2a/default-00002");
@@ -703,8 +709,8 @@ async fn an_api_that_does_not_answer_says_nothing_against_a_class() {
 async fn the_catalogue_is_one_list_as_long_as_nothing_changes() {
     let Scene { cloud, .. } = scene();
     let class = ready(&cloud, spec()).await;
-    let first = cloud.catalog(&class).await.unwrap();
-    assert!(Arc::ptr_eq(&first, &cloud.catalog(&class).await.unwrap()));
+    let first = cloud.catalog(&class).await.unwrap().types;
+    assert!(Arc::ptr_eq(&first, &cloud.catalog(&class).await.unwrap().types));
     let names: Vec<&str> = first.iter().map(|kind| kind.name.as_str()).collect();
     assert!(
         names.contains(&"tinav6.c4r8p2") && names.contains(&"tinav7.c64r512p2") && !names.contains(&"tinav6.c4r8p1"),
@@ -717,7 +723,10 @@ async fn the_catalogue_is_one_list_as_long_as_nothing_changes() {
     );
     assert!(first.windows(2).all(|pair| pair[0].offerings[0].price <= pair[1].offerings[0].price));
     // Nothing is offered in the dark.
-    assert_eq!(cloud.catalog(&class_of(spec())).await.unwrap().iter().map(|kind| kind.offerings.len()).max(), Some(0));
+    assert_eq!(
+        cloud.catalog(&class_of(spec())).await.unwrap().types.iter().map(|kind| kind.offerings.len()).max(),
+        Some(0)
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use crate::sim::oapi::Account;
 fn offer() -> Offer {
     let account = Account::sample();
     let (prices, _) = Prices::read("price list", &account.catalog.entries).unwrap();
-    Offer { listed: Arc::new(account.vm_types), prices: Arc::new(prices), read: None, epoch: 0 }
+    Offer { listed: Arc::new(account.vm_types), prices: Arc::new(prices), read: None, is_whole: true, epoch: 0 }
 }
 
 /// What is said there of these families, names and performances.
@@ -63,7 +63,8 @@ fn what_nobody_sells_is_told_and_the_rest_is_offered() {
 
 #[test]
 fn before_the_api_has_told_its_types_nothing_is_called_unknown() {
-    let offer = Offer { listed: Arc::default(), prices: Arc::new(Prices::built_in()), read: None, epoch: 0 };
+    let offer =
+        Offer { listed: Arc::default(), prices: Arc::new(Prices::built_in()), read: None, is_whole: true, epoch: 0 };
     let vm_types = VmTypes { families: Some(vec!["m4".to_owned(), "tinav6".to_owned()]), ..VmTypes::default() };
     let spec = OutscaleNodeClassSpec { vm_types: Some(vm_types), ..OutscaleNodeClassSpec::default() };
     assert_eq!(judged(&spec, &offer).unwrap(), "");

@@ -15,7 +15,8 @@ use super::machines::{Change, Machines, Quirk, SimMachine};
 use super::script::{self, Call, Refusal};
 use crate::api::classes::kwok::KwokNodeClass;
 use crate::clouds::{
-    Cloud, Deletion, Error, Hooks, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, SoldOut, Whereabouts,
+    Assortment, Cloud, Deletion, Error, Hooks, LaunchRefused, LaunchSpec, Listing, RepairAction, RepairPolicy, SoldOut,
+    Whereabouts,
 };
 use crate::core::facts::{Claim, Effect, InstanceType, Machine, NodeClass, Offering, Status, Taint, find_condition};
 use crate::core::ids::{ClaimUid, ProviderId};
@@ -217,10 +218,10 @@ impl Cloud for Simulated {
         LABEL_KEYS.to_vec()
     }
 
-    fn catalog<'a>(&'a self, _class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {
+    fn catalog<'a>(&'a self, _class: &'a NodeClass) -> BoxFuture<'a, Result<Assortment, Error>> {
         Box::pin(async {
             self.wait().await;
-            Ok(Arc::clone(&self.shared.catalogue))
+            Ok(Arc::clone(&self.shared.catalogue).into())
         })
     }
 

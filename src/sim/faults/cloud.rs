@@ -12,7 +12,9 @@ use super::kind::Fault;
 use super::mishaps::{Mishaps, Order};
 use super::plan::Mishap;
 use crate::clouds::simulated::Simulated;
-use crate::clouds::{Cloud, Deletion, Error, Hooks, LaunchSpec, Listing, RepairPolicy, Resolution, Whereabouts};
+use crate::clouds::{
+    Assortment, Cloud, Deletion, Error, Hooks, LaunchSpec, Listing, RepairPolicy, Resolution, Whereabouts,
+};
 use crate::core::facts::{Claim, InstanceType, Machine, NodeClass};
 use crate::core::ids::{ClaimUid, ProviderId};
 use crate::sim::invariants::Invariants;
@@ -212,7 +214,7 @@ impl Cloud for HostileCloud {
         })
     }
 
-    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Arc<Vec<Arc<InstanceType>>>, Error>> {
+    fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Assortment, Error>> {
         Box::pin(async move {
             self.refuse().await?;
             self.inner.catalog(class).await

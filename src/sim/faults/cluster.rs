@@ -14,7 +14,7 @@ use super::plan::Mishap;
 use super::stream;
 use crate::cluster::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
-    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch,
+    NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, RecordNow,
 };
 use crate::core::facts::{Claim, ClaimDraft, DeviceSlice, Fact, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
@@ -451,7 +451,7 @@ impl Cluster for HostileCluster {
         self.inner.announce(announcement)
     }
 
-    fn renew_lease<'a>(&'a self, holder: &'a str, record: Option<&'a str>) -> BoxFuture<'a, Result<Lease, Error>> {
+    fn renew_lease<'a>(&'a self, holder: &'a str, record: RecordNow<'a>) -> BoxFuture<'a, Result<Lease, Error>> {
         Box::pin(async move {
             self.invariants.lease_asked(holder);
             let call = async {

@@ -63,15 +63,18 @@ impl Invariants {
     /// The same of a machine that no NodeClaim is deleted for: its pods may be taken past their time, but not without having been asked to leave, nor
     /// before that time is over.
     fn orphan_to_be_left(&self, id: &ProviderId, whose: Mark<'_>, is_given: bool) {
-        let (now, nodes) = {
+        let (now, nodes, is_stripped) = {
             let store = self.cluster.store();
             if claim_of(&store, whose).is_some_and(|claim| claim.deleting.is_some()) {
                 return;
             }
-            (store.now().max((self.clock)()), nodes_of(&store, id).cloned().collect::<Vec<_>>())
+            let nodes: Vec<_> = nodes_of(&store, id).cloned().collect();
+            (store.now().max((self.clock)()), nodes, store.stripped.contains(labels::DISRUPTED_TAINT))
         };
         let is_early = |node: &Node| !is_given && self.deadlines_of(node).iter().all(|deadline| *deadline > now);
-        let early: Vec<_> = nodes.iter().filter(|node| !is_disrupted(node) || is_early(node)).collect();
+        // Where a policy takes the taint back, that joiner has asked for it is enough: it writes the deadline with it.
+        let is_open = |node: &Node| !is_disrupted(node) && !is_stripped;
+        let early: Vec<_> = nodes.iter().filter(|node| is_open(node) || is_early(node)).collect();
         let all_left = left_on(&self.cluster.store(), &early, now);
         self.ordered_too_early(id, whose.0, all_left, ", that of an orphan, and their time to leave is not over");
     }

@@ -132,6 +132,21 @@ async fn a_namesake_that_was_made_anew_excuses_nothing_of_its_predecessors_and_c
     assert_eq!(stage.broken(Invariant::NoOrphan), 1, "and a machine without a NodeClaim stays one");
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_orphan_whose_node_is_open_keeps_its_pods_unless_a_policy_takes_the_taint_back() {
+    for (begun, stripped, broken) in [(true, false, 1), (true, true, 0), (false, true, 1)] {
+        let (stage, id) = orphaned(begun, 10).await;
+        {
+            let mut store = stage.cluster.store();
+            store.strip(if stripped { &[labels::DISRUPTED_TAINT] } else { &[] });
+            let name = nodes_of(&store, &id).next().unwrap().name.clone();
+            store.update_node(&name, |node| node.taints.clear());
+        }
+        stage.invariants.machine_to_be_deleted(&id);
+        assert_eq!(stage.broken(Invariant::PodsFirst), broken, "{begun}, {stripped}");
+    }
+}
+
 /// A NodeClaim that somebody has deleted, and whose only pod goes, with a volume that stays attached, so many seconds after its grace period.
 async fn deserted(late: i64) -> (Stage, ProviderId) {
     let (stage, id, node) = drained().await;

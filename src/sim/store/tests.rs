@@ -217,17 +217,17 @@ async fn a_second_deletion_only_shortens_the_grace() {
 #[tokio::test(start_paused = true)]
 async fn the_lease_is_one_holder_s_for_fifteen_seconds() {
     let cluster = props::cluster(1);
-    assert_eq!(cluster.renew_lease("a", None).await.unwrap().holder, "a");
+    assert_eq!(cluster.renew_lease("a", &|| None).await.unwrap().holder, "a");
     sleep(Duration::from_secs(10)).await;
-    let seen = cluster.renew_lease("b", None).await.unwrap();
+    let seen = cluster.renew_lease("b", &|| None).await.unwrap();
     assert_eq!(seen.holder, "a");
     assert!(seen.remaining <= Duration::from_secs(5));
     sleep(Duration::from_secs(6)).await;
-    assert_eq!(cluster.renew_lease("b", None).await.unwrap().holder, "b");
+    assert_eq!(cluster.renew_lease("b", &|| None).await.unwrap().holder, "b");
     cluster.release_lease("a").await.unwrap();
-    assert_eq!(cluster.renew_lease("c", None).await.unwrap().holder, "b");
+    assert_eq!(cluster.renew_lease("c", &|| None).await.unwrap().holder, "b");
     cluster.release_lease("b").await.unwrap();
-    assert_eq!(cluster.renew_lease("c", None).await.unwrap().holder, "c");
+    assert_eq!(cluster.renew_lease("c", &|| None).await.unwrap().holder, "c");
 }
 
 #[tokio::test(start_paused = true)]
