@@ -9,7 +9,6 @@
 //! whoever is nudged sees at least what the nudge was about, and whoever was not alive at the time loses nothing.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -17,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::clouds::{self, Assortment, Deletion, Hooks, Listing, Resolution, SoldOut, Whereabouts};
 use crate::cluster::{self, Lease};
+use crate::core::audit::Finding;
 use crate::core::eviction::Emptied;
 use crate::core::facts::{Claim, DeviceSlice, Fact, Machine, Node, Pod, VolumeAttachment};
 use crate::core::health::Failure;
@@ -302,24 +302,6 @@ pub enum ClassesMsg {
     Kept(ClassRef, Written<()>),
 }
 
-/// What is left of a machine that seems to be gone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Left {
-    /// Its NodeClaim.
-    Claim(ClaimName, ClaimUid),
-    /// Its Node, which waits for joiner's finalizer.
-    Node(NodeName, NodeUid),
-}
-
-impl fmt::Display for Left {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Claim(name, _) => name.fmt(f),
-            Self::Node(name, _) => name.fmt(f),
-        }
-    }
-}
-
 /// To `auditor`.
 #[derive(Debug)]
 pub enum AuditorMsg {
@@ -341,8 +323,8 @@ pub enum AuditorMsg {
     Reaped(ProviderId, Called<Deletion>),
     /// *Nudge.* Time to ask once more for machines that the cloud has denied.
     AskForLost,
-    /// *Outcome.* Whether the cloud knows the machine of a NodeClaim that no listing shows.
-    MachineAsked(Left, Called<bool>),
+    /// *Outcome.* Whether the cloud knows the machine that no listing shows, of a NodeClaim or of a Node which were found for that.
+    MachineAsked(Finding, Called<bool>),
     /// *Outcome.* A NodeClaim without a machine was deleted.
     ClaimDeleted(ClaimName, Written<()>),
 }

@@ -173,10 +173,8 @@ pub struct Verdict {
     pub drain: Vec<ProviderId>,
     /// Machines that were ordered down before, and about which the cloud is to be told again until it says that they are gone.
     pub again: Vec<ProviderId>,
-    /// NodeClaims to delete now.
-    pub finish: Vec<(ClaimName, ClaimUid)>,
-    /// Nodes to let go now, by taking joiner's finalizer off.
-    pub release: Vec<(NodeName, NodeUid)>,
+    /// NodeClaims to delete now ([`Finding::LostMachine`]), and Nodes to let go now, by taking joiner's finalizer off ([`Finding::LeftNode`]).
+    pub finish: Vec<Finding>,
     /// Why nothing is removed although there are findings, when the look itself is not to be trusted.
     pub breaker: Option<Breaker>,
     /// What a person has just decided, and about how many findings each.
@@ -269,7 +267,7 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
     }
     let (machines, launched, nodes) = (standing(look), launched(look), look.own_nodes().count());
     // Machines whose pods have begun to leave have had their turn.
-    let mut chosen = 0;
+    let (mut chosen, mut lost, mut left) = (0, 0, 0);
     let mut turns: Vec<_> = history.iter().collect();
     turns.sort_by_key(|(_, evidence)| evidence.vain);
     for (finding, evidence) in turns {
@@ -294,11 +292,13 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
                     verdict.reap.push(id.clone());
                 }
             }
-            Finding::LostMachine(claim, uid) if verdict.finish.len() < share(launched, SHARE) => {
-                verdict.finish.push((claim.clone(), uid.clone()));
+            Finding::LostMachine(..) if lost < share(launched, SHARE) => {
+                lost += 1;
+                verdict.finish.push(finding.clone());
             }
-            Finding::LeftNode(node, uid) if verdict.release.len() < share(nodes, SHARE) => {
-                verdict.release.push((node.clone(), uid.clone()));
+            Finding::LeftNode(..) if left < share(nodes, SHARE) => {
+                left += 1;
+                verdict.finish.push(finding.clone());
             }
             Finding::LostMachine(..)
             | Finding::HiddenMachine(..)

@@ -117,12 +117,14 @@ impl World {
 
 /// The NodeClaims that are to be deleted.
 fn claims(verdict: &Verdict) -> Vec<ClaimName> {
-    verdict.finish.iter().map(|(name, _)| name.clone()).collect()
+    let name = |finding: &Finding| if let Finding::LostMachine(name, _) = finding { Some(name.clone()) } else { None };
+    verdict.finish.iter().filter_map(name).collect()
 }
 
 /// The Nodes that are to be let go.
 fn nodes(verdict: &Verdict) -> Vec<NodeName> {
-    verdict.release.iter().map(|(name, _)| name.clone()).collect()
+    let name = |finding: &Finding| if let Finding::LeftNode(name, _) = finding { Some(name.clone()) } else { None };
+    verdict.finish.iter().filter_map(name).collect()
 }
 
 #[test]
@@ -397,7 +399,7 @@ fn with_a_left_node(edit: impl FnOnce(&mut Node)) -> World {
 fn a_node_that_lost_its_nodeclaim_and_its_machine_is_let_go() {
     let mut world = with_a_left_node(|_| {});
     for minute in [10, 12, 14] {
-        assert!(world.look(minute).release.is_empty(), "at minute {minute}");
+        assert!(world.look(minute).finish.is_empty(), "at minute {minute}");
     }
     assert_eq!(nodes(&world.look(16)), [NodeName::from("node-0")]);
 }
@@ -447,9 +449,9 @@ fn of_many_nodes_that_were_left_few_go_at_once_and_too_many_open_the_breaker() {
         world.snapshot = fold.snapshot().clone();
         world
     };
-    assert_eq!(left(8).wait().release.len(), 4);
+    assert_eq!(nodes(&left(8).wait()).len(), 4);
     let verdict = left(9).wait();
-    assert_eq!(verdict.release, vec![]);
+    assert_eq!(verdict.finish, vec![]);
     let reason = verdict.breaker.unwrap().reason;
     assert_eq!(reason, "9 of 40 Nodes have neither NodeClaim nor machine, and wait for their finalizer");
 }

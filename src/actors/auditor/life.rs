@@ -20,7 +20,7 @@ use crate::telemetry::dedupe::Dedupe;
 use crate::telemetry::events;
 use crate::telemetry::metrics::{self, OrphanKind};
 
-use crate::actors::protocol::{AuditorMsg, Called, Left, PoolsMsg, Written};
+use crate::actors::protocol::{AuditorMsg, Called, PoolsMsg, Written};
 use crate::actors::runtime::{Behaviour, Cx, Kind, OpId, Outcome, Permits, Timeline, Timer, View};
 use crate::actors::tree::Wiring;
 
@@ -51,7 +51,7 @@ pub(in crate::actors) struct Auditor {
     /// Nodes that have not kept what closes them although the write was granted, as of the look with this number: an admission policy takes it back.
     pub(super) kept_open: BTreeMap<NodeUid, u64>,
     /// How the cloud has said that it has no such machine, of those that are to be finished for it.
-    pub(super) denied: BTreeMap<Left, Denials>,
+    pub(super) denied: BTreeMap<Finding, Denials>,
     /// For the next question about them.
     pub(super) asking: Option<Timer>,
     /// What the cloud plans to do to machines.
@@ -343,12 +343,10 @@ impl Auditor {
         let said = self.wiring.boards.lease.borrow().as_ref().and_then(|lease| lease.audit.clone());
         self.consent.hear(said.as_deref());
         let (consent, is_unread) = (&self.consent, self.consent.unread().is_some());
-        let may = |finding: Finding| !is_unread && consent.about(&finding) != Some(Decision::Dismiss);
-        let may_go = |id: &ProviderId| Finding::of_machine(id).into_iter().all(may);
-        let verdict = &mut self.verdict;
-        verdict.finish.retain(|(name, uid)| may(Finding::LostMachine(name.clone(), uid.clone())));
-        verdict.release.retain(|(name, uid)| may(Finding::LeftNode(name.clone(), uid.clone())));
-        verdict.reap.retain(may_go);
+        let may = |finding: &Finding| !is_unread && consent.about(finding) != Some(Decision::Dismiss);
+        let may_go = |id: &ProviderId| Finding::of_machine(id).iter().all(may);
+        self.verdict.finish.retain(may);
+        self.verdict.reap.retain(may_go);
         self.emptied.retain(may_go);
         self.draining.retain(|id, _| may_go(id));
     }
@@ -429,7 +427,7 @@ impl Behaviour for Auditor {
             AuditorMsg::AskForLost if cx.house.operations.may_write() => self.ask_for_lost(cx),
             // The next look asks.
             AuditorMsg::AskForLost => {}
-            AuditorMsg::MachineAsked(left, outcome) => self.machine_asked(left, outcome, cx),
+            AuditorMsg::MachineAsked(finding, outcome) => self.machine_asked(&finding, outcome, cx),
             AuditorMsg::ClaimDeleted(name, outcome) => match outcome {
                 Outcome::Done(()) => self.count(&name),
                 Outcome::Failed(error) => {

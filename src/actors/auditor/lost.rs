@@ -1,14 +1,15 @@
 //! NodeClaims and Nodes whose machine is not listed: the cloud is asked for the one machine, and only when it goes on knowing none do they go.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::actors::protocol::{AuditorMsg, Called, Left};
+use crate::actors::protocol::{AuditorMsg, Called};
 use crate::actors::runtime::{Cx, Outcome, Permits};
 use crate::core::audit::Finding;
 use crate::core::facts::finalizers;
-use crate::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid};
+use crate::core::ids::{ClaimName, ClaimUid, NodeName, NodeUid, ProviderId};
 use crate::core::labels;
 use crate::core::writes::{NodePatch, Regarding};
 use crate::telemetry::events;
@@ -25,24 +26,27 @@ impl Auditor {
     pub(super) fn ask_for_lost(&mut self, cx: &Cx<AuditorMsg>) {
         let snapshot = self.wiring.boards.snapshot();
         // A namesake that has taken the place of one since is none of them.
-        let claim = |(name, uid): &(ClaimName, ClaimUid)| snapshot.claims.get(name).filter(|claim| claim.uid == *uid);
-        let node = |(name, uid): &(NodeName, NodeUid)| snapshot.nodes.get(name).filter(|node| node.uid == *uid);
-        let claims = self.verdict.finish.iter().filter_map(claim);
-        let claims = claims.map(|claim| (Left::Claim(claim.name.clone(), claim.uid.clone()), &claim.provider_id));
-        let nodes = self.verdict.release.iter().filter_map(node);
-        let nodes = nodes.map(|node| (Left::Node(node.name.clone(), node.uid.clone()), &node.provider_id));
-        let left: Vec<_> = claims.chain(nodes).map(|(left, id)| (left, id.clone())).collect();
-        self.denied.retain(|denied, _| left.iter().any(|(left, _)| left == denied));
+        let machine = |finding: &Finding| match finding {
+            Finding::LostMachine(name, uid) => {
+                snapshot.claims.get(name).filter(|claim| claim.uid == *uid)?.provider_id.clone()
+            }
+            Finding::LeftNode(name, uid) => {
+                snapshot.nodes.get(name).filter(|node| node.uid == *uid)?.provider_id.clone()
+            }
+            _ => None,
+        };
+        let left: BTreeMap<Finding, ProviderId> =
+            self.verdict.finish.iter().filter_map(|finding| Some((finding.clone(), machine(finding)?))).collect();
+        self.denied.retain(|denied, _| left.contains_key(denied));
         let (may_deny_for, mut next) = (self.wiring.may_deny_for(), None::<Timestamp>);
-        for (left, id) in left {
-            let Some(id) = id else { continue };
-            if let Some(again) = self.denied.get(&left).and_then(|denied| denied.again_at(cx.now(), may_deny_for)) {
+        for (finding, id) in left {
+            if let Some(again) = self.denied.get(&finding).and_then(|denied| denied.again_at(cx.now(), may_deny_for)) {
                 next = Some(next.map_or(again, |next| next.min(again)));
                 continue;
             }
             let cloud = Arc::clone(&self.wiring.cloud);
             let call = async move { cloud.get(&id).await.map(|found| found.is_there()) };
-            cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachineAsked(left, outcome));
+            cx.start(Permits::ReadCloud, call, move |outcome| AuditorMsg::MachineAsked(finding, outcome));
         }
         self.ask_at(next, cx);
     }
@@ -54,26 +58,18 @@ impl Auditor {
     }
 
     /// The cloud was asked for the one machine of something: only if it is certain that there is none does that go.
-    pub(super) fn machine_asked(&mut self, left: Left, outcome: Called<bool>, cx: &Cx<AuditorMsg>) {
+    pub(super) fn machine_asked(&mut self, finding: &Finding, outcome: Called<bool>, cx: &Cx<AuditorMsg>) {
         // A later look may have found otherwise, and without the lease nobody looks.
-        let (is_wanted, finding) = match left.clone() {
-            Left::Claim(name, uid) => {
-                (self.verdict.finish.contains(&(name.clone(), uid.clone())), Finding::LostMachine(name, uid))
-            }
-            Left::Node(name, uid) => {
-                (self.verdict.release.contains(&(name.clone(), uid.clone())), Finding::LeftNode(name, uid))
-            }
-        };
-        if !is_wanted {
+        if !self.verdict.finish.contains(finding) {
             return;
         }
         if !matches!(outcome, Outcome::Done(false)) {
-            self.has_had_its_turn(&[finding]);
+            self.has_had_its_turn(std::slice::from_ref(finding));
         }
         match outcome {
             Outcome::Done(false) => {
                 let may_deny_for = self.wiring.may_deny_for();
-                let denied = self.denied.entry(left.clone()).or_default();
+                let denied = self.denied.entry(finding.clone()).or_default();
                 denied.add(cx.now(), may_deny_for);
                 if !denied.suffice(may_deny_for) {
                     let again = denied.again_at(cx.now(), may_deny_for);
@@ -81,34 +77,35 @@ impl Auditor {
                 }
             }
             Outcome::Done(true) => {
-                self.denied.remove(&left);
-                self.timeline.note(cx.now(), format!("the cloud shows the machine of {left}"));
-                if let Left::Node(name, _) = left {
-                    self.tell_of_kept(&name, cx);
+                self.denied.remove(finding);
+                self.timeline.note(cx.now(), format!("{finding}; asked for it, the cloud shows the machine"));
+                if let Finding::LeftNode(name, _) = finding {
+                    self.tell_of_kept(name, cx);
                 }
                 return;
             }
-            Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{left}: {error}")),
+            Outcome::Failed(error) => return cx.slot().meter().failed(cx.now(), &format!("{finding}: {error}")),
             Outcome::Lost | Outcome::NotLeader | Outcome::Late => return,
         }
-        match left {
-            Left::Claim(name, uid) => self.finish(name, uid, cx),
-            Left::Node(name, uid) => self.release(name, &uid, cx),
+        match finding {
+            Finding::LostMachine(name, uid) => self.finish(finding, name, uid, cx),
+            Finding::LeftNode(name, uid) => self.release(finding, name, uid, cx),
+            _ => {}
         }
     }
 
     /// Deletes a NodeClaim whose machine is gone.
-    fn finish(&mut self, name: ClaimName, uid: ClaimUid, cx: &Cx<AuditorMsg>) {
+    fn finish(&mut self, finding: &Finding, name: &ClaimName, uid: &ClaimUid, cx: &Cx<AuditorMsg>) {
         tracing::warn!(nodeclaim = %name, "deleting nodeclaim whose machine is gone");
         self.timeline.note(cx.now(), format!("deletes NodeClaim {name}"));
-        let finding = Finding::LostMachine(name.clone(), uid.clone());
-        let evidence = self.why(&finding);
-        self.has_had_its_turn(&[finding]);
+        let evidence = self.why(finding);
+        self.has_had_its_turn(std::slice::from_ref(finding));
         self.write_down(&format!("deletes NodeClaim {name}, whose machine is gone"), &evidence, cx);
         let about = Regarding::Claim(name.clone(), uid.clone());
         let event = events::terminating(about, &format!("Disrupting NodeClaim: its machine is gone: {evidence}"));
         self.wiring.announce(&cx.house, &mut self.said, event);
-        let (cluster, finished) = (Arc::clone(&self.wiring.cluster), name.clone());
+        let (cluster, name, uid) = (Arc::clone(&self.wiring.cluster), name.clone(), uid.clone());
+        let finished = name.clone();
         let call = async move { cluster.delete_claim(&name, &uid).await };
         cx.start(Permits::Delete, call, move |outcome| AuditorMsg::ClaimDeleted(finished, outcome));
     }
@@ -155,16 +152,15 @@ impl Auditor {
     }
 
     /// Takes joiner's finalizer off a Node whose NodeClaim and machine are both gone. It is tried again at the next look.
-    fn release(&mut self, name: NodeName, uid: &NodeUid, cx: &Cx<AuditorMsg>) {
-        let Some(node) = self.wiring.boards.snapshot().nodes.get(&name).cloned() else { return };
+    fn release(&mut self, finding: &Finding, name: &NodeName, uid: &NodeUid, cx: &Cx<AuditorMsg>) {
+        let Some(node) = self.wiring.boards.snapshot().nodes.get(name).cloned() else { return };
         if node.uid != *uid {
             return;
         }
         tracing::warn!(node = %name, "letting a node go that has neither nodeclaim nor machine");
         self.timeline.note(cx.now(), format!("lets Node {name} go"));
-        let finding = Finding::LeftNode(name.clone(), node.uid.clone());
-        let evidence = self.why(&finding);
-        self.has_had_its_turn(&[finding]);
+        let evidence = self.why(finding);
+        self.has_had_its_turn(std::slice::from_ref(finding));
         self.write_down(&format!("lets Node {name} go, whose NodeClaim and machine are gone"), &evidence, cx);
         let about = Regarding::Node(node.name.clone(), node.uid.clone());
         let event =
