@@ -30,6 +30,14 @@ fn days_of_mixed_trouble_break_no_promise() {
 }
 
 #[test]
+fn a_day_in_which_nothing_goes_wrong_breaks_no_promise_and_needs_nobody() {
+    let seed = small_days().next().expect("there is one");
+    let verdict = play(Profile::None, seed..=seed, Protections::default());
+    assert!(verdict.is_well() && verdict.faults.is_empty(), "{}", verdict.text());
+    assert_eq!(verdict.interventions, 0, "{}", verdict.text());
+}
+
+#[test]
 fn one_seed_is_one_history() {
     // The second holds a lease.
     for seed in [3, 8] {

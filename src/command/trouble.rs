@@ -6,10 +6,9 @@ use anyhow::{Context, Result};
 
 use crate::config::{Faults, Output, Progress, Simulate};
 use crate::sim::faults::Profile;
-use crate::sim::invariants::Invariant;
 
 use super::rehearsal;
-use super::trial::{Broken, History, Trial, shrink, trial};
+use super::trial::{Broken, Trial, shorten, trial};
 
 /// Plays the days, and prints what came of them. The answer says whether all was well.
 pub(super) fn simulate(simulate: &Simulate, faults: &Faults) -> Result<bool> {
@@ -34,15 +33,13 @@ pub(super) fn simulate(simulate: &Simulate, faults: &Faults) -> Result<bool> {
     };
     let days = Trial { profile, seeds: first..=last, settings, threads };
     let mut verdict = trial(&days, &tell);
-    // What is no history has no shorter one.
-    if let Some(broken) = verdict.violations.iter().find(|broken| broken.invariant != Invariant::OneHistory) {
+    if let Some(broken) = verdict.to_be_shortened() {
         let _ = writeln!(
             std::io::stderr(),
             "looking for the shortest history of seed {} that does so too ...",
             broken.seed
         );
-        let shortest = shrink(&History::draw(broken.seed, &days.profile)?, broken.invariant, &days.settings)?;
-        verdict.shortest = Some(shortest);
+        verdict.shortest = Some(shorten(&days, broken));
     }
     let text = match simulate.output {
         Output::Table => verdict.text(),
@@ -52,7 +49,7 @@ pub(super) fn simulate(simulate: &Simulate, faults: &Faults) -> Result<bool> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         other => other.context("cannot print the verdict")?,
     }
-    Ok(verdict.violations.is_empty())
+    Ok(verdict.is_well())
 }
 
 /// Says what was found as soon as it is.

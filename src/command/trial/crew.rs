@@ -11,7 +11,7 @@ use futures::channel::mpsc::UnboundedReceiver;
 use jiff::SignedDuration;
 use tokio::time::{sleep, timeout};
 
-use crate::actors::runtime::{Clock, Kind, Observation, View};
+use crate::actors::runtime::{Clock, House, Kind, Observation, View};
 use crate::actors::{Boards, Joiner, Parts, Settings};
 use crate::clouds::Cloud;
 use crate::cluster::Cluster;
@@ -21,7 +21,7 @@ use crate::core::promises::{self, Broken};
 use crate::core::steady::TOLERANCE;
 use crate::sim::SimCluster;
 use crate::sim::faults::Order;
-use crate::sim::invariants::{Invariants, Left};
+use crate::sim::invariants::{Invariants, Memory};
 
 use super::oncall::OnCall;
 use crate::command::health::stirring;
@@ -32,6 +32,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 const PROBE: Duration = Duration::from_secs(30);
 /// Time that an actor gets to say what it waits for.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How often joiner is asked what it remembers.
+const ASKED: u32 = 3;
 /// Time in which an actor takes a step, and its parent starts one anew that failed three times in a row.
 const MOMENT: Duration = Duration::from_secs(2);
 
@@ -217,23 +219,39 @@ impl Crew {
         boards.map(|boards| boards.refusals.borrow().reasons.clone()).unwrap_or_default()
     }
 
-    /// What joiner still remembers of a cluster that is empty, beyond what `there` still is.
-    pub(super) async fn memory(&self, there: &SimCluster) -> Left {
-        let parts = self.joiner.borrow().as_ref().map(|joiner| (joiner.house().clone(), joiner.boards().clone()));
-        let Some((house, boards)) = parts else { return Left::new() };
-        let mut left = remembered(&boards.snapshot(), there);
-        left.extend(written(&boards));
-        left.push(("claim actors", house.observations.count().get(&Kind::Claim).copied().unwrap_or(0)));
-        for observation in house.observations.read(PATIENCE, |o| matches!(o.kind, Kind::Claims | Kind::Evictor)).await {
-            let state = observation.view.map(|view| view.state).unwrap_or_default();
-            let number = state.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
-            left.push((
-                if observation.kind == Kind::Claims { "places of claim actors" } else { "pods to evict" },
-                number,
-            ));
+    /// What joiner still remembers of a cluster that is empty, beyond what `there` still is. One that is just starting, and an actor that does not answer,
+    /// is asked again.
+    pub(super) async fn memory(&self, there: &SimCluster) -> Memory {
+        let mut memory = Memory { left: Vec::new(), silent: vec!["joiner".to_owned()] };
+        for _ in 0..ASKED {
+            let parts = self.joiner.borrow().as_ref().map(|joiner| (joiner.house().clone(), joiner.boards().clone()));
+            if let Some((house, boards)) = parts {
+                memory = asked(&house, &boards, there).await;
+            }
+            if memory.silent.is_empty() {
+                break;
+            }
+            sleep(MOMENT).await;
         }
-        left.into_iter().map(|(what, number)| (what.to_owned(), number)).collect()
+        memory
     }
+}
+
+/// What joiner says that it remembers, and which of its actors do not say it.
+async fn asked(house: &House, boards: &Boards, there: &SimCluster) -> Memory {
+    let mut left = remembered(&boards.snapshot(), there);
+    left.extend(written(boards));
+    left.push(("claim actors", house.observations.count().get(&Kind::Claim).copied().unwrap_or(0)));
+    let mut silent = Vec::new();
+    for (kind, what) in [(Kind::Claims, "places of claim actors"), (Kind::Evictor, "pods to evict")] {
+        let said = house.observations.read(PATIENCE, |observation| observation.kind == kind).await;
+        let number = |view: View| view.state.split(' ').next()?.parse().ok();
+        match said.into_iter().find_map(|observation| number(observation.view?)) {
+            Some(number) => left.push((what, number)),
+            None => silent.push(kind.to_string()),
+        }
+    }
+    Memory { left: left.into_iter().map(|(what, number)| (what.to_owned(), number)).collect(), silent }
 }
 
 /// What a picture of the cluster holds that is not there: all of it, so that what is added to a picture is counted too.
@@ -345,3 +363,7 @@ fn victim(pick: u64) -> Kind {
 fn is_silent(observation: &Observation) -> bool {
     observation.view.as_ref().is_some_and(|view| promises::is_silent(&view.state, view.waits_for.as_deref()))
 }
+
+#[cfg(test)]
+#[path = "crew_tests.rs"]
+mod tests;

@@ -1,5 +1,6 @@
 //! One day of trouble: drawn from a seed, and played.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -64,6 +65,8 @@ pub struct Told {
     pub seen: Vec<Broken>,
     /// How much time passed in it.
     pub simulated: Duration,
+    /// How often the person on call had to decide something.
+    pub interventions: u64,
     /// Most machines at a time.
     pub peak: usize,
     /// What happened, if that was asked for.
@@ -126,7 +129,14 @@ impl History {
             (wrong_by, followed),
             self.candid,
         );
-        let on_call = OnCall { cluster: world.cluster.clone(), cloud: world.cloud.clone() };
+        let on_call = OnCall {
+            cluster: world.cluster.clone(),
+            cloud: world.cloud.clone(),
+            mishaps: mishaps.clone(),
+            invariants: invariants.clone(),
+            journal: journal.clone(),
+            interventions: Cell::default(),
+        };
         crew.start();
         tokio::select! {
             biased;
@@ -147,6 +157,7 @@ impl History {
             seen,
             violations: invariants.violations(),
             faults: mishaps.counts(),
+            interventions: on_call.interventions.get(),
             simulated: start.elapsed(),
             peak: invariants.peak(),
             journal,

@@ -12,6 +12,7 @@ mod shrink;
 mod verdict;
 
 pub use history::{History, Told};
+pub(in crate::command) use seeds::shorten;
 pub use seeds::{Trial, trial};
 pub use shrink::{Shortest, shrink};
 pub use verdict::{Broken, Verdict};

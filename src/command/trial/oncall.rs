@@ -1,5 +1,6 @@
 //! The person on call: reads what the auditor found and does not dare to act upon, looks for oneself, and does something about it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use crate::actors::runtime::View;
@@ -7,21 +8,35 @@ use crate::clouds::simulated::Simulated;
 use crate::core::audit::Finding;
 use crate::core::facts::finalizers;
 use crate::core::ids::NodeName;
+use crate::core::promises::Invariant;
 use crate::core::writes::NodePatch;
 use crate::sim::SimCluster;
+use crate::sim::faults::Mishaps;
+use crate::sim::invariants::{Invariants, Journal};
+
+/// How an auditor begins whose breaker is open; why it is follows.
+const OPEN: &str = "breaker open: ";
 
 /// Somebody who can look at the world itself.
 pub(super) struct OnCall {
     pub(super) cluster: SimCluster,
     pub(super) cloud: Simulated,
+    pub(super) mishaps: Mishaps,
+    pub(super) invariants: Invariants,
+    pub(super) journal: Journal,
+    /// How often something had to be decided.
+    pub(super) interventions: Cell<u64>,
 }
 
 impl OnCall {
     /// Reads the auditor's page. When its breaker is open and all that it names is true, that is approved; a joiner without a lease has nowhere to
     /// read an approval, so there everything is taken away by hand. When something is not true, nobody lifts a hand: the auditor will see that.
+    /// As long as nothing has gone wrong there is nothing to read.
     pub(super) fn read(&self, auditor: &View) {
-        if !auditor.state.starts_with("breaker open") {
-            return;
+        let Some(why) = auditor.state.strip_prefix(OPEN) else { return };
+        if self.mishaps.counts().is_empty() {
+            let what = format!("somebody is asked to decide though nothing has gone wrong: {why}");
+            self.invariants.broken(Invariant::NobodyIsAsked, vec![String::new()], what);
         }
         let true_ones = self.look();
         let named = auditor.details.iter();
@@ -30,7 +45,13 @@ impl OnCall {
         let remedy = auditor.details.iter().find(|(what, _)| what == "what to do");
         let approval = remedy.and_then(|(_, remedy)| remedy.split('\'').find(|part| part.starts_with("approve ")));
         if let Some(approval) = approval {
-            return self.cluster.store().annotate_lease(Some(approval));
+            if self.cluster.store().annotate_lease(Some(approval)) {
+                self.intervene(why, approval);
+            }
+            return;
+        }
+        if !named.is_empty() {
+            self.intervene(why, "takes it away by hand");
         }
         for finding in named {
             match finding {
@@ -41,6 +62,12 @@ impl OnCall {
                 Finding::HiddenMachine(..) | Finding::UnmarkedMachine(_) => {}
             }
         }
+    }
+
+    /// Each time is told, and counted: who has to be called often has a breaker that opens too readily.
+    fn intervene(&self, why: &str, how: &str) {
+        self.interventions.set(self.interventions.get() + 1);
+        self.journal.note("", || format!("PERSON {how} ({why})"));
     }
 
     /// What does not add up in the world itself, by its words.
@@ -89,3 +116,7 @@ impl OnCall {
 fn is_harmless(finding: &str) -> bool {
     finding.ends_with("it is left alone")
 }
+
+#[cfg(test)]
+#[path = "oncall_tests.rs"]
+mod tests;

@@ -11,16 +11,19 @@ use anyhow::{Result, anyhow};
 
 use crate::actors;
 use crate::command::stopwatch::Stopwatch;
-use crate::sim::faults::Profile;
+use crate::sim::faults::{Fault, Profile};
 use crate::sim::invariants::{Invariant, Violation, time_of_day};
 
 use super::history::{History, Told};
+use super::shrink::{Shortest, shrink};
 use super::verdict::{Broken, Verdict};
 
 /// How many failed histories are told with a trace; the others by name.
 const TRACED: usize = 10;
 /// How many lines a trace has.
 const TRACE: usize = 40;
+/// In so many histories each kind of fault must strike: one that never does tries nothing, whatever the day's verdict.
+const ENOUGH: u64 = 1000;
 
 /// What to play.
 #[derive(Clone, Debug)]
@@ -58,8 +61,22 @@ pub fn trial(trial: &Trial, tell: &(dyn Fn(u64, &[Broken]) + Sync)) -> Verdict {
     });
     let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut verdict = judge(told, |seed| play(trial, seed, true));
+    verdict.never_struck = never_struck(trial, &verdict.faults);
     verdict.wall_seconds = stopwatch.elapsed().as_secs_f64();
     verdict
+}
+
+/// The kinds that a trial long enough for all has not seen.
+fn never_struck(trial: &Trial, struck: &BTreeMap<&'static str, u64>) -> Vec<&'static str> {
+    let (first, last) = trial.seeds.clone().into_inner();
+    let kinds = if last.saturating_sub(first) + 1 < ENOUGH { Vec::new() } else { trial.profile.kinds() };
+    kinds.into_iter().map(Fault::as_str).filter(|kind| !struck.contains_key(kind)).collect()
+}
+
+/// Looks for the shortest history that breaks the same promise. That none can be found, whatever the reason, takes nothing back of what was broken.
+pub(in crate::command) fn shorten(trial: &Trial, broken: &Broken) -> Result<Shortest, String> {
+    let search = || shrink(&History::draw(broken.seed, &trial.profile)?, broken.invariant, &trial.settings);
+    guarded(search).map_err(|error| format!("{error:#}"))
 }
 
 /// Counts histories. The first that failed are played `again`, the same once more, this time with a journal.
@@ -121,7 +138,12 @@ fn unplayed(seed: u64, what: String) -> Broken {
 }
 
 fn play(trial: &Trial, seed: u64, journal: bool) -> Result<Told> {
-    let played = catch_unwind(AssertUnwindSafe(|| History::draw(seed, &trial.profile)?.play(&trial.settings, journal)));
+    guarded(|| History::draw(seed, &trial.profile)?.play(&trial.settings, journal))
+}
+
+/// A panic of the simulator is an error like others.
+fn guarded<T>(play: impl FnOnce() -> Result<T>) -> Result<T> {
+    let played = catch_unwind(AssertUnwindSafe(play));
     played.unwrap_or_else(|_| Err(anyhow!("the simulator panicked; the message is above")))
 }
 

@@ -45,3 +45,31 @@ fn a_seed_that_cannot_be_played_fails_by_itself() {
     assert_eq!(told, [(6, "seed 6 cannot be played: no runtime"), (7, "two machines")]);
     assert_eq!(verdict.seeds, 2);
 }
+
+#[test]
+fn a_kind_that_never_strikes_is_named_once_there_were_enough_days() {
+    let struck = |missing: &str| -> BTreeMap<&'static str, u64> {
+        Profile::Mixed.kinds().into_iter().map(|kind| (kind.as_str(), 1)).filter(|(kind, _)| *kind != missing).collect()
+    };
+    let trial =
+        |last| Trial { profile: Profile::Mixed, seeds: 1..=last, settings: actors::Settings::default(), threads: 1 };
+    assert_eq!(never_struck(&trial(1000), &struck("quota")), ["quota"]);
+    assert_eq!(never_struck(&trial(1000), &struck("none")), [""; 0], "amnesia strikes by name only");
+    assert_eq!(never_struck(&trial(999), &struck("quota")), [""; 0], "they were few");
+    let verdict = Verdict { never_struck: vec!["quota"], ..Verdict::default() };
+    assert!(
+        !verdict.is_well() && verdict.text().contains("these faults never struck, which says nothing of them: quota")
+    );
+    assert!(verdict.json().unwrap().contains("\"neverStruck\""));
+}
+
+#[test]
+fn what_was_broken_is_told_though_no_shorter_history_can_be_found() {
+    let mut verdict = judge([(7, Ok(broke(&["two machines"])))].into(), |_| Ok(broke(&["two machines"])));
+    let why =
+        guarded(|| -> Result<Shortest> { panic!("a defect of the simulator") }).map_err(|error| error.to_string());
+    verdict.shortest = Some(why);
+    for told in [verdict.text(), verdict.json().unwrap()] {
+        assert!(told.contains("two machines") && told.contains("the simulator panicked"), "{told}");
+    }
+}

@@ -21,10 +21,14 @@ pub struct Verdict {
     pub nodes_peak: usize,
     /// How often each fault struck.
     pub faults: BTreeMap<&'static str, u64>,
+    /// Kinds of fault that never did, though there were enough histories for all.
+    pub never_struck: Vec<&'static str>,
+    /// How often the person on call had to decide something.
+    pub interventions: u64,
     /// What was broken, in order of seeds.
     pub violations: Vec<Broken>,
-    /// The shortest history found that breaks the first of them.
-    pub shortest: Option<Shortest>,
+    /// The shortest history found that breaks the first of them, or why none was found.
+    pub shortest: Option<Result<Shortest, String>>,
     /// How long it took in our time.
     pub wall_seconds: f64,
 }
@@ -53,9 +57,14 @@ struct Json<'v> {
     simulated_seconds: f64,
     nodes_peak: usize,
     faults: &'v BTreeMap<&'static str, u64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    never_struck: &'v [&'static str],
+    interventions: u64,
     violations: Vec<JsonBroken<'v>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     shortest: Option<JsonShortest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_shortened: Option<&'v str>,
     wall_seconds: f64,
     seeds_per_second: f64,
 }
@@ -126,9 +135,20 @@ impl Verdict {
         self.seeds += 1;
         self.simulated += told.simulated;
         self.nodes_peak = self.nodes_peak.max(told.peak);
+        self.interventions += told.interventions;
         for (fault, number) in &told.faults {
             *self.faults.entry(fault).or_default() += number;
         }
+    }
+
+    /// Whether nothing was broken, and everything was tried that was to be.
+    pub fn is_well(&self) -> bool {
+        self.violations.is_empty() && self.never_struck.is_empty()
+    }
+
+    /// The first violation. What is no history has no shorter one.
+    pub fn to_be_shortened(&self) -> Option<&Broken> {
+        self.violations.iter().find(|broken| broken.invariant != Invariant::OneHistory)
     }
 
     /// Histories a second.
@@ -144,8 +164,11 @@ impl Verdict {
             simulated_seconds: self.simulated.as_secs_f64(),
             nodes_peak: self.nodes_peak,
             faults: &self.faults,
+            never_struck: &self.never_struck,
+            interventions: self.interventions,
             violations: self.violations.iter().map(JsonBroken::of).collect(),
-            shortest: self.shortest.as_ref().map(JsonShortest::of),
+            shortest: self.shortest.as_ref().and_then(|found| found.as_ref().ok()).map(JsonShortest::of),
+            not_shortened: self.shortest.as_ref().and_then(|found| found.as_ref().err()).map(String::as_str),
             wall_seconds: self.wall_seconds,
             seeds_per_second: self.seeds_per_second(),
         })
@@ -165,6 +188,15 @@ impl Verdict {
         for (fault, number) in &self.faults {
             let _ = writeln!(text, "{number:>8} {fault}");
         }
+        let _ = writeln!(text, "{:>8} interventions of the person on call", self.interventions);
+        if !self.never_struck.is_empty() {
+            let kinds = self.never_struck.join(", ");
+            let _ = writeln!(
+                text,
+                "\nin {} histories these faults never struck, which says nothing of them: {kinds}",
+                self.seeds
+            );
+        }
         for broken in &self.violations {
             let _ = writeln!(text, "\nseed {}: {}: {}", broken.seed, broken.invariant.as_str(), broken.what);
             for line in &broken.trace {
@@ -172,8 +204,10 @@ impl Verdict {
             }
         }
         let _ = write!(text, "{} violations", self.violations.len());
-        if let Some(shortest) = &self.shortest {
-            let _ = write!(text, "\n\n{}", shortest.text());
+        match &self.shortest {
+            Some(Ok(shortest)) => drop(write!(text, "\n\n{}", shortest.text())),
+            Some(Err(why)) => drop(write!(text, "\n\nno shorter history was found: {why}")),
+            None => {}
         }
         text
     }

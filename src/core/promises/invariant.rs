@@ -37,6 +37,8 @@ invariants! {
     NoServingClaimDeleted = "no-serving-nodeclaim-deleted";
     /// joiner deletes no Node but that of a NodeClaim which somebody has deleted, and none without its finalizer before its machine is gone.
     NoServingNodeDeleted = "no-serving-node-deleted";
+    /// joiner asks no pod to leave, and closes no Node, whose NodeClaim nobody has deleted, but for the deletion of the Node, a reboot, or a machine that is too many.
+    NoServingNodeDrained = "no-serving-node-drained";
     /// No pod is taken past a PodDisruptionBudget or its do-not-disrupt before a deadline allows it, and then it has what is left of its own time to end.
     BudgetsHold = "no-eviction-past-budget";
     /// No machine is ordered down while pods that have to leave it run there, before a deadline allows it.
@@ -51,6 +53,8 @@ invariants! {
     OnlyLeaderWrites = "only-the-leader-writes";
     /// Whatever waits says what for.
     WaitsHaveReasons = "every-wait-has-a-reason";
+    /// While nothing goes wrong nobody is asked to decide anything.
+    NobodyIsAsked = "nobody-is-asked-without-cause";
     /// Every pod that can run does within a bound once faults stop.
     PodsRun = "pods-run-once-faults-stop";
     /// Every NodeClaim has one ready Node and one machine within a bound once faults stop.

@@ -65,15 +65,15 @@ impl HostileCloud {
     }
 
     /// What befalls a call of any kind, if anything.
-    pub(super) async fn refuse(&self) -> Result<(), Error> {
+    pub(super) async fn refuse(&self, object: &str) -> Result<(), Error> {
         if let Some(mishap) = self.mishaps.holds(Fault::CloudThrottled) {
             let retry_after = mishap.pick.is_multiple_of(2).then_some(Duration::from_secs(mishap.pick % 20));
             return Err(Error::Throttled { said: String::new(), retry_after });
         }
-        if self.mishaps.strikes(Fault::CloudError).is_some() {
+        if self.mishaps.strikes(Fault::CloudError, object).is_some() {
             return Err(Error::Temporary("internal error, try again".to_owned()));
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::CloudLost) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::CloudLost, object) {
             sleep(mishap.lasting).await;
             return Err(Error::Unknown("no answer".to_owned()));
         }
@@ -93,21 +93,20 @@ impl HostileCloud {
     /// Whether no read shows a machine that there is, and no order reaches it.
     fn is_denied(&self, id: &ProviderId) -> bool {
         if !self.state().denied.has(id)
-            && let Some(mishap) = self.mishaps.strikes(Fault::MachineDenied)
-            && self.state().denied.begin(id, mishap.lasting)
+            && let Some(mishap) = self.mishaps.strikes(Fault::MachineDenied, id)
         {
-            self.mishaps.note(id.as_str(), || format!("it is denied for {} s", mishap.lasting.as_secs()));
+            self.state().denied.begin(id, mishap.lasting);
         }
         self.state().denied.has(id)
     }
 
     async fn take_down(&self, id: &ProviderId) -> Result<Deletion, Error> {
-        self.refuse().await?;
+        self.refuse(id.as_str()).await?;
         let now = Instant::now();
         if self.state().lingering.get(id).is_some_and(|until| *until > now) {
             return Ok(Deletion::InProgress);
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall, id) {
             return self.killed(mishap, self.order_down(id)).await;
         }
         let found = self.inner.get(id).await?;
@@ -116,17 +115,17 @@ impl HostileCloud {
         }
         let has_ended = matches!(found, Whereabouts::Ended);
         let there = found.machine().is_some_and(|machine| !machine.deleting);
-        if there && let Some(mishap) = self.mishaps.strikes(Fault::DeleteDenied) {
+        if there && let Some(mishap) = self.mishaps.strikes(Fault::DeleteDenied, id) {
             self.state().unreachable.begin(id, mishap.lasting);
         }
         if there && self.state().unreachable.has(id) {
             return Ok(Deletion::Missing);
         }
-        if there && self.mishaps.strikes(Fault::DeleteForgotten).is_some() {
+        if there && self.mishaps.strikes(Fault::DeleteForgotten, id).is_some() {
             self.invariants.order_arrived(id);
             return Ok(Deletion::InProgress);
         }
-        if there && let Some(mishap) = self.mishaps.strikes(Fault::DeleteSlow) {
+        if there && let Some(mishap) = self.mishaps.strikes(Fault::DeleteSlow, id) {
             self.invariants.order_arrived(id);
             self.state().lingering.insert(id.clone(), now + mishap.lasting);
             let (cloud, id) = (self.inner.clone(), id.clone());
@@ -136,14 +135,14 @@ impl HostileCloud {
             });
             return Ok(Deletion::InProgress);
         }
-        if there && let Some(mishap) = self.mishaps.strikes(Fault::OrderLate) {
+        if there && let Some(mishap) = self.mishaps.strikes(Fault::OrderLate, id) {
             let (cloud, id) = (self.clone(), id.clone());
             return Err(later(mishap, async move { cloud.order_down(&id).await.map(drop) }).await);
         }
         if has_ended && self.is_forgotten(id) {
             return Ok(Deletion::Missing);
         }
-        self.unheard(self.order_down(id)).await
+        self.unheard(id, self.order_down(id)).await
     }
 
     async fn order_down(&self, id: &ProviderId) -> Result<Deletion, Error> {
@@ -154,17 +153,16 @@ impl HostileCloud {
     /// Whether nothing is known any more of a machine that has ended.
     fn is_forgotten(&self, id: &ProviderId) -> bool {
         let mut state = self.state();
-        if !state.forgotten.contains(id) && self.mishaps.strikes(Fault::MachineForgotten).is_some() {
-            self.mishaps.note(id.as_str(), || "it is forgotten".to_owned());
+        if !state.forgotten.contains(id) && self.mishaps.strikes(Fault::MachineForgotten, id).is_some() {
             state.forgotten.insert(id.clone());
         }
         state.forgotten.contains(id)
     }
 
     /// An order takes effect, and its answer may get lost.
-    async fn unheard<T>(&self, order: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    async fn unheard<T>(&self, id: &ProviderId, order: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         let answer = order.await?;
-        if let Some(mishap) = self.mishaps.strikes(Fault::OrderLostAfter) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::OrderLostAfter, id) {
             sleep(mishap.lasting).await;
             return Err(Error::Unknown("connection lost after the order was given".to_owned()));
         }
@@ -209,14 +207,14 @@ impl Cloud for HostileCloud {
 
     fn resolve<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Resolution, Error>> {
         Box::pin(async move {
-            self.refuse().await?;
+            self.refuse(&class.reference.name).await?;
             self.inner.resolve(class).await
         })
     }
 
     fn catalog<'a>(&'a self, class: &'a NodeClass) -> BoxFuture<'a, Result<Assortment, Error>> {
         Box::pin(async move {
-            self.refuse().await?;
+            self.refuse(&class.reference.name).await?;
             self.inner.catalog(class).await
         })
     }
@@ -232,7 +230,7 @@ impl Cloud for HostileCloud {
 
     fn get<'a>(&'a self, id: &'a ProviderId) -> BoxFuture<'a, Result<Whereabouts, Error>> {
         Box::pin(async move {
-            self.refuse().await?;
+            self.refuse(id.as_str()).await?;
             let mut answer = self.inner.get(id).await;
             let denied = match &answer {
                 Ok(Whereabouts::There(_)) => self.is_denied(id),
@@ -261,7 +259,7 @@ impl Cloud for HostileCloud {
 
     fn find<'a>(&'a self, token: &'a ClaimUid) -> BoxFuture<'a, Result<Vec<Machine>, Error>> {
         Box::pin(async move {
-            self.refuse().await?;
+            self.refuse(token.as_str()).await?;
             let mut answer = self.inner.find(token).await;
             if let Ok(machines) = &mut answer {
                 machines.retain(|machine| self.has_tags(&machine.id) && !self.is_denied(&machine.id));
@@ -299,18 +297,18 @@ impl Cloud for HostileCloud {
         Box::pin(async move {
             self.invariants.change_begins("restart", "machine", id.as_str());
             self.invariants.reboot_begins(id, operation);
-            self.refuse().await?;
+            self.refuse(id.as_str()).await?;
             if self.inner.get(id).await?.is_there() && self.is_denied(id) {
                 return Err(Error::Missing(id.clone()));
             }
-            if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall) {
+            if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall, id) {
                 return self.killed(mishap, self.inner.reboot(id, operation)).await;
             }
-            if let Some(mishap) = self.mishaps.strikes(Fault::OrderLate) {
+            if let Some(mishap) = self.mishaps.strikes(Fault::OrderLate, id) {
                 let (cloud, id, operation) = (self.inner.clone(), id.clone(), operation.to_owned());
                 return Err(later(mishap, async move { cloud.reboot(&id, &operation).await }).await);
             }
-            let answer = self.unheard(self.inner.reboot(id, operation)).await;
+            let answer = self.unheard(id, self.inner.reboot(id, operation)).await;
             self.invariants.reboot_ends(id, &answer);
             answer
         })
@@ -326,7 +324,7 @@ impl Cloud for HostileCloud {
 
     fn hooks<'a>(&'a self, claim: &'a Claim) -> BoxFuture<'a, Result<Hooks, Error>> {
         Box::pin(async move {
-            self.refuse().await?;
+            self.refuse(claim.name.as_str()).await?;
             self.inner.hooks(claim).await
         })
     }

@@ -1,7 +1,7 @@
 //! The simulated API server on its bad days: what stands between it and joiner.
 
 use std::fmt::Display;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -10,20 +10,18 @@ use tokio::time::{Instant, sleep};
 
 use super::kind::Fault;
 use super::mishaps::{Mishaps, Order};
+use super::past::Past;
 use super::plan::Mishap;
 use super::stream;
 use crate::cluster::{
     Announcement, BufferStatusPatch, ClaimPatch, ClaimStatusPatch, ClassPatch, ClassStatusPatch, Cluster, Error, Lease,
     NodePatch, OverlayStatusPatch, PoolPatch, PoolStatusPatch, RecordNow,
 };
-use crate::core::facts::{Claim, ClaimDraft, DeviceSlice, Fact, Node, Pod, VolumeAttachment};
+use crate::core::facts::{Claim, ClaimDraft, DeviceSlice, Fact, Kind, Node, Pod, VolumeAttachment};
 use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, NodeUid, ObjectKey, PodUid, PoolName, ProviderId};
 use crate::core::labels::Labels;
 use crate::sim::SimCluster;
 use crate::sim::invariants::Invariants;
-
-/// Answers that a lagging cache can still give.
-type OldLists = Vec<(Instant, Vec<Arc<Claim>>)>;
 
 /// An annotation that others write.
 const TOUCHED: &str = "karpenter.sh/touched";
@@ -34,7 +32,7 @@ pub struct HostileCluster {
     inner: SimCluster,
     mishaps: Mishaps,
     invariants: Invariants,
-    old: Arc<Mutex<OldLists>>,
+    past: Past,
 }
 
 /// A request, as far as faults look at it.
@@ -88,7 +86,8 @@ const NEVER: Option<fn(Duration)> = None;
 impl HostileCluster {
     /// Puts faults in front of a cluster.
     pub fn new(inner: SimCluster, mishaps: Mishaps, invariants: Invariants) -> Self {
-        Self { inner, mishaps, invariants, old: Arc::default() }
+        let past = Past::of(&inner, &mishaps);
+        Self { inner, mishaps, invariants, past }
     }
 
     fn fate(&self, request: Request<'_>, may_be_late: bool) -> Fate {
@@ -106,42 +105,42 @@ impl HostileCluster {
             return Fate::Fail(Duration::from_millis(outage.pick % 3_000), error);
         }
         if resource == "leases" {
-            return m.strikes(Fault::ApiSlow).map_or(Fate::Pass, |mishap| Fate::Late(mishap, false));
+            return m.strikes(Fault::ApiSlow, resource).map_or(Fate::Pass, |mishap| Fate::Late(mishap, false));
         }
-        if let Some(mishap) = m.strikes(Fault::ApiThrottled) {
+        if let Some(mishap) = m.strikes(Fault::ApiThrottled, object) {
             let message = "the server has received too many requests and has asked us to try again later".to_owned();
             return Fate::Fail(Duration::ZERO, Error::TooManyRequests { retry_after: Some(mishap.lasting), message });
         }
-        if m.strikes(Fault::ApiError).is_some() {
+        if m.strikes(Fault::ApiError, object).is_some() {
             return Fate::Fail(Duration::ZERO, unclear("500 Internal Server Error: etcdserver: request timed out"));
         }
-        if let Some(mishap) = m.strikes(Fault::ApiLostBefore) {
+        if let Some(mishap) = m.strikes(Fault::ApiLostBefore, object) {
             return Fate::Fail(mishap.lasting, unclear("connection lost"));
         }
-        if let Some(mishap) = m.strikes(Fault::ApiLostAfter) {
+        if let Some(mishap) = m.strikes(Fault::ApiLostAfter, object) {
             return Fate::Late(mishap, true);
         }
-        if let Some(mishap) = m.strikes(Fault::ApiSlow) {
+        if let Some(mishap) = m.strikes(Fault::ApiSlow, object) {
             return Fate::Late(mishap, false);
         }
-        if may_be_late && let Some(mishap) = m.strikes(Fault::ApiLate) {
+        if may_be_late && let Some(mishap) = m.strikes(Fault::ApiLate, object) {
             return Fate::Afterwards(mishap);
         }
-        if writes && request.guarded && m.strikes(Fault::ApiConflict).is_some() {
+        if writes && request.guarded && m.strikes(Fault::ApiConflict, object).is_some() {
             // Somebody is faster: the request fails by itself, and the watch shows why.
             self.touch(resource, &object.to_string());
         }
-        if writes && m.strikes(Fault::ApiRejected).is_some() {
+        if writes && m.strikes(Fault::ApiRejected, object).is_some() {
             let message = "admission webhook \"policy.example.com\" denied the request".to_owned();
             return Fate::Fail(Duration::ZERO, Error::Invalid { object: object.to_string(), message });
         }
-        if writes && let Some(mishap) = m.strikes(Fault::JoinerKilledMidCall) {
+        if writes && let Some(mishap) = m.strikes(Fault::JoinerKilledMidCall, object) {
             return Fate::Kill(mishap);
         }
         // On most days nobody holds one.
         if writes
             && self.inner.store().lease.is_some()
-            && let Some(mishap) = m.strikes(Fault::LeaseLostMidWrite)
+            && let Some(mishap) = m.strikes(Fault::LeaseLostMidWrite, object)
         {
             return Fate::Depose(mishap);
         }
@@ -152,15 +151,22 @@ impl HostileCluster {
     fn touch(&self, resource: &str, name: &str) {
         let mut store = self.inner.store();
         let annotation = |version: &str| Labels::from([(Arc::from(TOUCHED), Arc::from(version))]);
-        if resource.starts_with("nodeclaims")
-            && let Some(claim) = store.claims.get(&ClaimName::from(name)).cloned()
-        {
-            let annotations = annotation(&claim.version);
-            drop(store.patch_claim(&claim.name, &ClaimPatch { annotations, ..ClaimPatch::default() }));
-        } else if resource == "nodes" {
-            store.update_node(&NodeName::from(name), |node| node.annotations.extend(annotation(&node.version)));
-        } else if let Some(pool) = store.pools.get(&PoolName::from(name)).cloned() {
-            drop(store.patch_pool(&pool.name, &PoolPatch { annotations: annotation(&pool.version) }));
+        match resource.split('/').next().unwrap_or_default() {
+            "nodeclaims" => {
+                store.update_claim(&ClaimName::from(name), |claim| {
+                    claim.annotations.extend(annotation(&claim.version));
+                });
+            }
+            "nodes" => {
+                store.update_node(&NodeName::from(name), |node| node.annotations.extend(annotation(&node.version)));
+            }
+            "nodepools" => {
+                store.update_pool(&PoolName::from(name), |pool| pool.annotations.extend(annotation(&pool.version)));
+            }
+            "nodeclasses" => store.touch_class(name),
+            "nodeoverlays" => store.touch_overlay(name),
+            "capacitybuffers" => store.touch_buffer(name),
+            _ => {}
         }
     }
 
@@ -246,21 +252,14 @@ impl HostileCluster {
         });
     }
 
-    /// The NodeClaims as a cache had them that lags behind by `age`, as far as they were listed then.
+    /// The NodeClaims as they are, or as a cache has them that lags behind.
     fn list(&self, fresh: Vec<Arc<Claim>>) -> Vec<Arc<Claim>> {
         if self.mishaps.holds(Fault::ApiAmnesia).is_some() {
             return Vec::new();
         }
-        let mut old = self.old.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        old.retain(|(at, _)| now.duration_since(*at) <= Fault::ApiStaleList.lasts().1);
-        let stale = if old.is_empty() { None } else { self.mishaps.strikes(Fault::ApiStaleList) };
-        let answer = stale.and_then(|mishap| {
-            let found = old.iter().find(|(at, _)| now.duration_since(*at) <= mishap.lasting);
-            found.map(|(_, list)| list.clone())
-        });
-        old.push((now, fresh.clone()));
-        answer.unwrap_or(fresh)
+        let Some(mishap) = self.mishaps.strikes(Fault::ApiStaleList, "") else { return fresh };
+        let old = self.past.list(Kind::NodeClaim, mishap.lasting).into_iter();
+        old.filter_map(|fact| if let Fact::ClaimSeen(claim) = fact { Some(claim) } else { None }).collect()
     }
 }
 
@@ -275,7 +274,7 @@ fn request<'a>(
 
 impl Cluster for HostileCluster {
     fn facts(&self) -> BoxStream<'static, Fact> {
-        stream::hostile(self.inner.clone(), self.inner.facts(), self.mishaps.clone())
+        stream::hostile(self.inner.clone(), self.inner.facts(), self.mishaps.clone(), self.past.clone())
     }
 
     fn create_claim<'a>(&'a self, draft: &'a ClaimDraft) -> BoxFuture<'a, Result<Arc<Claim>, Error>> {

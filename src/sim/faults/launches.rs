@@ -16,7 +16,7 @@ use crate::core::labels;
 impl HostileCloud {
     /// A user deletes a NodeClaim while its machine is being launched.
     fn user_interferes(&self, spec: &LaunchSpec) {
-        let Some(mishap) = self.mishaps.strikes(Fault::UserDeletesNewClaim) else { return };
+        let Some(mishap) = self.mishaps.strikes(Fault::UserDeletesNewClaim, &spec.claim.name) else { return };
         let (cluster, name) = (self.invariants.cluster().clone(), spec.claim.name.clone());
         tokio::spawn(async move {
             sleep(Duration::from_millis(mishap.pick % 2_000)).await;
@@ -28,32 +28,33 @@ impl HostileCloud {
     /// Launches a machine, or does not, or does not say.
     pub(super) async fn launch(&self, spec: &LaunchSpec) -> Result<Machine, Error> {
         self.user_interferes(spec);
-        self.refuse().await?;
+        let name = &spec.claim.name;
+        self.refuse(name.as_str()).await?;
         if self.mishaps.holds(Fault::Quota).is_some() {
             let message = "the account may have no more machines for now".to_owned();
             return Err(Error::Launch(LaunchRefused::Quota(message)));
         }
         let spec = &self.sell(spec)?;
         for (fault, quirk) in [(Fault::NeverRegisters, Quirk::Silent), (Fault::WrongProviderId, Quirk::Stranger)] {
-            if self.mishaps.strikes(fault).is_some() {
+            if self.mishaps.strikes(fault, name).is_some() {
                 self.inner.next_machine(quirk);
             }
         }
         let unknown = || Error::Unknown("connection lost while the machine was launched".to_owned());
-        if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall, name) {
             return self.killed(mishap, self.inner.create(spec)).await;
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLostBefore) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLostBefore, name) {
             sleep(mishap.lasting).await;
             return Err(unknown());
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLostAfter) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLostAfter, name) {
             // What became of it stays unsaid.
             drop(self.inner.create(spec).await);
             sleep(mishap.lasting).await;
             return Err(unknown());
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLate) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLate, name) {
             let (cloud, spec) = (self.inner.clone(), spec.clone());
             tokio::spawn(async move {
                 sleep(mishap.lasting).await;
@@ -63,7 +64,7 @@ impl HostileCloud {
             return Err(unknown());
         }
         let made = self.inner.create(spec).await?;
-        if let Some(mishap) = self.mishaps.strikes(Fault::MachineLate) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::MachineLate, &made.id) {
             self.state().denied.begin(&made.id, mishap.lasting);
         }
         Ok(made)

@@ -43,6 +43,7 @@ impl HostileLine {
     }
 
     async fn carry(&self, post: Post) -> Outcome {
+        let name = call(&post);
         if let Some(mishap) = self.mishaps.holds(Fault::CloudThrottled) {
             let (code, kind) = if mishap.pick.is_multiple_of(2) {
                 ("24", "ErrorOperationThrottledPerAccount")
@@ -51,13 +52,13 @@ impl HostileLine {
             };
             return Ok(refusal(429, code, kind));
         }
-        if self.mishaps.strikes(Fault::CloudError).is_some() {
+        if self.mishaps.strikes(Fault::CloudError, name).is_some() {
             return Ok(refusal(500, "2000", "InternalError"));
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::CloudLost) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::CloudLost, name) {
             return silence(mishap.lasting).await;
         }
-        match post.url.path().rsplit('/').next().unwrap_or_default() {
+        match name {
             "CreateVms" => self.launch(post).await,
             "DeleteVms" => self.delete(post).await,
             "ReadVms" => self.list(post).await,
@@ -93,18 +94,18 @@ impl HostileLine {
         {
             return Ok(refusal(400, "10001", "InsufficientCapacity"));
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall, call(&post)) {
             return self.killed(mishap, post).await;
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLostBefore) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLostBefore, call(&post)) {
             return silence(mishap.lasting).await;
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLostAfter) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLostAfter, call(&post)) {
             // What became of it stays unsaid.
             drop(self.fake.post(post).await);
             return silence(mishap.lasting).await;
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLate) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::LaunchLate, call(&post)) {
             self.later(&post, mishap.lasting);
             return silence(Duration::from_millis(mishap.pick % 5_000)).await;
         }
@@ -112,13 +113,13 @@ impl HostileLine {
     }
 
     async fn delete(&self, post: Post) -> Outcome {
-        if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::JoinerKilledMidCall, call(&post)) {
             return self.killed(mishap, post).await;
         }
-        if self.mishaps.strikes(Fault::DeleteForgotten).is_some() {
+        if self.mishaps.strikes(Fault::DeleteForgotten, call(&post)).is_some() {
             return Ok(self.confirmed(&post));
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::DeleteSlow) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::DeleteSlow, call(&post)) {
             self.later(&post, mishap.lasting);
             return Ok(self.confirmed(&post));
         }
@@ -139,13 +140,13 @@ impl HostileLine {
 
     async fn list(&self, post: Post) -> Outcome {
         let answer = self.fake.post(post).await?;
-        if self.mishaps.strikes(Fault::ListingBroken).is_some() {
+        if self.mishaps.strikes(Fault::ListingBroken, "ReadVms").is_some() {
             return Ok(Answer { body: answer.body.slice(..answer.body.len() / 2), ..answer });
         }
         let now = Instant::now();
         // Answers are long: one that passes as it is is not read.
         let has_vms = std::str::from_utf8(&answer.body).is_ok_and(|text| text.contains("\"VmId\""));
-        let hides = if has_vms { self.mishaps.strikes(Fault::MachineHidden) } else { None };
+        let hides = if has_vms { self.mishaps.strikes(Fault::MachineHidden, "ReadVms") } else { None };
         let shrinks = self.mishaps.holds(Fault::ListingShrunken);
         self.hidden().retain(|_, until| *until > now);
         if hides.is_none() && shrinks.is_none() && self.hidden().is_empty() {
@@ -177,6 +178,11 @@ impl Transport for HostileLine {
     fn post(&self, post: Post) -> BoxFuture<'_, Outcome> {
         self.carry(post).boxed()
     }
+}
+
+/// The name of a call.
+fn call(post: &Post) -> &str {
+    post.url.path().rsplit('/').next().unwrap_or_default()
 }
 
 /// Nobody answers.

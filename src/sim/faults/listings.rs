@@ -1,9 +1,12 @@
 //! What befalls listings: machines that they do not show, without saying so.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::cloud::HostileCloud;
 use super::kind::Fault;
+use super::plan::Mishap;
 use crate::clouds::{Cloud, Error, Listing};
 use crate::core::facts::Machine;
 use crate::core::ids::ProviderId;
@@ -11,22 +14,19 @@ use crate::core::ids::ProviderId;
 impl HostileCloud {
     /// All machines, but for those that are not shown.
     pub(super) async fn listing(&self) -> Result<Listing, Error> {
-        self.refuse().await?;
+        self.refuse("the cloud").await?;
         let mut listing = self.inner.list().await?;
         let now = Instant::now();
         listing.machines.retain(|machine| !self.state().denied.has(&machine.id));
         self.untag(&listing.machines);
         listing.machines.retain(|machine| self.has_tags(&machine.id));
-        if let Some(mishap) = self.mishaps.strikes(Fault::ListingBroken) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::ListingBroken, "the cloud") {
             let pages = usize::try_from(mishap.pick).unwrap_or(0) % (listing.machines.len() + 1);
             listing.machines.truncate(pages);
             listing.complete = false;
         }
-        if !listing.machines.is_empty()
-            && let Some(mishap) = self.mishaps.strikes(Fault::MachineHidden)
-        {
-            let one = usize::try_from(mishap.pick >> 1).unwrap_or(0) % listing.machines.len();
-            self.state().hidden.insert(listing.machines[one].id.clone(), now + mishap.lasting);
+        if let Some((id, lasting)) = self.befalls_one(Fault::MachineHidden, &listing.machines) {
+            self.state().hidden.insert(id, now + lasting);
         }
         let mut state = self.state();
         state.hidden.retain(|_, until| *until > now);
@@ -44,19 +44,23 @@ impl HostileCloud {
 
     /// A user takes the tags off one of these machines. Nothing that goes by tags shows it from then on, until they are back.
     fn untag(&self, machines: &[Machine]) {
-        if machines.is_empty() {
-            return;
-        }
-        if let Some(mishap) = self.mishaps.strikes(Fault::MachineUntagged) {
-            let one = usize::try_from(mishap.pick >> 1).unwrap_or(0) % machines.len();
-            let id = &machines[one].id;
-            self.mishaps.note(id.as_str(), || format!("its tags are gone for {} s", mishap.lasting.as_secs()));
+        if let Some((id, lasting)) = self.befalls_one(Fault::MachineUntagged, machines) {
             let mut state = self.state();
             let until = state.untagged.entry(id.clone()).or_insert_with(Instant::now);
-            *until = (*until).max(Instant::now() + mishap.lasting);
+            *until = (*until).max(Instant::now() + lasting);
             drop(state);
-            self.invariants.mark_taken_off(id, mishap.lasting);
+            self.invariants.mark_taken_off(&id, lasting);
         }
+    }
+
+    /// Which of these machines something befalls now, and for how long; nothing where there is none, or nothing strikes.
+    fn befalls_one(&self, fault: Fault, machines: &[Machine]) -> Option<(ProviderId, Duration)> {
+        if machines.is_empty() {
+            return None;
+        }
+        let one = |mishap: &Mishap| &machines[usize::try_from(mishap.pick >> 1).unwrap_or(0) % machines.len()].id;
+        let mishap = self.mishaps.strikes_one(fault, one)?;
+        Some((one(&mishap).clone(), mishap.lasting))
     }
 
     /// Whether a machine carries its tags.

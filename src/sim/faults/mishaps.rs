@@ -1,6 +1,7 @@
 //! What is still to go wrong, and what has: shared by everybody whom faults can befall.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -61,8 +62,27 @@ impl Mishaps {
         self.state().counts.clone()
     }
 
-    /// An occasion for a fault that strikes once: it strikes now, or not.
-    pub(super) fn strikes(&self, fault: Fault) -> Option<Mishap> {
+    /// Whether one of these kinds is still to come.
+    pub(super) fn expects(&self, faults: &[Fault]) -> bool {
+        let state = self.state();
+        faults.iter().any(|fault| !state.waiting[*fault as usize].is_empty())
+    }
+
+    /// An occasion for a fault that strikes once, and the object that it would befall: it strikes now, or not.
+    pub(super) fn strikes(&self, fault: Fault, object: impl Display) -> Option<Mishap> {
+        self.strikes_one(fault, |_| object)
+    }
+
+    /// The same where the mishap itself decides which object it befalls.
+    pub(super) fn strikes_one<D: Display>(&self, fault: Fault, object: impl FnOnce(&Mishap) -> D) -> Option<Mishap> {
+        let mishap = self.drawn(fault)?;
+        if self.journals() {
+            self.laid(fault, &object(&mishap).to_string());
+        }
+        Some(mishap)
+    }
+
+    fn drawn(&self, fault: Fault) -> Option<Mishap> {
         let mut state = self.state();
         let waiting = &mut state.waiting[fault as usize];
         let first = waiting.front_mut()?;
@@ -79,7 +99,7 @@ impl Mishaps {
         Some(mishap)
     }
 
-    /// An occasion for a fault that lasts: whether it lasts now.
+    /// An occasion for a fault that lasts, and befalls all alike: whether it lasts now.
     pub(super) fn holds(&self, fault: Fault) -> Option<Mishap> {
         let mut state = self.state();
         let elapsed = self.0.start.elapsed();
@@ -93,6 +113,7 @@ impl Mishaps {
             && std::mem::replace(&mut first.pass_over, u64::MAX) != u64::MAX
         {
             state.count(fault);
+            self.laid(fault, "");
         }
         Some(mishap)
     }

@@ -16,6 +16,7 @@ mod denials;
 mod launches;
 mod line;
 mod listings;
+mod past;
 mod stream;
 
 mod day;

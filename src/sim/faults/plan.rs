@@ -94,6 +94,15 @@ impl Profile {
         }
     }
 
+    /// The kinds that strike in histories of this profile, if there are enough of them.
+    pub fn kinds(&self) -> Vec<Fault> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Mixed => Fault::ALL.iter().copied().filter(|fault| fault.a_day() > 0.0).collect(),
+            Self::These(these) => these.iter().filter(|(_, a_day)| *a_day > 0.0).map(|(fault, _)| *fault).collect(),
+        }
+    }
+
     /// Whether one of these kinds is asked for by its name.
     pub fn names(&self, faults: &[Fault]) -> bool {
         matches!(self, Self::These(these) if these.iter().any(|(named, _)| faults.contains(named)))

@@ -9,10 +9,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::kind::Fault;
 use super::mishaps::Mishaps;
+use super::past::{Past, about};
 use crate::core::facts::{Fact, Kind};
 use crate::core::promises::SABOTAGE;
 use crate::sim::SimCluster;
-use crate::sim::store::Store;
 
 /// How many of the last facts may be delivered once more.
 const REMEMBERED: usize = 12;
@@ -26,6 +26,7 @@ struct Watch {
     cluster: SimCluster,
     inner: BoxStream<'static, Fact>,
     mishaps: Mishaps,
+    past: Past,
     recent: VecDeque<Fact>,
     ready: VecDeque<Fact>,
     /// Kinds of which nothing is heard, and until when; then they are listed.
@@ -37,9 +38,10 @@ pub(super) fn hostile(
     cluster: SimCluster,
     inner: BoxStream<'static, Fact>,
     mishaps: Mishaps,
+    past: Past,
 ) -> BoxStream<'static, Fact> {
-    let watch =
-        Watch { cluster, inner, mishaps, recent: VecDeque::new(), ready: VecDeque::new(), silent: BTreeMap::new() };
+    let (recent, ready) = (VecDeque::new(), VecDeque::new());
+    let watch = Watch { cluster, inner, mishaps, past, recent, ready, silent: BTreeMap::new() };
     stream::unfold(watch, |mut watch| async move { watch.next().await.map(|fact| (fact, watch)) }).boxed()
 }
 
@@ -58,7 +60,8 @@ impl Watch {
             let Some(fact) = news else {
                 if let Some((_, kind)) = wake {
                     self.silent.remove(&kind);
-                    self.list(kind, Duration::ZERO);
+                    let objects = self.cluster.store().all(kind);
+                    self.list(kind, objects);
                 }
                 continue;
             };
@@ -71,8 +74,9 @@ impl Watch {
 
     /// Delivers a fact, in the way that faults have it.
     async fn befall(&mut self, fact: Fact) {
-        let watched = [Kind::Pod, Kind::Node, Kind::NodeClaim, Kind::NodePool];
+        let watched = |pick: u64| [Kind::Pod, Kind::Node, Kind::NodeClaim, Kind::NodePool][(pick % 4) as usize];
         let aside = |pick: u64| ASIDE[(pick % 6) as usize];
+        self.past.go_on();
         self.ready.push_back(fact.clone());
         if matches!(fact, Fact::Relisting(_) | Fact::Relisted(_)) {
             // What is told twice was told by one list.
@@ -83,13 +87,11 @@ impl Watch {
         if self.recent.len() > REMEMBERED {
             self.recent.pop_front();
         }
-        if self.mishaps.strikes(Fault::WatchPanics).is_some() {
-            panic!("{SABOTAGE} the watches");
-        }
-        if self.mishaps.strikes(Fault::WatchDuplicated).is_some() {
+        assert!(self.mishaps.strikes(Fault::WatchPanics, "").is_none(), "{SABOTAGE} the watches");
+        if self.mishaps.strikes(Fault::WatchDuplicated, "").is_some() {
             self.ready.extend(self.recent.iter().cloned());
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::WatchStalled) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::WatchStalled, "") {
             sleep_until(Instant::now() + mishap.lasting).await;
         }
         if let Some(until) =
@@ -99,16 +101,16 @@ impl Watch {
             self.recent.clear();
             self.ready.extend([Fact::Relisting(Kind::NodeClaim), Fact::Relisted(Kind::NodeClaim)]);
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::WatchDropped) {
-            self.drop(watched[(mishap.pick % 4) as usize], mishap.lasting);
+        if let Some(mishap) = self.mishaps.strikes(Fault::WatchDropped, "") {
+            self.drop(watched(mishap.pick), mishap.lasting);
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::WatchStale) {
-            self.start_over(watched[(mishap.pick % 3) as usize], mishap.lasting);
+        if let Some(mishap) = self.mishaps.strikes(Fault::WatchStale, "") {
+            self.start_over(watched(mishap.pick), mishap.lasting);
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::SideWatchDropped) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::SideWatchDropped, "") {
             self.drop(aside(mishap.pick), mishap.lasting);
         }
-        if let Some(mishap) = self.mishaps.strikes(Fault::SideWatchStale) {
+        if let Some(mishap) = self.mishaps.strikes(Fault::SideWatchStale, "") {
             self.start_over(aside(mishap.pick), mishap.lasting);
         }
     }
@@ -123,48 +125,25 @@ impl Watch {
     /// A watch begins anew with an old list, and tells nothing more for as long as that is old.
     fn start_over(&mut self, kind: Kind, lasting: Duration) {
         self.recent.clear();
-        self.list(kind, lasting);
+        self.list(kind, self.past.list(kind, lasting));
         self.silent.insert(kind, Instant::now() + lasting);
         self.mishaps
             .note("", || format!("the watch of {} starts over with a list that is {lasting:?} old", kind.as_str()));
     }
 
-    /// Delivers a whole list, without what is younger than `lag`.
-    fn list(&mut self, kind: Kind, lag: Duration) {
-        let store = self.cluster.store();
-        let objects = store.all(kind).into_iter().filter(|fact| lag.is_zero() || is_older(&store, fact, lag));
+    /// Delivers a whole list.
+    fn list(&mut self, kind: Kind, objects: Vec<Fact>) {
         self.ready.push_back(Fact::Relisting(kind));
         self.ready.extend(objects);
         self.ready.push_back(Fact::Relisted(kind));
     }
 }
 
-fn is_older(store: &Store, fact: &Fact, lag: Duration) -> bool {
-    let created = match fact {
-        Fact::PodSeen(pod) => pod.created,
-        Fact::NodeSeen(node) => node.created,
-        Fact::ClaimSeen(claim) => claim.created,
-        Fact::AttachmentSeen(one) => return store.volumes.since.get(&one.name).is_some_and(|at| at.elapsed() > lag),
-        _ => return true,
-    };
-    Duration::try_from(store.now().duration_since(created)).is_ok_and(|age| age > lag)
-}
-
 /// What a watch that is broken does not tell, the end of a list that it broke off included: who has heard half of a list must not believe that
 /// it was all.
 fn kind_of(fact: &Fact) -> Option<Kind> {
-    Some(match fact {
-        Fact::Relisting(kind) | Fact::Relisted(kind) => *kind,
-        Fact::PodSeen(_) | Fact::PodGone(_) => Kind::Pod,
-        Fact::NodeSeen(_) | Fact::NodeGone(_) => Kind::Node,
-        Fact::ClaimSeen(_) | Fact::ClaimGone(_) => Kind::NodeClaim,
-        Fact::PoolSeen(_) | Fact::PoolGone(_) => Kind::NodePool,
-        Fact::ClassSeen(_) | Fact::ClassGone(_) => Kind::NodeClass,
-        Fact::DaemonSeen(_) | Fact::DaemonGone(_) => Kind::DaemonSet,
-        Fact::VolumeClaimSeen(_) | Fact::VolumeClaimGone(_) => Kind::VolumeClaim,
-        Fact::VolumeSeen(_) | Fact::VolumeGone(_) => Kind::Volume,
-        Fact::AttachmentSeen(_) | Fact::AttachmentGone(_) => Kind::VolumeAttachment,
-        Fact::PodBudgetSeen(_) | Fact::PodBudgetGone(_) => Kind::PodBudget,
-        _ => return None,
-    })
+    match fact {
+        Fact::Relisting(kind) | Fact::Relisted(kind) => Some(*kind),
+        fact => about(fact).map(|about| about.kind),
+    }
 }

@@ -7,15 +7,17 @@ use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::past::Past;
 use super::stream::hostile;
 use super::*;
 use crate::clouds::catalog::generated;
 use crate::clouds::simulated::Conduct;
 use crate::clouds::{self, Cloud, Deletion, Whereabouts};
-use crate::cluster::{Cluster, Error};
-use crate::core::facts::{Fact, Fold, Kind};
+use crate::cluster::{ClassPatch, Cluster, Error, OverlayStatusPatch};
+use crate::core::facts::{Fact, Fold, Kind, NodeClass, Overlay, Pool, samples};
 use crate::core::ids::ProviderId;
 use crate::core::labels::TERMINATION_FINALIZER;
+use crate::core::resources::Resources;
 use crate::sim::invariants::{Invariants, Journal};
 use crate::sim::{Seed, SimCluster, props};
 
@@ -63,12 +65,12 @@ fn profiles_are_named_and_an_unknown_one_says_which_there_are() {
 async fn a_fault_waits_for_its_time_and_its_occasion_and_strikes_once() {
     let plan = Plan(vec![mishap(10, Fault::ApiError, 0, 1)]);
     let (mishaps, _orders) = Mishaps::new(&plan, CALM, Journal::default());
-    assert_eq!(mishaps.strikes(Fault::ApiError), None);
+    assert_eq!(mishaps.strikes(Fault::ApiError, "one"), None);
     sleep_until(Instant::now() + Duration::from_secs(10)).await;
-    assert_eq!(mishaps.strikes(Fault::ApiSlow), None);
-    assert_eq!(mishaps.strikes(Fault::ApiError), None, "the first occasion passes");
-    assert!(mishaps.strikes(Fault::ApiError).is_some());
-    assert_eq!(mishaps.strikes(Fault::ApiError), None);
+    assert_eq!(mishaps.strikes(Fault::ApiSlow, "one"), None);
+    assert_eq!(mishaps.strikes(Fault::ApiError, "one"), None, "the first occasion passes");
+    assert!(mishaps.strikes(Fault::ApiError, "one").is_some());
+    assert_eq!(mishaps.strikes(Fault::ApiError, "one"), None);
     assert_eq!(mishaps.counts(), [("api-error", 1)].into());
 }
 
@@ -89,7 +91,7 @@ async fn nothing_strikes_any_more_when_faults_have_stopped() {
     let plan = Plan(vec![mishap(10, Fault::ApiError, 0, 0)]);
     let (mishaps, _orders) = Mishaps::new(&plan, Duration::from_mins(1), Journal::default());
     sleep_until(Instant::now() + Duration::from_mins(1)).await;
-    assert_eq!(mishaps.strikes(Fault::ApiError), None);
+    assert_eq!(mishaps.strikes(Fault::ApiError, "one"), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,13 +107,106 @@ async fn a_list_that_breaks_off_is_not_told_as_a_whole_one() {
     // The watch of Nodes, as `pick` has it, breaks after the second.
     let plan = Plan(vec![Mishap { pick: 1, ..mishap(0, Fault::WatchDropped, 30, 1) }]);
     let (mishaps, _orders) = Mishaps::new(&plan, CALM, Journal::default());
-    let mut told = hostile(cluster, stream::iter(facts).chain(stream::pending()).boxed(), mishaps);
+    let past = Past::of(&cluster, &mishaps);
+    let mut told = hostile(cluster, stream::iter(facts).chain(stream::pending()).boxed(), mishaps, past);
     let (mut fold, start) = (Fold::default(), Instant::now());
     while !fold.snapshot().listed.contains(&Kind::Node) {
         fold.fold(told.next().await.unwrap());
     }
     assert_eq!(fold.snapshot().nodes.len(), 3);
     assert!(start.elapsed() >= Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
+/// The next list of a kind that a watch tells to its end.
+async fn next_list(told: &mut (impl futures::Stream<Item = Fact> + Unpin), kind: Kind) -> Vec<Fact> {
+    let mut list = None;
+    loop {
+        match told.next().await.unwrap() {
+            Fact::Relisting(began) if began == kind => list = Some(Vec::new()),
+            Fact::Relisted(ended) if ended == kind => return list.unwrap_or_default(),
+            fact => list.iter_mut().for_each(|list: &mut Vec<Fact>| list.push(fact.clone())),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_list_shows_what_there_was_then_as_it_was_then() {
+    // Of NodePools, as `pick` has it.
+    let stale = Mishap { pick: 3, ..mishap(0, Fault::WatchStale, 60, 0) };
+    let (mishaps, _orders) = Mishaps::new(&Plan(vec![stale]), CALM, Journal::default());
+    let cluster = props::cluster(1);
+    cluster.store().apply_pool(props::pool("edited"));
+    cluster.store().apply_pool(props::pool("deleted"));
+    let hostile = HostileCluster::new(
+        cluster.clone(),
+        mishaps,
+        Invariants::new(cluster.clone(), props::cloud(1, Conduct::default()), props::clock(), Journal::default()),
+    );
+    sleep(Duration::from_secs(61)).await;
+    {
+        let mut store = cluster.store();
+        store.apply_pool(Pool { weight: 7, ..props::pool("edited") });
+        store.delete_pool(&"deleted".into()).unwrap();
+        store.apply_pool(props::pool("young"));
+    }
+    sleep(Duration::from_secs(30)).await;
+    let mut told = hostile.facts();
+    // The first fact brings the fault: the list that it is in is broken off, and the stale one begins.
+    assert_eq!(weights(&next_list(&mut told, Kind::NodePool).await), [("deleted", 0), ("edited", 0)]);
+    assert_eq!(weights(&next_list(&mut told, Kind::NodePool).await), [("edited", 7), ("young", 0)]);
+}
+
+fn weights(pools: &[Fact]) -> Vec<(&str, i32)> {
+    let pools = pools.iter().filter_map(|fact| if let Fact::PoolSeen(pool) = fact { Some(pool) } else { None });
+    pools.map(|pool| (pool.name.as_str(), pool.weight)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_guarded_write_can_meet_somebody_who_was_faster() {
+    let plan = Plan(vec![mishap(0, Fault::ApiConflict, 0, 0); 2]);
+    let (mishaps, _orders) = Mishaps::new(&plan, CALM, Journal::default());
+    let cluster = props::cluster(1);
+    let clock = Arc::new(|| Timestamp::UNIX_EPOCH);
+    let invariants = Invariants::new(cluster.clone(), props::cloud(1, Conduct::default()), clock, Journal::default());
+    let hostile = HostileCluster::new(cluster.clone(), mishaps.clone(), invariants);
+    cluster.store().apply_class(NodeClass { reference: props::class_ref(), ..samples::class() });
+    let version = cluster.store().classes().next().unwrap().version.clone();
+    let answer = hostile.patch_class(&props::class_ref(), &ClassPatch { version, finalizers: vec![] }).await;
+    assert!(matches!(answer, Err(Error::Conflict(_))), "{answer:?}");
+    cluster.store().apply_overlay(overlay("cheap"));
+    let version = cluster.store().overlay("cheap").map(|overlay| overlay.version);
+    let patch = OverlayStatusPatch { version, conditions: vec![] };
+    let answer = hostile.patch_overlay_status("cheap", &patch).await;
+    assert!(matches!(answer, Err(Error::Conflict(_))), "{answer:?}");
+    assert_eq!(mishaps.counts(), [("api-conflict", 2)].into());
+}
+
+fn overlay(name: &str) -> Overlay {
+    Overlay {
+        name: name.into(),
+        uid: "".into(),
+        generation: 0,
+        version: "".into(),
+        created: Timestamp::UNIX_EPOCH,
+        weight: 0,
+        requirements: vec![],
+        price: None,
+        capacity: Resources::new(),
+        errors: vec![],
+        conditions: vec![],
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_fault_that_strikes_stands_in_the_journal_with_what_it_befalls() {
+    let plan = Plan(vec![mishap(0, Fault::ApiError, 0, 0), mishap(0, Fault::ApiOutage, 20, 0)]);
+    let journal = Journal::kept();
+    let (mishaps, _orders) = Mishaps::new(&plan, CALM, journal.clone());
+    mishaps.strikes(Fault::ApiError, "web-1");
+    mishaps.strikes(Fault::ApiError, "web-2");
+    mishaps.holds(Fault::ApiOutage);
+    mishaps.holds(Fault::ApiOutage);
+    assert_eq!(journal.lines(), ["00:00:00.000 web-1: FAULT api-error", "00:00:00.000 FAULT api-outage"]);
 }
 
 /// Faults that strike at once, in front of a cluster with a NodeClaim and of a cloud with a machine.

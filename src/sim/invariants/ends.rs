@@ -1,12 +1,13 @@
 //! What must hold when faults have stopped for a while, and when everything was deleted.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::possible::{is_stalled, is_torn};
 use super::watch::Invariants;
-use crate::core::facts::PodPhase;
+use crate::core::facts::{Claim, Node, Pod, PodPhase};
 use crate::core::ids::{NodeName, PodUid};
 use crate::core::labels;
 use crate::core::promises::Invariant;
@@ -16,8 +17,13 @@ use crate::sim::store::Store;
 /// protection of a pod, and half of the time that passes between the last fault and the look.
 const BOUND: SignedDuration = SignedDuration::from_mins(60);
 
-/// What is left in joiner's memory of a cluster that is empty: what, and how many.
-pub type Left = Vec<(String, usize)>;
+/// What joiner says of its memory when the cluster is empty.
+pub struct Memory {
+    /// What is left there, and how many of it.
+    pub left: Vec<(String, usize)>,
+    /// Who did not say it, however often he was asked.
+    pub silent: Vec<String>,
+}
 
 impl Invariants {
     /// Faults have stopped long enough ago: every pod that can run does, every NodeClaim is whole or gone unless budgets hold its pods for others that
@@ -43,9 +49,6 @@ impl Invariants {
             }
         }
         for claim in store.claims.values() {
-            let id = claim.provider_id.as_ref();
-            let machine = machines.iter().find(|machine| Some(&machine.machine.id) == id && machine.gone_at.is_none());
-            let node = store.nodes.values().find(|node| node.provider_id.as_ref() == id && id.is_some());
             if !late(claim.deleting.unwrap_or(claim.created)) {
                 continue;
             }
@@ -53,23 +56,19 @@ impl Invariants {
             if claim.deleting.is_some() && claim.termination_grace.is_none() && is_stalled(&store, claim) {
                 continue;
             }
-            let problem = if claim.deleting.is_some() {
-                "is still being deleted"
-            } else if machine.is_none() {
-                "has no machine"
-            } else if node.is_none() {
-                "has no Node"
-            } else if !claim.is("Ready") {
-                "is not ready"
-            } else {
-                continue;
-            };
-            let mut objects: Vec<_> =
-                std::iter::once(claim.name.to_string()).chain(id.map(ToString::to_string)).collect();
+            let id = claim.provider_id.as_ref();
+            let runs = machines.iter().any(|machine| Some(&machine.machine.id) == id && machine.gone_at.is_none());
+            let nodes: Vec<_> =
+                store.nodes.values().filter(|node| id.is_some() && node.provider_id.as_ref() == id).collect();
+            let Some(problem) = problem(claim, runs, &nodes) else { continue };
+            let mut objects = vec![claim.name.to_string()];
+            objects.extend(id.map(ToString::to_string));
+            objects.extend(nodes.iter().map(|node| node.name.to_string()));
             let waits = said.get(claim.name.as_str()).map_or("nobody looks after it", String::as_str);
             let mut what = format!("NodeClaim {} {problem} ({waits})", claim.name);
             let pods = store.pods.values().map(|record| &record.pod);
-            for pod in pods.filter(|pod| pod.node.is_some() && pod.node.as_ref() == node.map(|node| &node.name)) {
+            let is_there = |pod: &&Arc<Pod>| nodes.iter().any(|node| pod.node.as_ref() == Some(&node.name));
+            for pod in pods.filter(is_there) {
                 let held = if store.forbids(pod) { ", held by its budget" } else { "" };
                 what = format!("{what}; on its node {} ({:?}{held})", pod.key, pod.phase);
                 objects.push(pod.key.to_string());
@@ -104,7 +103,7 @@ impl Invariants {
 
     /// Everything was deleted long enough ago: nothing is left, in the world or in joiner's memory. `said` is what actors of NodeClaims say that
     /// are left all the same.
-    pub fn emptied(&self, memory: Left, said: &BTreeMap<String, String>) {
+    pub fn emptied(&self, memory: Memory, said: &BTreeMap<String, String>) {
         let mut left = Vec::new();
         {
             let store = self.cluster.store();
@@ -119,7 +118,11 @@ impl Invariants {
         for (what, object) in left {
             self.broken(Invariant::NothingLeft, vec![object], format!("{what} is left"));
         }
-        for (what, number) in memory.into_iter().filter(|(_, number)| *number > 0) {
+        for name in memory.silent {
+            let sentence = format!("the cluster is empty, and {name} does not say what is left in its memory");
+            self.broken(Invariant::MemoryReturns, vec![name], sentence);
+        }
+        for (what, number) in memory.left.into_iter().filter(|(_, number)| *number > 0) {
             let sentence = format!("the cluster is empty, and joiner remembers {number} {what}");
             self.broken(Invariant::MemoryReturns, vec![what], sentence);
         }
@@ -136,6 +139,41 @@ impl Invariants {
     }
 }
 
+/// What is wrong with a NodeClaim that has had its time; nothing when it is whole.
+fn problem(claim: &Claim, runs: bool, nodes: &[&Arc<Node>]) -> Option<String> {
+    if claim.deleting.is_some() {
+        return Some("is still being deleted".to_owned());
+    }
+    if !runs {
+        return Some("has no machine".to_owned());
+    }
+    let [node] = nodes else {
+        return Some(if nodes.is_empty() { "has no Node".to_owned() } else { format!("has {} Nodes", nodes.len()) });
+    };
+    if !claim.has_finalizer() {
+        return Some("has lost its finalizer".to_owned());
+    }
+    if !claim.is("Ready") {
+        return Some("is not ready".to_owned());
+    }
+    let fences = [labels::UNREGISTERED_TAINT, labels::DISRUPTED_TAINT];
+    let fence = node.taints.iter().find(|taint| fences.contains(&&*taint.key));
+    let why = if node.deleting.is_some() {
+        "is being deleted".to_owned()
+    } else if !node.is_ready() {
+        "is not ready".to_owned()
+    } else if !node.is_registered() {
+        format!("has no label {}", labels::REGISTERED)
+    } else if !node.has_finalizer() {
+        "has no finalizer of joiner's".to_owned()
+    } else if !node.is_owned_by(claim) {
+        "does not name it as its owner".to_owned()
+    } else {
+        format!("has the taint {}", fence?.key)
+    };
+    Some(format!("is Ready, and its Node {} {why}", node.name))
+}
+
 /// A node as one looks at it who wonders why a pod does not go there.
 fn seen(store: &Store, name: &NodeName) -> String {
     let Some(node) = store.nodes.get(name) else { return format!("node {name}, which is not there") };
@@ -144,3 +182,7 @@ fn seen(store: &Store, name: &NodeName) -> String {
     let (ready, zone) = (node.is_ready(), node.labels.get(labels::ZONE).map_or("nowhere", |zone| zone));
     format!("node {name} (in {zone}, ready: {ready}, taints: {}, pods: {})", taints.join(" "), pods.join(" "))
 }
+
+#[cfg(test)]
+#[path = "ends_tests.rs"]
+mod tests;

@@ -8,6 +8,7 @@ mod violation;
 
 mod claims;
 mod deadlines;
+mod drains;
 mod ends;
 mod lease;
 mod nodes;
@@ -18,7 +19,7 @@ mod requests;
 mod watch;
 
 pub use crate::core::promises::Invariant;
-pub use ends::Left;
+pub use ends::Memory;
 pub use journal::{Entry, Journal, time_of_day};
 pub use violation::Violation;
 pub use watch::Invariants;

@@ -22,6 +22,7 @@ impl Invariants {
         let Some(node) = node.filter(|node| is_current(patch.version.as_ref(), &node.version)) else { return };
         self.evacuation_to_begin(&node, patch);
         self.node_to_be_tainted(&node, patch);
+        self.node_to_be_closed(&node, patch);
         let released = patch.finalizers.as_ref().is_some_and(|left| !finalizers::is_held(left));
         let released = released && node.has_finalizer();
         let machine = self.machine_of(&node).filter(|(id, _, token)| released && self.needs(id, token, &node));

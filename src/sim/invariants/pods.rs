@@ -56,6 +56,7 @@ impl Invariants {
             let what = format!("pod {} is evicted, which must not be disrupted", pod.key);
             self.broken(Invariant::BudgetsHold, vec![pod.key.to_string()], what);
         }
+        self.node_to_be_drained(&pod);
     }
 
     /// joiner is about to write onto a Node until when its pods have to leave, or that they need not: those of a machine that has had no NodeClaim for so

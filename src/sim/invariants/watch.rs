@@ -284,6 +284,7 @@ impl Invariants {
                 format!("is {id}{deleting}, finalizers {:?}, {}", claim.finalizers, conditions.join(" "))
             });
         }
+        self.reboot_seen(&claim);
         self.book().claims.insert(claim.name.clone(), claim);
     }
 

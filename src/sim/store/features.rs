@@ -56,6 +56,13 @@ impl Store {
         Ok(())
     }
 
+    /// Lets somebody else change something about a NodeOverlay that nobody looks at: it has another version from then on.
+    pub(in crate::sim) fn touch_overlay(&mut self, name: &str) {
+        if let Some(overlay) = self.overlay(name) {
+            self.save_overlay(overlay);
+        }
+    }
+
     /// Deletes a NodeOverlay; false when there is none.
     pub fn delete_overlay(&mut self, name: &str) -> bool {
         let there = self.features.overlays.remove(name);
@@ -103,6 +110,14 @@ impl Store {
         let buffer = Buffer { status, conditions, ..(**there).clone() };
         self.save_buffer(buffer);
         Ok(())
+    }
+
+    /// The same of a CapacityBuffer, by namespace and name.
+    pub(in crate::sim) fn touch_buffer(&mut self, name: &str) {
+        let named = self.features.buffers.values().find(|buffer| buffer.key.to_string() == name);
+        if let Some(buffer) = named.map(|buffer| Buffer::clone(buffer)) {
+            self.save_buffer(buffer);
+        }
     }
 
     /// Deletes a CapacityBuffer; false when there is none.

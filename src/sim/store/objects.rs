@@ -169,9 +169,10 @@ impl Store {
         }
     }
 
-    /// Writes into the lease what a person has to say to the auditor, or takes it away.
-    pub fn annotate_lease(&mut self, audit: Option<&str>) {
-        self.audit = audit.map(Into::into);
+    /// Writes into the lease what a person has to say to the auditor, or takes it away; whether that is news.
+    pub fn annotate_lease(&mut self, audit: Option<&str>) -> bool {
+        let before = std::mem::replace(&mut self.audit, audit.map(Into::into));
+        before != self.audit
     }
 
     /// Has a mutating admission policy take these labels and finalizers off whatever of NodeClaims is changed from now on, and these taints off Nodes.

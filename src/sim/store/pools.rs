@@ -111,6 +111,14 @@ impl Store {
         Ok(())
     }
 
+    /// Lets somebody else change something about a NodeClass that nobody looks at: it has another version from then on.
+    pub(in crate::sim) fn touch_class(&mut self, name: &str) {
+        let named = self.classes.values().find(|class| class.reference.to_string() == name);
+        if let Some(class) = named.map(|class| NodeClass::clone(class)) {
+            self.save_class(class);
+        }
+    }
+
     /// Writes the class under a new version, or takes it away when nothing holds it any longer.
     fn save_class(&mut self, mut class: NodeClass) {
         let reference = class.reference.clone();
