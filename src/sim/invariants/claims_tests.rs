@@ -60,5 +60,15 @@ async fn a_machine_that_is_going_is_not_forgotten_for_another() {
     stage.cloud.create(&spec).await.unwrap();
     stage.settle().await;
     assert_eq!(stage.broken(Invariant::OneMachine), 0, "the first one goes");
-    assert_eq!(let_go(&stage), 1);
+    assert_eq!(let_go(&stage), 2, "neither is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_machine_is_noted_whatever_token_asked_for_it() {
+    let stage = Stage::new();
+    stage.serving(&draft("one")).await;
+    let spec = LaunchSpec { token: "of another launch".into(), ..launch(&stage.claim("one"), 4) };
+    stage.cloud.create(&spec).await.unwrap();
+    stage.settle().await;
+    assert_eq!(stage.broken(Invariant::OneMachine), 1);
 }

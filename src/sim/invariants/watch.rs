@@ -14,7 +14,7 @@ use super::nodes::UNKNOWN_FOR;
 use super::reboots::Reboots;
 use super::violation::Violation;
 use crate::clouds::simulated::{Change, Simulated};
-use crate::core::facts::{Claim, Fact, Node};
+use crate::core::facts::{Claim, Fact, Machine, Node};
 use crate::core::ids::{ClaimName, ClaimUid, NodeName, ProviderId};
 use crate::core::promises::{Invariant, ORPHANED_AT_MOST};
 use crate::sim::kubelet::node_name;
@@ -43,7 +43,7 @@ pub struct Invariants {
 #[derive(Default)]
 pub(super) struct Book {
     machines: BTreeMap<ProviderId, Known>,
-    /// The machines that carry a NodeClaim's UID. One that is made anew under its name has machines of its own.
+    /// The machines that were made for the NodeClaim of a UID. One that is made anew under its name has machines of its own.
     by_claim: BTreeMap<ClaimUid, BTreeSet<ProviderId>>,
     claims: BTreeMap<ClaimName, Arc<Claim>>,
     /// NodeClaims whose finalizers somebody else took off.
@@ -81,6 +81,14 @@ struct Orphan {
 }
 
 impl Book {
+    /// The UID of the NodeClaim that a machine was made for: the token in its mark, or who has its name now when nobody ever had that UID.
+    fn made_for(&self, machine: &Machine) -> Option<ClaimUid> {
+        let token = machine.token.as_ref()?;
+        let named = machine.claim.as_ref().and_then(|name| self.claims.get(name));
+        let known = self.ended.contains_key(token) || self.claims.values().any(|claim| claim.uid == *token);
+        Some(named.filter(|_| !known).map_or(token, |claim| &claim.uid).clone())
+    }
+
     /// A machine has no NodeClaim from now on.
     fn orphaned(&mut self, id: ProviderId) {
         let now = Instant::now();
@@ -245,13 +253,14 @@ impl Invariants {
                     book.machines.retain(|_, known| !known.is_forgotten());
                     book.machines.insert(machine.id.clone(), known);
                     book.peak = book.peak.max(book.machines.values().filter(|known| !known.is_gone()).count());
-                    if let Some(token) = &machine.token {
+                    if let Some(uid) = book.made_for(machine) {
                         let Book { by_claim, machines, claims, .. } = &mut *book;
-                        let ids = by_claim.entry(token.clone()).or_default();
+                        let wanted = claims.values().any(|claim| claim.uid == uid);
+                        let ids = by_claim.entry(uid).or_default();
                         ids.retain(|id| machines.get(id).is_some_and(|known| !known.is_gone()));
                         twins = ids.iter().filter(|id| !machines[*id].is_going()).cloned().collect();
                         ids.insert(machine.id.clone());
-                        if !claims.values().any(|claim| claim.uid == *token) {
+                        if !wanted {
                             book.orphaned(machine.id.clone());
                         }
                     }
