@@ -120,7 +120,7 @@ async fn play(scenario: &Scenario) -> (Narrator, Samples) {
         _ = join_all(world.stand_ins().into_iter().map(|(_, player)| player)) => {}
     }
     let mut samples = Samples::new();
-    sample_budgets(&mut samples, &joiner.boards().snapshot(), clock.now());
+    sample_budgets(&mut samples, &joiner.boards().snapshot(), &joiner.class_kinds(), clock.now());
     joiner.kill();
     (narrator, samples)
 }

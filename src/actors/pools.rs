@@ -83,14 +83,12 @@ impl Pools {
         let alarm = self.wiring.boards.alarm.borrow().clone();
         for pool in snapshot.pools.values() {
             // A pool of another cloud's NodeClass is somebody else's.
-            let class = &pool.template.class;
-            let ours = kinds.iter().any(|kind| class.is_of(*kind));
-            if !ours || self.under_way.contains(&Judged::Pool(pool.name.clone())) {
+            if !pool.is_managed(&kinds) || self.under_way.contains(&Judged::Pool(pool.name.clone())) {
                 continue;
             }
             self.tell_of_budgets(pool, cx);
             let used = usage.get(&pool.name).cloned().unwrap_or_default();
-            let class = snapshot.classes.get(class).map(|class| &**class);
+            let class = snapshot.classes.get(&pool.template.class).map(|class| &**class);
             // There may well be one.
             if class.is_none() && snapshot.withheld.contains(&facts::Kind::NodeClass) {
                 continue;

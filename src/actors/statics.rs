@@ -70,8 +70,7 @@ impl Statics {
         let kinds = self.wiring.cloud.class_kinds();
         let (mut again, mut pause) = (false, AGAIN);
         for pool in snapshot.pools.values() {
-            let class = &pool.template.class;
-            if pool.replicas.is_none() || !kinds.iter().any(|kind| class.is_of(*kind)) {
+            if pool.replicas.is_none() || !pool.is_managed(&kinds) {
                 continue;
             }
             match statics::need(&snapshot, pool, &self.ordered(), cx.now()) {

@@ -197,6 +197,11 @@ impl Joiner {
         &self.wiring.boards
     }
 
+    /// Kinds of NodeClass that its cloud serves: group and kind.
+    pub fn class_kinds(&self) -> Vec<(&'static str, &'static str)> {
+        self.wiring.cloud.class_kinds()
+    }
+
     /// Clock, operations, observations, and the saboteur for tests.
     pub fn house(&self) -> &House {
         &self.house

@@ -75,19 +75,20 @@ pub(super) fn sources(
         metrics::sample_process(samples, live_bytes());
         samples.build_info(env!("CARGO_PKG_VERSION"), option_env!("JOINER_COMMIT").unwrap_or_default());
     })];
-    let observed = boards.clone();
+    let (observed, kinds) = (boards.clone(), joiner.class_kinds());
+    let managed = kinds.clone();
     samplers.push(Arc::new(move |samples| {
         let (snapshot, catalog) = (observed.snapshot(), observed.catalog());
         metrics::sample_catalog(samples, &catalog);
         metrics::sample_costs(samples, &snapshot, &catalog);
-        metrics::sample_budgets(samples, &snapshot, clock.now());
+        metrics::sample_budgets(samples, &snapshot, &kinds, clock.now());
     }));
     if settings.cluster_state_observability {
         samplers.push(Arc::new(move |samples| {
             let snapshot = boards.snapshot();
             metrics::sample_pods(samples, &snapshot, &boards.waits(), clock.now());
             metrics::sample_nodes(samples, &snapshot, clock.now());
-            metrics::sample_pools(samples, &snapshot);
+            metrics::sample_pools(samples, &snapshot, &managed);
             metrics::sample_conditions(samples, &snapshot, clock.now());
         }));
     }

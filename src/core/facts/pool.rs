@@ -61,6 +61,11 @@ impl Pool {
             && condition::find(&self.conditions, "Ready")
                 .is_some_and(|ready| ready.status == Status::True && ready.generation == self.generation)
     }
+
+    /// Whether its NodeClass is of one of these kinds (group and kind), which a joiner looks after. Another is somebody else's.
+    pub fn is_managed(&self, kinds: &[(&str, &str)]) -> bool {
+        kinds.iter().any(|kind| self.template.class.is_of(*kind))
+    }
 }
 
 /// `spec.template` of a NodePool: what its NodeClaims look like.

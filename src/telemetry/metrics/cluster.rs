@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 
 use crate::core::budgets::{self, Reason};
-use crate::core::facts::{Node, Owner, Pod, PodPhase, Snapshot, Wait, Waits};
+use crate::core::facts::{Node, Owner, Pod, PodPhase, Pool, Snapshot, Wait, Waits};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::{ResourceName, Resources};
 
@@ -150,9 +150,14 @@ impl<'a> NodeLabels<'a> {
 /// What is allowed where no budget bounds it: Go's largest 32-bit number, as Karpenter shows it.
 const UNBOUNDED: u64 = i32::MAX as u64;
 
-/// Samples limits and use of every NodePool.
-pub fn sample_pools(samples: &mut Samples, snapshot: &Snapshot) {
-    for pool in snapshot.pools.values() {
+/// NodePools whose NodeClasses are of these kinds (group and kind). Others are another autoscaler's to show.
+fn managed<'a>(snapshot: &'a Snapshot, kinds: &'a [(&str, &str)]) -> impl Iterator<Item = &'a Pool> {
+    snapshot.pools.values().map(AsRef::as_ref).filter(|pool| pool.is_managed(kinds))
+}
+
+/// Samples limits and use of every NodePool of these kinds of NodeClass.
+pub fn sample_pools(samples: &mut Samples, snapshot: &Snapshot, kinds: &[(&str, &str)]) {
+    for pool in managed(snapshot, kinds) {
         for (family, resources) in [(f::NODEPOOLS_LIMIT, &pool.limits), (f::NODEPOOLS_USAGE, &pool.status_resources)] {
             for (name, milli) in resources.iter() {
                 samples.add(&family, &[&identifier(ResourceName::as_str(name)), pool.name.as_str()], whole(milli));
@@ -161,10 +166,10 @@ pub fn sample_pools(samples: &mut Samples, snapshot: &Snapshot) {
     }
 }
 
-/// Samples what the budgets of every NodePool allow.
-pub fn sample_budgets(samples: &mut Samples, snapshot: &Snapshot, now: Timestamp) {
+/// Samples what the budgets of every NodePool of these kinds of NodeClass allow.
+pub fn sample_budgets(samples: &mut Samples, snapshot: &Snapshot, kinds: &[(&str, &str)], now: Timestamp) {
     let census = budgets::census(snapshot);
-    for pool in snapshot.pools.values() {
+    for pool in managed(snapshot, kinds) {
         let census = census.get(&pool.name).copied().unwrap_or_default();
         for reason in Reason::ALL {
             let of = [pool.name.as_str(), reason.label()];

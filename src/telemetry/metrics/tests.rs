@@ -316,10 +316,11 @@ fn pool(name: &str) -> Pool {
 fn what_a_snapshot_no_longer_holds_is_not_sampled() {
     let (_, exporter) = Exporter::aside().unwrap();
     let now = jiff::Timestamp::from_second(60).unwrap();
+    let kinds = [("karpenter.kwok.sh", "KWOKNodeClass")];
     let text_of = |snapshot: &Snapshot| {
         let mut samples = Samples::new();
-        sample_pools(&mut samples, snapshot);
-        sample_budgets(&mut samples, snapshot, now);
+        sample_pools(&mut samples, snapshot, &kinds);
+        sample_budgets(&mut samples, snapshot, &kinds, now);
         sample_conditions(&mut samples, snapshot, now);
         exporter.render(samples)
     };
@@ -337,8 +338,12 @@ fn what_a_snapshot_no_longer_holds_is_not_sampled() {
     let old = r#"{namespace="",name="sampled",type="Ready",status="True",reason="Ready",group="karpenter.sh",kind="NodePool"}"#;
     assert_line(&text, &format!("operator_status_condition_count{old} 1"));
     assert_line(&text, &format!("operator_status_condition_current_status_seconds{old} 60"));
-    snapshot.pools.clear();
-    assert!(!text_of(&snapshot).contains("sampled"));
+    let mut foreign = pool("foreign");
+    foreign.template.class.kind = "EC2NodeClass".into();
+    snapshot.pools = std::iter::once((foreign.name.clone(), std::sync::Arc::new(foreign))).collect();
+    let text = text_of(&snapshot);
+    assert!(!text.contains("sampled"));
+    assert!(!text.contains("karpenter_nodepools_"), "what another autoscaler looks after it shows itself: {text}");
 }
 
 #[test]
