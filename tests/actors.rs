@@ -657,6 +657,42 @@ fn a_policy_that_strips_nodes_keeps_no_orphan() {
     });
 }
 
+/// An API server that takes no change of Nodes for a while, as an admission webhook would refuse it.
+#[derive(Debug)]
+struct Fixed(Instant);
+
+impl Gate for Fixed {
+    fn judge(&mut self, verb: &'static str, resource: &'static str) -> Verdict {
+        if (verb, resource) != ("patch", "nodes") || self.0 <= Instant::now() {
+            return Verdict::Pass;
+        }
+        Verdict::Refuse(cluster::Error::Invalid { object: "Node".to_owned(), message: "nodes are fixed".to_owned() })
+    }
+}
+
+/// The Node of a machine of nobody that a webhook keeps from being closed is told once with what the webhook says, and keeps no machine for ever.
+#[test]
+fn a_webhook_that_refuses_changes_of_nodes_keeps_no_orphan() {
+    let story = "a webhook refuses to close an orphan's Node";
+    comes_out_well(200, 5, story, async |rehearsal, clock| {
+        let joiner = leader(rehearsal, clock).await;
+        rehearsal.world.cluster.set_gate(Box::new(Fixed(Instant::now() + Duration::from_mins(40))));
+        let orphans = orphan_some(rehearsal, 1);
+        let left = || machines(rehearsal).iter().filter(|one| orphans.contains(&one.machine.id)).count();
+        sleep(Duration::from_mins(20)).await;
+        assert_eq!(left(), 1, "{story}: its pods have their time: {:?}", auditor(&joiner).await);
+        sleep(Duration::from_mins(20)).await;
+        let view = auditor(&joiner).await;
+        assert_eq!(left(), 0, "{story}: {view:?}");
+        let of = |what: &'static str| view.timeline.iter().filter(move |(_, noted)| noted.contains(what)).count();
+        assert_eq!((of("moves the pods of"), of("was not changed as asked")), (1, 1), "{story}: {view:?}");
+        let told = |(what, why): &(String, String)| what.starts_with("done at") && why.contains("nodes are fixed");
+        assert_eq!(view.details.iter().filter(|one| told(one)).count(), 1, "{story}: {view:?}");
+        settled(rehearsal).await;
+        joiner
+    });
+}
+
 /// A machine that was ordered down is ordered down again at each look until the cloud confirms that it is gone. That this fails is said once.
 #[test]
 fn an_order_that_fails_again_and_again_is_told_once() {

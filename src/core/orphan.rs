@@ -26,6 +26,15 @@ fn drained_since(node: &Node, now: Timestamp) -> Option<Timestamp> {
     (now < deadline).then(|| deadline.checked_sub(DRAIN).unwrap_or(Timestamp::MIN).min(now))
 }
 
+/// What is wrong with what somebody has written onto a Node as the time until which its pods have to leave.
+pub fn unreadable_deadline(node: &Node) -> Option<String> {
+    let key = labels::ORPHAN_TERMINATION_TIMESTAMP;
+    let written = node.annotations.get(key)?;
+    written.parse::<Timestamp>().is_err().then(|| {
+        format!("metadata.annotations[{key}]: {written:?} is no time and counts for nothing; joiner writes its own")
+    })
+}
+
 /// Since when the time of the pods on a machine's Nodes runs that were to leave from `begun` on. Nobody is asked before a Node says until when, so that
 /// it does not run as long as that cannot be written, or is not seen.
 pub fn runs_since(nodes: &[&Node], begun: Timestamp, now: Timestamp) -> Timestamp {

@@ -8,13 +8,14 @@ use jiff::Timestamp;
 
 use crate::actors::protocol::{AuditorMsg, EvictorMsg, Written};
 use crate::actors::runtime::{Cx, Outcome, Permits};
+use crate::cluster::Error;
 use crate::core::audit::Finding;
 use crate::core::consent::Decision;
 use crate::core::eviction::Emptied;
 use crate::core::facts::{Claim, Node};
 use crate::core::ids::{NodeName, NodeUid, ProviderId};
 use crate::core::lifecycle::{close, drain_of};
-use crate::core::orphan::{begin_drain, drained_by, end_drain, runs_since};
+use crate::core::orphan::{begin_drain, drained_by, end_drain, runs_since, unreadable_deadline};
 use crate::core::writes::{EXEMPT_NODES, NodePatch, Regarding, not_kept};
 use crate::telemetry::events;
 
@@ -39,6 +40,7 @@ impl Auditor {
         let drained: BTreeSet<_> =
             self.draining.keys().flat_map(|id| snapshot.nodes_with(id)).map(|node| &node.uid).collect();
         self.kept_open.retain(|uid, _| drained.contains(uid));
+        self.unwritten.retain(|uid, _| drained.contains(uid));
         let named = claims.iter().filter(|claim| claim.deleting.is_none());
         let named = named.filter_map(|claim| Some((claim.provider_id.as_ref()?, Some(&claim.name))));
         let dismissed = self.history.keys().filter_map(|finding| match finding {
@@ -93,7 +95,7 @@ impl Auditor {
                 if let Some(patch) = begin_drain(node, deadline)
                     && !self.is_closed_in_vain(node)
                 {
-                    if !self.kept_open.contains_key(&node.uid) {
+                    if !self.kept_open.contains_key(&node.uid) && !self.unwritten.contains_key(&node.uid) {
                         self.tell_of_drain(&id, node, deadline, cx);
                     }
                     self.patch(node, patch, cx);
@@ -117,10 +119,13 @@ impl Auditor {
     }
 
     fn tell_of_drain(&mut self, id: &ProviderId, node: &Node, deadline: Timestamp, cx: &Cx<AuditorMsg>) {
-        let what = format!(
+        let mut what = format!(
             "Moving the pods of Node {} away: its machine {id} belongs to no NodeClaim, and is taken down when they have left, at {deadline:.0} at the latest",
             node.name
         );
+        if let Some(wrong) = unreadable_deadline(node) {
+            what = format!("{what}; {wrong}");
+        }
         tracing::warn!(machine = %id, node = %node.name, "{what}");
         self.timeline.note(cx.now(), format!("moves the pods of {id} away"));
         let about = Regarding::Node(node.name.clone(), node.uid.clone());
@@ -138,7 +143,7 @@ impl Auditor {
         cx.start(Permits::WriteCluster, call, move |outcome| AuditorMsg::NodeWritten(changed, uid, outcome));
     }
 
-    /// A Node was changed, or not. What it was granted and does not keep holds up nobody's deadline.
+    /// A Node was changed, or not. What it was granted and does not keep holds up nobody's deadline, nor does what is refused for as long as pods have to leave.
     pub(super) fn node_written(
         &mut self,
         name: &NodeName,
@@ -146,7 +151,20 @@ impl Auditor {
         outcome: Written<Vec<String>>,
         cx: &Cx<AuditorMsg>,
     ) {
-        let Outcome::Done(missing) = outcome else { return };
+        let missing = match outcome {
+            Outcome::Done(missing) => missing,
+            other => {
+                let since = *self.unwritten.entry(uid.clone()).or_insert_with(|| cx.now());
+                if let Outcome::Failed(why @ (Error::Invalid { .. } | Error::Forbidden { .. })) = other {
+                    if cx.now() >= drained_by(since) {
+                        self.kept_open.insert(uid, self.looks);
+                    }
+                    self.not_done(&format!("Node {name} was not changed as asked"), &why.to_string(), cx);
+                }
+                return;
+            }
+        };
+        self.unwritten.remove(&uid);
         if missing.is_empty() {
             self.kept_open.remove(&uid);
         } else {

@@ -48,8 +48,10 @@ pub(in crate::actors) struct Auditor {
     pub(super) drain: Option<Timer>,
     /// Machines on which nothing ran when their Nodes were closed a moment ago.
     pub(super) emptied: BTreeSet<ProviderId>,
-    /// Nodes that have not kept what closes them although the write was granted, as of the look with this number: an admission policy takes it back.
+    /// Nodes that nothing closes, as of the look with this number: an admission policy takes back what was granted, or has refused it for long.
     pub(super) kept_open: BTreeMap<NodeUid, u64>,
+    /// Nodes that are to be closed, which was said, and since when no write of that succeeds.
+    pub(super) unwritten: BTreeMap<NodeUid, Timestamp>,
     /// How the cloud has said that it has no such machine, of those that are to be finished for it.
     pub(super) denied: BTreeMap<Finding, Denials>,
     /// For the next question about them.
@@ -105,7 +107,7 @@ impl Auditor {
         self.verdict = Verdict::default();
         self.raise(Alarm::Unknown);
         (self.draining, self.drain, self.emptied) = (BTreeMap::new(), None, BTreeSet::new());
-        self.kept_open = BTreeMap::new();
+        (self.kept_open, self.unwritten) = (BTreeMap::new(), BTreeMap::new());
         (self.denied, self.asking) = (BTreeMap::new(), None);
     }
 
@@ -378,6 +380,7 @@ impl Behaviour for Auditor {
             drain: None,
             emptied: BTreeSet::new(),
             kept_open: BTreeMap::new(),
+            unwritten: BTreeMap::new(),
             denied: BTreeMap::new(),
             asking: None,
             notices: Vec::new(),
