@@ -207,11 +207,14 @@ impl Cluster for DryRun {
         .boxed()
     }
 
-    fn delete_claim<'a>(&'a self, name: &'a ClaimName, _: &'a ClaimUid) -> BoxFuture<'a, Result<(), Error>> {
+    fn delete_claim<'a>(&'a self, name: &'a ClaimName, uid: &'a ClaimUid) -> BoxFuture<'a, Result<(), Error>> {
         async move {
             let mut state = self.state();
-            state.say("delete NodeClaim", name);
             let mut claim = state.claim(name)?;
+            if claim.uid != *uid {
+                return Err(Error::NotFound(format!("NodeClaim {name} with the UID {uid}")));
+            }
+            state.say("delete NodeClaim", name);
             if claim.deleting.is_none() && state.own.contains_key(name) {
                 claim.deleting = Some((self.now)());
                 claim.generation += 1;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::NewPod;
 use crate::api::classes::kwok::{KwokNodeClass, KwokNodeClassBody, KwokNodeClassSpec};
-use crate::cluster::{ClaimPatch, ClaimStatusPatch, Cluster, Error, NodePatch};
+use crate::cluster::{ClaimPatch, ClaimStatusPatch, Cluster, DryRun, Error, NodePatch};
 use crate::core::facts::{Count, Fact, Kind, NodeClass, OwnerClaim, PodBudget, Selector, samples};
 use crate::core::ids::{ClaimName, NodeName, NodeUid, ObjectKey, PodUid, ProviderId};
 use crate::sim::admission::{Gate, Verdict};
@@ -316,4 +316,14 @@ async fn a_class_counts_generations_by_its_spec() {
         store.classes[&props::class_ref()].generation
     };
     assert_eq!([None, None, Some("5s"), Some("5s")].map(generation), [1, 1, 2, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_deletes_a_nodeclaim_by_its_uid_too() {
+    let cluster = DryRun::new(Arc::new(props::cluster(1)), props::clock());
+    let claim = cluster.create_claim(&props::draft("one")).await.unwrap();
+    assert!(matches!(cluster.delete_claim(&name(), &"of another".into()).await, Err(Error::NotFound(_))));
+    assert_eq!(cluster.list_claims().await.unwrap(), [Arc::clone(&claim)]);
+    cluster.delete_claim(&name(), &claim.uid).await.unwrap();
+    assert!(cluster.list_claims().await.unwrap().is_empty());
 }
