@@ -29,10 +29,9 @@ pub(super) fn stirring(joiner: &Joiner) -> Check {
     let stands = joiner.pulse();
     Check::new("actors", move || {
         if !stands() {
-            tracing::error!(
-                "the supervisor has ended, and all actors with it; the liveness probe fails, so that joiner is started anew"
-            );
-            return Err("the supervisor has ended, and all actors with it".to_owned());
+            let what = "the supervisor has ended, and all actors with it";
+            tracing::error!("{what}; the liveness probe fails, so that joiner is started anew");
+            return Err(what.to_owned());
         }
         let named = |(kind, name, time): (Kind, String, Duration)| format!("{kind} {name} for {} s", time.as_secs());
         let stalled = observations.stalled(STALLED).into_iter().map(named);

@@ -38,7 +38,7 @@ pub struct Event {
 
 impl Event {
     fn new(about: About, warning: bool, reason: &'static str, message: impl Into<String>) -> Self {
-        let message = shortened(message.into(), LONGEST);
+        let message = shortened(message.into());
         Self { about, warning, reason, message, sameness: Some(String::new()), window: WINDOW, limited: false }
     }
 
@@ -61,10 +61,10 @@ impl Event {
     }
 }
 
-/// At most so many characters, with an ellipsis where something was cut.
-fn shortened(mut text: String, longest: usize) -> String {
-    if text.len() > longest {
-        text.truncate(text.floor_char_boundary(longest - DOTS.len()));
+/// What an Event has room for, with an ellipsis where something was cut.
+fn shortened(mut text: String) -> String {
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST - DOTS.len()));
         text.push_str(DOTS);
     }
     text
