@@ -193,4 +193,6 @@ faults! {
     UserEditsBudget = "user-edits-budget", 3.0, 60..=3600;
     /// The code that reads the watches panics.
     WatchPanics = "watch-panics", 1.0, 0..=0;
+    /// A user writes something else into a NodeClass, of which some cannot be read, or it is found not to be ready; it is put right a while later.
+    UserEditsClass = "user-edits-nodeclass", 2.0, 60..=600;
 }

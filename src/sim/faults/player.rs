@@ -12,7 +12,7 @@ use super::plan::Mishap;
 use super::users::set_finalizers;
 use crate::clouds::simulated::Simulated;
 use crate::core::facts::{
-    Claim, Count, Effect, Node, Owner, Pod, PodBudget, Pool, Selector, Status, Taint, VolumeAttachment,
+    Claim, Count, Effect, Node, NodeClass, Owner, Pod, PodBudget, Pool, Selector, Status, Taint, VolumeAttachment,
 };
 use crate::core::ids::{ClaimName, NodeName, ObjectKey, ProviderId};
 use crate::core::labels;
@@ -22,7 +22,7 @@ use crate::sim::invariants::Invariants;
 use crate::sim::store::Store;
 
 /// The faults that need no occasion but an object that is there.
-const BY_THEMSELVES: [Fault; 29] = [
+const BY_THEMSELVES: [Fault; 30] = [
     Fault::MachineDies,
     Fault::RegistersTwice,
     Fault::NodeNotReady,
@@ -52,6 +52,7 @@ const BY_THEMSELVES: [Fault; 29] = [
     Fault::UserForcesPod,
     Fault::UserDetachesVolume,
     Fault::UserEditsBudget,
+    Fault::UserEditsClass,
 ];
 
 /// Taints of nodes that are not ready, and of those whose kubelet is silent.
@@ -73,8 +74,8 @@ pub struct Player {
     pub(super) mishaps: Mishaps,
     pub(super) invariants: Invariants,
     pub(super) agenda: Agenda<Todo>,
-    /// Budgets that users have edited and not put right yet.
-    pub(super) edited: BTreeSet<ObjectKey>,
+    /// What users have edited and not put right yet.
+    pub(super) edited: BTreeSet<String>,
 }
 
 pub(super) enum Todo {
@@ -88,6 +89,7 @@ pub(super) enum Todo {
     LetTwinGo(NodeName),
     RestorePool(Box<Pool>),
     RestoreBudget(Box<PodBudget>),
+    RestoreClass(Box<NodeClass>),
     Uncordon(NodeName),
     LetGo(ClaimName),
     Remake(Box<Claim>),
@@ -144,11 +146,15 @@ impl Player {
             }
             Todo::RestorePool(pool) => drop(store.apply_pool(*pool)),
             Todo::RestoreBudget(budget) => {
-                self.edited.remove(&budget.key);
+                self.edited.remove(&budget.key.to_string());
                 // Unless it went meanwhile.
                 if store.budgets.contains_key(&budget.key) {
                     store.apply_budget(*budget);
                 }
+            }
+            Todo::RestoreClass(class) => {
+                self.edited.remove(&class.reference.to_string());
+                store.apply_class(*class);
             }
             Todo::Uncordon(name) => {
                 store.update_node(&name, |node| node.cordoned = false);
@@ -199,10 +205,7 @@ impl Player {
                 self.lay(mishap, pod.uid.to_string(), &pod.key.to_string())
             }
             Fault::AttachmentStuck => {
-                let of_nodes = store.volumes.attachments.values().filter(|one| store.nodes.contains_key(&one.node));
-                let goes =
-                    |one: &VolumeAttachment| store.nodes.get(&one.node).is_some_and(|node| node.deleting.is_some());
-                let name = Arc::clone(&worst(&of_nodes.cloned().collect::<Vec<_>>(), goes, pick)?.name);
+                let name = attachment(store, pick)?;
                 store.volumes.stuck.insert(Arc::clone(&name), Instant::now() + lasting);
                 self.lay(mishap, name.to_string(), &name)
             }
@@ -296,6 +299,13 @@ pub(super) fn worst<T>(all: &[Arc<T>], is_worst: impl Fn(&T) -> bool, pick: u64)
 /// The pods that have a node.
 pub(super) fn on_nodes(store: &Store) -> Vec<Arc<Pod>> {
     store.pods.values().map(|record| &record.pod).filter(|pod| pod.node.is_some()).cloned().collect()
+}
+
+/// A volume's attachment, to a node that goes above all.
+pub(super) fn attachment(store: &Store, pick: u64) -> Option<Arc<str>> {
+    let all: Vec<_> = store.volumes.attachments.values().cloned().collect();
+    let goes = |one: &VolumeAttachment| store.nodes.get(&one.node).is_none_or(|node| node.deleting.is_some());
+    worst(&all, goes, pick).map(|one| Arc::clone(&one.name))
 }
 
 pub(super) fn nodes(store: &Store, wanted: impl Fn(&Node) -> bool) -> Vec<Arc<Node>> {

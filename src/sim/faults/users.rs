@@ -6,9 +6,10 @@ use jiff::Timestamp;
 
 use super::kind::Fault;
 use super::plan::Mishap;
-use super::player::{FOREIGN, Player, TRY_AGAIN, Todo, nodes, on_nodes, one_of, worst};
+use super::player::{FOREIGN, Player, TRY_AGAIN, Todo, attachment, nodes, on_nodes, one_of, worst};
+use crate::api::classes::kwok::KwokNodeClass;
 use crate::cluster::ClaimPatch;
-use crate::core::facts::{Claim, Condition, Count, Node, PodBudget, Pool, Status, VolumeAttachment};
+use crate::core::facts::{Claim, Condition, Count, Node, NodeClass, PodBudget, Pool, Status};
 use crate::core::ids::{ClaimName, NodeName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
@@ -41,17 +42,14 @@ impl Player {
                 Some(pod.key.to_string())
             }
             Fault::UserDetachesVolume => {
-                let attached: Vec<_> = store.volumes.attachments.values().cloned().collect();
-                let goes =
-                    |one: &VolumeAttachment| store.nodes.get(&one.node).is_none_or(|node| node.deleting.is_some());
-                let name = Arc::clone(&worst(&attached, goes, pick)?.name);
+                let name = attachment(store, pick)?;
                 store.detach(&name);
                 Some(name.to_string())
             }
             Fault::UserEditsBudget => {
-                let budgets = store.budgets.values().filter(|budget| !self.edited.contains(&budget.key));
+                let budgets = store.budgets.values().filter(|budget| !self.edited.contains(&budget.key.to_string()));
                 let budget = one_of(&budgets.cloned().collect::<Vec<_>>(), pick)?;
-                self.edited.insert(budget.key.clone());
+                self.edited.insert(budget.key.to_string());
                 store.apply_budget(PodBudget {
                     max_unavailable: Some(other_count(pick >> 8)),
                     min_available: None,
@@ -71,6 +69,15 @@ impl Player {
                     store.apply_pool(edited);
                 }
                 Some(pool.name.to_string())
+            }
+            Fault::UserEditsClass => {
+                let classes = store.classes().filter(|class| !self.edited.contains(&class.reference.to_string()));
+                let class = one_of(&classes.cloned().collect::<Vec<_>>(), pick)?;
+                store.apply_class(misused(&class, pick >> 8, store.now())?);
+                let name = class.reference.to_string();
+                self.edited.insert(name.clone());
+                self.agenda.after(lasting, Todo::RestoreClass(Box::new(NodeClass::clone(&class))));
+                Some(name)
             }
             _ => self.user_of_claims(store, mishap),
         }
@@ -168,6 +175,30 @@ fn other_count(pick: u64) -> Count {
         1 => Count::Pods(1),
         _ => Count::Percent(100),
     }
+}
+
+/// A NodeClass as somebody has edited it, if it is one of KWOK's: its nodes register later, or after a time that nobody can read; or it is found not to be
+/// ready.
+fn misused(class: &NodeClass, pick: u64, now: Timestamp) -> Option<NodeClass> {
+    let mut typed = class.body.downcast_ref::<KwokNodeClass>()?.clone();
+    let mut edited = class.clone();
+    match pick % 3 {
+        0 => typed.spec.spec.node_registration_delay = Some(format!("{}s", 1 + (pick >> 8) % 60)),
+        1 => typed.spec.spec.node_registration_delay = Some("tomorrow at noon".to_owned()),
+        _ => {
+            edited.conditions.retain(|condition| &*condition.kind != "Ready");
+            edited.conditions.push(Condition {
+                kind: "Ready".into(),
+                status: Status::False,
+                reason: "ImageNotFound".into(),
+                message: "there is no such image".into(),
+                since: now,
+                generation: class.generation,
+            });
+        }
+    }
+    edited.body = Arc::new(typed);
+    Some(edited)
 }
 
 /// What stands where a NodeClaim's provider ID was: nothing, a machine that is nowhere, nonsense, or the ID of another.

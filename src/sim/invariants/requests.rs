@@ -157,10 +157,9 @@ fn is_expired(claim: &Claim, now: Timestamp) -> bool {
     age.is_some_and(|age| claim.created.saturating_add(age).is_ok_and(|end| end <= now))
 }
 
-/// Whether a machine has its Node, the one that its kubelet has made, and nobody wants that to go: neither by deleting it nor by a disruption command's
-/// taint.
+/// Whether a machine has its Node, the one that its kubelet has made, and nobody deletes that.
 fn is_wanted(store: &Store, id: &ProviderId) -> bool {
-    store.nodes.get(&node_name(id)).is_some_and(|node| node.deleting.is_none() && !is_disrupted(node))
+    store.nodes.get(&node_name(id)).is_some_and(|node| node.deleting.is_none())
 }
 
 fn is_disrupted(node: &Node) -> bool {
