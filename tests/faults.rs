@@ -187,12 +187,6 @@ fn without_tokens_an_edited_provider_id_costs_somebody_elses_node() {
 }
 
 #[test]
-fn without_tokens_an_edited_provider_id_costs_somebody_elses_pods_their_node() {
-    let without = Protections { ownership: false, ..Protections::default() };
-    is_needed(without, Invariant::NoServingNodeDrained, BORROWED_IDS);
-}
-
-#[test]
 fn without_mending_what_a_clock_has_left_nodeclaims_wait_for_hours() {
     let without = Protections { clock: false, ..Protections::default() };
     is_needed(
