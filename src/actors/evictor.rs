@@ -13,7 +13,9 @@ use crate::core::eviction::{Emptied, Moment, Queue, Refusal, Trouble};
 use crate::core::facts::{Node, Snapshot, Status, find_condition};
 use crate::core::ids::PodUid;
 use crate::core::lifecycle::{PodRef, Way, way_off, way_out};
+use crate::core::orphan::drained_by;
 use crate::core::promises::judge_deletion;
+use crate::core::steady::Leaps;
 use crate::core::time::rfc3339;
 use crate::core::writes::Regarding;
 use crate::telemetry::dedupe::Dedupe;
@@ -32,6 +34,7 @@ pub(super) struct Evictor {
     wiring: Arc<Wiring>,
     queue: Queue,
     born: Instant,
+    leaps: Leaps,
     /// When pods that have left are forgotten next, while there are pods.
     sweep_at: Option<Moment>,
     /// When to look again.
@@ -48,8 +51,11 @@ impl Evictor {
     fn ask(&mut self, cx: &Cx<EvictorMsg>) {
         let snapshot = self.wiring.boards.snapshot();
         let (moment, now) = (self.moment(), cx.now());
+        // From before the clock was set ahead is what the auditor is about to put off.
+        let valid_from = self.leaps.latest(moment, now).map_or(Timestamp::MIN, drained_by);
         let way = |from: &Emptied, pod: &PodUid| match from {
             Emptied::Claim(claim) => way_out(snapshot.claims.get(claim)?, &snapshot, pod, now),
+            Emptied::Node(_, deadline) if *deadline < valid_from => None,
             Emptied::Node(node, deadline) => way_off(snapshot.nodes.get(node)?, &snapshot, *deadline, pod, now),
         };
         while let Some((pod, way)) = self.queue.next(moment, way) {
@@ -241,6 +247,7 @@ impl Behaviour for Evictor {
             wiring: Arc::clone(wiring),
             queue: Queue::default(),
             born: Instant::now(),
+            leaps: Leaps::default(),
             sweep_at: None,
             alarm: None,
             said: Dedupe::new(),

@@ -57,6 +57,26 @@ impl Steady {
     }
 }
 
+/// Notices that the believed time has moved on by more than has passed: a clock that was behind has been set right. What was to take ten minutes has then
+/// not had them when the clock says so.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Leaps {
+    looked: Option<(Duration, Timestamp)>,
+    latest: Option<Timestamp>,
+}
+
+impl Leaps {
+    /// The believed time right after it has last leapt ahead, if it ever has; to be told often: `moment` by the clock that nobody sets, `time` by the other.
+    pub fn latest(&mut self, moment: Duration, time: Timestamp) -> Option<Timestamp> {
+        if let Some((then, before)) = self.looked.replace((moment, time))
+            && time.duration_since(later(before, moment.saturating_sub(then))) > TOLERANCE
+        {
+            self.latest = Some(time);
+        }
+        self.latest
+    }
+}
+
 fn is_small(difference: SignedDuration) -> bool {
     difference.abs() <= TOLERANCE
 }

@@ -52,3 +52,16 @@ fn a_jump_is_told_of_once() {
     };
     assert_eq!([look(0, 0), look(1, 60), look(2, 60), look(3, 0), look(4, 60)], [None, Some(60), None, None, Some(60)]);
 }
+
+#[test]
+fn a_leap_is_time_that_has_not_passed() {
+    let (second, five_hours) = (Duration::from_secs(1), SignedDuration::from_hours(5));
+    let start = Timestamp::UNIX_EPOCH;
+    let mut leaps = Leaps::default();
+    assert_eq!(leaps.latest(second, start), None, "nothing to compare with");
+    assert_eq!(leaps.latest(61 * second, start + SignedDuration::from_secs(63)), None, "a clock is slewed");
+    assert_eq!(leaps.latest(62 * second, start - five_hours), None, "behind only delays");
+    let right = start + SignedDuration::from_secs(63);
+    assert_eq!(leaps.latest(63 * second, right), Some(right));
+    assert_eq!(leaps.latest(64 * second, right + SignedDuration::from_secs(1)), Some(right), "that was the last one");
+}

@@ -14,6 +14,7 @@ use crate::core::ids::{NodeUid, ProviderId};
 use crate::core::lifecycle::Denials;
 use crate::core::promises::Looked;
 use crate::core::record::Record;
+use crate::core::steady::Leaps;
 use crate::core::writes::Regarding;
 
 use crate::telemetry::dedupe::Dedupe;
@@ -45,6 +46,9 @@ pub(in crate::actors) struct Auditor {
     ordered: BTreeSet<ProviderId>,
     /// Machines that are to go when their pods have left, and since when these leave.
     pub(super) draining: BTreeMap<ProviderId, Timestamp>,
+    leaps: Leaps,
+    /// When the clock was last set ahead: what has begun before counts from then on.
+    pub(super) leapt: Timestamp,
     pub(super) drain: Option<Timer>,
     /// Machines on which nothing ran when their Nodes were closed a moment ago.
     pub(super) emptied: BTreeSet<ProviderId>,
@@ -377,6 +381,8 @@ impl Behaviour for Auditor {
             closed: VecDeque::new(),
             ordered: BTreeSet::new(),
             draining: BTreeMap::new(),
+            leaps: Leaps::default(),
+            leapt: Timestamp::MIN,
             drain: None,
             emptied: BTreeSet::new(),
             kept_open: BTreeMap::new(),
@@ -399,6 +405,10 @@ impl Behaviour for Auditor {
     }
 
     fn handle(&mut self, message: AuditorMsg, cx: &Cx<AuditorMsg>) {
+        if let Some(leapt) = self.leaps.latest(cx.house.promises.moment(), cx.now()) {
+            self.leapt = leapt;
+            self.draining.values_mut().for_each(|begun| *begun = leapt.max(*begun));
+        }
         match message {
             AuditorMsg::Tick => self.begin(cx),
             AuditorMsg::MachinesListed(op, outcome) if op == self.last_op => self.machines_listed(outcome, cx),
