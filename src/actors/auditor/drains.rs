@@ -151,6 +151,7 @@ impl Auditor {
         outcome: Written<Vec<String>>,
         cx: &Cx<AuditorMsg>,
     ) {
+        let what = format!("Node {name} was not changed as asked");
         let missing = match outcome {
             Outcome::Done(missing) => missing,
             other => {
@@ -159,7 +160,7 @@ impl Auditor {
                     if cx.now() >= drained_by(since) {
                         self.kept_open.insert(uid, self.looks);
                     }
-                    self.not_done(&format!("Node {name} was not changed as asked"), &why.to_string(), cx);
+                    self.not_done(&what, &why.to_string(), cx);
                 }
                 return;
             }
@@ -169,7 +170,7 @@ impl Auditor {
             self.kept_open.remove(&uid);
         } else {
             self.kept_open.insert(uid, self.looks);
-            self.not_done(&format!("Node {name} was not changed as asked"), &not_kept(&missing, EXEMPT_NODES), cx);
+            self.not_done(&what, &not_kept(&missing, EXEMPT_NODES), cx);
         }
     }
 }

@@ -186,19 +186,34 @@ fn misused(class: &NodeClass, pick: u64, now: Timestamp) -> Option<NodeClass> {
         0 => typed.spec.spec.node_registration_delay = Some(format!("{}s", 1 + (pick >> 8) % 60)),
         1 => typed.spec.spec.node_registration_delay = Some("tomorrow at noon".to_owned()),
         _ => {
-            edited.conditions.retain(|condition| &*condition.kind != "Ready");
-            edited.conditions.push(Condition {
-                kind: "Ready".into(),
+            let not_ready = Condition {
                 status: Status::False,
-                reason: "ImageNotFound".into(),
                 message: "there is no such image".into(),
-                since: now,
-                generation: class.generation,
-            });
+                ..said("Ready", "ImageNotFound", class.generation, now)
+            };
+            put(&mut edited.conditions, not_ready);
         }
     }
     edited.body = Arc::new(typed);
     Some(edited)
+}
+
+/// A condition that somebody says is true.
+fn said(kind: &str, reason: &str, generation: i64, now: Timestamp) -> Condition {
+    Condition {
+        kind: kind.into(),
+        status: Status::True,
+        reason: reason.into(),
+        message: "".into(),
+        since: now,
+        generation,
+    }
+}
+
+/// Puts a condition in the place of the one of its kind.
+fn put(conditions: &mut Vec<Condition>, condition: Condition) {
+    conditions.retain(|there| there.kind != condition.kind);
+    conditions.push(condition);
 }
 
 /// What stands where a NodeClaim's provider ID was: nothing, a machine that is nowhere, nonsense, or the ID of another.
@@ -248,34 +263,18 @@ fn victims(store: &Store, mishap: Mishap) -> Vec<Arc<Claim>> {
 /// Says of a NodeClaim how far its drain is, though it lives or its pods and volumes are still there.
 fn pretend_drained(claim: &mut Claim, pick: u64, now: Timestamp) {
     let kinds = ["Drained", "VolumesDetached", "InstanceTerminating"];
-    let said: Vec<&str> = match pick % 4 {
+    let kinds: Vec<&str> = match pick % 4 {
         3 => kinds.to_vec(),
         one => kinds.into_iter().skip(usize::try_from(one).unwrap_or(0)).take(1).collect(),
     };
-    for kind in said {
-        claim.conditions.retain(|condition| &*condition.kind != kind);
-        claim.conditions.push(Condition {
-            kind: kind.into(),
-            status: Status::True,
-            reason: kind.into(),
-            message: "".into(),
-            since: now,
-            generation: claim.generation,
-        });
+    for kind in kinds {
+        put(&mut claim.conditions, said(kind, kind, claim.generation, now));
     }
 }
 
 /// Asks for a reboot: with the pods on the node, with two minutes for them to leave, or with all the time that they take.
 fn ask_for_reboot(claim: &mut Claim, pick: u64, now: Timestamp) {
-    claim.conditions.retain(|condition| &*condition.kind != "Rebooting");
-    claim.conditions.push(Condition {
-        kind: "Rebooting".into(),
-        status: Status::True,
-        reason: "RebootRequested".into(),
-        message: "".into(),
-        since: now,
-        generation: claim.generation,
-    });
+    put(&mut claim.conditions, said("Rebooting", "RebootRequested", claim.generation, now));
     match pick % 3 {
         0 => drop(claim.annotations.insert(labels::REBOOT_GRACE.into(), "0s".into())),
         1 => drop(claim.annotations.insert(labels::REBOOT_GRACE.into(), "2m".into())),
