@@ -657,16 +657,17 @@ fn a_policy_that_strips_nodes_keeps_no_orphan() {
     });
 }
 
-/// An API server that takes no change of Nodes for a while, as an admission webhook would refuse it.
+/// An API server that takes one kind of request no more until then, as an admission webhook would refuse it.
 #[derive(Debug)]
-struct Fixed(Instant);
+struct Fixed(&'static str, &'static str, Instant);
 
 impl Gate for Fixed {
     fn judge(&mut self, verb: &'static str, resource: &'static str) -> Verdict {
-        if (verb, resource) != ("patch", "nodes") || self.0 <= Instant::now() {
+        if (verb, resource) != (self.0, self.1) || self.2 <= Instant::now() {
             return Verdict::Pass;
         }
-        Verdict::Refuse(cluster::Error::Invalid { object: "Node".to_owned(), message: "nodes are fixed".to_owned() })
+        let message = format!("{resource} are fixed");
+        Verdict::Refuse(cluster::Error::Invalid { object: resource.to_owned(), message })
     }
 }
 
@@ -676,7 +677,8 @@ fn a_webhook_that_refuses_changes_of_nodes_keeps_no_orphan() {
     let story = "a webhook refuses to close an orphan's Node";
     comes_out_well(200, 5, story, async |rehearsal, clock| {
         let joiner = leader(rehearsal, clock).await;
-        rehearsal.world.cluster.set_gate(Box::new(Fixed(Instant::now() + Duration::from_mins(40))));
+        let fixed = Fixed("patch", "nodes", Instant::now() + Duration::from_mins(40));
+        rehearsal.world.cluster.set_gate(Box::new(fixed));
         let orphans = orphan_some(rehearsal, 1);
         let left = || machines(rehearsal).iter().filter(|one| orphans.contains(&one.machine.id)).count();
         sleep(Duration::from_mins(20)).await;
@@ -688,6 +690,40 @@ fn a_webhook_that_refuses_changes_of_nodes_keeps_no_orphan() {
         assert_eq!((of("moves the pods of"), of("was not changed as asked")), (1, 1), "{story}: {view:?}");
         let told = |(what, why): &(String, String)| what.starts_with("done at") && why.contains("nodes are fixed");
         assert_eq!(view.details.iter().filter(|one| told(one)).count(), 1, "{story}: {view:?}");
+        settled(rehearsal).await;
+        joiner
+    });
+}
+
+/// What is to take five minutes, or ten, takes as long when a clock that was five hours behind is set right meanwhile.
+#[test]
+fn a_clock_that_is_set_right_hurries_no_orphan() {
+    let story = "a clock is set right while an orphan is looked at, and again while its pods leave";
+    comes_out_well(200, 5, story, async |rehearsal, clock| {
+        let behind = -5 * 60 * 60 * 1000;
+        let wrong_by: &'static AtomicI64 = Box::leak(Box::default());
+        let joiner = leader(rehearsal, clock.that_jumps(wrong_by).careful()).await;
+        let hour = Duration::from_hours(1);
+        rehearsal.world.cluster.set_gate(Box::new(Fixed("create", "pods/eviction", Instant::now() + hour)));
+        wrong_by.store(behind, Relaxed);
+        let (orphans, began) = (orphan_some(rehearsal, 1), Instant::now());
+        let leaves = async || auditor(&joiner).await.details.iter().any(|(what, _)| what.starts_with("pods leave"));
+        sleep(Duration::from_mins(3)).await;
+        wrong_by.store(0, Relaxed);
+        while !leaves().await {
+            assert!(began.elapsed() < Duration::from_mins(8), "{story}: it is drained");
+            sleep(Duration::from_secs(1)).await;
+        }
+        assert!(began.elapsed() >= Duration::from_mins(5), "{story}: evidence of {:?}", began.elapsed());
+        wrong_by.store(behind, Relaxed);
+        sleep(Duration::from_mins(2)).await;
+        wrong_by.store(0, Relaxed);
+        let set_right = Instant::now();
+        while machines(rehearsal).iter().any(|one| orphans.contains(&one.machine.id)) {
+            assert!(set_right.elapsed() < Duration::from_mins(15), "{story}: its time is over some day");
+            sleep(Duration::from_secs(1)).await;
+        }
+        assert!(set_right.elapsed() >= Duration::from_mins(10), "{story}: pods had {:?}", set_right.elapsed());
         settled(rehearsal).await;
         joiner
     });

@@ -52,7 +52,7 @@ impl Evictor {
         let snapshot = self.wiring.boards.snapshot();
         let (moment, now) = (self.moment(), cx.now());
         // From before the clock was set ahead is what the auditor is about to put off.
-        let valid_from = self.leaps.latest(moment, now).map_or(Timestamp::MIN, drained_by);
+        let valid_from = drained_by(self.leaps.look(moment, now));
         let way = |from: &Emptied, pod: &PodUid| match from {
             Emptied::Claim(claim) => way_out(snapshot.claims.get(claim)?, &snapshot, pod, now),
             Emptied::Node(_, deadline) if *deadline < valid_from => None,

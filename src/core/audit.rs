@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,7 +22,7 @@ use crate::core::orphan::drained_by;
 /// Looks in a row that must agree before anything is removed.
 const LOOKS: u32 = 3;
 /// How long the same thing must have been seen before anything is removed.
-const GRACE: SignedDuration = SignedDuration::from_mins(5);
+const GRACE: Duration = Duration::from_mins(5);
 /// Share of all machines (or NodeClaims) that may be removed by one look, in percent, rounded up.
 const SHARE: usize = 10;
 /// When more than this share (in percent, rounded up) looks wrong at once, the looking is wrong: nothing is removed.
@@ -33,7 +34,7 @@ pub struct Rules {
     /// Looks in a row that must agree before anything is removed.
     pub looks: u32,
     /// How long the same thing must have been seen before anything is removed.
-    pub grace: SignedDuration,
+    pub grace: Duration,
     /// When more than this share (in percent, rounded up) looks wrong at once, the looking is wrong: nothing is removed.
     pub breaker: usize,
     /// Whether what runs on a machine is to leave before it goes.
@@ -69,6 +70,8 @@ pub struct Look<'a> {
     pub said: Option<&'a str>,
     /// The time.
     pub now: Timestamp,
+    /// The time by a clock that nobody sets: evidence must have stood for as long as it says, however far [`Self::now`] leaps meanwhile.
+    pub moment: Duration,
     /// How much evidence is enough.
     pub rules: Rules,
 }
@@ -144,8 +147,8 @@ impl fmt::Display for Finding {
 /// What speaks for a finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Evidence {
-    /// First look that made it.
-    pub since: Timestamp,
+    /// First look that made it, by both clocks of a [`Look`].
+    pub since: (Timestamp, Duration),
     /// Looks in a row that made it.
     pub looks: u32,
     /// What the last look saw, in words.
@@ -156,7 +159,7 @@ pub struct Evidence {
 
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} looks since {:.0}: {}", self.looks, self.since, self.seen)?;
+        write!(f, "{} looks since {:.0}: {}", self.looks, self.since.0, self.seen)?;
         if self.vain > 0 { write!(f, "; acted upon {} times in vain", self.vain) } else { Ok(()) }
     }
 }
@@ -247,14 +250,14 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
     let findings = findings(look);
     history.retain(|finding, _| findings.contains_key(finding));
     for (finding, seen) in findings {
-        let new = Evidence { since: look.now, looks: 0, seen: String::new(), vain: 0 };
+        let new = Evidence { since: (look.now, look.moment), looks: 0, seen: String::new(), vain: 0 };
         let evidence = history.entry(finding).or_insert(new);
         evidence.looks += 1;
         evidence.seen = seen;
         // A clock that was ahead may have dated it.
-        evidence.since = evidence.since.min(look.now);
+        evidence.since.0 = evidence.since.0.min(look.now);
     }
-    consent.forget(history.keys(), look.now, look.rules.grace);
+    consent.forget(history.keys(), look.moment, look.rules.grace);
     consent.compare(decidable(history));
     let mut verdict = Verdict { decided: consent.news(history.keys()), ..Verdict::default() };
     verdict.breaker = breaker(look, history, consent);
@@ -311,7 +314,7 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
 
 /// Whether a finding has stood for long enough.
 fn is_proven(look: &Look<'_>, evidence: &Evidence) -> bool {
-    evidence.looks >= look.rules.looks && look.now.duration_since(evidence.since) >= look.rules.grace
+    evidence.looks >= look.rules.looks && look.moment.saturating_sub(evidence.since.1) >= look.rules.grace
 }
 
 /// Why nothing is removed but what was approved, if that is so, and what a person can decide. While what a person has written is not understood, not even

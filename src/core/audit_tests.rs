@@ -92,6 +92,11 @@ impl World {
     }
 
     fn look(&mut self, minute: i64) -> Verdict {
+        self.look_when(minute, minute)
+    }
+
+    /// Looks when it is a minute, and the clock says another.
+    fn look_when(&mut self, minute: i64, clock: i64) -> Verdict {
         let look = Look {
             machines: &self.machines,
             complete: self.complete,
@@ -102,7 +107,8 @@ impl World {
             ordered: &self.ordered,
             draining: &self.draining,
             said: self.said.as_deref(),
-            now: at(minute),
+            now: at(clock),
+            moment: Duration::from_mins(minute.unsigned_abs()),
             rules: Rules::default(),
         };
         audit(&look, &mut self.history, &mut self.consent)
@@ -721,12 +727,15 @@ fn a_finding_says_what_was_seen() {
 }
 
 #[test]
-fn evidence_that_a_clock_which_was_ahead_has_dated_counts_from_when_the_clock_is_right() {
-    let mut world = World::new(0..20, 1..20);
-    world.look(500);
-    world.look(10);
-    assert!(world.look(12).reap.is_empty(), "three looks, but not five minutes");
-    assert_eq!(world.look(15).reap, vec![ProviderId::from("sim://0")]);
+fn a_clock_that_is_set_neither_shortens_evidence_nor_draws_it_out() {
+    for clocks in [[500, 500, 14, 15], [10, 12, 500, 501]] {
+        let mut world = World::new(0..20, 1..20);
+        let looks = [10, 12, 14, 15].into_iter().zip(clocks);
+        let gone: Vec<_> = looks.map(|(minute, clock)| world.look_when(minute, clock).reap.len()).collect();
+        assert_eq!(gone, [0, 0, 0, 1], "after three looks and five minutes, with a clock that said {clocks:?}");
+        let since = world.history[&Finding::OrphanMachine("sim://0".into())].since.0;
+        assert_eq!(since, at(*clocks.iter().min().unwrap()), "as far as the clock is right by now");
+    }
 }
 
 /// A cluster in which the cloud has made a second machine for NodeClaim 3.

@@ -6,8 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-
-use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
 
 use crate::core::audit::Finding;
 
@@ -70,7 +69,7 @@ pub struct Consent {
     understood: Option<String>,
     decisions: BTreeMap<String, Decision>,
     /// IDs of findings that a person was asked about or has dismissed, and since when each of them is not found, if it is not.
-    held: BTreeMap<String, Option<Timestamp>>,
+    held: BTreeMap<String, Option<Duration>>,
     /// It was told that this was heard.
     told: bool,
     /// Why the annotation means nothing, if it does not.
@@ -136,8 +135,9 @@ impl Consent {
         self.resume(open.into_iter().map(id).collect());
     }
 
-    /// Forgets what was asked about or dismissed and was not found for so long: a look that does not show it may be the one that is wrong.
-    pub fn forget<'a>(&mut self, found: impl Iterator<Item = &'a Finding>, now: Timestamp, patience: SignedDuration) {
+    /// Forgets what was asked about or dismissed and was not found for so long, by a clock that nobody sets: a look that does not show it may be the one
+    /// that is wrong.
+    pub fn forget<'a>(&mut self, found: impl Iterator<Item = &'a Finding>, moment: Duration, patience: Duration) {
         if self.held.is_empty() {
             return;
         }
@@ -147,10 +147,7 @@ impl Consent {
                 *missing = None;
                 return true;
             }
-            // A clock that was ahead may have dated it.
-            let since = missing.unwrap_or(now).min(now);
-            *missing = Some(since);
-            now.duration_since(since) < patience
+            moment.saturating_sub(*missing.get_or_insert(moment)) < patience
         });
     }
 

@@ -59,20 +59,31 @@ impl Steady {
 
 /// Notices that the believed time has moved on by more than has passed: a clock that was behind has been set right. What was to take ten minutes has then
 /// not had them when the clock says so.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Leaps {
     looked: Option<(Duration, Timestamp)>,
-    latest: Option<Timestamp>,
+    latest: Timestamp,
+}
+
+impl Default for Leaps {
+    fn default() -> Self {
+        Self { looked: None, latest: Timestamp::MIN }
+    }
 }
 
 impl Leaps {
-    /// The believed time right after it has last leapt ahead, if it ever has; to be told often: `moment` by the clock that nobody sets, `time` by the other.
-    pub fn latest(&mut self, moment: Duration, time: Timestamp) -> Option<Timestamp> {
+    /// Looks at both clocks, which is to be done often: `moment` by the one that nobody sets, `time` by the other. Answers as [`Self::latest`].
+    pub fn look(&mut self, moment: Duration, time: Timestamp) -> Timestamp {
         if let Some((then, before)) = self.looked.replace((moment, time))
             && time.duration_since(later(before, moment.saturating_sub(then))) > TOLERANCE
         {
-            self.latest = Some(time);
+            self.latest = time;
         }
+        self.latest
+    }
+
+    /// The believed time right after it has last leapt ahead: what has begun before counts from then on. [`Timestamp::MIN`] as long as it never has.
+    pub fn latest(&self) -> Timestamp {
         self.latest
     }
 }

@@ -58,10 +58,11 @@ fn a_leap_is_time_that_has_not_passed() {
     let (second, five_hours) = (Duration::from_secs(1), SignedDuration::from_hours(5));
     let start = Timestamp::UNIX_EPOCH;
     let mut leaps = Leaps::default();
-    assert_eq!(leaps.latest(second, start), None, "nothing to compare with");
-    assert_eq!(leaps.latest(61 * second, start + SignedDuration::from_secs(63)), None, "a clock is slewed");
-    assert_eq!(leaps.latest(62 * second, start - five_hours), None, "behind only delays");
+    assert_eq!(leaps.look(second, start), Timestamp::MIN, "nothing to compare with");
+    assert_eq!(leaps.look(61 * second, start + SignedDuration::from_secs(63)), Timestamp::MIN, "a clock is slewed");
+    assert_eq!(leaps.look(62 * second, start - five_hours), Timestamp::MIN, "behind only delays");
     let right = start + SignedDuration::from_secs(63);
-    assert_eq!(leaps.latest(63 * second, right), Some(right));
-    assert_eq!(leaps.latest(64 * second, right + SignedDuration::from_secs(1)), Some(right), "that was the last one");
+    assert_eq!(leaps.look(63 * second, right), right);
+    assert_eq!(leaps.look(64 * second, right + SignedDuration::from_secs(1)), right, "that was the last one");
+    assert_eq!(leaps.latest(), right);
 }

@@ -88,7 +88,7 @@ impl Auditor {
             let nodes: Vec<&Node> = snapshot.nodes_with(&id).map(AsRef::as_ref).collect();
             // A Node that keeps nothing does not say until when, and never will.
             let is_kept_open = nodes.iter().any(|node| self.kept_open.contains_key(&node.uid));
-            let begun = if is_kept_open { begun } else { runs_since(&nodes, begun, cx.now()).max(self.leapt) };
+            let begun = if is_kept_open { begun } else { self.leaps.latest().max(runs_since(&nodes, begun, cx.now())) };
             self.draining.insert(id.clone(), begun);
             let deadline = drained_by(begun);
             for node in nodes {

@@ -46,9 +46,7 @@ pub(in crate::actors) struct Auditor {
     ordered: BTreeSet<ProviderId>,
     /// Machines that are to go when their pods have left, and since when these leave.
     pub(super) draining: BTreeMap<ProviderId, Timestamp>,
-    leaps: Leaps,
-    /// When the clock was last set ahead: what has begun before counts from then on.
-    pub(super) leapt: Timestamp,
+    pub(super) leaps: Leaps,
     pub(super) drain: Option<Timer>,
     /// Machines on which nothing ran when their Nodes were closed a moment ago.
     pub(super) emptied: BTreeSet<ProviderId>,
@@ -142,7 +140,7 @@ impl Auditor {
         let protections = self.wiring.settings.protections;
         let mut rules = Rules::default();
         if !protections.evidence {
-            (rules.looks, rules.grace) = (1, SignedDuration::ZERO);
+            (rules.looks, rules.grace) = (1, Duration::ZERO);
         }
         if !protections.breaker {
             rules.breaker = 100;
@@ -164,6 +162,7 @@ impl Auditor {
             draining: &self.draining,
             said: said.as_deref(),
             now: cx.now(),
+            moment: cx.house.promises.moment(),
             rules,
         };
         let known = self.history.clone();
@@ -382,7 +381,6 @@ impl Behaviour for Auditor {
             ordered: BTreeSet::new(),
             draining: BTreeMap::new(),
             leaps: Leaps::default(),
-            leapt: Timestamp::MIN,
             drain: None,
             emptied: BTreeSet::new(),
             kept_open: BTreeMap::new(),
@@ -405,10 +403,8 @@ impl Behaviour for Auditor {
     }
 
     fn handle(&mut self, message: AuditorMsg, cx: &Cx<AuditorMsg>) {
-        if let Some(leapt) = self.leaps.latest(cx.house.promises.moment(), cx.now()) {
-            self.leapt = leapt;
-            self.draining.values_mut().for_each(|begun| *begun = leapt.max(*begun));
-        }
+        let leapt = self.leaps.look(cx.house.promises.moment(), cx.now());
+        self.draining.values_mut().for_each(|begun| *begun = leapt.max(*begun));
         match message {
             AuditorMsg::Tick => self.begin(cx),
             AuditorMsg::MachinesListed(op, outcome) if op == self.last_op => self.machines_listed(outcome, cx),
