@@ -702,7 +702,7 @@ fn a_clock_that_is_set_right_hurries_no_orphan() {
     comes_out_well(200, 5, story, async |rehearsal, clock| {
         let behind = -5 * 60 * 60 * 1000;
         let wrong_by: &'static AtomicI64 = Box::leak(Box::default());
-        let joiner = leader(rehearsal, clock.that_jumps(wrong_by).careful()).await;
+        let joiner = leader(rehearsal, clock.that_jumps(wrong_by)).await;
         let hour = Duration::from_hours(1);
         rehearsal.world.cluster.set_gate(Box::new(Fixed("create", "pods/eviction", Instant::now() + hour)));
         wrong_by.store(behind, Relaxed);

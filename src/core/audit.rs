@@ -147,8 +147,10 @@ impl fmt::Display for Finding {
 /// What speaks for a finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Evidence {
-    /// First look that made it, by both clocks of a [`Look`].
-    pub since: (Timestamp, Duration),
+    /// First look that made it.
+    pub since: Timestamp,
+    /// The same by the clock that nobody sets ([`Look::moment`]): this one counts.
+    pub begun: Duration,
     /// Looks in a row that made it.
     pub looks: u32,
     /// What the last look saw, in words.
@@ -159,7 +161,7 @@ pub struct Evidence {
 
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} looks since {:.0}: {}", self.looks, self.since.0, self.seen)?;
+        write!(f, "{} looks since {:.0}: {}", self.looks, self.since, self.seen)?;
         if self.vain > 0 { write!(f, "; acted upon {} times in vain", self.vain) } else { Ok(()) }
     }
 }
@@ -250,12 +252,12 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
     let findings = findings(look);
     history.retain(|finding, _| findings.contains_key(finding));
     for (finding, seen) in findings {
-        let new = Evidence { since: (look.now, look.moment), looks: 0, seen: String::new(), vain: 0 };
+        let new = Evidence { since: look.now, begun: look.moment, looks: 0, seen: String::new(), vain: 0 };
         let evidence = history.entry(finding).or_insert(new);
         evidence.looks += 1;
         evidence.seen = seen;
         // A clock that was ahead may have dated it.
-        evidence.since.0 = evidence.since.0.min(look.now);
+        evidence.since = evidence.since.min(look.now);
     }
     consent.forget(history.keys(), look.moment, look.rules.grace);
     consent.compare(decidable(history));
@@ -314,7 +316,7 @@ pub fn audit(look: &Look<'_>, history: &mut History, consent: &mut Consent) -> V
 
 /// Whether a finding has stood for long enough.
 fn is_proven(look: &Look<'_>, evidence: &Evidence) -> bool {
-    evidence.looks >= look.rules.looks && look.moment.saturating_sub(evidence.since.1) >= look.rules.grace
+    evidence.looks >= look.rules.looks && look.moment.saturating_sub(evidence.begun) >= look.rules.grace
 }
 
 /// Why nothing is removed but what was approved, if that is so, and what a person can decide. While what a person has written is not understood, not even

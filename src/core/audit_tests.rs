@@ -733,7 +733,7 @@ fn a_clock_that_is_set_neither_shortens_evidence_nor_draws_it_out() {
         let looks = [10, 12, 14, 15].into_iter().zip(clocks);
         let gone: Vec<_> = looks.map(|(minute, clock)| world.look_when(minute, clock).reap.len()).collect();
         assert_eq!(gone, [0, 0, 0, 1], "after three looks and five minutes, with a clock that said {clocks:?}");
-        let since = world.history[&Finding::OrphanMachine("sim://0".into())].since.0;
+        let since = world.history[&Finding::OrphanMachine("sim://0".into())].since;
         assert_eq!(since, at(*clocks.iter().min().unwrap()), "as far as the clock is right by now");
     }
 }
