@@ -129,9 +129,13 @@ impl Crew {
         std::future::pending::<()>().await;
     }
 
-    /// Sets the clock. A step that is small is followed, and the next one is measured from there.
+    /// Sets the clock. A step that is small is followed, and the next one is measured from there: joiner looks at once, as one that is set twice between
+    /// two looks has made another step for it.
     fn set_clock(&self, wrong_by: i64) {
         self.wrong_by.store(wrong_by, Ordering::Relaxed);
+        if let Some(joiner) = &*self.joiner.borrow() {
+            joiner.house().clock.now();
+        }
         let step = SignedDuration::from_millis(wrong_by - self.followed.load(Ordering::Relaxed));
         if step.abs() <= TOLERANCE {
             self.followed.store(wrong_by, Ordering::Relaxed);
