@@ -100,19 +100,35 @@ pub(super) fn delayed(situation: &Situation<'_>, node: &Node) -> Option<String> 
     Some(format!("Node {} is there since {since}, and keeps pods away (taint {taint}): {why}", node.name))
 }
 
-/// A Node that may be this NodeClaim's and is nobody's: it came after it with its NodePool's label, is closed, and has had no provider ID
-/// to be recognised by for a while.
-pub(super) fn nameless<'a>(situation: &Situation<'a>) -> Option<&'a Node> {
-    let claim = situation.claim;
+/// A Node that may be this NodeClaim's and is nobody's, and why: it came after it with its NodePool's label, is closed, and has had nothing to be
+/// recognised by for a while: no provider ID, or one that is of no NodeClaim that waits for its Node.
+pub(super) fn unrecognised(situation: &Situation<'_>) -> Option<String> {
+    let (claim, snapshot) = (situation.claim, situation.snapshot);
     let pool = claim.labels.get(labels::NODEPOOL)?;
-    let nodes = situation.snapshot.nodes.values().filter(|node| node.provider_id.is_none() && node.deleting.is_none());
-    let mut own = nodes.filter(|node| {
-        node.created >= claim.created
+    let is_awaited = |node: &Node| {
+        let mut others = snapshot.claims.values().filter(|other| other.provider_id == node.provider_id);
+        others.any(|other| snapshot.nodes_owned_by(other).next().is_none())
+    };
+    let is_nobodys = |node: &Node| node.provider_id.is_none() || node.owner_claims.is_empty() && !is_awaited(node);
+    let node = snapshot.nodes.values().find(|node| {
+        node.deleting.is_none()
+            && node.created >= claim.created
             && step::after(node.created, UNRECOGNISED) <= situation.now
             && node.labels.get(labels::NODEPOOL) == Some(pool)
             && node.taints.iter().any(|taint| taint.matches(&unregistered()))
-    });
-    own.next().map(|node| &**node)
+            && is_nobodys(node)
+    })?;
+    let own = claim.provider_id.as_ref().map_or("its machine", |id| id.as_str());
+    let why = match &node.provider_id {
+        Some(id) => format!(
+            "has the spec.providerID {id}, for which no NodeClaim waits; if it is the Node of {own}, see what its kubelet (--provider-id) or the cloud \
+             controller manager writes there, and delete the Node, so that it comes anew"
+        ),
+        None => "has no provider ID, so nobody can tell whose it is: the cloud controller manager has not recognised its machine; see its log, and on \
+              Outscale check that --osc-cluster-id is the manager's cluster ID and that the machine's tag OscK8sNodeName is the Node's name"
+            .to_owned(),
+    };
+    Some(format!("Node {} of its NodePool came after it and {why}", node.name))
 }
 
 /// A Node that was removed by force and has come back is another one: it gets everything anew, or it would stay closed for ever.

@@ -119,27 +119,41 @@ fn a_node_that_stays_closed_is_said_to_be_there_and_what_it_waits_for() {
     assert!(said(&refused, 15).unwrap().1.ends_with("joiner could not change it (the Node: 403)"));
 }
 
+/// What a NodeClaim with a machine says of its Node beside one of its NodePool that may be it.
+fn said_beside(change: impl FnOnce(&mut Node)) -> String {
+    let mut node = Node { provider_id: None, ..node() };
+    node.labels.insert(labels::NODEPOOL.into(), "web".into());
+    change(&mut node);
+    said(node, 120).0.unwrap()
+}
+
 #[test]
 fn a_node_without_a_provider_id_is_named_where_its_nodeclaim_waits() {
-    let mine = |change: fn(&mut Node)| {
-        let mut node = Node { provider_id: None, ..node() };
-        node.labels.insert(labels::NODEPOOL.into(), "web".into());
-        change(&mut node);
-        said(node, 120).0.unwrap()
-    };
-    let named = mine(|_| {});
+    let named = said_beside(|_| {});
     assert!(named.starts_with("Node not registered with cluster; Node node-1 of its NodePool"), "{named}");
     assert!(named.contains("--osc-cluster-id") && named.contains("OscK8sNodeName"), "{named}");
-    let others: [fn(&mut Node); 5] = [
+    let others: [fn(&mut Node); 4] = [
         |node| node.created = start() + jiff::SignedDuration::from_secs(90),
         |node| drop(node.labels.insert(labels::NODEPOOL.into(), "other".into())),
         |node| node.taints.clear(),
         |node| node.created = start() - jiff::SignedDuration::from_secs(1),
-        |node| node.provider_id = Some("sim://a/2".into()),
     ];
     for change in others {
-        assert_eq!(mine(change), "Node not registered with cluster");
+        assert_eq!(said_beside(change), "Node not registered with cluster");
     }
+}
+
+#[test]
+fn a_node_with_a_provider_id_for_which_nobody_waits_is_named_too() {
+    let named = said_beside(|node| node.provider_id = Some("sim://a/2".into()));
+    let expected = "Node not registered with cluster; Node node-1 of its NodePool came after it and has the spec.providerID sim://a/2, for which \
+                    no NodeClaim waits; if it is the Node of sim://a/1, ";
+    assert!(named.starts_with(expected), "{named}");
+    let owned = said_beside(|node| {
+        node.provider_id = Some("sim://a/2".into());
+        node.owner_claims = vec![OwnerClaim { name: "web-2".into(), uid: "another".into() }];
+    });
+    assert_eq!(owned, "Node not registered with cluster", "its NodeClaim may come to be seen");
 }
 
 /// Whether a NodeClaim with this machine is to be given up some time for want of a registered Node, these being there.

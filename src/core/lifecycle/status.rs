@@ -173,16 +173,9 @@ fn registered(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
     }
     match situation.nodes.as_slice() {
         [] => {
-            let nameless = registration::nameless(situation).map(|node| {
-                format!(
-                    "; Node {} of its NodePool came after it and has no provider ID, so nobody can tell whose it is: the cloud controller manager \
-                     has not recognised its machine; see its log, and on Outscale check that --osc-cluster-id is the manager's cluster ID and that \
-                     the machine's tag OscK8sNodeName is the Node's name",
-                    node.name
-                )
-            });
-            let message = format!("Node not registered with cluster{}", nameless.unwrap_or_default());
-            conditions.set("Registered", Status::Unknown, "NodeNotFound", &message);
+            let unrecognised = registration::unrecognised(situation).map(|why| format!("; {why}"));
+            let message = format!("Node not registered with cluster{}", unrecognised.unwrap_or_default());
+            conditions.set("Registered", Status::Unknown, "NodeNotFound", &cut(&message));
         }
         [node] if node.is_registered() => conditions.set_true("Registered"),
         [_] if let Some(pending) = hooks::pending(situation) => {
