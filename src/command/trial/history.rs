@@ -29,7 +29,7 @@ use super::panics::Listener;
 const BEGINNING: i64 = 1_767_225_600;
 /// How often joiner is asked what it waits for.
 const ASK: Duration = Duration::from_mins(15);
-/// How often somebody reads what its auditor found: each so many times.
+/// How often somebody reads what its auditor found: each so many times, and the next time where that was not true.
 const CALLS: u32 = 2;
 /// One history in so many has a lease, which can be lost, and every one whose faults are to be that. The others do without: renewing it every two seconds is most of the work of a quiet
 /// day.
@@ -136,6 +136,7 @@ impl History {
             invariants: invariants.clone(),
             journal: journal.clone(),
             interventions: Cell::default(),
+            doubts: Cell::default(),
         };
         crew.start();
         tokio::select! {
@@ -169,7 +170,7 @@ impl History {
         for round in (1..).take_while(|round| ASK * *round < EMPTYING) {
             sleep_until(start + ASK * round).await;
             crew.look_for_silence(invariants).await;
-            if round.is_multiple_of(CALLS) {
+            if round.is_multiple_of(CALLS) || on_call.doubts.get() {
                 crew.call(on_call).await;
             }
         }

@@ -26,13 +26,16 @@ pub(super) struct OnCall {
     pub(super) journal: Journal,
     /// How often something had to be decided.
     pub(super) interventions: Cell<u64>,
+    /// Whether something that was read last was not true, so that it is read again soon.
+    pub(super) doubts: Cell<bool>,
 }
 
 impl OnCall {
     /// Reads the auditor's page. When its breaker is open and all that it names is true, that is approved; a joiner without a lease has nowhere to
-    /// read an approval, so there everything is taken away by hand. When something is not true, nobody lifts a hand: the auditor will see that.
-    /// As long as nothing has gone wrong there is nothing to read.
+    /// read an approval, so there everything is taken away by hand. When something is not true, nobody lifts a hand: the auditor will see that, and what it
+    /// says then is read soon. As long as nothing has gone wrong there is nothing to read.
     pub(super) fn read(&self, auditor: &View) {
+        self.doubts.set(false);
         let Some(why) = auditor.state.strip_prefix(OPEN) else { return };
         if self.mishaps.counts().is_empty() {
             let what = format!("somebody is asked to decide though nothing has gone wrong: {why}");
@@ -41,7 +44,10 @@ impl OnCall {
         let true_ones = self.look();
         let named = auditor.details.iter();
         let named = named.filter(|(finding, evidence)| evidence.starts_with("ID ") && !is_harmless(finding));
-        let Some(named) = named.map(|(finding, _)| true_ones.get(finding)).collect::<Option<Vec<_>>>() else { return };
+        let Some(named) = named.map(|(finding, _)| true_ones.get(finding)).collect::<Option<Vec<_>>>() else {
+            self.doubts.set(true);
+            return;
+        };
         let remedy = auditor.details.iter().find(|(what, _)| what == "what to do");
         let approval = remedy.and_then(|(_, remedy)| remedy.split('\'').find(|part| part.starts_with("approve ")));
         if let Some(approval) = approval {

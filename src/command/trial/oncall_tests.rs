@@ -24,7 +24,7 @@ async fn called(trouble: bool) -> OnCall {
         assert!(hostile.list_claims().await.is_err());
     }
     cluster.store().apply_claim(Claim { provider_id: Some("sim://nowhere/1".into()), ..samples::claim() });
-    OnCall { cluster, cloud, mishaps, invariants, journal, interventions: Cell::default() }
+    OnCall { cluster, cloud, mishaps, invariants, journal, interventions: Cell::default(), doubts: Cell::default() }
 }
 
 /// What the auditor's page shows.
@@ -53,6 +53,19 @@ async fn each_decision_is_told_and_counted_once() {
     assert!(on_call.cluster.store().claims().next().is_none_or(|claim| claim.deleting.is_some()));
     on_call.read(&View { state: "3 findings".to_owned(), ..View::default() });
     assert_eq!((on_call.interventions.get(), on_call.invariants.violations()), (2, vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_true_is_read_again_soon_and_nothing_is_done_about_it() {
+    let on_call = called(true).await;
+    let true_page = page(&on_call, "kubectl annotate lease joiner-audit='approve abc'");
+    let mut untrue_page = true_page.clone();
+    let orphan = Finding::OrphanMachine("sim://nowhere/2".into());
+    untrue_page.details.push((orphan.to_string(), "ID def, 3 looks".to_owned()));
+    on_call.read(&untrue_page);
+    assert_eq!((on_call.interventions.get(), on_call.doubts.get()), (0, true));
+    on_call.read(&true_page);
+    assert_eq!((on_call.interventions.get(), on_call.doubts.get()), (1, false));
 }
 
 #[tokio::test(start_paused = true)]
