@@ -399,8 +399,24 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
     } else if left > share(nodes, look.rules.breaker) {
         Some(format!("{left} of {nodes} Nodes have neither NodeClaim nor machine, and wait for their finalizer"))
     } else {
-        None
+        let alone = standing_alone(look);
+        let are_too_many = alone > share(nodes, look.rules.breaker);
+        are_too_many.then(|| format!("{alone} of {nodes} Nodes are Ready, and have neither NodeClaim nor machine"))
     }
+}
+
+/// Nodes that serve, though neither the list of NodeClaims nor the listing of the cloud knows them. Kubelets speak against both: where both have holes, each
+/// makes what is left of the other look like little.
+fn standing_alone(look: &Look<'_>) -> usize {
+    let listed: FxHashSet<_> = look.machines.iter().map(|machine| &machine.id).collect();
+    let ids: FxHashSet<_> = look.claims.iter().filter_map(|claim| claim.provider_id.as_ref()).collect();
+    let is_settled = |node: &Node| look.now.duration_since(node.created) > look.settles_within;
+    let serving = look.own_nodes().filter(|node| node.deleting.is_none() && node.is_ready() && is_settled(node));
+    let unlisted = serving.filter(|node| {
+        node.provider_id.as_ref().is_some_and(|id| !listed.contains(id) && !ids.contains(id))
+            && !look.claims.iter().any(|claim| node.is_owned_by(claim))
+    });
+    unlisted.count()
 }
 
 /// Why the machines of a listing are more likely those of another cluster that has the same name, if nothing shows that they are this one's: no NodeClaim

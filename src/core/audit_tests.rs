@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::consent;
-use crate::core::facts::samples::{pod, serving_node};
+use crate::core::facts::samples::{self, pod, serving_node};
 use crate::core::facts::{Condition, Fact, Fold, OwnerClaim, Status, VolumeAttachment};
 use crate::core::labels::{self, Labels};
 use crate::core::resources::Resources;
@@ -255,6 +255,24 @@ fn a_listing_that_kubelets_speak_against_proves_no_absence() {
 }
 
 #[test]
+fn nodes_speak_against_a_listing_and_a_list_of_nodeclaims_that_both_have_holes() {
+    // Of twenty machines one is listed, and no NodeClaim: one of one belongs to nobody, which may go where it is one of few.
+    let mut world = World::new(0..1, []);
+    with_nodes(&mut world, 0..20, 0..20);
+    let pool = samples::pool();
+    world.snapshot.pools.insert(pool.name.clone(), Arc::new(pool));
+    for minute in 10..40 {
+        let verdict = world.look(minute);
+        assert!(verdict.reap.is_empty() && verdict.drain.is_empty());
+        assert_eq!(verdict.breaker.unwrap().reason, "19 of 20 Nodes are Ready, and have neither NodeClaim nor machine");
+    }
+    // Those of machines that have just gone are Ready for a while.
+    let mut world = World::new(0..20, 1..18);
+    with_nodes(&mut world, 0..22, 0..22);
+    assert!(world.wait().breaker.is_none());
+}
+
+#[test]
 fn a_node_that_is_ready_for_a_while_after_its_machine_holds_up_no_other() {
     let mut world = World::new(2..20, 0..20);
     with_nodes(&mut world, 0..20, 1..20);
@@ -379,12 +397,13 @@ fn held_node(n: usize, deleting: bool) -> Node {
     Node {
         name: format!("node-{n}").into(),
         uid: format!("node-uid-{n}").into(),
+        created: at(0),
         deleting: deleting.then(|| at(5)),
         labels: Labels::from([("g/k".into(), "n".into())]),
         finalizers: vec![labels::TERMINATION_FINALIZER.into()],
         owner_claims: vec![OwnerClaim::of(&claim(n))],
         provider_id: Some(format!("sim://{n}").into()),
-        ..crate::core::facts::samples::node()
+        ..samples::node()
     }
 }
 
@@ -783,7 +802,7 @@ fn the_machine_that_a_nodeclaim_names_is_never_the_superfluous_one() {
             let node = Node {
                 owner_claims: vec![OwnerClaim::of(&claim(3))],
                 provider_id: Some("sim://second".into()),
-                ..crate::core::facts::samples::node()
+                ..samples::node()
             };
             let mut fold = Fold::default();
             fold.fold(Fact::NodeSeen(Arc::new(node)));
