@@ -1,7 +1,7 @@
 //! The person on call: reads what the auditor found and does not dare to act upon, looks for oneself, and does something about it.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::actors::runtime::View;
 use crate::clouds::simulated::Simulated;
@@ -31,9 +31,9 @@ pub(super) struct OnCall {
 }
 
 impl OnCall {
-    /// Reads the auditor's page. When its breaker is open and all that it names is true, that is approved; a joiner without a lease has nowhere to
-    /// read an approval, so there everything is taken away by hand. When something is not true, nobody lifts a hand: the auditor will see that, and what it
-    /// says then is read soon. As long as nothing has gone wrong there is nothing to read.
+    /// Reads the auditor's page. What it names while its breaker is open, and is true, is approved; a joiner without a lease has nowhere to read an
+    /// approval, so there it is taken away by hand. For what is not true nobody lifts a hand: the auditor will see that, and what it says then is read
+    /// soon. As long as nothing has gone wrong there is nothing to read.
     pub(super) fn read(&self, auditor: &View) {
         self.doubts.set(false);
         let Some(why) = auditor.state.strip_prefix(OPEN) else { return };
@@ -42,24 +42,28 @@ impl OnCall {
             self.invariants.broken(Invariant::NobodyIsAsked, vec![String::new()], what);
         }
         let true_ones = self.look();
-        let named = auditor.details.iter();
-        let named = named.filter(|(finding, evidence)| evidence.starts_with("ID ") && !is_harmless(finding));
-        let Some(named) = named.map(|(finding, _)| true_ones.get(finding)).collect::<Option<Vec<_>>>() else {
-            self.doubts.set(true);
-            return;
-        };
+        let (mut right, mut wrong) = (Vec::new(), BTreeSet::new());
+        for (finding, evidence) in auditor.details.iter().filter(|(finding, _)| !is_harmless(finding)) {
+            let Some(id) = evidence.strip_prefix("ID ").and_then(|rest| rest.split(',').next()) else { continue };
+            match true_ones.get(finding) {
+                Some(finding) => right.push(finding),
+                None => drop(wrong.insert(id)),
+            }
+        }
+        self.doubts.set(!wrong.is_empty());
         let remedy = auditor.details.iter().find(|(what, _)| what == "what to do");
         let approval = remedy.and_then(|(_, remedy)| remedy.split('\'').find(|part| part.starts_with("approve ")));
         if let Some(approval) = approval {
-            if self.cluster.store().annotate_lease(Some(approval)) {
-                self.intervene(why, approval);
+            let approval = without(approval, &wrong);
+            if approval.starts_with("approve ") && self.cluster.store().annotate_lease(Some(&approval)) {
+                self.intervene(why, &approval);
             }
             return;
         }
-        if !named.is_empty() {
+        if !right.is_empty() {
             self.intervene(why, "takes it away by hand");
         }
-        for finding in named {
+        for finding in right {
             match finding {
                 Finding::OrphanMachine(id) | Finding::SurplusMachine(id) => drop(self.cloud.vanish(id)),
                 // Somebody may have been faster.
@@ -116,6 +120,17 @@ impl OnCall {
         let patch = NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(&node) };
         drop(store.patch_node(name, &patch));
     }
+}
+
+/// Decisions, as the auditor says them, without the approval of what is not true.
+fn without(decisions: &str, wrong: &BTreeSet<&str>) -> String {
+    let words: Vec<_> = decisions.split_whitespace().collect();
+    let kept = words.chunks(2).filter_map(|said| {
+        let [decision, ids] = said else { return None };
+        let ids: Vec<_> = ids.split(',').filter(|id| *decision != "approve" || !wrong.contains(id)).collect();
+        (!ids.is_empty()).then(|| format!("{decision} {}", ids.join(",")))
+    });
+    kept.collect::<Vec<_>>().join(" ")
 }
 
 /// Whether nothing is removed for a finding.

@@ -56,16 +56,22 @@ async fn each_decision_is_told_and_counted_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_true_is_read_again_soon_and_nothing_is_done_about_it() {
+async fn what_is_not_true_is_left_out_of_an_approval_and_read_again_soon() {
     let on_call = called(true).await;
-    let true_page = page(&on_call, "kubectl annotate lease joiner-audit='approve abc'");
-    let mut untrue_page = true_page.clone();
+    let mut mixed = page(&on_call, "kubectl annotate lease joiner-audit='approve abc,def dismiss fed'");
     let orphan = Finding::OrphanMachine("sim://nowhere/2".into());
-    untrue_page.details.push((orphan.to_string(), "ID def, 3 looks".to_owned()));
-    on_call.read(&untrue_page);
+    mixed.details.push((orphan.to_string(), "ID def, 3 looks".to_owned()));
+    let mut untrue = mixed.clone();
+    untrue.details.remove(1);
+    untrue.details[0].1 = "kubectl annotate lease joiner-audit='approve def dismiss fed'".to_owned();
+    on_call.read(&untrue);
     assert_eq!((on_call.interventions.get(), on_call.doubts.get()), (0, true));
-    on_call.read(&true_page);
-    assert_eq!((on_call.interventions.get(), on_call.doubts.get()), (1, false));
+    on_call.read(&mixed);
+    assert_eq!((on_call.interventions.get(), on_call.doubts.get()), (1, true));
+    let said = on_call.journal.lines();
+    assert!(said.last().is_some_and(|line| line.contains("PERSON approve abc dismiss fed (the machines")), "{said:?}");
+    on_call.read(&View { state: "1 findings".to_owned(), ..View::default() });
+    assert!(!on_call.doubts.get());
 }
 
 #[tokio::test(start_paused = true)]
