@@ -26,6 +26,16 @@ impl Invariants {
         }
     }
 
+    /// A NodeClaim is seen. A deadline that stands on one that is new is the word of whoever made it, with a copy of one that was going, say.
+    pub(super) fn deadline_brought(&self, claim: &Claim) {
+        let mut book = self.book();
+        let is_new = book.claims.get(&claim.name).is_none_or(|known| known.uid != claim.uid);
+        let text = claim.annotations.get(labels::TERMINATION_TIMESTAMP);
+        if let Some(text) = text.filter(|_| is_new && claim.deleting.is_none()) {
+            book.hurried.insert(claim.uid.clone(), Arc::clone(text));
+        }
+    }
+
     /// When the drain of a NodeClaim's node must be over.
     pub(super) fn deadline(&self, claim: &Claim) -> Option<Timestamp> {
         claim.deleting?;

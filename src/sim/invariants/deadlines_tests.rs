@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::clouds::Error;
 use crate::core::facts::Status;
-use crate::core::facts::samples::condition;
+use crate::core::facts::samples::{self, condition};
 use crate::core::ids::ClaimName;
 use crate::core::time::rfc3339;
 use crate::sim::invariants::stage::Stage;
@@ -40,6 +40,24 @@ async fn a_deadline_is_the_end_of_the_grace_period_whatever_joiner_writes() {
         write(&stage, "tomorrow at noon");
         assert_eq!(minutes(&stage), end);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_a_nodeclaim_is_made_with_is_the_users_word() {
+    let stage = Stage::new();
+    let end = stage.cluster.store().now().checked_add(SignedDuration::from_mins(3)).unwrap();
+    stage.cluster.store().apply_claim(Claim {
+        name: "one".into(),
+        annotations: [(labels::TERMINATION_TIMESTAMP.into(), rfc3339(end).into())].into(),
+        finalizers: vec![labels::TERMINATION_FINALIZER.into()],
+        termination_grace: Some(Duration::from_mins(10)),
+        ..samples::claim()
+    });
+    stage.settle().await;
+    stage.cluster.store().delete_claim(&"one".into()).unwrap();
+    assert_eq!(stage.invariants.deadline(&stage.claim("one")), Some(end));
+    write(&stage, &rfc3339(end - SignedDuration::from_mins(1)));
+    assert_eq!(minutes(&stage), Some(10), "what joiner writes over it is not");
 }
 
 /// A NodeClaim whose reboot gives pods two minutes, and what the cloud says of it.

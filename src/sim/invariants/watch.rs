@@ -45,7 +45,7 @@ pub(super) struct Book {
     machines: BTreeMap<ProviderId, Known>,
     /// The machines that were made for the NodeClaim of a UID. One that is made anew under its name has machines of its own.
     by_claim: BTreeMap<ClaimUid, BTreeSet<ProviderId>>,
-    claims: BTreeMap<ClaimName, Arc<Claim>>,
+    pub(super) claims: BTreeMap<ClaimName, Arc<Claim>>,
     /// NodeClaims whose finalizers somebody else took off.
     stripped: BTreeSet<ClaimName>,
     /// NodeClaims that are gone, as they were, and since when.
@@ -294,6 +294,7 @@ impl Invariants {
             });
         }
         self.reboot_seen(&claim);
+        self.deadline_brought(&claim);
         self.book().claims.insert(claim.name.clone(), claim);
     }
 
