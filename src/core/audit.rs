@@ -408,15 +408,9 @@ fn too_many(look: &Look<'_>, history: &History, consent: &Consent) -> Option<Str
 /// Nodes that serve, though neither the list of NodeClaims nor the listing of the cloud knows them. Kubelets speak against both: where both have holes, each
 /// makes what is left of the other look like little.
 fn standing_alone(look: &Look<'_>) -> usize {
-    let listed: FxHashSet<_> = look.machines.iter().map(|machine| &machine.id).collect();
-    let ids: FxHashSet<_> = look.claims.iter().filter_map(|claim| claim.provider_id.as_ref()).collect();
     let is_settled = |node: &Node| look.now.duration_since(node.created) > look.settles_within;
-    let serving = look.own_nodes().filter(|node| node.deleting.is_none() && node.is_ready() && is_settled(node));
-    let unlisted = serving.filter(|node| {
-        node.provider_id.as_ref().is_some_and(|id| !listed.contains(id) && !ids.contains(id))
-            && !look.claims.iter().any(|claim| node.is_owned_by(claim))
-    });
-    unlisted.count()
+    let serves = |node: &Node| node.deleting.is_none() && node.is_ready() && is_settled(node);
+    bereft(look).filter(|(node, _)| serves(node)).count()
 }
 
 /// Why the machines of a listing are more likely those of another cluster that has the same name, if nothing shows that they are this one's: no NodeClaim
@@ -538,25 +532,31 @@ fn findings(look: &Look<'_>) -> BTreeMap<Finding, String> {
             findings.insert(Finding::HiddenMachine(claim.name.clone(), claim.uid.clone()), seen);
         }
     }
-    findings.extend(left_nodes(look, &ids));
+    findings.extend(left_nodes(look));
     findings
 }
 
-/// Nodes that are being deleted and that no NodeClaim of whatever NodeClass owns or names, and whose machine is not there. `ids` are those that
-/// NodeClaims name.
-fn left_nodes(look: &Look<'_>, ids: &FxHashSet<&ProviderId>) -> Vec<(Finding, String)> {
-    let uids: FxHashSet<_> = look.claims.iter().map(|claim| &claim.uid).collect();
+/// Nodes that are being deleted and that no NodeClaim of whatever NodeClass owns or names, and whose machine is not there.
+fn left_nodes(look: &Look<'_>) -> Vec<(Finding, String)> {
     let named: FxHashSet<_> = look.claims.iter().filter_map(|claim| claim.node.as_ref()).collect();
+    let left = bereft(look).filter(|(node, _)| node.deleting.is_some() && !named.contains(&node.name));
+    let of = |(node, id): (&Arc<Node>, &ProviderId)| {
+        let seen = format!("spec.providerID is {id}, {} machines were listed", look.machines.len());
+        (Finding::LeftNode(node.name.clone(), node.uid.clone()), seen)
+    };
+    left.map(of).collect()
+}
+
+/// Nodes that no NodeClaim of whatever NodeClass owns or names the machine of, and whose machine is not there, with its ID.
+fn bereft<'a>(look: &Look<'a>) -> impl Iterator<Item = (&'a Arc<Node>, &'a ProviderId)> + use<'a> {
+    let uids: FxHashSet<_> = look.claims.iter().map(|claim| &claim.uid).collect();
+    let ids: FxHashSet<_> = look.claims.iter().filter_map(|claim| claim.provider_id.as_ref()).collect();
     let there: FxHashSet<_> = look.machines.iter().map(|machine| &machine.id).collect();
-    let mut left = Vec::new();
-    for node in look.own_nodes().filter(|node| node.deleting.is_some()) {
-        let owned = node.owner_claims.iter().any(|owner| uids.contains(&owner.uid)) || named.contains(&node.name);
-        if let Some(id) = node.provider_id.as_ref().filter(|id| !owned && !ids.contains(id) && !there.contains(id)) {
-            let seen = format!("spec.providerID is {id}, {} machines were listed", look.machines.len());
-            left.push((Finding::LeftNode(node.name.clone(), node.uid.clone()), seen));
-        }
-    }
-    left
+    look.own_nodes().filter_map(move |node| {
+        let owned = node.owner_claims.iter().any(|owner| uids.contains(&owner.uid));
+        let id = node.provider_id.as_ref().filter(|id| !owned && !ids.contains(id) && !there.contains(id))?;
+        Some((node, id))
+    })
 }
 
 /// Whether a NodeClaim can do without this machine of its: it names another, which is there and carries its mark as well, and none of its Nodes

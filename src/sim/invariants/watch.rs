@@ -50,7 +50,7 @@ pub(super) struct Book {
     stripped: BTreeSet<ClaimName>,
     /// NodeClaims that are gone, as they were, and since when.
     ended: BTreeMap<ClaimUid, (Instant, Arc<Claim>)>,
-    /// Deadlines that joiner had to set, as it wrote them.
+    /// Deadlines that joiner had to set, as it wrote them, and those that NodeClaims were made with.
     pub(super) hurried: BTreeMap<ClaimUid, Arc<str>>,
     /// When the pods of Nodes must have left whose machines have no NodeClaim, by the earlier of two clocks.
     pub(super) evacuated: BTreeMap<NodeName, Timestamp>,
