@@ -53,7 +53,7 @@ impl State {
             // What is not seen again is gone.
             Fact::Relisting(Kind::NodeClaim) => self.claims.clear(),
             Fact::ClaimSeen(claim) => drop(self.claims.insert(claim.name.clone(), Arc::clone(claim))),
-            Fact::ClaimGone(name) => drop(self.claims.remove(name)),
+            Fact::ClaimGone(name, _) => drop(self.claims.remove(name)),
             Fact::PoolSeen(pool) => drop(self.pools.insert(pool.name.clone(), Arc::clone(pool))),
             Fact::PoolGone(name) => drop(self.pools.remove(name)),
             Fact::ClassSeen(class) => drop(self.classes.insert(class.reference.clone(), Arc::clone(class))),
@@ -86,7 +86,7 @@ impl State {
         let own = self.own.contains_key(&claim.name);
         if claim.deleting.is_some() && claim.finalizers.is_empty() && own {
             self.own.remove(&claim.name);
-            self.emit(&Fact::ClaimGone(claim.name.clone()));
+            self.emit(&Fact::ClaimGone(claim.name.clone(), claim.uid.clone()));
             return claim;
         }
         let shelf = if own { &mut self.own } else { &mut self.claims };

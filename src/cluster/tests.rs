@@ -834,7 +834,7 @@ async fn first_facts(cluster: &KubeCluster, kind: Kind, count: usize) -> Vec<Str
     let is_meant = move |fact: &Fact| match fact {
         Fact::PodSeen(_) | Fact::PodGone(_) => kind == Kind::Pod,
         Fact::ClassSeen(_) | Fact::ClassGone(_) => kind == Kind::NodeClass,
-        Fact::ClaimSeen(_) | Fact::ClaimGone(_) => kind == Kind::NodeClaim,
+        Fact::ClaimSeen(_) | Fact::ClaimGone(..) => kind == Kind::NodeClaim,
         Fact::Relisting(of) | Fact::Relisted(of) | Fact::Withheld(of) => *of == kind,
         Fact::VolumeSeen(_) | Fact::VolumeGone(_) => kind == Kind::Volume,
         _ => false,

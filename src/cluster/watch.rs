@@ -60,7 +60,10 @@ pub(super) fn facts(shared: &Arc<Shared>) -> BoxStream<'static, Fact> {
         watched(Kind::NodeClaim, "karpenter.sh", "nodeclaims"),
         |event| match event {
             Change::Seen(claim) => convert::claim(&claim).map(|claim| Fact::ClaimSeen(Arc::new(claim))),
-            Change::Gone(claim) => Ok(Fact::ClaimGone(claim.metadata.name.unwrap_or_default().into())),
+            Change::Gone(claim) => {
+                let (name, uid) = (claim.metadata.name.unwrap_or_default(), claim.metadata.uid.unwrap_or_default());
+                Ok(Fact::ClaimGone(name.into(), uid.into()))
+            }
         },
     )
     .filter(move |fact| futures::future::ready(!matches!(fact, Fact::ClaimSeen(claim) if !own.options.is_ours(claim))))

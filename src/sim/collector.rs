@@ -47,7 +47,7 @@ impl Collector {
         let abandoned: Vec<NodeName> = {
             let store = self.cluster.store();
             match fact {
-                Fact::ClaimGone(claim) => {
+                Fact::ClaimGone(claim, _) => {
                     let owned =
                         store.nodes.values().filter(|node| node.owner_claims.iter().any(|owner| owner.name == *claim));
                     owned.filter(|node| is_abandoned(&store, node)).map(|node| node.name.clone()).collect()

@@ -121,7 +121,7 @@ impl Narrator {
                 let changes = of_claim(before.as_deref(), claim);
                 tale.changed(Topic::NodeClaim, &format!("NodeClaim {}", claim.name), &changes);
             }
-            Fact::ClaimGone(name) => {
+            Fact::ClaimGone(name, _) => {
                 tale.claims.remove(name);
                 tale.changed(Topic::NodeClaim, &format!("NodeClaim {name}"), &["gone".to_owned()]);
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::core::ids::ClaimUid;
 use crate::core::promises::{Broken, Invariant, Looked, Released, Vigil};
 
 /// Objects that are remembered to have been told of: a promise that is broken so often needs no more exact number.
@@ -53,6 +54,11 @@ impl Promises {
     pub fn release(&self, released: Released) {
         let at = self.moment();
         self.book().vigil.release(at, released);
+    }
+
+    /// A machine is being launched for a NodeClaim.
+    pub fn launch(&self, uid: &ClaimUid) {
+        self.book().vigil.launch(uid);
     }
 
     /// The auditor has looked.

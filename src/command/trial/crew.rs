@@ -286,6 +286,8 @@ fn remembered(snapshot: &Snapshot, there: &SimCluster) -> Vec<(&'static str, usi
         attachments,
         attached,
         pod_events,
+        // So many and no more are kept on purpose.
+        departed: _,
         groups,
         overlays,
         buffers,

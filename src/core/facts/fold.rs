@@ -89,7 +89,7 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Knows nothing yet but what no list brings back of an earlier snapshot: plans, and when pods came and went.
+    /// Knows nothing yet but what no list brings back of an earlier snapshot: plans, when pods came and went, and which NodeClaims have gone.
     pub fn with_plans_of(earlier: &Snapshot) -> Self {
         let snapshot = Snapshot {
             epoch: earlier.epoch,
@@ -97,6 +97,7 @@ impl Fold {
             planned_for: earlier.planned_for.clone(),
             replanned: earlier.replanned,
             pod_events: earlier.pod_events.clone(),
+            departed: earlier.departed.clone(),
             ..Snapshot::default()
         };
         Self { snapshot, ..Self::default() }
@@ -171,7 +172,7 @@ impl Fold {
             Fact::GroupGone(path) => self.gone(&Key::Group(path)),
             Fact::PodGone(uid) => self.gone(&Key::Pod(uid)),
             Fact::NodeGone(name) => self.gone(&Key::Node(name)),
-            Fact::ClaimGone(name) => self.gone(&Key::Claim(name)),
+            Fact::ClaimGone(name, uid) => self.claim_gone(name, &uid),
             Fact::PoolGone(name) => self.gone(&Key::Pool(name)),
             Fact::ClassGone(reference) => self.gone(&Key::Class(reference)),
             Fact::DaemonGone(key) => self.gone(&Key::Daemon(key)),
@@ -229,8 +230,7 @@ impl Fold {
         }
     }
 
-    /// The API server says that there is no such NodeClaim. It may have been brought back by the answer to its creation that came late, when the watch
-    /// had told of its end already.
+    /// The API server knows no such NodeClaim. Another list may show it again: one that has just started does not know the kind yet.
     pub fn no_claim(&mut self, name: &ClaimName, uid: &ClaimUid) {
         if self.snapshot.claims.get(name).is_some_and(|claim| claim.uid == *uid) {
             self.snapshot.epoch += 1;
@@ -432,6 +432,10 @@ impl Fold {
     }
 
     fn claim_seen(&mut self, claim: Arc<Claim>) {
+        // A list from a cache that lags behind, or the answer to its creation that came late.
+        if self.snapshot.departed.has(&claim.uid) {
+            return;
+        }
         // A write's answer and the watch race each other: the older version does not count.
         if self.snapshot.claims.get(&claim.name).is_some_and(|known| known.uid == claim.uid && is_older(&claim, known))
         {
@@ -463,6 +467,13 @@ impl Fold {
         self.news.usage = true;
         self.news.supply = true;
         self.snapshot.claims.insert(claim.name.clone(), claim);
+    }
+
+    fn claim_gone(&mut self, name: ClaimName, uid: &ClaimUid) {
+        self.snapshot.departed.add(uid);
+        if self.snapshot.claims.get(&name).is_none_or(|claim| claim.uid == *uid) {
+            self.gone(&Key::Claim(name));
+        }
     }
 
     pub(super) fn gone(&mut self, key: &Key) {

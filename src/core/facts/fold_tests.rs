@@ -158,17 +158,44 @@ fn it_is_known_when_kube_scheduler_last_weighed_nodes_for_a_pod_that_waits() {
 }
 
 #[test]
-fn a_nodeclaim_that_came_back_with_a_late_answer_goes_when_the_api_server_knows_none() {
+fn a_nodeclaim_goes_when_the_api_server_knows_none() {
     let mut fold = plan(&[("x", "a")]);
-    let late = Arc::clone(&fold.snapshot().claims[&ClaimName::from("a")]);
-    fold.fold(Fact::ClaimGone("a".into()));
-    fold.fold(Fact::ClaimSeen(late));
+    let seen = Arc::clone(&fold.snapshot().claims[&ClaimName::from("a")]);
     fold.take_news();
     fold.no_claim(&"a".into(), &"another".into());
     assert!(fold.snapshot().claims.contains_key(&ClaimName::from("a")), "a namesake is not meant");
     fold.no_claim(&"a".into(), &"uid-a".into());
     assert!(!fold.snapshot().claims.contains_key(&ClaimName::from("a")));
     assert!(fold.take_news().claims.contains(&ClaimName::from("a")), "its actor hears of it");
+    fold.fold(Fact::ClaimSeen(seen));
+    assert!(
+        fold.snapshot().claims.contains_key(&ClaimName::from("a")),
+        "an API server that starts may not know the kind"
+    );
+}
+
+#[test]
+fn what_shows_an_earlier_time_brings_no_nodeclaim_back() {
+    let mut fold = plan(&[("x", "a")]);
+    let old = Arc::clone(&fold.snapshot().claims[&ClaimName::from("a")]);
+    let is_there = |fold: &Fold| fold.snapshot().claims.contains_key(&ClaimName::from("a"));
+    let list = |fold: &mut Fold, claim: &Arc<Claim>| {
+        fold.fold(Fact::Relisting(Kind::NodeClaim));
+        fold.fold(Fact::ClaimSeen(Arc::clone(claim)));
+        fold.fold(Fact::Relisted(Kind::NodeClaim));
+    };
+    fold.fold(Fact::ClaimGone("a".into(), "uid-a".into()));
+    assert!(!is_there(&fold) && fold.take_news().claims.contains(&ClaimName::from("a")));
+    list(&mut fold, &old);
+    assert!(!is_there(&fold), "the list is from before its end");
+    let mut fold = Fold::with_plans_of(fold.snapshot());
+    list(&mut fold, &old);
+    assert!(!is_there(&fold), "who begins anew knows it as well");
+    let namesake = Arc::new(Claim { uid: "uid-b".into(), ..(*old).clone() });
+    list(&mut fold, &namesake);
+    assert!(is_there(&fold), "another of its name");
+    fold.fold(Fact::ClaimGone("a".into(), "uid-a".into()));
+    assert!(is_there(&fold), "the end of the first is told once more");
 }
 
 #[test]
@@ -206,6 +233,6 @@ fn a_provider_id_that_was_copied_by_hand_leads_back_to_its_owner() {
     assert_eq!(touched(&mut fold, "node-b"), ["b"]);
     // The owner goes while the other still names its machine.
     fold.fold(copied);
-    fold.fold(Fact::ClaimGone("a".into()));
+    fold.fold(Fact::ClaimGone("a".into(), "uid-a".into()));
     assert_eq!(touched(&mut fold, "node-a"), ["b"]);
 }

@@ -144,7 +144,7 @@ fn a_node_and_a_nodeclaim_of_one_name_do_not_hold_each_other() {
         after([Fact::NodeSeen(Arc::new(node_called("same"))), Fact::ClaimSeen(Arc::new(claim_of("same", "same")))]);
     fold.fold(Fact::NodeGone("same".into()));
     assert_eq!(fold.snapshot().claims.len(), 1);
-    fold.fold(Fact::ClaimGone("same".into()));
+    fold.fold(Fact::ClaimGone("same".into(), "uid-same".into()));
     let snapshot = fold.snapshot();
     assert!(snapshot.claims.is_empty() && snapshot.nodes.is_empty() && snapshot.nodes_of.is_empty());
 }
@@ -209,7 +209,7 @@ fn what_the_machines_of_a_pool_use_follows_them() {
     moved.labels.insert(crate::core::labels::NODEPOOL.into(), "other".into());
     fold.fold(Fact::ClaimSeen(Arc::new(moved)));
     assert_eq!(usage(&fold), [("other".to_owned(), 1000, 1000)]);
-    fold.fold(Fact::ClaimGone("c".into()));
+    fold.fold(Fact::ClaimGone("c".into(), "uid-c".into()));
     assert_eq!(usage(&fold), []);
 }
 

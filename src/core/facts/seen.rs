@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolName};
+use crate::core::ids::{ClaimName, ClaimUid, ClassRef, NodeName, ObjectKey, PodUid, PoolName};
 use crate::core::labels::Labels;
 
 use super::{
@@ -140,8 +140,8 @@ pub enum Fact {
     NodeGone(NodeName),
     /// A NodeClaim is as given.
     ClaimSeen(Arc<Claim>),
-    /// A NodeClaim is no more.
-    ClaimGone(ClaimName),
+    /// A NodeClaim is no more, and never will be again: another of its name has another UID.
+    ClaimGone(ClaimName, ClaimUid),
     /// A NodePool is as given.
     PoolSeen(Arc<Pool>),
     /// A NodePool is no more.

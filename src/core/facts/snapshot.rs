@@ -9,8 +9,8 @@ use crate::core::ids::{ClaimName, ClassRef, NodeName, ObjectKey, PodUid, PoolNam
 use crate::core::labels::Labels;
 
 use super::{
-    Buffer, Claim, CsiNode, DaemonSet, Group, Kind, Node, NodeClass, Overlay, Pod, PodBudget, PodTemplate, Pool,
-    Scalable, ScalableKind, StorageClass, Volume, VolumeAttachment, VolumeClaim,
+    Buffer, Claim, CsiNode, DaemonSet, Departed, Group, Kind, Node, NodeClass, Overlay, Pod, PodBudget, PodTemplate,
+    Pool, Scalable, ScalableKind, StorageClass, Volume, VolumeAttachment, VolumeClaim,
 };
 
 /// A picture of the cluster. Copying it copies a few pointers; maps are ordered, so that walking them is deterministic.
@@ -67,6 +67,8 @@ pub struct Snapshot {
     pub attached: OrdMap<NodeName, OrdSet<Arc<str>>>,
     /// When a pod (of no DaemonSet) was last bound to each node, ended there, or began to end there. Whole seconds.
     pub pod_events: OrdMap<NodeName, Timestamp>,
+    /// NodeClaims that have gone, and are not brought back by what shows an earlier time.
+    pub departed: Departed,
     /// Services and controllers by path (see [`Group`]); only where default spread constraints ask for them.
     pub groups: OrdMap<Arc<str>, Arc<Group>>,
     /// NodeOverlays by name.

@@ -50,6 +50,12 @@ impl Vigil {
         self.released.push((at, released));
     }
 
+    /// A machine is being launched for a NodeClaim, which may be gone already: a watch that began anew from an old list has shown it again. What is there
+    /// from now on is not what its finalizer had to wait for.
+    pub fn launch(&mut self, uid: &ClaimUid) {
+        self.released.retain(|(_, released)| !matches!(released, Released::Claim(_, token) if token == uid));
+    }
+
     /// What a look shows to be broken. The same is said again as long as it is so.
     pub fn look(&mut self, look: &Looked<'_>) -> Vec<Broken> {
         let mut broken = twins(look.machines);

@@ -43,6 +43,18 @@ fn a_finalizer_that_went_before_its_machine_is_noticed_when_the_cloud_shows_it()
 }
 
 #[test]
+fn no_finalizer_had_to_wait_for_a_machine_that_was_launched_when_it_was_gone() {
+    let mut vigil = Vigil::default();
+    for uid in ["uid-1", "uid-2"] {
+        vigil.release(MINUTE, Released::Claim(uid.into(), uid.into()));
+    }
+    vigil.launch(&"uid-1".into());
+    let other = Machine { token: Some("uid-2".into()), id: "sim://a/2".into(), ..machine() };
+    let broken = vigil.look(&look(10, &[machine(), other]));
+    assert_eq!(names(&broken), [(Invariant::FinalizerLast, "NodeClaim uid-2")]);
+}
+
+#[test]
 fn a_machine_may_be_without_a_nodeclaim_for_two_hours_in_a_row() {
     let id = machine().id;
     let orphaned = |at| Looked { orphans: [&id].into(), ..look(at, &[]) };

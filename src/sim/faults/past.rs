@@ -108,7 +108,7 @@ pub(super) fn about(fact: &Fact) -> Option<About<'_>> {
         Fact::NodeSeen(node) => (Kind::Node, &node.name, true),
         Fact::NodeGone(name) => (Kind::Node, name, false),
         Fact::ClaimSeen(claim) => (Kind::NodeClaim, &claim.name, true),
-        Fact::ClaimGone(name) => (Kind::NodeClaim, name, false),
+        Fact::ClaimGone(name, _) => (Kind::NodeClaim, name, false),
         Fact::PoolSeen(pool) => (Kind::NodePool, &pool.name, true),
         Fact::PoolGone(name) => (Kind::NodePool, name, false),
         Fact::ClassSeen(class) => (Kind::NodeClass, &class.reference, true),

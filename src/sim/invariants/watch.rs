@@ -225,7 +225,7 @@ impl Invariants {
                 },
                 fact = facts.next() => match fact {
                     Some(Fact::ClaimSeen(claim)) => self.claim_seen(claim),
-                    Some(Fact::ClaimGone(name)) => self.claim_gone(&name),
+                    Some(Fact::ClaimGone(name, _)) => self.claim_gone(&name),
                     Some(Fact::NodeSeen(node)) => self.book().node_seen(&node),
                     Some(Fact::NodeGone(name)) => self.book().node_gone(&name),
                     Some(_) => {}

@@ -127,7 +127,7 @@ impl Store {
         claim.version = self.next_version();
         if claim.deleting.is_some() && claim.finalizers.is_empty() {
             self.claims.remove(&claim.name);
-            self.emit(&Fact::ClaimGone(claim.name.clone()));
+            self.emit(&Fact::ClaimGone(claim.name.clone(), claim.uid.clone()));
             return Arc::new(claim);
         }
         self.put_claim(claim)
