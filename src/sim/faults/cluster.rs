@@ -307,7 +307,7 @@ impl Cluster for HostileCluster {
     }
 
     fn delete_claim<'a>(&'a self, name: &'a ClaimName, uid: &'a ClaimUid) -> BoxFuture<'a, Result<(), Error>> {
-        self.invariants.nodeclaim_to_be_deleted(name);
+        self.invariants.nodeclaim_to_be_deleted(name, uid);
         let later = afterwards!(self, name, delete_claim(name, uid));
         Box::pin(self.send(request("delete", "nodeclaims", name, false), self.inner.delete_claim(name, uid), later))
     }

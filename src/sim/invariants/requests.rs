@@ -87,11 +87,12 @@ impl Invariants {
         }
     }
 
-    /// joiner is about to delete a NodeClaim.
-    pub(in crate::sim) fn nodeclaim_to_be_deleted(&self, name: &ClaimName) {
+    /// joiner is about to delete a NodeClaim. Of a namesake the API server takes no notice.
+    pub(in crate::sim) fn nodeclaim_to_be_deleted(&self, name: &ClaimName, uid: &ClaimUid) {
         let serving = {
             let store = self.cluster.store();
-            let Some(claim) = store.claims.get(name).filter(|claim| claim.deleting.is_none()) else { return };
+            let is_meant = |claim: &&Arc<Claim>| claim.uid == *uid && claim.deleting.is_none();
+            let Some(claim) = store.claims.get(name).filter(is_meant) else { return };
             // The machine that was launched for it, whatever ID somebody has written into it.
             self.machines_of(claim).into_iter().find(|id| {
                 let registered = |node: &Arc<Node>| node.provider_id.as_ref() == Some(id) && node.is_registered();
