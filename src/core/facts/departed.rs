@@ -10,8 +10,8 @@ use crate::core::ids::ClaimUid;
 /// So many are remembered, those that went last: as many as joiner is made to look after, so that all can be replaced at once. Each takes some hundred bytes.
 const REMEMBERED: usize = 10_000;
 
-/// The NodeClaims that went last, as a watch or the answer to a write has shown. That a list lacks one, or a read finds none, shows nothing for good: that
-/// list may be from before it was made, and an API server that has just started may not know the kind yet.
+/// The NodeClaims that went last, as a watch has told of each. That a list lacks one, or the API server finds none, is not for good: the list may be from
+/// before it was made, and an API server that has just started may not know the kind yet.
 #[derive(Clone, Debug, Default)]
 pub struct Departed {
     uids: OrdSet<ClaimUid>,
