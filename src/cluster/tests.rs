@@ -999,6 +999,14 @@ async fn one_unreadable_nodeclaim_does_not_hide_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_end_of_a_nodeclaim_says_which_of_its_name_it_was() {
+    let end = json!({ "type": "DELETED", "object": claim_json("a") });
+    let server = about("nodeclaims", [list("1", "", &[claim_json("a")]), Reply::Lines(vec![end])]);
+    let facts = first_facts(&server.cluster(), Kind::NodeClaim, 4).await;
+    assert_eq!(facts[3], "ClaimGone(ClaimName(a), ClaimUid(uid-a))");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_nodeclaims_of_another_autoscaler_are_not_seen_and_are_listed() {
     let mut foreign = claim_json("foreign");
     foreign["spec"]["nodeClassRef"]["kind"] = json!("EC2NodeClass");
