@@ -66,7 +66,7 @@ impl Witness {
 fn conditions(fact: &Fact, snapshot: &Snapshot, now: Timestamp) -> Vec<Event> {
     match fact {
         Fact::ClaimSeen(claim) => {
-            if !snapshot.claims.contains_key(&claim.name) {
+            if !snapshot.claims.contains_key(&claim.name) && !snapshot.departed.has(&claim.uid) {
                 let new = changes(None, &lifecycle::conditions_of(claim), snapshot, Kind::NodeClaim);
                 for transition in &new {
                     metrics::claim_condition_changed(claim, transition);
