@@ -230,7 +230,7 @@ impl Fold {
         }
     }
 
-    /// The API server knows no such NodeClaim. Another list may show it again: one that has just started does not know the kind yet.
+    /// The API server knows no such NodeClaim. That is not for good: one that has just started may not know the kind yet.
     pub fn no_claim(&mut self, name: &ClaimName, uid: &ClaimUid) {
         if self.snapshot.claims.get(name).is_some_and(|claim| claim.uid == *uid) {
             self.snapshot.epoch += 1;
