@@ -190,7 +190,6 @@ async fn a_volume_is_waited_for_but_not_at_once_when_a_pod_that_nobody_waited_fo
 
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_second_node_is_no_reason_to_delete_a_nodeclaim() {
-    let uid_of = |stage: &Stage| stage.cluster.store().claims[&ClaimName::from("one")].uid.clone();
     let stage = Stage::new();
     let (_, node) = stage.serving(&draft("one")).await;
     let twin =
@@ -199,11 +198,11 @@ async fn the_end_of_a_second_node_is_no_reason_to_delete_a_nodeclaim() {
     stage.cluster.store().delete_node(&"twin".into(), None).unwrap();
     stage.invariants.nodeclaim_to_be_deleted(&"one".into(), &"uid-of-a-namesake".into());
     assert_eq!(stage.broken(Invariant::NoServingClaimDeleted), 0, "the API server refuses that");
-    stage.invariants.nodeclaim_to_be_deleted(&"one".into(), &uid_of(&stage));
+    stage.invariants.nodeclaim_to_be_deleted(&"one".into(), &stage.claim("one").uid);
     assert_eq!(stage.broken(Invariant::NoServingClaimDeleted), 1);
     let stage = Stage::new();
     let (_, node) = stage.serving(&draft("one")).await;
     stage.cluster.store().delete_node(&node, None).unwrap();
-    stage.invariants.nodeclaim_to_be_deleted(&"one".into(), &uid_of(&stage));
+    stage.invariants.nodeclaim_to_be_deleted(&"one".into(), &stage.claim("one").uid);
     assert_eq!(stage.broken(Invariant::NoServingClaimDeleted), 0, "somebody has deleted its Node");
 }
