@@ -170,7 +170,7 @@ impl Claim {
         };
         let spec = LaunchSpec { token, claim: Arc::clone(claim), class, candidates };
         self.note(cx.now(), "asked the cloud for a machine");
-        self.memory.launching(cx.now());
+        self.memory.launching();
         cx.house.promises.launch(&claim.uid);
         let call = async move { cloud.create(&spec).await.map(Box::new) };
         cx.start(Permits::Launch, call, move |outcome| ClaimMsg::Launched(op, outcome));

@@ -11,7 +11,7 @@ use crate::core::backoff::backoff;
 use crate::core::facts;
 use crate::core::ids::{ClaimName, NodeUid};
 use crate::core::labels;
-use crate::core::lifecycle::{DeleteReason, Hold, Memory, Situation, Step, step};
+use crate::core::lifecycle::{DOUBT, DeleteReason, Hold, Memory, Situation, Step, step};
 use crate::core::promises::{Broken, Invariant, is_silent};
 use crate::core::resources::ResourceName;
 use crate::core::time::later;
@@ -29,8 +29,6 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 const BARRED: SignedDuration = SignedDuration::from_secs(10);
 /// Wait after somebody else was faster: the watch needs a moment to show what they did.
 const OVERTAKEN: SignedDuration = SignedDuration::from_millis(100);
-/// How long a launch may be under way without anybody here knowing: calls to the cloud are given up after two minutes.
-pub(super) const DOUBT: SignedDuration = SignedDuration::from_mins(2);
 /// Longest time between two looks at a NodeClaim with a deadline: moments are told by a clock that can be set, and sleeping is not.
 const LONGEST_SLEEP: Duration = Duration::from_mins(10);
 /// For so long it may be between two steps and not say what it waits for.

@@ -9,11 +9,10 @@ use crate::clouds::{self, Deletion, Hooks, LaunchRefused, Whereabouts};
 use crate::cluster;
 use crate::core::facts::Machine;
 use crate::core::ids::{NodeName, NodeUid, ProviderId};
-use crate::core::lifecycle::{DeleteReason, Hold, Sight};
+use crate::core::lifecycle::{DOUBT, DeleteReason, Hold, Sight};
 use crate::core::writes::{EXEMPT_NODES, not_kept};
 
 use super::Claim;
-use super::life::DOUBT;
 
 impl Claim {
     /// Takes in the end of an act. One that is not the current one came too late, and is dropped: the next look sees what it did.
@@ -184,7 +183,6 @@ impl Claim {
                 self.tell_of_doubt();
                 self.memory.sight = Sight::Uncertain;
                 self.memory.doubt_until = cx.now().saturating_add(DOUBT).ok();
-                self.memory.unanswered = true;
                 self.postpone(cause, message, cx);
             }
             Outcome::NotLeader => self.barred(true, cx),
@@ -192,7 +190,6 @@ impl Claim {
                 self.tell_of_doubt();
                 self.memory.sight = Sight::Uncertain;
                 self.memory.doubt_until = cx.now().saturating_add(DOUBT).ok();
-                self.memory.unanswered = true;
                 self.postpone(cause, "the cloud gave no answer".to_owned(), cx);
             }
             refused => {

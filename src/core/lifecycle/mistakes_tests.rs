@@ -321,7 +321,7 @@ fn finalizers_of_others_are_named() {
     let mut world = World::deleted();
     world.claim.finalizers = vec!["example.com/backup".into()];
     assert!(matches!(world.act(), Act::DeleteNode(..)), "its machine runs, though nothing holds the NodeClaim for it");
-    world.memory.sight = Sight::Gone;
+    (world.memory.sight, world.memory.doubt_until) = (Sight::Gone, None);
     world.nodes.clear();
     let Act::PatchStatus(patch) = world.act() else { panic!("that the machine is gone is written down") };
     world.claim.conditions = patch.conditions.unwrap();

@@ -51,7 +51,7 @@ pub use liveness::LAUNCH_TIMEOUT;
 pub use quarantine::{HEALTHY_AFTER, quarantine};
 pub use reboot::{Reboot, is_held, is_rebooting, issued_at as reboot_issued_at};
 pub use repair::Repair;
-pub use situation::{LaunchFailure, Memory, Sight, Situation};
+pub use situation::{DOUBT, LaunchFailure, Memory, Sight, Situation};
 pub use status::conditions_of;
 pub use step::{Phase, Step, step};
 pub use termination::{close, deadline as drain_deadline, open};

@@ -257,9 +257,6 @@ pub struct Memory {
     pub sight: Sight,
     /// Until when a launch that nobody here heard the end of (a lost answer, an earlier life) may still make a machine.
     pub doubt_until: Option<Timestamp>,
-    /// Whether this actor has launched beside it, or the launch is one of its own: a machine that is known since may be the other's, and where a cloud
-    /// does not honour tokens, or no longer does once that machine has gone, this one makes a second.
-    pub unanswered: bool,
     /// When the cloud was last asked whether the machine exists, whatever became of the question.
     pub asked: Option<Timestamp>,
     /// It has said something to that, or failed to, at least once, or has taken its time.
@@ -312,17 +309,17 @@ pub struct Memory {
     pub cloud: Hold,
 }
 
+/// How long a launch may be under way without anybody here knowing: calls to the cloud are given up after two minutes.
+pub const DOUBT: SignedDuration = SignedDuration::from_mins(2);
 /// Longest time for which an act is held back after failures, or a launch whose end nobody heard is waited for.
-const LONGEST_WAIT: SignedDuration = SignedDuration::from_mins(2);
+const LONGEST_WAIT: SignedDuration = DOUBT;
 
 impl Memory {
-    /// A launch begins. What the cloud said before is outdated from now on: whatever comes of this, before the NodeClaim goes it is asked again. And
-    /// another's launch, the end of which nobody heard, may be under way beside it.
-    pub fn launching(&mut self, now: Timestamp) {
+    /// A launch begins. What the cloud said before is outdated from now on: whatever comes of this, before the NodeClaim goes it is asked again.
+    pub fn launching(&mut self) {
         if self.sight == Sight::Absent {
             self.sight = Sight::Unasked;
         }
-        self.unanswered |= self.doubt_until.is_some_and(|until| now < until);
     }
 
     /// The cloud has launched the machine, or shown it: what it said before of a machine that it does not know counts no more.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{Claim, Effect, Machine, Node, Status, Taint, finalizers};
+use crate::core::facts::{Claim, Effect, Machine, Node, Status, Taint, finalizers, find_condition};
 use crate::core::ids::{NodeName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::time::{later, rfc3339};
@@ -13,7 +13,7 @@ use crate::core::writes::{ClaimPatch, NodePatch};
 use super::drain::{Drain, is_waited_for};
 use super::status::TERMINATING;
 use super::step::{self, Phase, Step};
-use super::{Act, Sight, Situation, detach, liveness, mistakes, whereabouts};
+use super::{Act, DOUBT, Sight, Situation, detach, liveness, mistakes, whereabouts};
 
 /// How often the cloud is asked whether a machine is gone (Karpenter's value).
 const ASK_AGAIN: i64 = 5;
@@ -383,6 +383,14 @@ fn without_finalizer(node: &Node) -> NodePatch {
     NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(node) }
 }
 
+/// Whether a launch may be under way beside the one that made the machine, an earlier one of this actor's or of one that died before it: where a cloud does
+/// not honour tokens, or no longer does once the machine has gone, it makes a second. No launch begins once `Launched` is written.
+fn may_have_launched_twice(situation: &Situation<'_>) -> bool {
+    let launched = find_condition(&situation.claim.conditions, "Launched").filter(|it| it.status == Status::True);
+    let (Some(launched), Some(born)) = (launched, situation.memory.since) else { return true };
+    launched.since.max(situation.claim.created).saturating_add(DOUBT).is_ok_and(|over| born < over)
+}
+
 /// The cloud knows no machine. A launch that is still on its way may yet make one: it is asked again when that can no longer be.
 fn doubt(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Terminating;
@@ -421,7 +429,7 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
     }
     match &situation.memory.sight {
         Sight::Gone => {
-            let late = || if situation.memory.unanswered { doubt(situation) } else { None };
+            let late = || if may_have_launched_twice(situation) { doubt(situation) } else { None };
             step::write_status(situation, phase).or_else(late)
         }
         // A list by token may lag behind; whoever is asked for the one machine knows better.

@@ -97,7 +97,7 @@ impl Toy {
             Act::PatchStatus(patch) => self.patch_status(patch),
             Act::Launch => {
                 self.say("launch");
-                self.memory.launching(self.now);
+                self.memory.launching();
                 self.memory.sight = Sight::Present(Arc::new(machine()));
             }
             Act::AskDrift => {
@@ -716,19 +716,27 @@ fn a_machine_that_is_gone_is_not_the_last_while_an_earlier_launch_may_still_make
     dying.finalizers.push(labels::TERMINATION_FINALIZER.into());
     dying.deleting = Some(start());
     let until = Some(start() + SignedDuration::from_secs(120));
-    let gone = Memory { sight: Sight::Gone, doubt_until: until, ..Memory::default() };
-    // Somebody was born while it was going, and has launched nothing himself.
-    let mut toy = Toy::new(dying.clone());
-    toy.memory = gone.clone();
+    let gone = Memory { since: Some(start()), sight: Sight::Gone, doubt_until: until, ..Memory::default() };
+    let launched = |seconds| {
+        let since = start() + SignedDuration::from_secs(seconds);
+        Condition { since, ..condition("Launched", Status::True) }
+    };
+    let born_beside = |launched: Option<Condition>| {
+        let mut toy = Toy::new(Claim { conditions: launched.into_iter().collect(), ..dying.clone() });
+        toy.claim.as_mut().unwrap().created = start() - SignedDuration::from_hours(1);
+        toy.memory = gone.clone();
+        toy
+    };
+    // Somebody was born while it was going, which had been launched long before, or who has launched it himself without knowing of any other launch.
+    assert_eq!(born_beside(Some(launched(-120))).run(), "gone");
+    let mut toy = born_beside(Some(launched(1)));
+    toy.memory.doubt_until = None;
     assert_eq!(toy.run(), "gone");
-    // Or he has, and was answered, or not.
-    let mut toy = Toy::new(dying.clone());
-    toy.memory = Memory { sight: Sight::Absent, ..gone.clone() };
-    toy.memory.launching(start());
-    toy.memory.sight = Sight::Gone;
-    assert!(toy.run().contains("a launch without an answer"));
-    let mut toy = Toy::new(dying);
-    toy.memory = Memory { unanswered: true, ..gone };
+    // Whoever was there before had launched it, perhaps with another launch in his hands (day 9457); or he has, beside one of those, or beside his own.
+    for launched in [None, Some(launched(-119)), Some(launched(1))] {
+        assert!(born_beside(launched).run().contains("a launch without an answer"));
+    }
+    let mut toy = born_beside(Some(launched(-119)));
     assert!(toy.run().contains("a launch without an answer"));
     toy.pass(120);
     toy.trace.clear();
