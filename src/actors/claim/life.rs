@@ -11,7 +11,7 @@ use crate::core::backoff::backoff;
 use crate::core::facts;
 use crate::core::ids::{ClaimName, NodeUid};
 use crate::core::labels;
-use crate::core::lifecycle::{DOUBT, DeleteReason, Hold, Memory, Situation, Step, step};
+use crate::core::lifecycle::{DeleteReason, Hold, Memory, Situation, Step, step};
 use crate::core::promises::{Broken, Invariant, is_silent};
 use crate::core::resources::ResourceName;
 use crate::core::time::later;
@@ -105,8 +105,7 @@ impl Claim {
         if self.known.as_ref().is_some_and(|known| known.uid != claim.uid) {
             // A namesake took its place between two looks: what is remembered is about another machine.
             self.tell_of_end(cx);
-            self.memory =
-                Memory { since: Some(cx.now()), doubt_until: cx.now().saturating_add(DOUBT).ok(), ..Memory::default() };
+            self.memory = Memory::born(cx.now());
             (self.written, self.doomed, self.aside) = (None, None, None);
             self.note(cx.now(), "another NodeClaim of the same name");
         }
@@ -293,12 +292,7 @@ impl Behaviour for Claim {
         cx.cast(ClaimMsg::Look);
         Self {
             args: args.clone(),
-            // A predecessor may have died with a launch in its hands.
-            memory: Memory {
-                since: Some(cx.now()),
-                doubt_until: cx.now().saturating_add(DOUBT).ok(),
-                ..Memory::default()
-            },
+            memory: Memory::born(cx.now()),
             written: None,
             broken: None,
             known: None,

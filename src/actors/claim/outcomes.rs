@@ -9,7 +9,7 @@ use crate::clouds::{self, Deletion, Hooks, LaunchRefused, Whereabouts};
 use crate::cluster;
 use crate::core::facts::Machine;
 use crate::core::ids::{NodeName, NodeUid, ProviderId};
-use crate::core::lifecycle::{DOUBT, DeleteReason, Hold, Sight};
+use crate::core::lifecycle::{DeleteReason, Hold, Sight};
 use crate::core::writes::{EXEMPT_NODES, not_kept};
 
 use super::Claim;
@@ -181,15 +181,13 @@ impl Claim {
             }
             Outcome::Failed(clouds::Error::Unknown(message)) => {
                 self.tell_of_doubt();
-                self.memory.sight = Sight::Uncertain;
-                self.memory.doubt_until = cx.now().saturating_add(DOUBT).ok();
+                self.memory.unanswered(cx.now());
                 self.postpone(cause, message, cx);
             }
             Outcome::NotLeader => self.barred(true, cx),
             Outcome::Lost => {
                 self.tell_of_doubt();
-                self.memory.sight = Sight::Uncertain;
-                self.memory.doubt_until = cx.now().saturating_add(DOUBT).ok();
+                self.memory.unanswered(cx.now());
                 self.postpone(cause, "the cloud gave no answer".to_owned(), cx);
             }
             refused => {

@@ -15,7 +15,9 @@ use crate::core::ids::{ClaimUid, NodeName, ProviderId};
 use crate::core::nomination;
 
 use super::drain::{Drain, drain};
-use super::{CloudDrift, Deletion, Denials, Hold, Hooks, LAUNCH_TIMEOUT, Reboot, Repair, devices, step, termination};
+use super::{
+    CloudDrift, Deletion, Denials, Hold, Hooks, LAUNCH_TIMEOUT, Reboot, Repair, devices, doubt, step, termination,
+};
 
 /// Everything about one NodeClaim at one moment.
 #[derive(Clone, Debug)]
@@ -309,17 +311,26 @@ pub struct Memory {
     pub cloud: Hold,
 }
 
-/// How long a launch may be under way without anybody here knowing: calls to the cloud are given up after two minutes.
-pub const DOUBT: SignedDuration = SignedDuration::from_mins(2);
 /// Longest time for which an act is held back after failures, or a launch whose end nobody heard is waited for.
-const LONGEST_WAIT: SignedDuration = DOUBT;
+const LONGEST_WAIT: SignedDuration = doubt::DOUBT;
 
 impl Memory {
+    /// What whoever begins to look after a NodeClaim knows of it: nothing. A predecessor may have died with a launch in its hands.
+    pub fn born(now: Timestamp) -> Self {
+        Self { since: Some(now), doubt_until: Some(doubt::end(now)), ..Self::default() }
+    }
+
     /// A launch begins. What the cloud said before is outdated from now on: whatever comes of this, before the NodeClaim goes it is asked again.
     pub fn launching(&mut self) {
         if self.sight == Sight::Absent {
             self.sight = Sight::Unasked;
         }
+    }
+
+    /// A launch went out, and no answer came back.
+    pub fn unanswered(&mut self, now: Timestamp) {
+        self.sight = Sight::Uncertain;
+        self.doubt_until = Some(doubt::end(now));
     }
 
     /// The cloud has launched the machine, or shown it: what it said before of a machine that it does not know counts no more.

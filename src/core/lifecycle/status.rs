@@ -10,8 +10,8 @@ use crate::core::writes::ClaimStatusPatch;
 
 use super::drift::{self, Judgement};
 use super::{
-    Sight, Situation, consistency, consolidation, detach, holdup, hooks, initialization, mistakes, quarantine, reboot,
-    registration, step, termination,
+    Sight, Situation, consistency, consolidation, detach, doubt, holdup, hooks, initialization, mistakes, quarantine,
+    reboot, registration, step, termination,
 };
 
 /// Dependents of a NodeClaim's `Ready`.
@@ -149,7 +149,10 @@ fn disruptable(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
 
 fn launched(situation: &Situation<'_>, conditions: &mut Conditions<'_>) {
     if situation.has("Launched", Status::True) || situation.memory.machine().is_some() {
-        conditions.set_true("Launched");
+        match doubt::told(situation) {
+            Some((reason, message)) => conditions.set("Launched", Status::True, reason, message),
+            None => conditions.set_true("Launched"),
+        }
     } else if let Some(failure) = &situation.memory.launch_failure {
         conditions.set("Launched", Status::Unknown, failure.cause, &cut(&failure.message));
     } else if let Some(trouble) = situation.memory.cluster.trouble.as_ref().filter(|_| !situation.claim.has_finalizer())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::facts::{Claim, Effect, Machine, Node, Status, Taint, finalizers, find_condition};
+use crate::core::facts::{Claim, Effect, Machine, Node, Status, Taint, finalizers};
 use crate::core::ids::{NodeName, ProviderId};
 use crate::core::labels::{self, Labels};
 use crate::core::time::{later, rfc3339};
@@ -13,7 +13,7 @@ use crate::core::writes::{ClaimPatch, NodePatch};
 use super::drain::{Drain, is_waited_for};
 use super::status::TERMINATING;
 use super::step::{self, Phase, Step};
-use super::{Act, DOUBT, Sight, Situation, detach, liveness, mistakes, whereabouts};
+use super::{Act, Sight, Situation, detach, doubt, liveness, mistakes, whereabouts};
 
 /// How often the cloud is asked whether a machine is gone (Karpenter's value).
 const ASK_AGAIN: i64 = 5;
@@ -383,32 +383,6 @@ fn without_finalizer(node: &Node) -> NodePatch {
     NodePatch { finalizers: Some(finalizers::released(&node.finalizers)), ..NodePatch::of(node) }
 }
 
-/// Whether a launch may be under way beside the one that made the machine, an earlier one of this actor's or of one that died before it: where a cloud does
-/// not honour tokens, or no longer does once the machine has gone, it makes a second. No launch begins once `Launched` is written.
-fn may_have_launched_twice(situation: &Situation<'_>) -> bool {
-    let launched = find_condition(&situation.claim.conditions, "Launched").filter(|it| it.status == Status::True);
-    let (Some(launched), Some(born)) = (launched, situation.memory.since) else { return true };
-    launched.since.max(situation.claim.created).saturating_add(DOUBT).is_ok_and(|over| born < over)
-}
-
-/// The cloud knows no machine. A launch that is still on its way may yet make one: it is asked again when that can no longer be.
-fn doubt(situation: &Situation<'_>) -> Option<Step> {
-    let phase = Phase::Terminating;
-    let memory = situation.memory;
-    let until = memory.doubt_until?;
-    if memory.looked.is_some_and(|looked| looked >= until) {
-        // One that has ended, and is no more under its mark either, needs no further word.
-        return if memory.sight == Sight::Gone { None } else { whereabouts::ask_again(situation, phase) };
-    }
-    if situation.now < until {
-        return Some(
-            Step::wait(phase, "a launch without an answer to show its machine, or to be too old for one")
-                .look_at(until),
-        );
-    }
-    Some(Step::act(phase, Act::Find(situation.claim.uid.clone())))
-}
-
 /// What is done while the cloud takes its time. Until the machine is gone its node takes pods, if somebody takes the taint off: it is put back, and
 /// whoever came meanwhile is asked to leave. The order itself stands.
 fn guard(situation: &Situation<'_>, phase: Phase) -> Step {
@@ -429,13 +403,13 @@ fn take_down(situation: &Situation<'_>) -> Option<Step> {
     }
     match &situation.memory.sight {
         Sight::Gone => {
-            let late = || if may_have_launched_twice(situation) { doubt(situation) } else { None };
+            let late = || if doubt::may_have_launched_twice(situation) { doubt::wait(situation) } else { None };
             step::write_status(situation, phase).or_else(late)
         }
         // A list by token may lag behind; whoever is asked for the one machine knows better.
         Sight::Absent => match whereabouts::unasked(situation) {
             Some(id) => Some(Step::act(phase, Act::Get(id.clone()))),
-            None => doubt(situation),
+            None => doubt::wait(situation),
         },
         // The ID in the object is somebody's word. Before a machine is taken down it is looked at: it may be another NodeClaim's.
         Sight::Unasked => match situation.provider_id() {

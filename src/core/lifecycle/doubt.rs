@@ -1,0 +1,62 @@
+//! Launches that nobody heard the end of: for a while they may still make a machine, and the NodeClaim waits for that before it goes.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::core::facts::{Condition, Status, find_condition};
+
+use super::step::{Phase, Step};
+use super::{Act, Sight, Situation, whereabouts};
+
+/// How long a launch may be under way without anybody here knowing: calls to the cloud are given up after two minutes.
+pub(super) const DOUBT: SignedDuration = SignedDuration::from_mins(2);
+/// The reason of `Launched` while another launch may be under way beside the one that made the machine. Whoever looks after the NodeClaim next has nothing
+/// else to know it by: without it, every NodeClaim that is launched shortly before joiner is restarted would have to be doubted.
+const REASON: &str = "EarlierLaunchUnanswered";
+/// Its message.
+const MESSAGE: &str = "an earlier launch was not answered; for up to two minutes it may still make a second machine, which goes with this NodeClaim";
+
+/// The end of the doubt about a launch that was under way at a moment.
+pub(super) fn end(under_way: Timestamp) -> Timestamp {
+    under_way.saturating_add(DOUBT).unwrap_or(Timestamp::MAX)
+}
+
+/// The condition `Launched`, where it says that there is a machine.
+fn launched<'a>(situation: &Situation<'a>) -> Option<&'a Condition> {
+    find_condition(&situation.claim.conditions, "Launched").filter(|launched| launched.status == Status::True)
+}
+
+/// Reason and message of a `Launched` that is True, while there is something to say. No launch begins once that is written.
+pub(super) fn told(situation: &Situation<'_>) -> Option<(&'static str, &'static str)> {
+    let until = match launched(situation) {
+        None => situation.memory.doubt_until?,
+        Some(launched) if &*launched.reason != REASON => return None,
+        // Whoever takes the machine down asks once more when the time is over, and must still know of it then.
+        Some(_) if situation.claim.deleting.is_some() => Timestamp::MAX,
+        Some(launched) => end(launched.since),
+    };
+    (situation.now < until).then_some((REASON, MESSAGE))
+}
+
+/// Whether a launch may be under way beside the one that made the machine, an earlier one of this actor's or of one that died before it: where a cloud does
+/// not honour tokens, or no longer does once the machine has gone, it makes a second.
+pub(super) fn may_have_launched_twice(situation: &Situation<'_>) -> bool {
+    launched(situation).is_none_or(|launched| &*launched.reason == REASON)
+}
+
+/// The cloud knows no machine. A launch that is still on its way may yet make one: it is asked again when that can no longer be.
+pub(super) fn wait(situation: &Situation<'_>) -> Option<Step> {
+    let phase = Phase::Terminating;
+    let memory = situation.memory;
+    let until = memory.doubt_until?;
+    if memory.looked.is_some_and(|looked| looked >= until) {
+        // One that has ended, and is no more under its mark either, needs no further word.
+        return if memory.sight == Sight::Gone { None } else { whereabouts::ask_again(situation, phase) };
+    }
+    if situation.now < until {
+        return Some(
+            Step::wait(phase, "a launch without an answer to show its machine, or to be too old for one")
+                .look_at(until),
+        );
+    }
+    Some(Step::act(phase, Act::Find(situation.claim.uid.clone())))
+}
