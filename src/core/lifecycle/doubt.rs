@@ -11,9 +11,9 @@ use super::{Act, Sight, Situation, whereabouts};
 pub(super) const DOUBT: SignedDuration = SignedDuration::from_mins(2);
 /// The reason of `Launched` while another launch may be under way beside the one that made the machine. Whoever looks after the NodeClaim next has nothing
 /// else to know it by: without it, every NodeClaim that is launched shortly before joiner is restarted would have to be doubted.
-const REASON: &str = "EarlierLaunchUnanswered";
+const REASON: &str = "LaunchInDoubt";
 /// Its message.
-const MESSAGE: &str = "an earlier launch was not answered; for up to two minutes it may still make a second machine, which goes with this NodeClaim";
+const MESSAGE: &str = "an earlier launch may still be under way: for up to two minutes it can make a second machine, which joiner takes down";
 
 /// The end of the doubt about a launch that was under way at a moment.
 pub(super) fn end(under_way: Timestamp) -> Timestamp {

@@ -723,7 +723,7 @@ fn a_machine_that_is_gone_is_not_the_last_while_an_earlier_launch_may_still_make
     // Somebody was born while it was going, and whoever launched it knew of no other launch: a restart of joiner soon after a launch holds up nothing.
     assert_eq!(gone(Some(condition("Launched", Status::True))).run(), "gone");
     // Whoever launched it died before it could say so, or said that there was another launch (day 9457).
-    let doubted = Condition { reason: "EarlierLaunchUnanswered".into(), ..condition("Launched", Status::True) };
+    let doubted = Condition { reason: "LaunchInDoubt".into(), ..condition("Launched", Status::True) };
     for launched in [None, Some(doubted)] {
         let mut toy = gone(launched);
         assert!(toy.run().contains("a launch without an answer"));
@@ -740,7 +740,7 @@ fn a_nodeclaim_says_for_as_long_as_it_matters_that_another_launch_may_be_under_w
         let claim = toy.claim.as_ref().unwrap();
         find_condition(&claim.conditions, "Launched").map(|it| (it.status, it.reason.to_string())).unwrap()
     };
-    let (plain, doubted) = ("Launched".to_owned(), "EarlierLaunchUnanswered".to_owned());
+    let (plain, doubted) = ("Launched".to_owned(), "LaunchInDoubt".to_owned());
     let mut toy = Toy::new(claim());
     toy.run();
     assert_eq!(reason(&toy), (Status::True, plain.clone()));
