@@ -166,8 +166,8 @@ fn ill_conditioned(kind: &str, object: &Value, excuses: &[Excuse<'_>]) -> Vec<St
         let excused = excuses.iter().any(
             |excuse| matches!(excuse, Excuse::Condition(of, is, so) if *of == kind && *is == known && *so == said),
         );
-        // Whoever takes over does not know whether a launch of the one before is still under way, and says so for two minutes.
-        let is_doubted = is_interrupted(excuses) && (&*known, &*said) == ("Launched", "True/LaunchInDoubt");
+        // Whoever takes over does not know whether a launch of the one before was still under way, and says so.
+        let is_doubted = is_interrupted(excuses) && (&*known, &*said) == ("Launched", "True/MaybeLaunchedTwice");
         if !is_well && !is_open && !is_doubted && !excused {
             faults.push(format!("{kind} {object_name}: {known} is {said}: {}", text(listed, "/message")));
         }

@@ -5,15 +5,15 @@ use jiff::{SignedDuration, Timestamp};
 use crate::core::facts::{Condition, Status, find_condition};
 
 use super::step::{Phase, Step};
-use super::{Act, Sight, Situation, whereabouts};
+use super::{Act, Memory, Sight, Situation, whereabouts};
 
 /// How long a launch may be under way without anybody here knowing: calls to the cloud are given up after two minutes.
 pub(super) const DOUBT: SignedDuration = SignedDuration::from_mins(2);
-/// The reason of `Launched` while another launch may be under way beside the one that made the machine. Whoever looks after the NodeClaim next has nothing
-/// else to know it by: without it, every NodeClaim that is launched shortly before joiner is restarted would have to be doubted.
-const REASON: &str = "LaunchInDoubt";
+/// The reason of `Launched` when another launch may have been under way beside the one that made the machine. Whoever looks after the NodeClaim next has
+/// nothing else to know it by: without it, every NodeClaim that is launched shortly before joiner is restarted would have to be doubted.
+const REASON: &str = "MaybeLaunchedTwice";
 /// Its message.
-const MESSAGE: &str = "an earlier launch may still be under way: for up to two minutes it can make a second machine, which joiner takes down";
+const MESSAGE: &str = "an earlier launch may have been under way, and have made a second machine: that is looked for when this NodeClaim goes";
 
 /// The end of the doubt about a launch that was under way at a moment.
 pub(super) fn end(under_way: Timestamp) -> Timestamp {
@@ -25,22 +25,26 @@ fn launched<'a>(situation: &Situation<'a>) -> Option<&'a Condition> {
     find_condition(&situation.claim.conditions, "Launched").filter(|launched| launched.status == Status::True)
 }
 
-/// Reason and message of a `Launched` that is True, while there is something to say. No launch begins once that is written.
+/// Reason and message of a `Launched` that is True, where there is something to say. No launch begins once that is written; what is said stays, as
+/// nobody asks the cloud for a second machine before the NodeClaim goes.
 pub(super) fn told(situation: &Situation<'_>) -> Option<(&'static str, &'static str)> {
-    let until = match launched(situation) {
-        None => situation.memory.doubt_until?,
-        Some(launched) if &*launched.reason != REASON => return None,
-        // Whoever takes the machine down asks once more when the time is over, and must still know of it then.
-        Some(_) if situation.claim.deleting.is_some() => Timestamp::MAX,
-        Some(launched) => end(launched.since),
+    let memory = situation.memory;
+    let is_doubted = match launched(situation) {
+        None => memory.doubt_until.is_some_and(|until| !has_looked_since(memory, until)),
+        Some(launched) => &*launched.reason == REASON,
     };
-    (situation.now < until).then_some((REASON, MESSAGE))
+    is_doubted.then_some((REASON, MESSAGE))
 }
 
-/// Whether a launch may be under way beside the one that made the machine, an earlier one of this actor's or of one that died before it: where a cloud does
-/// not honour tokens, or no longer does once the machine has gone, it makes a second.
+/// Whether another launch may have been under way beside the one that made the machine, an earlier one of this actor's or of one that died before it: where
+/// a cloud does not honour tokens, or no longer does once the machine has gone, it makes a second.
 pub(super) fn may_have_launched_twice(situation: &Situation<'_>) -> bool {
     launched(situation).is_none_or(|launched| &*launched.reason == REASON)
+}
+
+/// Whether the cloud was asked for machines with the mark when the doubt was over: no launch has made one since.
+fn has_looked_since(memory: &Memory, until: Timestamp) -> bool {
+    memory.looked.is_some_and(|looked| looked >= until)
 }
 
 /// The cloud knows no machine. A launch that is still on its way may yet make one: it is asked again when that can no longer be.
@@ -48,7 +52,7 @@ pub(super) fn wait(situation: &Situation<'_>) -> Option<Step> {
     let phase = Phase::Terminating;
     let memory = situation.memory;
     let until = memory.doubt_until?;
-    if memory.looked.is_some_and(|looked| looked >= until) {
+    if has_looked_since(memory, until) {
         // One that has ended, and is no more under its mark either, needs no further word.
         return if memory.sight == Sight::Gone { None } else { whereabouts::ask_again(situation, phase) };
     }
