@@ -106,7 +106,7 @@ impl Claim {
             Some(Some((claim, _))) => {
                 // Nobody launches before the finalizer is there: whoever put it there knows that nobody has.
                 if claim.has_finalizer() && self.known.as_ref().is_some_and(|known| !known.has_finalizer()) {
-                    self.memory.doubt_until = None;
+                    self.memory.unlaunched();
                 }
                 self.tell_of_change(&claim, cx);
                 self.written = Some(claim);

@@ -30,7 +30,7 @@ fn launched<'a>(situation: &Situation<'a>) -> Option<&'a Condition> {
 pub(super) fn told(situation: &Situation<'_>) -> Option<(&'static str, &'static str)> {
     let memory = situation.memory;
     let is_doubted = match launched(situation) {
-        None => memory.doubt_until.is_some_and(|until| !has_looked_since(memory, until)),
+        None => memory.launched_beside && memory.doubt_until.is_some_and(|until| !has_looked_since(memory, until)),
         Some(launched) => &*launched.reason == REASON,
     };
     is_doubted.then_some((REASON, MESSAGE))
@@ -39,7 +39,7 @@ pub(super) fn told(situation: &Situation<'_>) -> Option<(&'static str, &'static 
 /// Whether another launch may have been under way beside the one that made the machine, an earlier one of this actor's or of one that died before it: where
 /// a cloud does not honour tokens, or no longer does once the machine has gone, it makes a second.
 pub(super) fn may_have_launched_twice(situation: &Situation<'_>) -> bool {
-    launched(situation).is_none_or(|launched| &*launched.reason == REASON)
+    launched(situation).map_or(situation.memory.launched_beside, |launched| &*launched.reason == REASON)
 }
 
 /// Whether the cloud was asked for machines with the mark when the doubt was over: no launch has made one since.

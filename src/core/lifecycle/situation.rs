@@ -259,6 +259,8 @@ pub struct Memory {
     pub sight: Sight,
     /// Until when a launch that nobody here heard the end of (a lost answer, an earlier life) may still make a machine.
     pub doubt_until: Option<Timestamp>,
+    /// Whether a launch may have begun while that one was under way, so that there may be two machines: this actor's, or that of one before it.
+    pub launched_beside: bool,
     /// When the cloud was last asked whether the machine exists, whatever became of the question.
     pub asked: Option<Timestamp>,
     /// It has said something to that, or failed to, at least once, or has taken its time.
@@ -317,11 +319,18 @@ const LONGEST_WAIT: SignedDuration = doubt::DOUBT;
 impl Memory {
     /// What whoever begins to look after a NodeClaim knows of it: nothing. A predecessor may have died with a launch in its hands.
     pub fn born(now: Timestamp) -> Self {
-        Self { since: Some(now), doubt_until: Some(doubt::end(now)), ..Self::default() }
+        Self { since: Some(now), doubt_until: Some(doubt::end(now)), launched_beside: true, ..Self::default() }
     }
 
-    /// A launch begins. What the cloud said before is outdated from now on: whatever comes of this, before the NodeClaim goes it is asked again.
+    /// It turns out that nobody has launched anything yet.
+    pub fn unlaunched(&mut self) {
+        (self.doubt_until, self.launched_beside) = (None, false);
+    }
+
+    /// A launch begins. What the cloud said before is outdated from now on: whatever comes of this, before the NodeClaim goes it is asked again. And
+    /// another, the end of which nobody heard, may be under way beside it.
     pub fn launching(&mut self) {
+        self.launched_beside |= self.doubt_until.is_some();
         if self.sight == Sight::Absent {
             self.sight = Sight::Unasked;
         }

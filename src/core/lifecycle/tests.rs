@@ -744,10 +744,18 @@ fn a_nodeclaim_says_that_it_may_have_been_launched_twice_and_the_second_machine_
     toy.run();
     assert_eq!(reason(&toy), (Status::True, "Launched".to_owned()));
 
-    // An answer was lost, or a predecessor may have died with a launch in its hands.
-    let mut unanswered = Memory::default();
-    unanswered.unanswered(start());
-    for memory in [unanswered, Memory::born(start())] {
+    // An answer was lost, and the machine is there: it was one launch.
+    let mut lost = Memory::default();
+    lost.launching();
+    lost.unanswered(start());
+    let found = Memory { sight: Sight::Present(Arc::new(machine())), ..lost.clone() };
+    let mut toy = Toy::new(claim());
+    toy.memory = found;
+    toy.run();
+    assert_eq!(reason(&toy), (Status::True, "Launched".to_owned()));
+
+    // It was lost, and it was launched again; or a predecessor may have died with a launch in its hands.
+    for memory in [lost, Memory::born(start())] {
         let mut toy = Toy::new(claim());
         toy.memory = memory;
         toy.run();
