@@ -104,9 +104,8 @@ impl Claim {
         }
         match self.written("the NodeClaim", outcome, cx) {
             Some(Some((claim, _))) => {
-                // Nobody launches before the finalizer is there: whoever put it there knows that nobody has.
                 if claim.has_finalizer() && self.known.as_ref().is_some_and(|known| !known.has_finalizer()) {
-                    self.memory.unlaunched();
+                    self.memory.finalizer_added(&claim);
                 }
                 self.tell_of_change(&claim, cx);
                 self.written = Some(claim);

@@ -28,8 +28,8 @@ pub(super) fn next(situation: &Situation<'_>) -> Option<Step> {
         }
         Sight::Missing => step::tell(situation, phase).unwrap_or_else(|| whereabouts::seek(situation, phase)),
         // A status that says of a launch what only a launch can have brought was edited: there is a machine, and it has to be found.
-        Sight::Unasked if was_launched(situation) => Step::act(phase, Act::Find(situation.claim.uid.clone())),
-        Sight::Absent if was_launched(situation) => lost(situation),
+        Sight::Unasked if was_launched(situation.claim) => Step::act(phase, Act::Find(situation.claim.uid.clone())),
+        Sight::Absent if was_launched(situation.claim) => lost(situation),
         Sight::Unasked | Sight::Absent => match &situation.memory.launch_failure {
             Some(failure) if situation.now < failure.retry_at => {
                 let wait = Step::wait(phase, format!("the next attempt to launch: {}", failure.message));
@@ -77,9 +77,8 @@ fn serves(situation: &Situation<'_>) -> bool {
 }
 
 /// Whether some part of the status says that there was a machine.
-pub(super) fn was_launched(situation: &Situation<'_>) -> bool {
-    let claim = situation.claim;
-    claim.provider_id.is_some() || claim.node.is_some() || situation.has("Launched", Status::True)
+pub(super) fn was_launched(claim: &Claim) -> bool {
+    claim.provider_id.is_some() || claim.node.is_some() || claim.is("Launched")
 }
 
 /// Labels and annotations that the machine adds to the NodeClaim. For labels the NodeClaim's own win, for annotations the cloud's.

@@ -46,7 +46,7 @@ pub(super) fn deadlines(situation: &Situation<'_>) -> Vec<(&'static str, Timesta
     let taken = |node: &Node| node.is_owned_by(claim) && !hooks::are_pending(situation);
     let registered =
         situation.nodes.iter().any(|node| node.is_registered() || taken(node) || situation.has_patched(node));
-    if !launch::was_launched(situation) && !registered {
+    if !launch::was_launched(situation.claim) && !registered {
         deadlines.push(("given up: not launched", later(since("Launched"), situation.launch_timeout).max(tried)));
     }
     // A machine of a dry run brings no Node, and would be imagined again in place of the one that is given up.

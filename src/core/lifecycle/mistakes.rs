@@ -92,7 +92,7 @@ fn misplaced(situation: &Situation<'_>) -> Option<String> {
 /// They are written when it is launched and when the Node registers, and never again.
 fn mislabelled(situation: &Situation<'_>) -> Vec<String> {
     let claim = situation.claim;
-    if claim.deleting.is_some() || !launch::was_launched(situation) {
+    if claim.deleting.is_some() || !launch::was_launched(situation.claim) {
         return Vec::new();
     }
     let machine = situation.memory.machine().filter(|machine| is_own(situation, machine));
@@ -180,7 +180,7 @@ pub(super) fn look_up(situation: &Situation<'_>, phase: Phase) -> Option<Step> {
     };
     // Somebody has taken the ID away: until it is written back, nobody else sees whose the machine is, and a drain may last for hours.
     let is_bereft = situation.claim.deleting.is_some() && situation.claim.provider_id.is_none();
-    let doubtful = launch::was_launched(situation)
+    let doubtful = launch::was_launched(situation.claim)
         && (is_bereft || unproven || estranged(situation).is_some() || situation.by_token && is_anothers(situation));
     (doubtful && !known).then(|| match &situation.memory.sight {
         Sight::Absent | Sight::Missing | Sight::Present(_) => whereabouts::seek(situation, phase),

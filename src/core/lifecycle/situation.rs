@@ -16,7 +16,8 @@ use crate::core::nomination;
 
 use super::drain::{Drain, drain};
 use super::{
-    CloudDrift, Deletion, Denials, Hold, Hooks, LAUNCH_TIMEOUT, Reboot, Repair, devices, doubt, step, termination,
+    CloudDrift, Deletion, Denials, Hold, Hooks, LAUNCH_TIMEOUT, Reboot, Repair, devices, doubt, launch, step,
+    termination,
 };
 
 /// Everything about one NodeClaim at one moment.
@@ -322,9 +323,12 @@ impl Memory {
         Self { since: Some(now), doubt_until: Some(doubt::end(now)), launched_beside: true, ..Self::default() }
     }
 
-    /// It turns out that nobody has launched anything yet.
-    pub fn unlaunched(&mut self) {
-        (self.doubt_until, self.launched_beside) = (None, false);
+    /// The finalizer was put on the NodeClaim. Nobody launches before it is there, so that nobody has: unless somebody had taken it off.
+    pub fn finalizer_added(&mut self, claim: &Claim) {
+        let has_launched = self.sight != Sight::Unasked || self.launch_failure.is_some();
+        if !has_launched && !launch::was_launched(claim) {
+            (self.doubt_until, self.launched_beside) = (None, false);
+        }
     }
 
     /// A launch begins. What the cloud said before is outdated from now on: whatever comes of this, before the NodeClaim goes it is asked again. And

@@ -773,6 +773,24 @@ fn a_nodeclaim_says_that_it_may_have_been_launched_twice_and_the_second_machine_
 }
 
 #[test]
+fn a_finalizer_that_is_put_back_does_not_mean_that_nobody_has_launched() {
+    let mut fresh = Memory::born(start());
+    fresh.finalizer_added(&claim());
+    assert_eq!(fresh, Memory { since: Some(start()), ..Memory::default() });
+
+    // This actor has launched, or somebody before it.
+    let mut lost = fresh;
+    lost.launching();
+    lost.unanswered(start());
+    let launched = Claim { conditions: vec![condition("Launched", Status::True)], ..claim() };
+    for (memory, claim) in [(lost, claim()), (Memory::born(start()), launched)] {
+        let mut put_back = memory.clone();
+        put_back.finalizer_added(&claim);
+        assert_eq!(put_back, memory);
+    }
+}
+
+#[test]
 fn a_lost_answer_is_looked_up_before_anything_is_launched_again() {
     let mut toy = Toy::new(claim());
     toy.memory.sight = Sight::Uncertain;
