@@ -178,23 +178,22 @@ impl Claim {
                 }
                 self.memory.refused = Some(DeleteReason::ClassNotReady(message));
             }
-            Outcome::Failed(clouds::Error::Unknown(message)) => {
-                self.tell_of_doubt();
-                self.memory.unanswered(cx.now());
-                self.postpone(cause, message, cx);
-            }
+            Outcome::Failed(clouds::Error::Unknown(message)) => self.unanswered(cause, message, cx),
             Outcome::NotLeader => self.barred(true, cx),
-            Outcome::Lost => {
-                self.tell_of_doubt();
-                self.memory.unanswered(cx.now());
-                self.postpone(cause, "the cloud gave no answer".to_owned(), cx);
-            }
+            Outcome::Lost => self.unanswered(cause, "the cloud gave no answer".to_owned(), cx),
             refused => {
                 if let Err(why) = refused.answer() {
                     self.postpone(cause, why, cx);
                 }
             }
         }
+    }
+
+    /// Nobody knows whether the launch took effect: the cloud is asked before it is tried again.
+    fn unanswered(&mut self, cause: &'static str, message: String, cx: &Cx<ClaimMsg>) {
+        self.tell_of_doubt();
+        self.memory.unanswered(cx.now());
+        self.postpone(cause, message, cx);
     }
 
     fn hooks_told(&mut self, outcome: Called<Hooks>, cx: &Cx<ClaimMsg>) {

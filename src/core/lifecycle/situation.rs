@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::core::facts::{
     Claim, DeviceSlice, InstanceType, Machine, Node, NodeClass, Pod, Pool, Snapshot, Status, VolumeAttachment,
@@ -13,11 +13,12 @@ use crate::core::facts::{
 };
 use crate::core::ids::{ClaimUid, NodeName, ProviderId};
 use crate::core::nomination;
+use crate::core::time::later;
 
+use super::doubt::DOUBT;
 use super::drain::{Drain, drain};
 use super::{
-    CloudDrift, Deletion, Denials, Hold, Hooks, LAUNCH_TIMEOUT, Reboot, Repair, devices, doubt, launch, step,
-    termination,
+    CloudDrift, Deletion, Denials, Hold, Hooks, LAUNCH_TIMEOUT, Reboot, Repair, devices, launch, step, termination,
 };
 
 /// Everything about one NodeClaim at one moment.
@@ -315,12 +316,12 @@ pub struct Memory {
 }
 
 /// Longest time for which an act is held back after failures, or a launch whose end nobody heard is waited for.
-const LONGEST_WAIT: SignedDuration = doubt::DOUBT;
+const LONGEST_WAIT: Duration = DOUBT;
 
 impl Memory {
     /// What whoever begins to look after a NodeClaim knows of it: nothing. A predecessor may have died with a launch in its hands.
     pub fn born(now: Timestamp) -> Self {
-        Self { since: Some(now), doubt_until: Some(doubt::end(now)), launched_beside: true, ..Self::default() }
+        Self { since: Some(now), doubt_until: Some(later(now, DOUBT)), launched_beside: true, ..Self::default() }
     }
 
     /// The finalizer was put on the NodeClaim. Nobody launches before it is there, so that nobody has: unless somebody had taken it off.
@@ -343,7 +344,7 @@ impl Memory {
     /// A launch went out, and no answer came back.
     pub fn unanswered(&mut self, now: Timestamp) {
         self.sight = Sight::Uncertain;
-        self.doubt_until = Some(doubt::end(now));
+        self.doubt_until = Some(later(now, DOUBT));
     }
 
     /// The cloud has launched the machine, or shown it: what it said before of a machine that it does not know counts no more.
@@ -370,7 +371,7 @@ impl Memory {
 
     /// Forgets what a clock that was ahead has left: moments that lie further in the future than they can.
     pub fn mend(&mut self, now: Timestamp) {
-        let latest = now.saturating_add(LONGEST_WAIT).unwrap_or(Timestamp::MAX);
+        let latest = later(now, LONGEST_WAIT);
         let Self { since, asked, delete_asked, order_denied, drift, .. } = self;
         let past = [since, asked, delete_asked, order_denied, &mut drift.asked];
         for past in past {
