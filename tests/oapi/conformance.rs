@@ -196,7 +196,7 @@ async fn a_bad_day() {
     let Some(spec) = Spec::load() else { return };
     let fake = fake();
     has_a_bad_day(&fake);
-    fake.conduct(|conduct| conduct.tag_failures = 3);
+    fake.conduct(|conduct| conduct.fails_first = vec!["CreateTags".to_owned(); 3]);
     let judge = Judge::of(fake.clone(), spec);
     let client = client(Arc::clone(&judge) as _);
     let live = async |number: usize| {

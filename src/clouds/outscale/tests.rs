@@ -266,7 +266,7 @@ async fn a_machine_that_is_found_unmarked_is_marked_before_it_is_shown() {
     let class = ready(&cloud, spec()).await;
     let wanted = launch(&cloud, &class, 1, &[SMALL]).await;
     // Two failures are overcome by the client itself.
-    fake.conduct(|conduct| conduct.tag_failures = 2);
+    fake.conduct(|conduct| conduct.fails_first = vec!["CreateTags".to_owned(); 2]);
     cloud.create(&wanted).await.unwrap();
     assert_eq!((fake.vms().len(), fake.struck(Fault::Failed), fake.struck(Fault::TagsIgnored)), (1, 2, 1));
     // Somebody takes the tags off, and the machine has forgotten what it was told; a controller that knows nothing of it adopts it.

@@ -32,6 +32,8 @@ pub struct Conduct {
     pub loses_requests: f64,
     /// Which part of the calls fails with an internal error, without effect.
     pub fails: f64,
+    /// Actions whose next call fails so; one that stands here twice fails twice.
+    pub fails_first: Vec<String>,
     /// How long a lost call leaves its caller waiting.
     pub silence: Duration,
     /// Calls a second of one action, beyond which the API throttles.
@@ -40,8 +42,6 @@ pub struct Conduct {
     pub limit_account: Option<u32>,
     /// What is sold out.
     pub sold_out: Vec<Scarce>,
-    /// How many of the next tagging calls fail with an internal error.
-    pub tag_failures: u32,
     /// Whether `tags.*` lines in the user data's section become tags. What the real API does with keys of one's own is not known outside.
     pub reads_section: bool,
     /// Whether a token that was used makes no second VM, as documented.
@@ -61,11 +61,11 @@ impl Default for Conduct {
             loses_first: Vec::new(),
             loses_requests: 0.0,
             fails: 0.0,
+            fails_first: Vec::new(),
             silence: Duration::from_secs(5),
             limit_each: None,
             limit_account: None,
             sold_out: Vec::new(),
-            tag_failures: 0,
             reads_section: true,
             honours_tokens: true,
         }

@@ -196,7 +196,7 @@ impl World {
             self.admit(known, &Signed { path, headers, body })?;
         }
         let part = self.conduct.fails;
-        if self.chance(part) {
+        if self.chance(part) || is_next(&mut self.conduct.fails_first, known.name) {
             return Err(Refusal::internal());
         }
         // Clients send nothing at all where they have nothing to say.
@@ -208,9 +208,7 @@ impl World {
             return Ok(json!({}));
         }
         let answer = (known.run)(self, parameters)?;
-        let lost = &mut self.conduct.loses_first;
-        if let Some(at) = lost.iter().position(|action| action == known.name) {
-            lost.swap_remove(at);
+        if is_next(&mut self.conduct.loses_first, known.name) {
             self.unanswered = true;
         }
         Ok(answer)
@@ -239,6 +237,12 @@ impl World {
         }
         Reply::Said { status, headers, body: body.to_string() }
     }
+}
+
+/// Whether the next call of an action is to go wrong, which it then does not a second time.
+fn is_next(actions: &mut Vec<String>, name: &str) -> bool {
+    let found = actions.iter().position(|action| action == name);
+    found.map(|at| actions.swap_remove(at)).is_some()
 }
 
 /// A moment as HTTP writes it.

@@ -11,10 +11,6 @@ use crate::clouds::outscale::oapi::wire::{CreateTags, DeleteTags, Done, ReadTags
 const LONGEST: usize = 255;
 
 pub(super) fn create(world: &mut World, request: &CreateTags) -> Result<Done, Refusal> {
-    if world.conduct.tag_failures > 0 {
-        world.conduct.tag_failures -= 1;
-        return Err(Refusal::internal());
-    }
     check(&request.resource_ids, &request.tags)?;
     // All or none.
     let most = world.account.quotas.tags;

@@ -155,7 +155,7 @@ async fn tags_are_overwritten_filtered_and_taken_off() {
     let off = DeleteTags { resource_ids: vec![vm.vm_id.clone()], tags: vec![ResourceTag::new("k", "2")] };
     client.call(&off).await.unwrap();
     assert_eq!(fake.vms()[0].tags, [ResourceTag::new("OscK8sClusterID/x", "")]);
-    fake.conduct(|conduct| conduct.tag_failures = 2);
+    fake.conduct(|conduct| conduct.fails_first = vec!["CreateTags".to_owned(); 2]);
     client.call(&tag("k", "3")).await.unwrap();
     let load = &fake.load()["CreateTags"];
     assert_eq!((load.calls, load.struck(Fault::Failed)), (3 + 3 + 3, 2));
